@@ -1,0 +1,53 @@
+# Two commands on a fresh machine with Python 3.11+: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint types contracts book check bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/mlsysim demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.lint
+	$(BIN)/pyright
+
+contracts: $(VENV)/.lint
+	$(BIN)/lint-imports
+
+book: $(VENV)/.installed
+	$(BIN)/mlsysim book
+
+check: test lint types contracts
+	$(BIN)/mlsysim book --check
+
+bench: $(VENV)/.test
+	$(BIN)/python -m pytest tests/benchmarks --benchmark-enable --benchmark-only -p no:xdist
+
+$(VENV)/.created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mlsysim needs Python 3.11 or newer; try: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP_INSTALL) -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(PIP_INSTALL) --group test
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(PIP_INSTALL) --group lint
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .benchmarks

@@ -1,0 +1,79 @@
+"""Costs of machine-learning systems as sympy equations: printed, evaluated, swept, differentiated.
+
+Public names load when first used, so that ``import mlsysim`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Accelerator": "mlsysim.catalog",
+    "Catalog": "mlsysim.catalog",
+    "Fabric": "mlsysim.catalog",
+    "Fleet": "mlsysim.catalog",
+    "Node": "mlsysim.catalog",
+    "SparseTransformerWorkload": "mlsysim.catalog",
+    "TransformerWorkload": "mlsysim.catalog",
+    "load_catalog": "mlsysim.catalog",
+    "MoERoutingModel": "mlsysim.models",
+    "PerformanceModel": "mlsysim.models",
+    "Result": "mlsysim.models",
+    "ServingCapacityModel": "mlsysim.models",
+    "TrainingMemoryModel": "mlsysim.models",
+    "Example": "mlsysim.symbolic",
+    "Formula": "mlsysim.symbolic",
+    "Source": "mlsysim.symbolic",
+    "System": "mlsysim.symbolic",
+    "variable": "mlsysim.symbolic",
+    "Q_": "mlsysim.units",
+    "ureg": "mlsysim.units",
+}
+_CATALOG = ("Hardware", "Models", "Systems")
+
+__all__ = ["Hardware", "Models", "Systems", "__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+
+if TYPE_CHECKING:
+    from mlsysim.catalog import (
+        Accelerator,
+        Catalog,
+        Fabric,
+        Fleet,
+        Group,
+        Node,
+        SparseTransformerWorkload,
+        TransformerWorkload,
+        load_catalog,
+    )
+    from mlsysim.models import (
+        MoERoutingModel,
+        PerformanceModel,
+        Result,
+        ServingCapacityModel,
+        TrainingMemoryModel,
+    )
+    from mlsysim.symbolic import Example, Formula, Source, System, variable
+    from mlsysim.units import Q_, ureg
+
+    Hardware: Group
+    Models: Group
+    Systems: Group
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _CATALOG:
+        found = getattr(import_module("mlsysim.catalog").builtin(), name)
+    elif name in _HOME:
+        found = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module 'mlsysim' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,28 @@
+"""The data: devices, models and fleets, every value with unit, source, date and kind."""
+
+from mlsysim.catalog.entries import (
+    Accelerator,
+    Entry,
+    Fabric,
+    Fleet,
+    Node,
+    SparseTransformerWorkload,
+    TransformerWorkload,
+)
+from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog
+from mlsysim.catalog.value import Value
+
+__all__ = [
+    "Accelerator",
+    "Catalog",
+    "Entry",
+    "Fabric",
+    "Fleet",
+    "Group",
+    "Node",
+    "SparseTransformerWorkload",
+    "TransformerWorkload",
+    "Value",
+    "builtin",
+    "load_catalog",
+]

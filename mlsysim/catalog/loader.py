@@ -1,0 +1,248 @@
+"""Catalog files: TOML in, checked entries out, the same for ours and for a user's own."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from mlsysim.catalog.entries import (
+    Accelerator,
+    Entry,
+    Fabric,
+    Fleet,
+    Node,
+    SparseTransformerWorkload,
+    TransformerWorkload,
+)
+from mlsysim.errors import CatalogError, MlsysimError, UnknownNameError
+
+#: What a value inherits from its entry when it does not say otherwise.
+_PROVENANCE = ("source", "date", "kind")
+_FREE_TEXT = ("name", "description", "architecture")
+_REFERENCES = {"node": "Systems.Nodes", "fabric": "Systems.Fabrics", "accelerator": "Hardware"}
+
+
+class Group:
+    """A branch of the catalog: ``Hardware.Cloud``. Attributes, ``dir()``, iteration and ``[]`` all work."""
+
+    def __init__(self, catalog: Catalog, path: str) -> None:
+        self._catalog = catalog
+        self._path = path
+
+    def _names(self) -> list[str]:
+        return self._catalog._children(self._path)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in self._names():
+            within = [path.removeprefix(f"{self._path}.") for path in self._catalog._under(self._path)]
+            raise UnknownNameError(f"entry of {self._path}", name, [*self._names(), *within])
+        return self._catalog._at(f"{self._path}.{name}")
+
+    __getitem__ = __getattr__
+
+    def __dir__(self) -> list[str]:
+        return self._names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._names()
+
+    def __repr__(self) -> str:
+        return f"<{self._path}: {', '.join(self._names())}>"
+
+
+class Catalog:
+    """Entries read from TOML, checked when first used (or all at once by :func:`load_catalog`).
+
+    Parameters
+    ----------
+    content : mapping
+        Parsed TOML: ``Hardware``, ``Models`` and ``Systems`` tables of groups of entries.
+    origin : str
+        File name used in errors.
+    base : Catalog, optional
+        Where references to entries not defined here are looked up.
+    """
+
+    def __init__(self, content: Mapping[str, Any], origin: str, base: Catalog | None = None) -> None:
+        self._raw: dict[str, dict[str, Any]] = {}
+        self._origin = origin
+        self._base = base
+        self._built: dict[str, Entry] = {}
+        for top, groups in content.items():
+            if top not in ("Hardware", "Models", "Systems"):
+                error = UnknownNameError("table", top, ("Hardware", "Models", "Systems"))
+                raise CatalogError(f"{origin}: {error}")
+            for group, entries in _tables(groups, f"{origin}: {top}").items():
+                for name, fields in _tables(entries, f"{origin}: {top}.{group}").items():
+                    self._raw[f"{top}.{group}.{name}"] = fields
+
+    @property
+    def Hardware(self) -> Group:  # noqa: N802
+        """Accelerators."""
+        return Group(self, "Hardware")
+
+    @property
+    def Models(self) -> Group:  # noqa: N802
+        """Machine-learning models."""
+        return Group(self, "Models")
+
+    @property
+    def Systems(self) -> Group:  # noqa: N802
+        """Nodes, fabrics and fleets."""
+        return Group(self, "Systems")
+
+    def paths(self) -> tuple[str, ...]:
+        """Full names of all entries, in file order."""
+        return tuple(self._raw)
+
+    def find(self, what: str, name: str) -> Entry:
+        """An entry by its full name or by the last part of it.
+
+        Parameters
+        ----------
+        what : str
+            Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node`` or ``fabric``.
+        name : str
+            ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``.
+
+        Raises
+        ------
+        UnknownNameError
+            If no entry of that kind has the name; the nearest are suggested.
+        """
+        candidates = [path for path in self._raw if _class_of(path, self._raw[path]).what == what]
+        for path in candidates:
+            if path == name or path.endswith(f".{name}"):
+                return self.entry(path)
+        if self._base is not None:
+            return self._base.find(what, name)
+        raise UnknownNameError(what, name, [path.rpartition(".")[2] for path in candidates])
+
+    def entry(self, path: str) -> Entry:
+        """The entry of a full name, built and checked on first use.
+
+        Raises
+        ------
+        CatalogError
+            If its fields are not as declared.
+        """
+        if path not in self._built:
+            self._built[path] = self._build(path)
+        return self._built[path]
+
+    def _children(self, path: str) -> list[str]:
+        depth = path.count(".") + 1
+        return list(dict.fromkeys(full.split(".")[depth] for full in self._under(path)))
+
+    def _under(self, path: str) -> list[str]:
+        return [full for full in self._raw if full.startswith(f"{path}.")]
+
+    def _at(self, path: str) -> Group | Entry:
+        return self.entry(path) if path in self._raw else Group(self, path)
+
+    def _build(self, path: str) -> Entry:
+        fields = dict(self._raw[path])
+        inherited = {key: fields.pop(key) for key in _PROVENANCE if key in fields}
+        where = f"{self._origin}: {path}"
+        for field, content in fields.items():
+            if field in _REFERENCES and isinstance(content, str):
+                fields[field] = self._referred(content, where, field)
+            elif field not in _FREE_TEXT:
+                fields[field] = _with_provenance(content, inherited)
+        try:
+            return _class_of(path, self._raw[path])(**fields)
+        except MlsysimError as error:
+            raise CatalogError(f"{where}: {error}") from None
+
+    def _referred(self, path: str, where: str, field: str) -> Entry:
+        for catalog in (self, self._base):
+            if catalog is not None and path in catalog._raw:
+                return catalog.entry(path)
+        known = [*self._raw, *(self._base._raw if self._base is not None else ())]
+        within = [name for name in known if name.startswith(_REFERENCES[field])]
+        raise CatalogError(f"{where}: {UnknownNameError(field, path, within)}")
+
+    def __repr__(self) -> str:
+        return f"<catalog {self._origin}: {len(self._raw)} entries>"
+
+
+def load_catalog(path: str | Path) -> Catalog:
+    """Read a catalog file of one's own and check every entry in it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file laid out like the built-in ones; it may refer to built-in entries by full name.
+
+    Returns
+    -------
+    Catalog
+        With ``.Hardware``, ``.Models`` and ``.Systems``.
+
+    Raises
+    ------
+    CatalogError
+        If the file cannot be read, or names file, entry and field that is wrong.
+    """
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CatalogError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CatalogError(f"{file}: not TOML: {error}") from None
+    catalog = Catalog(content, str(file), base=builtin())
+    for name in catalog.paths():
+        catalog.entry(name)
+    return catalog
+
+
+@cache
+def builtin() -> Catalog:
+    """The catalog that comes with mlsysim."""
+    content: dict[str, Any] = {}
+    for file in sorted((resources.files("mlsysim.catalog") / "data").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".toml"):
+            content.update(tomllib.loads(file.read_text(encoding="utf-8")))
+    return Catalog(content, "mlsysim")
+
+
+def _tables(content: Any, where: str) -> dict[str, Any]:
+    if not isinstance(content, dict) or not all(isinstance(table, dict) for table in content.values()):
+        raise CatalogError(f"{where}: must hold tables only, as in [Hardware.Cloud.H100]")
+    return content
+
+
+def _class_of(path: str, fields: Mapping[str, Any]) -> type[Entry]:
+    top, group, _ = path.split(".")
+    if top == "Hardware":
+        return Accelerator
+    if top == "Models":
+        return SparseTransformerWorkload if "experts" in fields else TransformerWorkload
+    classes: dict[str, type[Entry]] = {"Nodes": Node, "Fabrics": Fabric, "Clusters": Fleet}
+    if group not in classes:
+        raise CatalogError(f"{path}: {UnknownNameError('group of Systems', group, classes)}")
+    return classes[group]
+
+
+def _with_provenance(content: Any, inherited: Mapping[str, Any]) -> Any:
+    if isinstance(content, str):
+        number, _, unit = content.strip().partition(" ")
+        content = {"value": number, "unit": unit.strip()}
+    elif not isinstance(content, dict):
+        content = {"value": content}
+    if "value" in content:
+        return {**inherited, **content}
+    return {key: _with_provenance(item, inherited) for key, item in content.items()}

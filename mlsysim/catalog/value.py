@@ -1,0 +1,107 @@
+"""One number of the catalog with everything needed to trust it."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any, Literal
+
+import pydantic
+
+from mlsysim import units
+from mlsysim.errors import MlsysimError
+from mlsysim.references import bibliography
+
+Kind = Literal["datasheet", "paper", "measured", "derived", "assumed", "user"]
+
+#: Source of a value the caller typed in; needs no citation.
+CALLER = "given by the caller"
+
+
+class Value(pydantic.BaseModel):
+    """A number with unit and provenance.
+
+    Parameters
+    ----------
+    value : float
+        Magnitude.
+    unit : str
+        Its unit; empty for a pure number.
+    source : str
+        URL, or citation key of the bibliography.
+    date : str
+        When the source was published or read, ``YYYY-MM`` or ``YYYY-MM-DD``.
+    kind : str
+        ``datasheet``, ``paper``, ``measured``, ``derived``, ``assumed`` or ``user``.
+    note : str
+        What a reader must know to use it.
+    """
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    value: float
+    unit: str = ""
+    source: str
+    date: str = pydantic.Field(pattern=r"^(\d{4}-\d{2}(-\d{2})?)?$")
+    kind: Kind
+    note: str = ""
+
+    @pydantic.field_validator("value")
+    @classmethod
+    def _finite(cls, value: float) -> float:
+        if not math.isfinite(value):
+            raise ValueError("must be a finite number")
+        return value
+
+    @pydantic.field_validator("unit")
+    @classmethod
+    def _known_unit(cls, text: str) -> str:
+        units.unit(text)
+        return text
+
+    @pydantic.model_validator(mode="after")
+    def _has_provenance(self) -> Value:
+        if self.kind == "user":
+            return self
+        if not self.date:
+            raise ValueError("date is missing")
+        if not self.source.startswith(("https://", "http://")) and self.source not in bibliography():
+            raise ValueError(f"source {self.source!r} is neither a URL nor a key of the bibliography")
+        return self
+
+    @classmethod
+    def of(cls, given: Any, unit: str = "", kind: Kind = "user", source: str = CALLER) -> Value:
+        """A value the caller gave: a number, a quantity of any pint registry, or text such as ``"80 GB"``."""
+        if isinstance(given, Value):
+            return given
+        try:
+            if isinstance(given, str):
+                given = units.Q_(given)
+            if units.is_quantity(given):
+                quantity = units.own(given)
+                return cls(
+                    value=float(quantity.magnitude), unit=f"{quantity.units:~}", source=source, date="", kind=kind
+                )
+        except MlsysimError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{given!r} is not a quantity: {error}") from None
+        if isinstance(given, bool):
+            raise ValueError(f"{given!r} is not a number")
+        return cls(value=given, unit=unit, source=source, date="", kind=kind)
+
+    @property
+    def quantity(self) -> Any:
+        """The value as a pint quantity."""
+        return units.Q_(self.value, units.unit(self.unit))
+
+    @cached_property
+    def canonical(self) -> float:
+        """The value in canonical units (byte, second, FLOP, ...)."""
+        return float(units.to_canonical(self.value, self.unit))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value:g} {self.unit}".strip()
+            + f" ({self.kind}: {self.source}{', ' + self.date if self.date else ''})"
+        )

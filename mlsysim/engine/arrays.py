@@ -1,0 +1,116 @@
+"""The functions compiled code calls on JAX arrays. Imported only when a grid is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from mlsysim.engine.scalar import NEVER_WAITS
+from mlsysim.symbolic.functions import erlang_c_slope
+
+
+@cache
+def namespace() -> dict[str, Any]:
+    """Names compiled code uses, bound to ``jax.numpy``."""
+    import jax.numpy as jnp
+
+    return {
+        "absolute": jnp.abs,
+        "ceil": jnp.ceil,
+        "erlang_c": _erlang_c(),
+        "erlang_c_slope": erlang_c_slope,
+        "exp": jnp.exp,
+        "floor": jnp.floor,
+        "inf": jnp.inf,
+        "least_integer": least_integer,
+        "log": jnp.log,
+        "maximum": jnp.maximum,
+        "minimum": jnp.minimum,
+        "mod": jnp.mod,
+        "nan": jnp.nan,
+        "sqrt": jnp.sqrt,
+        "where": jnp.where,
+    }
+
+
+def _erlang_c() -> Callable[[Any, Any], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    @jax.custom_jvp
+    def erlang_c(servers: Any, load: Any) -> Any:
+        """Probability of waiting, element-wise; nan where the queue is not stable."""
+        servers, load = jnp.broadcast_arrays(jnp.asarray(servers, float), jnp.asarray(load, float))
+        stable = (load > 0) & (load < servers)
+        count, offered = jnp.where(stable, servers, 1.0), jnp.where(stable, load, 0.5)
+        # Totals must stay finite at the working precision of a caller who chose float32.
+        ceiling = 1.0 / NEVER_WAITS if offered.dtype == jnp.float64 else 1e30
+
+        def growing(state: Any) -> Any:
+            left, term, total = state
+            settled = (left < offered) & (term < 1e-17 * total)
+            return jnp.any((left > 0) & (total < ceiling) & ~settled)
+
+        def add_term(state: Any) -> Any:
+            left, term, total = state
+            term = jnp.where(total < ceiling, term * jnp.maximum(left, 0.0) / offered, term)
+            return left - 1.0, term, jnp.where(total < ceiling, total + term, total)
+
+        ones = jnp.ones_like(offered)
+        _, _, total = jax.lax.while_loop(growing, add_term, (count, ones, ones))
+        blocking = 1.0 / total
+        wait = count * blocking / (count - offered * (1.0 - blocking))
+        return jnp.where(stable, jnp.maximum(wait, 1.0 / ceiling), jnp.nan)
+
+    @erlang_c.defjvp
+    def slope(primals: Any, tangents: Any) -> Any:
+        servers, load = primals
+        wait = erlang_c(servers, load)
+        return wait, erlang_c_slope(servers, load, wait) * tangents[1]
+
+    return erlang_c
+
+
+def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, ...]) -> Any:
+    """Smallest ``n`` per element that meets a monotone condition, infinite if none does.
+
+    Its derivative is zero: the inputs are held constant.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    limit, *given = jax.lax.stop_gradient((jnp.asarray(limit, float), *given))
+    shape = jnp.broadcast_shapes(limit.shape, *(jnp.shape(value) for value in given))
+    limit = jnp.broadcast_to(limit, shape)
+
+    def met(n: Any) -> Any:
+        return jnp.broadcast_to(condition(n, *given), shape)
+
+    def galloping(state: Any) -> Any:
+        _, above, done = state
+        return jnp.any(~done & (above < limit))
+
+    def gallop(state: Any) -> Any:
+        below, above, done = state
+        farther = jnp.minimum(2.0 * above, limit)
+        below, above = jnp.where(done, below, above), jnp.where(done, above, farther)
+        return below, above, done | met(above)
+
+    zeros = jnp.zeros(shape, limit.dtype)
+    start = jnp.minimum(zeros + 1.0, limit)
+    below, above, done = jax.lax.while_loop(galloping, gallop, (zeros, start, met(start)))
+
+    def wide(state: Any) -> Any:
+        low, high = state
+        return jnp.any(high - low > 1)
+
+    def halve(state: Any) -> Any:
+        low, high = state
+        open_ = high - low > 1
+        middle = jnp.floor((low + high) / 2)
+        ok = met(middle)
+        return jnp.where(open_ & ~ok, middle, low), jnp.where(open_ & ok, middle, high)
+
+    _, above = jax.lax.while_loop(wide, halve, (below, above))
+    return jnp.where(done, above, jnp.inf)

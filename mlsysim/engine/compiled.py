@@ -1,0 +1,114 @@
+"""A System compiled into one function that returns every variable it defines."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import sympy
+
+from mlsysim.engine import arrays, scalar
+from mlsysim.engine.guards import guarded
+from mlsysim.engine.printer import CodePrinter
+from mlsysim.symbolic import System, lower
+
+Backend = Literal["numpy", "jax"]
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledFunction:
+    """A System as one function of its inputs.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Argument names, in order.
+    outputs : tuple of str
+        Names of the returned values: every variable of the system, in order of evaluation.
+    source : str
+        The generated source, one line per formula.
+    raw : callable
+        The function itself: positional canonical values in, list out.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    source: str
+    raw: Any
+
+    def __call__(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Evaluate on scalars.
+
+        Parameters
+        ----------
+        values : mapping
+            Canonical value per input name; more names are ignored.
+
+        Returns
+        -------
+        dict
+            Value per output name.
+        """
+        with np.errstate(all="ignore"):
+            found = self.raw(*[np.asarray(values[name], float)[()] for name in self.inputs])
+        return dict(zip(self.outputs, found, strict=True))
+
+
+@lru_cache(maxsize=256)
+def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Backend = "numpy") -> CompiledFunction:
+    """Compile a system, or the part of it some outputs need; cached.
+
+    Parameters
+    ----------
+    system : System
+        Formulas to compile.
+    outputs : tuple of str, optional
+        Compile only what these need; everything by default.
+    backend : {"numpy", "jax"}
+        NumPy scalars, or JAX arrays (with branches kept finite under differentiation).
+
+    Returns
+    -------
+    CompiledFunction
+
+    Raises
+    ------
+    FormulaError
+        If an expression uses a function without a compilation rule.
+    """
+    part = system if outputs is None else system.closure(outputs)
+    inputs = [variable.symbol for variable in part.inputs]
+    lines = []
+    for formula in part:
+        expression = lower(formula.expression)
+        lines.append((formula.variable.symbol, guarded(expression) if backend == "jax" else expression))
+    names = [symbol for symbol, _ in lines]
+    function = sympy.lambdify(
+        inputs,
+        names,
+        modules=[scalar.NAMESPACE if backend == "numpy" else arrays.namespace()],
+        printer=CodePrinter,
+        cse=lambda _expressions: (lines, names),
+        docstring_limit=0,
+    )
+    source = inspect.getsource(function).replace("_lambdifygenerated", "compiled", 1)
+    return CompiledFunction(tuple(v.name for v in part.inputs), tuple(f.name for f in part), source, function)
+
+
+@lru_cache(maxsize=4096)
+def compiled_expression(expression: sympy.Basic) -> CompiledFunction:
+    """Compile one expression, for the value of a part of a formula or of a condition; cached.
+
+    Works on scalars and, where it needs no least integer and no Erlang C, on NumPy arrays.
+    """
+    lowered = lower(expression)
+    inputs = sorted(lowered.free_symbols, key=lambda symbol: symbol.name)  # type: ignore[attr-defined]
+    function = sympy.lambdify(
+        inputs, [lowered], modules=[{**scalar.NAMESPACE, "where": np.where}], printer=CodePrinter, docstring_limit=0
+    )
+    names = tuple(symbol.name for symbol in inputs)  # type: ignore[attr-defined]
+    return CompiledFunction(names, ("value",), "", function)

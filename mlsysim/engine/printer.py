@@ -1,0 +1,129 @@
+"""Python source of an expression, the same for every backend.
+
+The printed code names neutral functions (``maximum``, ``where``, ``erlang_c``); a backend is the
+namespace it runs in. Only functions with a rule here compile: nothing falls back to ``math``.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import sympy
+from sympy.printing.pycode import AbstractPythonCodePrinter
+
+from mlsysim.errors import FormulaError
+from mlsysim.symbolic import ErlangC, LeastInteger
+from mlsysim.symbolic.functions import ErlangCSlope
+
+#: Whole numbers above this print as floats, so that 32-bit JAX does not overflow on them.
+LARGEST_INTEGER_LITERAL = 2**31 - 1
+
+
+class CodePrinter(AbstractPythonCodePrinter):
+    """Expression to source text; refuses what has no rule."""
+
+    printmethod = "_mlsysim_code"
+    language = "Python"
+
+    def __init__(self, settings: dict[str, Any] | None = None) -> None:
+        super().__init__({"fully_qualified_modules": False, "strict": True, **(settings or {})})
+
+    def _print_Integer(self, expr: sympy.Integer) -> str:
+        return str(expr) if abs(int(expr)) <= LARGEST_INTEGER_LITERAL else repr(float(expr))
+
+    def _print_Rational(self, expr: sympy.Rational) -> str:
+        return f"{self._print(sympy.Integer(expr.p))}/{self._print(sympy.Integer(expr.q))}"
+
+    def _print_Float(self, expr: sympy.Float) -> str:
+        return repr(float(expr))
+
+    def _print_Infinity(self, _expr: Any) -> str:
+        return "inf"
+
+    def _print_NegativeInfinity(self, _expr: Any) -> str:
+        return "-inf"
+
+    def _print_Exp1(self, _expr: Any) -> str:
+        return "exp(1.0)"
+
+    def _print_Pi(self, expr: Any) -> str:
+        return repr(float(expr))
+
+    def _print_Dummy(self, expr: sympy.Dummy) -> str:
+        return f"_{expr.name}"
+
+    def _print_Function(self, expr: Any) -> str:
+        raise FormulaError(f"no code for the function {type(expr).__name__} in {expr}")
+
+    def _print_Pow(self, expr: sympy.Pow, rational: bool = False) -> str:
+        if expr.exp == sympy.S.Half:
+            return f"sqrt({self._print(expr.base)})"
+        if expr.exp == -sympy.S.Half:
+            return f"1/sqrt({self._print(expr.base)})"
+        return super()._print_Pow(expr, rational=rational)
+
+    def _call(self, name: str, expr: sympy.Basic) -> str:
+        return f"{name}({', '.join(self._print(arg) for arg in expr.args)})"
+
+    def _print_log(self, expr: Any) -> str:
+        return self._call("log", expr)
+
+    def _print_exp(self, expr: Any) -> str:
+        return self._call("exp", expr)
+
+    def _print_ceiling(self, expr: Any) -> str:
+        return self._call("ceil", expr)
+
+    def _print_floor(self, expr: Any) -> str:
+        return self._call("floor", expr)
+
+    def _print_Abs(self, expr: Any) -> str:
+        return self._call("absolute", expr)
+
+    def _print_Mod(self, expr: Any) -> str:
+        return self._call("mod", expr)
+
+    def _print_Max(self, expr: Any) -> str:
+        return reduce(lambda left, right: f"maximum({left}, {right})", map(self._print, expr.args))
+
+    def _print_Min(self, expr: Any) -> str:
+        return reduce(lambda left, right: f"minimum({left}, {right})", map(self._print, expr.args))
+
+    def _print_Piecewise(self, expr: sympy.Piecewise) -> str:
+        cases: list[Any] = list(expr.args)
+        source = self._print(cases[-1].expr) if cases[-1].cond == True else "nan"  # noqa: E712
+        for case in reversed(cases[:-1] if source != "nan" else cases):
+            source = f"where({self._print(case.cond)}, {self._print(case.expr)}, {source})"
+        return source
+
+    def _print_Relational(self, expr: Any) -> str:
+        return f"({self._print(expr.lhs)} {expr.rel_op} {self._print(expr.rhs)})"
+
+    def _print_And(self, expr: Any) -> str:
+        return "(" + " & ".join(self._print(arg) for arg in expr.args) + ")"
+
+    def _print_Or(self, expr: Any) -> str:
+        return "(" + " | ".join(self._print(arg) for arg in expr.args) + ")"
+
+    def _print_Not(self, expr: Any) -> str:
+        return f"(({self._print(expr.args[0])}) == False)"
+
+    def _print_Guard(self, expr: Any) -> str:
+        operand, taken, safe = (self._print(arg) for arg in expr.args)
+        return f"where({taken}, {operand}, {safe})"
+
+    def _print_ErlangC(self, expr: ErlangC) -> str:
+        return self._call("erlang_c", expr)
+
+    def _print_ErlangCSlope(self, expr: ErlangCSlope) -> str:
+        servers, load = (self._print(arg) for arg in expr.args)
+        return f"erlang_c_slope({servers}, {load}, erlang_c({servers}, {load}))"
+
+    def _print_LeastInteger(self, expr: LeastInteger) -> str:
+        free = sorted(expr.condition.free_symbols - {expr.n}, key=lambda s: s.name)  # type: ignore[attr-defined]
+        names = [self._print(symbol) for symbol in free]
+        arguments = ", ".join([self._print(expr.n), *names])
+        given = ", ".join(names) + ("," if len(names) == 1 else "")
+        condition, limit = self._print(expr.condition), self._print(expr.limit)
+        return f"least_integer(lambda {arguments}: {condition}, {limit}, ({given}))"

@@ -1,0 +1,138 @@
+"""Every error a user can meet.
+
+All of them derive from :class:`MlsysimError`, so one ``except`` catches whatever the library refuses.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os.path
+from collections.abc import Iterable
+
+
+class MlsysimError(Exception):
+    """Base class of every error raised on purpose by mlsysim."""
+
+
+class InputError(MlsysimError, ValueError):
+    """An argument the library refuses, before any number is computed.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, as the user typed it.
+    value : object
+        The refused value.
+    allowed : str
+        What would have been accepted.
+    hint : str, optional
+        How to mend it.
+    """
+
+    def __init__(self, argument: str, value: object, allowed: str, hint: str = "") -> None:
+        self.argument = argument
+        self.value = value
+        self.allowed = allowed
+        self.hint = hint
+        super().__init__(f"{argument}={shown(value)}: {allowed}" + (f"; {hint}" if hint else ""))
+
+
+class UnknownNameError(InputError, AttributeError):
+    """A name nothing goes by: a catalog entry, a label, an input or an output.
+
+    Parameters
+    ----------
+    what : str
+        Kind of thing looked for (``"hardware"``, ``"output of ServingCapacityModel"``).
+    name : object
+        The unknown name.
+    known : iterable of str
+        Names that exist; the nearest are suggested.
+    """
+
+    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
+        names = list(dict.fromkeys(known))
+        close = nearest(str(name), names)
+        if close:
+            allowed = f"did you mean {', '.join(close)}?"
+        elif len(names) <= 12:
+            allowed = f"known: {', '.join(names)}"
+        else:
+            allowed = f"known: {', '.join(names[:12])}, ... ({len(names)} in all)"
+        MlsysimError.__init__(self, f"unknown {what} {shown(name)}: {allowed}")
+        self.argument = what
+        self.value = name
+        self.allowed = allowed
+        self.hint = ""
+        self.name = str(name)
+        self.suggestions = close
+
+
+class MissingInputError(InputError, TypeError):
+    """A required argument that nothing provides."""
+
+    def __init__(self, model: str, argument: str, how: str) -> None:
+        MlsysimError.__init__(self, f"{model} needs {argument}: {how}")
+        self.argument = argument
+        self.value = None
+        self.allowed = how
+        self.hint = ""
+
+
+class UnitError(MlsysimError, ValueError):
+    """Two dimensions that do not agree: in a formula when declared, or in an argument."""
+
+
+class FormulaError(MlsysimError, ValueError):
+    """A formula, or a system of them, that is not well formed."""
+
+
+class DuplicateError(FormulaError):
+    """Two formulas for one variable, or two variables of one name."""
+
+
+class CycleError(FormulaError):
+    """Formulas that need each other."""
+
+
+class CatalogError(MlsysimError, ValueError):
+    """A catalog file that cannot be read as declared: names file, entry and field."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The known names closest to a mistyped one, best first.
+
+    Parameters
+    ----------
+    name : str
+        What was typed.
+    known : iterable of str
+        Names that exist.
+    count : int
+        At most so many.
+
+    Returns
+    -------
+    list of str
+        Empty when nothing is near.
+    """
+    by_fold: dict[str, str] = {}
+    for candidate in known:
+        by_fold.setdefault(candidate.casefold(), candidate)
+    folded = name.casefold()
+    if folded in by_fold:
+        return [by_fold[folded]]
+    close = difflib.get_close_matches(folded, by_fold, n=count, cutoff=0.5)
+    if not close and folded:
+        alike = [key for key in by_fold if key[:1] == folded[:1] and len(key) == len(folded)]
+        close = sorted(alike, key=lambda key: -len(os.path.commonprefix([key, folded])))[:count]
+    return [by_fold[key] for key in close]
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as an error message shows it: its repr, cut where long."""
+    try:
+        text = repr(value)
+    except Exception:  # a foreign __repr__ may fail; the message must not
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else text[: limit - 3] + "..."

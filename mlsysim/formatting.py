@@ -1,0 +1,55 @@
+"""Numbers and quantities as text, the same in tables, explanations and error messages."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mlsysim import units
+
+
+def number(value: float) -> str:
+    """A number to read: 1 decimal from 100 up, 2 from 1 up, 3 below; whole numbers stay whole.
+
+    Parameters
+    ----------
+    value : int or float
+
+    Returns
+    -------
+    str
+        Scientific where fixed decimals would run long or show nothing.
+    """
+    if isinstance(value, int):
+        return str(value)
+    value = float(value)
+    size = abs(value)
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if size >= 1e6 or 0 < size < 5e-4:
+        mantissa, _, exponent = f"{value:.4g}".partition("e")
+        return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+    decimals = 1 if size >= 100 else 2 if size >= 1 else 3
+    return f"{value:.{decimals}f}"
+
+
+def quantity(value: Any, unit: str | None = None) -> str:
+    """A pint quantity to read, in its own unit or in the one given.
+
+    Parameters
+    ----------
+    value : pint.Quantity
+    unit : str, optional
+        Unit to show it in.
+    """
+    shown = value.to(unit) if unit is not None else value
+    suffix = f"{shown.units:~P}"
+    return f"{number(shown.magnitude)} {suffix}".strip()
+
+
+def canonical(value: float, unit: str) -> str:
+    """A canonical float to read, in ``unit``."""
+    suffix = f"{units.unit(unit):~P}" if unit else ""
+    return f"{number(float(units.from_canonical(value, unit)))} {suffix}".strip()

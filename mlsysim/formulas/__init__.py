@@ -1,0 +1,24 @@
+"""The physics: one module per topic, each reading like a page of a textbook.
+
+A topic module has a docstring (title line, then what it is about) and ``FORMULAS``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from mlsysim.symbolic import Formula
+
+#: Topics in the order the book prints them.
+TOPICS = ("number_formats", "training_memory", "serving_capacity", "queueing", "collectives", "moe_routing")
+
+
+def topic(name: str) -> ModuleType:
+    """The module of a topic."""
+    return import_module(f"mlsysim.formulas.{name}")
+
+
+def every_formula() -> tuple[tuple[str, Formula], ...]:
+    """All formulas with the topic they stand in, in the order of the book."""
+    return tuple((name, formula) for name in TOPICS for formula in topic(name).FORMULAS)

@@ -1,0 +1,155 @@
+"""Serving capacity
+
+What one replica can do: the KV cache that fits beside the weights sets the active batch, the batch
+sets the decode step, and the step sets the requests per second. Latency adds the prefill of the
+prompt and fixed taxes per request and per layer.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, Min, ceiling, floor
+
+from mlsysim.symbolic import Example, Formula, Source, flop, request, token, when
+from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
+from mlsysim.symbols.serving import (
+    B_a,
+    B_max,
+    T_base,
+    W_s,
+    flops_prefill,
+    itl,
+    kv_request,
+    kv_token,
+    mu,
+    n_out,
+    page,
+    s_pad,
+    t_step,
+    ttft,
+)
+from mlsysim.symbols.workload import L, P, a, a_kv, d_rope, h, q, r_kv, s
+
+TUTORIAL = Source("mlsysim_tutorial", "section 2")
+
+served_weights = Formula(
+    W_s,
+    P * q,
+    title="Weights one replica keeps in memory",
+    source=Source("pope2022", "section 2"),
+    assumes="One accelerator per replica holds the whole model in one precision.",
+    example=Example({P: 8.03e9, q: 2}, "16.06 GB", Source("mlsysim_tutorial", "section 1")),
+)
+
+kv_bytes_per_token = Formula(
+    kv_token,
+    when(r_kv > 0, L * (r_kv + d_rope) * q / token, 2 * L * a_kv * (h / a) * q / token),
+    title="KV cache of one token",
+    source=Source("kwon2023", "section 3"),
+    assumes="Keys and values have width h / a per head; multi-head latent attention keeps one compressed "
+    "vector and one rotary key instead (DeepSeek-V2).",
+    convention="All layers, one replica; kB = 1000 bytes.",
+    example=Example(
+        {L: 40, a_kv: 40, h: 5120, a: 40, q: 2, r_kv: 0, d_rope: 0},
+        "800 KiB/token",
+        Source("kwon2023", "section 3: OPT-13B"),
+    ),
+)
+
+padded_seq_len = Formula(
+    s_pad,
+    ceiling(s / page) * page,
+    title="Sequence length in whole pages",
+    source=Source("kwon2023", "section 4.1"),
+    no_example="rounding up; the sources print no number for it",
+)
+
+kv_bytes_per_request = Formula(
+    kv_request,
+    kv_token * s_pad / request,
+    title="KV cache of one request",
+    source=Source("kwon2023", "section 3"),
+    assumes="Every request is charged its prompt; tokens generated later are not added.",
+    example=Example({kv_token: 819.2, s_pad: 2048}, "1.6 GiB/request", Source("kwon2023", "section 3: OPT-13B")),
+)
+
+active_batch_size = Formula(
+    B_a,
+    Max(0, Min(B_max, floor((M_cap - W_s) / kv_request))),
+    title="Requests one replica decodes together",
+    source=TUTORIAL,
+    assumes="All memory beside the weights holds KV cache.",
+    example=Example({B_max: 16, M_cap: 85.899345920, W_s: 16.06, kv_request: 0.134217728}, "16 request", TUTORIAL),
+)
+
+prefill_flops = Formula(
+    flops_prefill,
+    (2 * flop * P * (s / token) + 4 * flop * L * h * (s / token) ** 2) * (B_a / request),
+    title="Arithmetic to prefill the active batch",
+    source=Source("kaplan2020", "section 2.1"),
+    assumes="Two FLOPs per parameter and token, and attention over the full square (not causal).",
+    convention="Embedding and logits are inside the parameter count.",
+    no_example="the tutorial prints only the latency it leads to",
+)
+
+time_to_first_token = Formula(
+    ttft,
+    flops_prefill / (F * eta) + tau_dispatch,
+    title="Time to first token",
+    source=TUTORIAL,
+    assumes="Prefill is bound by arithmetic and the whole active batch is prefilled at once.",
+    no_example="the tutorial prints only the sum with decoding",
+)
+
+decode_step_time = Formula(
+    t_step,
+    (W_s + B_a * kv_request) / B_mem,
+    title="One decode step of the batch",
+    source=Source("pope2022", "section 2"),
+    variant="first_order",
+    assumes="Bound by memory bandwidth: weights and KV cache are read once per step. Used for throughput.",
+    no_example="the tutorial prints only the rate it leads to",
+)
+
+inter_token_latency = Formula(
+    itl,
+    t_step + tau_layer * L,
+    title="Inter-token latency",
+    source=TUTORIAL,
+    variant="first_order",
+    assumes="A fixed time per layer on top of the step. Used for latency only.",
+    no_example="the tutorial prints only the sum with the prefill",
+)
+
+request_rate = Formula(
+    mu,
+    (B_a * token / t_step) / n_out,
+    title="Requests one replica completes per second",
+    source=TUTORIAL,
+    variant="first_order",
+    assumes="Decoding alone occupies the replica. Prefill is left out, which overstates the rate: on the "
+    "tutorial's deployment 46 QPS here against 13.9 QPS with prefill counted.",
+    example=Example({B_a: 16, t_step: 5.435069754626866, n_out: 64}, "46.0 QPS", TUTORIAL),
+)
+
+base_latency = Formula(
+    T_base,
+    ttft + itl * (n_out / token),
+    title="Latency of a request that does not queue",
+    source=TUTORIAL,
+    variant="first_order",
+    no_example="the tutorial prints only the sum with the wait",
+)
+
+FORMULAS = (
+    served_weights,
+    kv_bytes_per_token,
+    padded_seq_len,
+    kv_bytes_per_request,
+    active_batch_size,
+    prefill_flops,
+    time_to_first_token,
+    decode_step_time,
+    inter_token_latency,
+    request_rate,
+    base_latency,
+)

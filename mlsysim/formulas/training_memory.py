@@ -1,0 +1,196 @@
+"""Training memory
+
+Bytes that stay resident on one accelerator while training: weights, gradients, optimizer state,
+activations kept for the backward pass, and the buffers of the collectives. ZeRO shards the first
+three over the data-parallel ranks, one more per stage; it never touches activations, because each
+data-parallel rank works on its own sequences.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, ceiling
+
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
+from mlsysim.symbols.hardware import M_cap
+from mlsysim.symbols.training import (
+    A,
+    C_buf,
+    G,
+    M,
+    O,
+    P_r,
+    W,
+    Z,
+    b,
+    bucket,
+    c_act,
+    checkpointing,
+    d,
+    e,
+    ell,
+    f,
+    feasible,
+    g,
+    m,
+    memory_utilization,
+    o,
+    optimizer,
+    p,
+    t,
+)
+from mlsysim.symbols.workload import L, P, h, q, s
+
+ZERO = Source("rajbhandari2020", "section 5")
+TUTORIAL = Source("mlsysim_tutorial", "section 1")
+RANK = "The rank that holds the most; GB = 1e9 bytes."
+
+parameters_per_rank = Formula(
+    P_r,
+    P / (t * p * e),
+    title="Parameters per rank",
+    source=Source("shoeybi2019", "section 3"),
+    assumes="Parameters split evenly over tensor, pipeline and expert ranks; with experts this also "
+    "divides the dense weights by e, which is too low (Mixtral at e = 8: by 24%).",
+    convention=RANK,
+    example=Example({P: 8.03e9, t: 1, p: 1, e: 1}, "8.03e9", TUTORIAL),
+)
+
+weights = Formula(
+    W,
+    q * P_r / sharded(Z >= 3, d),
+    title="Weights held by one rank",
+    source=ZERO,
+    assumes="One copy in the training precision; the fp32 master copy counts as optimizer state.",
+    convention=RANK,
+    example=Example({P_r: 8.03e9, q: 2, d: 8, Z: 2}, "16.06 GB", TUTORIAL),
+)
+
+gradients = Formula(
+    G,
+    q * f * P_r / sharded(Z >= 2, d),
+    title="Gradients held by one rank",
+    source=ZERO,
+    assumes="Gradients are kept in the training precision, for trained parameters only.",
+    convention=RANK,
+    example=Example({P_r: 8.03e9, q: 2, f: 1, d: 8, Z: 2}, "2.01 GB", TUTORIAL),
+)
+
+optimizer_bytes = Formula(
+    o,
+    by_label(optimizer, {"adam": 12 * byte, "adamw": 12 * byte, "sgd": 4 * byte, "none": 0}),
+    title="Optimizer state per trained parameter",
+    source=Source("rajbhandari2020", "section 3.1"),
+    assumes="Mixed precision: an fp32 master copy, and for Adam two fp32 moments.",
+    example=Example({optimizer: "adam"}, "12 byte", Source("rajbhandari2020", "section 3.1")),
+)
+
+optimizer_state = Formula(
+    O,
+    o * f * P_r / sharded(Z >= 1, d),
+    title="Optimizer state held by one rank",
+    source=ZERO,
+    convention=RANK,
+    example=Example({P_r: 7.5e9, o: 12, f: 1, d: 64, Z: 1}, "1.4 GB", Source("rajbhandari2020", "figure 1: 31.4 - 30")),
+)
+
+local_micro_batch = Formula(
+    m,
+    ceiling(b / (d * g)),
+    title="Sequences one rank holds at once",
+    source=TUTORIAL,
+    assumes="A global batch that does not divide is rounded up, never dropped; at least one, as b >= 1.",
+    convention="The rank that holds the most.",
+    example=Example({b: 8, d: 8, g: 1}, "1", TUTORIAL),
+)
+
+layers_per_stage = Formula(
+    ell,
+    ceiling(L / p),
+    title="Layers of the fullest pipeline stage",
+    source=TUTORIAL,
+    convention="The stage that holds the most.",
+    example=Example({L: 32, p: 1}, "32", TUTORIAL),
+)
+
+activation_bytes = Formula(
+    c_act,
+    by_label(
+        checkpointing,
+        {"none": 34 * byte / token, "selective": 10 * byte / token, "full": 2 * byte / token},
+    ),
+    title="Activation bytes per layer, token and unit of width",
+    source=TUTORIAL,
+    variant="first_order",
+    assumes="34 leaves out the attention matrices (5 a s / h more) and 10 for selective has no published "
+    "derivation: Korthikanti et al. keep 34 after recomputing attention. Checked by counting tensors, "
+    "this form is low for selective checkpointing by a factor of 3.4.",
+    convention="At 16 bit; scaled by q / 2 bytes elsewhere.",
+    no_example="a table of three constants; the activations formula carries the example",
+)
+
+activations = Formula(
+    A,
+    c_act * (q / (2 * byte)) * ell * m * s * h,
+    title="Activations kept for the backward pass",
+    source=TUTORIAL,
+    variant="first_order",
+    assumes="Every layer keeps the same; logits, embeddings and in-flight micro-batches of a pipeline "
+    "are not counted; tensor parallelism does not shard them.",
+    convention=RANK,
+    example=Example({c_act: 10, q: 2, ell: 32, m: 1, s: 2048, h: 4096}, "2.68 GB", TUTORIAL),
+)
+
+communication_buffers = Formula(
+    C_buf,
+    bucket * G + when(p > 1, 2 * m * (s / token) * h * q),
+    title="Buffers of the collectives",
+    source=TUTORIAL,
+    assumes="The gradient bucket is a fixed share of the gradients; a pipeline stage keeps one send and one "
+    "receive buffer of hidden states.",
+    convention=RANK,
+    example=Example({bucket: 0.05, G: 2.0075, p: 1, m: 1, s: 2048, h: 4096, q: 2}, "0.100 GB", TUTORIAL),
+)
+
+total_memory = Formula(
+    M,
+    W + G + O + A + C_buf,
+    title="Training memory of one rank",
+    source=TUTORIAL,
+    assumes="No allocator reserve, no fragmentation, no framework context.",
+    convention=RANK,
+    example=Example({W: 16.06, G: 2.0075, O: 12.045, A: 2.684354560, C_buf: 0.100375}, "32.90 GB", TUTORIAL),
+)
+
+utilization_of_memory = Formula(
+    memory_utilization,
+    M / M_cap,
+    title="Share of the memory used",
+    source=TUTORIAL,
+    convention="Capacity as the data sheet prints it: H100 80 GB is 80 GiB of HBM here.",
+    no_example="a quotient; the tutorial prints only whether it is at most one",
+)
+
+fits = Formula(
+    feasible,
+    Le(M, M_cap),
+    title="Whether it fits",
+    source=TUTORIAL,
+    variant="training_memory",
+    example=Example({M: 32.90, M_cap: 85.899}, "True", TUTORIAL),
+)
+
+FORMULAS = (
+    parameters_per_rank,
+    weights,
+    gradients,
+    optimizer_bytes,
+    optimizer_state,
+    local_micro_batch,
+    layers_per_stage,
+    activation_bytes,
+    activations,
+    communication_buffers,
+    total_memory,
+    utilization_of_memory,
+    fits,
+)

@@ -1,0 +1,309 @@
+"""The front door: a System, and how catalog entries and keywords become its inputs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property, lru_cache
+from typing import Any, ClassVar
+
+from mlsysim.engine import compiled
+from mlsysim.errors import UnknownNameError
+from mlsysim.models import convert
+from mlsysim.models.binding import Binding, Slot, bind
+from mlsysim.models.result import Result
+from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
+
+
+class PerformanceModel:
+    """Base of every model: a System with named variants, and a ``solve`` with a real signature.
+
+    A subclass declares what stands below; signatures and help are generated from it.
+
+    Parameters
+    ----------
+    variant : str
+        Name of the set of formulas to use.
+
+    Attributes
+    ----------
+    variants : dict
+        Formulas per variant name, complete.
+    slots : dict
+        Arguments that take catalog entries.
+    keywords : tuple of str
+        Inputs a user types, in the order of the signature.
+    defaults : dict
+        Value of a keyword left out, in its unit.
+    requirements : tuple of Requirement
+        Conditions on the inputs.
+    headline : tuple of str
+        Outputs shown first.
+    """
+
+    variants: ClassVar[dict[str, tuple[Formula, ...]]] = {}
+    slots: ClassVar[dict[str, Slot]] = {}
+    keywords: ClassVar[tuple[str, ...]] = ()
+    defaults: ClassVar[dict[str, Any]] = {}
+    requirements: ClassVar[tuple[Requirement, ...]] = ()
+    headline: ClassVar[tuple[str, ...]] = ()
+    arguments: ClassVar[dict[str, Variable | None]] = {}
+    canonical_defaults: ClassVar[dict[str, float]] = {}
+
+    def __init__(self, variant: str = "first_order") -> None:
+        if variant not in self.variants:
+            raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
+        self.variant = variant
+        self.system = _system(type(self), variant)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        provided = tuple(dict.fromkeys(name for slot in cls.slots.values() for name in slot.provides))
+        named = [name for name in (*cls.keywords, *provided)]
+        cls.arguments = {**dict.fromkeys(cls.slots), **{name: variable_of(name) for name in dict.fromkeys(named)}}
+        cls.canonical_defaults = {
+            name: convert.scalar(variable_of(name), value) for name, value in cls.defaults.items()
+        }
+        for verb in ("solve", "sweep", "function", "sensitivity"):
+            setattr(cls, verb, _with_signature(cls, verb))
+        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_parameters_help(cls)}"
+
+    def solve(self, *entries: Any, **inputs: Any) -> Result:
+        """Evaluate the model at one point.
+
+        Returns
+        -------
+        Result
+            Every output and intermediate with its unit; ``explain()`` shows how each came about.
+
+        Raises
+        ------
+        InputError
+            If an argument is unknown, missing, outside its domain or does not fit the others.
+        UnitError
+            If a quantity has the wrong dimension.
+        """
+        binding = self.bind(entries, inputs)
+        function = compiled(binding.system)
+        return Result(self, binding, function(binding.values))
+
+    def sweep(self, *entries: Any, outputs: Iterable[str] | None = None, **axes: Any) -> Any:
+        """Evaluate the model on the grid of all combinations of the arguments that are lists.
+
+        Parameters
+        ----------
+        outputs : iterable of str, optional
+            Names to compute; the headline outputs by default.
+
+        Returns
+        -------
+        xarray.Dataset
+            One dimension per swept argument, units in ``attrs``; labels as flag codes.
+
+        Raises
+        ------
+        InputError
+            As for ``solve``; nothing is computed if any point is refused.
+        """
+        from mlsysim.study.sweep import sweep
+
+        return sweep(self, self._positional(entries, axes), outputs)
+
+    def sensitivity(self, output: str, *entries: Any, **inputs: Any) -> Any:
+        """Gradient and elasticity of one output with respect to every input, at a point or on a grid.
+
+        Continuous inputs are differentiated automatically; whole numbers and labels are steps and
+        get the change to the next value instead.
+
+        Parameters
+        ----------
+        output : str
+            Name of an output.
+
+        Returns
+        -------
+        Sensitivity
+            A table at a point, an ``xarray.Dataset`` on a grid.
+        """
+        from mlsysim.study.sensitivity import sensitivity
+
+        return sensitivity(self, output, self._positional(entries, inputs))
+
+    def function(self, outputs: str | Iterable[str], *entries: Any, **inputs: Any) -> Any:
+        """The outputs as a pure JAX function, for a user's own ``jit``, ``grad`` and ``vmap``.
+
+        Parameters
+        ----------
+        outputs : str or iterable of str
+            One name, or several.
+
+        Returns
+        -------
+        PureFunction
+            ``f(x)`` with ``x`` a dict of canonical inputs (byte, second, FLOP); those left out of
+            ``x`` keep the values bound here. One output gives its value, several a dict.
+        """
+        from mlsysim.models.function import PureFunction
+
+        return PureFunction(self, outputs, self._positional(entries, inputs))
+
+    def derivative(self, output: str, by: str, *, relax: bool = False) -> Any:
+        """The derivative of an output with respect to an input, in closed form.
+
+        Parameters
+        ----------
+        output, by : str
+            Names.
+        relax : bool
+            Drop ceilings and floors first, so that the derivative sees through them.
+
+        Returns
+        -------
+        Derivative
+            Prints as LaTeX and text; names the steps it cannot see through.
+        """
+        from mlsysim.models.derivative import Derivative
+
+        return Derivative(self, output, by, relax=relax)
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """The formulas in order of evaluation."""
+        return self.system.formulas
+
+    @property
+    def inputs(self) -> tuple[Variable, ...]:
+        """What the formulas need from outside."""
+        return self.system.inputs
+
+    @property
+    def outputs(self) -> tuple[Variable, ...]:
+        """The headline outputs, then every intermediate."""
+        first = [variable_of(name) for name in self.headline]
+        return (*first, *(v for v in self.system.variables if v.name not in self.headline))
+
+    def latex(self, output: str | None = None, *, units: bool = False) -> str:
+        """All formulas, or those one output needs, as an ``align*`` block."""
+        system = self.system if output is None else self.system.closure([self.output(output).name])
+        rows = [formula.latex(units=units).replace(" = ", " &= ", 1) for formula in system]
+        return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
+
+    def source_code(self, backend: str = "numpy") -> str:
+        """The generated source: one line per formula, for ``"numpy"`` scalars or ``"jax"`` arrays."""
+        if backend not in ("numpy", "jax"):
+            raise UnknownNameError("backend", backend, ("numpy", "jax"))
+        return compiled(self.system, None, backend).source  # type: ignore[arg-type]
+
+    def output(self, name: str) -> Variable:
+        """The variable of an output.
+
+        Raises
+        ------
+        UnknownNameError
+            If the model has no output of that name.
+        """
+        if not isinstance(name, str) or name not in self.system:
+            raise UnknownNameError(f"output of {type(self).__name__}", name, [v.name for v in self.outputs])
+        return variable_of(name)
+
+    def bind(self, entries: tuple[Any, ...], inputs: Mapping[str, Any], *, sweep: bool = False) -> Binding:
+        """Arguments as canonical inputs; see :func:`mlsysim.models.binding.bind`."""
+        return bind(self, self._positional(entries, inputs), sweep=sweep)
+
+    def without(self, missing: frozenset[str]) -> System:
+        """The part of the system that can be evaluated when some inputs are missing."""
+        return _without(self.system, missing)
+
+    def how_to_give(self, name: str) -> str:
+        """How a missing input can be given, for an error message."""
+        ways = [f"{argument}=..." for argument, slot in self.slots.items() if name in slot.provides]
+        return "give " + " or ".join([*ways, f"{name}=..."])
+
+    def _positional(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        if not entries:
+            return dict(inputs)
+        names = list(self.slots)
+        if len(entries) > len(names):
+            raise TypeError(f"{type(self).__name__}: only {', '.join(names)} can be given without a name")
+        given = dict(zip(names, entries, strict=False))
+        for name in given:
+            if name in inputs:
+                raise TypeError(f"{type(self).__name__}: {name} is given twice")
+        return {**given, **inputs}
+
+    @cached_property
+    def _summary(self) -> str:
+        return f"{type(self).__name__}(variant={self.variant!r})"
+
+    def __repr__(self) -> str:
+        return self._summary
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex().replace('align*', 'aligned')}$$"
+
+
+@cache
+def _system(model: type[PerformanceModel], variant: str) -> System:
+    return System(model.variants[variant])
+
+
+@lru_cache(maxsize=64)
+def _without(system: System, missing: frozenset[str]) -> System:
+    lost = set(missing)
+    kept = []
+    for formula in system:
+        if any(v.name in lost for v in formula.inputs):
+            lost.add(formula.name)
+        else:
+            kept.append(formula)
+    return System(kept)
+
+
+def _annotation(variable: Variable) -> str:
+    unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
+    return f"{variable.domain.describe()}{unit}"
+
+
+def _with_signature(cls: type[PerformanceModel], verb: str) -> Any:
+    plain = getattr(PerformanceModel, verb)
+
+    def method(self: PerformanceModel, *args: Any, **kwargs: Any) -> Any:
+        return plain(self, *args, **kwargs)
+
+    own = [p for p in inspect.signature(plain).parameters.values() if p.name in ("self", "output", "outputs")]
+    kind = inspect.Parameter
+    positional = [p for p in own if p.kind is kind.POSITIONAL_OR_KEYWORD]
+    keyword = [p for p in own if p.kind is kind.KEYWORD_ONLY]
+    entries = [
+        kind(name, kind.POSITIONAL_OR_KEYWORD, default=None, annotation=slot.entry.__name__)
+        for name, slot in cls.slots.items()
+    ]
+    if any(p.default is kind.empty for p in positional):
+        entries = [p.replace(kind=kind.POSITIONAL_OR_KEYWORD) for p in entries]
+    inputs = []
+    for name, variable in cls.arguments.items():
+        if variable is not None:
+            required = name in cls.keywords and name not in cls.defaults
+            default = kind.empty if required else cls.defaults.get(name)
+            inputs.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=_annotation(variable)))
+    method.__name__ = verb
+    method.__qualname__ = f"{cls.__qualname__}.{verb}"
+    method.__module__ = cls.__module__
+    method.__signature__ = inspect.Signature([*positional, *entries, *keyword, *inputs])  # type: ignore[attr-defined]
+    method.__doc__ = f"{inspect.cleandoc(plain.__doc__ or '')}\n\n{_parameters_help(cls)}"
+    return method
+
+
+def _parameters_help(cls: type[PerformanceModel]) -> str:
+    lines = ["Arguments", "---------"]
+    for name, slot in cls.slots.items():
+        lines += [f"{name} : {slot.entry.__name__} or str, optional", f"    Gives {', '.join(slot.provides)}."]
+    for name, variable in cls.arguments.items():
+        if variable is None:
+            continue
+        if name in cls.keywords:
+            default = f", default {cls.defaults[name]!r}" if name in cls.defaults else ""
+        else:
+            default = ", default from " + " or ".join(a for a, s in cls.slots.items() if name in s.provides)
+        lines += [f"{name} : {_annotation(variable)}{default}", f"    {variable.description}"]
+    return "\n".join(lines)

@@ -1,0 +1,273 @@
+"""From what a user typed to the inputs of a System: catalog entries, keywords, defaults, checks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlsysim.catalog import Entry, Value, builtin
+from mlsysim.engine import compiled_expression
+from mlsysim.errors import InputError, MissingInputError
+from mlsysim.models import convert
+from mlsysim.symbolic import Requirement, System, Variable, variable_of
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+
+GIVEN, DEFAULT = "given", "default"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An argument that takes a catalog entry.
+
+    Parameters
+    ----------
+    entry : type
+        Class of entry.
+    provides : tuple of str
+        Inputs it gives; each can be overridden by a keyword of the same name.
+    needs : str
+        What an entry of another class lacks, for the error.
+    optional : bool
+        Without it, outputs that need it are left out.
+    """
+
+    entry: type[Entry]
+    provides: tuple[str, ...]
+    needs: str = ""
+    optional: bool = False
+
+
+@dataclass
+class Binding:
+    """Inputs ready for a compiled function.
+
+    Attributes
+    ----------
+    values : dict
+        Canonical value per input, a float or an array over the axes.
+    origins : dict
+        Where each came from: a catalog value, ``"given"`` or ``"default"``.
+    axes : dict
+        Swept arguments in order.
+    entries : dict
+        Catalog entries used, by argument; a list where swept.
+    system : System
+        The formulas that can be evaluated with these inputs.
+    """
+
+    values: dict[str, Any]
+    origins: dict[str, Value | str]
+    axes: dict[str, convert.Axis]
+    entries: dict[str, Any]
+    system: System = field(repr=False)
+    requirements: tuple[Requirement, ...] = field(repr=False)
+
+    def allows(self, values: Mapping[str, Any]) -> bool:
+        """Whether other canonical values of the same inputs meet the requirements too."""
+        return all(np.all(_met(requirement, values)) for requirement in self.requirements)
+
+
+def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool = False) -> Binding:
+    """Turn arguments into the inputs of a model's system, or refuse them.
+
+    Parameters
+    ----------
+    model : PerformanceModel
+        Whose inputs are bound.
+    arguments : mapping
+        As typed; ``None`` counts as not given.
+    sweep : bool
+        Whether arguments may be axes.
+
+    Returns
+    -------
+    Binding
+
+    Raises
+    ------
+    InputError
+        If an argument is unknown, missing, of the wrong kind, outside its domain, or does not fit
+        the others.
+    UnitError
+        If a quantity has the wrong dimension.
+    """
+    known = model.arguments
+    typed = {}
+    for name, value in arguments.items():
+        if name not in known:
+            raise convert.unknown_argument(type(model).__name__, name, tuple(known))
+        if value is not None:
+            typed[name] = value
+    binder = _Binder(model, typed, sweep)
+    return binder.run()
+
+
+class _Binder:
+    def __init__(self, model: PerformanceModel, typed: dict[str, Any], sweep: bool) -> None:
+        self.model = model
+        self.typed = typed
+        self.sweep = sweep
+        self.axes: dict[str, convert.Axis] = {}
+        self.entries: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        self.origins: dict[str, Value | str] = {}
+
+    def run(self) -> Binding:
+        for name, value in self.typed.items():
+            if name in self.model.slots:
+                self._bind_entry(name, value)
+            elif convert.is_axis(value):
+                self._refuse_axis(name, value)
+                self.axes[name] = convert.axis(self.model.arguments[name], value)
+        for name, variable in self.model.arguments.items():
+            if variable is not None:
+                self._bind_input(name, variable)
+        system = self._computable()
+        for requirement in self.model.requirements:
+            self._check(requirement)
+        return Binding(self.values, self.origins, self.axes, self.entries, system, self.model.requirements)
+
+    def _refuse_axis(self, name: str, value: Any) -> None:
+        if not self.sweep:
+            raise InputError(name, value, "solve() takes one value", f"use sweep({name}=...) for many")
+
+    def _bind_entry(self, name: str, value: Any) -> None:
+        slot = self.model.slots[name]
+        if convert.is_axis(value):
+            self._refuse_axis(name, value)
+            found = [self._entry(name, slot, item) for item in value]
+            labels = [entry.name if isinstance(item, Entry) else item for entry, item in zip(found, value, strict=True)]
+            if not found or len(set(labels)) != len(labels):
+                raise InputError(name, value, "an axis has at least one entry, and each once")
+            self.axes[name] = convert.Axis(name, np.array(labels), np.arange(len(found), dtype=float))
+            self.entries[name] = found
+        else:
+            self.entries[name] = self._entry(name, slot, value)
+
+    def _entry(self, name: str, slot: Slot, value: Any) -> Entry:
+        if isinstance(value, str):
+            value = builtin().find(slot.entry.what, value)
+        if not isinstance(value, slot.entry):
+            if isinstance(value, Entry) and slot.needs:
+                raise InputError(name, value.name, f"{type(self.model).__name__} needs {slot.needs}")
+            raise InputError(name, value, f"must be {slot.entry.what} of the catalog, or the name of one")
+        return value
+
+    def _bind_input(self, name: str, variable: Variable) -> None:
+        if name in self.axes:
+            self._put(name, self.axes[name].canonical, (name,), GIVEN)
+        elif name in self.typed:
+            self._put(name, convert.scalar(variable, self.typed[name]), (), GIVEN)
+        elif not self._bind_from_entries(name) and name in self.model.defaults:
+            self._put(name, self.model.canonical_defaults[name], (), DEFAULT)
+
+    def _bind_from_entries(self, name: str) -> bool:
+        for argument, slot in self.model.slots.items():
+            if name not in slot.provides or argument not in self.entries:
+                continue
+            depends = [argument] if argument in self.axes else []
+            if "precision" in self.axes and name in slot.entry.by_precision:
+                depends.append("precision")
+            if depends:
+                return self._bind_table(name, argument, depends)
+            value = self.entries[argument].value_of(name, self._precision())
+            if value is None:
+                return False
+            self._put(name, value.canonical, (), value)
+            return True
+        return False
+
+    def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
+        ranges = [range(len(self.axes[axis].canonical)) for axis in depends]
+        table = np.empty([len(r) for r in ranges])
+        value: Value | None = None
+        for place in itertools.product(*ranges):
+            at = dict(zip(depends, place, strict=True))
+            entry = self.entries[argument][at[argument]] if argument in at else self.entries[argument]
+            precision = (
+                str(self.axes["precision"].coordinates[at["precision"]]) if "precision" in at else self._precision()
+            )
+            value = entry.value_of(name, precision)
+            if value is None:
+                raise MissingInputError(
+                    type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=..."
+                )
+            table[place] = value.canonical
+        self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
+        return True
+
+    def _precision(self) -> str:
+        return str(self.typed.get("precision", self.model.defaults.get("precision", "")))
+
+    def _put(self, name: str, value: Any, over: tuple[str, ...], origin: Value | str) -> None:
+        """Store a value; an array gets one dimension per axis, in the order of the axes."""
+        if over:
+            order = list(self.axes)
+            ranked = sorted(over, key=order.index)
+            value = np.transpose(value, [over.index(axis) for axis in ranked])
+            value = value.reshape([len(self.axes[axis].canonical) if axis in over else 1 for axis in order])
+        self.values[name] = value
+        self.origins[name] = origin
+
+    def _computable(self) -> System:
+        system = self.model.system
+        missing = [v.name for v in system.inputs if v.name not in self.values]
+        if not missing:
+            return system
+        optional = {name for slot in self.model.slots.values() if slot.optional for name in slot.provides}
+        for name in missing:
+            if name not in optional:
+                raise MissingInputError(type(self.model).__name__, name, self.model.how_to_give(name))
+        return self.model.without(frozenset(missing))
+
+    def _check(self, requirement: Requirement) -> None:
+        met = _met(requirement, self.values)
+        if met.all():
+            return
+        needed = {variable.name: self.values[variable.name] for variable in requirement.inputs}
+        arrays = np.broadcast_arrays(met, *needed.values())
+        first = np.unravel_index(int(np.argmin(arrays[0])), arrays[0].shape)
+        at = {name: float(array[first]) for name, array in zip(needed, arrays[1:], strict=True)}
+        variable = requirement.variable
+        shown = {name: f"{name}={value:.15g}" for name, value in at.items()}
+        refused = int(arrays[0].size - arrays[0].sum())
+        hint = f"nearest: {', '.join(near)}" if (near := _nearest_allowed(requirement, at)) else ""
+        if arrays[0].size > 1:
+            hint = f"{refused} of {arrays[0].size} points are refused" + (f"; {hint}" if hint else "")
+        raise InputError(variable.name, _plain(at[variable.name]), requirement.allowed.format(**shown), hint)
+
+
+def _met(requirement: Requirement, values: Mapping[str, Any]) -> np.ndarray:
+    """Where a requirement holds; everywhere if an input it needs is not known."""
+    if any(variable.name not in values for variable in requirement.inputs):
+        return np.asarray(True)
+    return np.asarray(compiled_expression(requirement.condition)(values)["value"])
+
+
+def _plain(value: float) -> float | int:
+    return int(value) if value == int(value) else value
+
+
+def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[str]:
+    """The closest whole numbers below and above that meet a requirement."""
+    variable = variable_of(requirement.argument)
+    if variable.domain.kind != "integer":
+        return []
+    condition = compiled_expression(requirement.condition)
+    near = []
+    for step in (-1, 1):
+        candidate = at[variable.name] + step
+        tries = 0
+        while variable.domain.lower <= candidate <= variable.domain.upper and tries < 4096:
+            if condition({**at, variable.name: candidate})["value"]:
+                near.append(f"{candidate:.15g}")
+                break
+            candidate += step
+            tries += 1
+    return near

@@ -1,0 +1,177 @@
+"""What a user types, as canonical float64: one value, or an axis of them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.errors import InputError, MlsysimError, UnknownNameError, nearest
+from mlsysim.symbolic import Variable
+
+#: Magnitudes outside would overflow in products, and whole numbers above 2**53 are not exact.
+LARGEST, SMALLEST, LARGEST_INTEGER = 1e30, 1e-30, 2**53
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One swept input.
+
+    Attributes
+    ----------
+    name : str
+        Of the argument.
+    coordinates : ndarray
+        As typed: numbers in ``unit``, or labels.
+    canonical : ndarray
+        What compiled code sees.
+    unit : str
+        Of the coordinates; empty for labels and pure numbers.
+    """
+
+    name: str
+    coordinates: np.ndarray
+    canonical: np.ndarray
+    unit: str = ""
+
+
+def is_axis(value: Any) -> bool:
+    """Whether an argument is swept: a list, tuple, range, array, or a quantity that holds an array."""
+    if units.is_quantity(value):
+        return np.ndim(value.magnitude) > 0
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, list | tuple | range | set | frozenset) or (
+        isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    )
+
+
+def scalar(variable: Variable, value: Any) -> float:
+    """One argument as a canonical float.
+
+    Parameters
+    ----------
+    variable : Variable
+        What the argument is.
+    value : object
+        Number in the variable's unit, quantity of any pint registry, text such as ``"80 GB"``, or a
+        label.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InputError
+        If the value is not allowed.
+    UnitError
+        If a quantity has the wrong dimension.
+    """
+    if variable.domain.kind == "choice":
+        return float(_label_code(variable, value))
+    typed = _number(variable, value)
+    _check(variable, typed, value)
+    return float(units.to_canonical(typed, variable.unit))
+
+
+def axis(variable: Variable, values: Any) -> Axis:
+    """A swept argument as an axis.
+
+    Parameters
+    ----------
+    variable : Variable
+        What the argument is.
+    values : sequence, ndarray or quantity
+        One-dimensional; each element as for :func:`scalar`.
+
+    Returns
+    -------
+    Axis
+
+    Raises
+    ------
+    InputError
+        If it is empty, has more than one dimension, repeats a value, or an element is not allowed.
+    """
+    unit = "" if variable.unit == "count" else variable.unit
+    if units.is_quantity(values):
+        unit = f"{units.own(values).units:~}"
+        elements: Any = [units.Q_(magnitude, unit) for magnitude in np.asarray(values.magnitude).ravel()]
+        shape = np.shape(values.magnitude)
+        typed = np.asarray(values.magnitude)
+    else:
+        elements = list(values) if not isinstance(values, np.ndarray) else values.ravel().tolist()
+        shape = np.shape(values) if isinstance(values, np.ndarray) else (len(elements),)
+        typed = None
+    if len(shape) != 1 or not elements:
+        raise InputError(variable.name, values, "an axis has one dimension and at least one value")
+    canonical = np.array([scalar(variable, element) for element in elements])
+    if len(np.unique(canonical)) != len(canonical):
+        raise InputError(variable.name, values, "an axis has each value once")
+    if variable.domain.kind == "choice":
+        return Axis(variable.name, np.array([str(label) for label in elements]), canonical)
+    if typed is None:
+        typed = np.asarray(units.from_canonical(canonical, variable.unit))
+        if variable.domain.kind == "integer":
+            typed = typed.astype(np.int64)
+    return Axis(variable.name, typed, canonical, unit)
+
+
+def _label_code(variable: Variable, value: Any) -> int:
+    labels = variable.domain.labels
+    if isinstance(value, str) and value in labels:
+        return labels.index(value)
+    close = nearest(value, labels) if isinstance(value, str) else []
+    hint = f"did you mean {', '.join(close)}?" if close else ""
+    raise InputError(variable.name, value, f"must be {variable.domain.describe()}", hint)
+
+
+def _number(variable: Variable, value: Any) -> float:
+    allowed = f"must be {variable.domain.describe()}" + (f", in {variable.unit}" if _has_unit(variable) else "")
+    try:
+        if isinstance(value, str):
+            value = units.Q_(value)
+            if _has_unit(variable) and value.unitless:
+                raise InputError(
+                    variable.name, f"{value:~P}", allowed, f"text needs a unit, as in '80 {variable.unit}'"
+                )
+        if units.is_quantity(value):
+            canonical = units.canonical(value, variable.unit, variable.name)
+            return float(units.from_canonical(canonical, variable.unit))
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.ndarray):
+            raise InputError(variable.name, value, allowed)
+        return float(value)
+    except MlsysimError:
+        raise
+    except Exception:
+        raise InputError(variable.name, value, allowed) from None
+
+
+def _has_unit(variable: Variable) -> bool:
+    return variable.unit not in ("", "count")
+
+
+def _check(variable: Variable, typed: float, value: Any) -> None:
+    domain = variable.domain
+    inside = math.isfinite(typed) and domain.lower <= typed <= domain.upper
+    if not inside or (domain.open_lower and typed == domain.lower):
+        raise InputError(variable.name, value, f"must be {domain.describe()}")
+    if domain.kind == "integer":
+        if typed != math.floor(typed):
+            below = math.floor(typed)
+            raise InputError(variable.name, value, f"must be {domain.describe()}", f"nearest: {below}, {below + 1}")
+        if typed > LARGEST_INTEGER:
+            raise InputError(variable.name, value, "must be at most 2**53, beyond which whole numbers are not exact")
+    elif typed != 0 and not SMALLEST <= abs(typed) <= LARGEST:
+        raise InputError(variable.name, value, f"must be between {SMALLEST:g} and {LARGEST:g} in size")
+
+
+def unknown_argument(model: str, name: str, known: Sequence[str]) -> UnknownNameError:
+    """The error for a keyword a model does not take."""
+    return UnknownNameError(f"argument of {model}", name, known)

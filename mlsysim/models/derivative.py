@@ -1,0 +1,129 @@
+"""Derivatives in closed form, by the chain rule through the formulas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from mlsysim import units
+from mlsysim.engine import compiled, compiled_expression
+from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.symbolic import LeastInteger, System, Variable, lower, variable_of
+from mlsysim.symbolic.printing import latex, symbol_text, text
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+
+
+class Derivative:
+    """Closed form of how one output changes with one input, in inputs and intermediates.
+
+    Parameters
+    ----------
+    model : PerformanceModel
+        Whose formulas are differentiated.
+    output, by : str
+        Names.
+    relax : bool
+        Drop ceilings and floors first.
+
+    Attributes
+    ----------
+    expression : sympy.Expr
+        The derivative.
+    steps : tuple of str
+        Variables that jump (ceiling, floor, least integer) between input and output: their
+        derivative is zero almost everywhere and counted as zero.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such output or input.
+    InputError
+        If either is a label or a truth value, which have no derivative.
+    """
+
+    def __init__(self, model: PerformanceModel, output: str, by: str, *, relax: bool = False) -> None:
+        self.model = model
+        self.output = _number_variable(model.output(output))
+        names = [variable.name for variable in model.inputs]
+        if by not in names:
+            raise UnknownNameError(f"input of {type(model).__name__}", by, names)
+        self.by = _number_variable(variable_of(by))
+        self._system = model.system.relax() if relax else model.system
+        self.expression, self.steps = _total_derivative(self._system.closure([output]), output, self.by)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the derivative: that of the output over that of the input."""
+        return f"{units.per(self.output.unit, self.by.unit)[1]:~P}"
+
+    def latex(self) -> str:
+        """The equation as LaTeX."""
+        left = rf"\frac{{\partial {self.output.latex}}}{{\partial {self.by.latex}}}"
+        return f"{left} = {latex(self.expression)}"
+
+    def text(self) -> str:
+        """The equation as one line of text."""
+        return f"∂{symbol_text(self.output)}/∂{symbol_text(self.by)} = {text(self.expression)}"
+
+    def at(self, *entries: Any, **inputs: Any) -> Any:
+        """Value at a point, with its unit; arguments as for ``solve``."""
+        binding = self.model.bind(entries, inputs)
+        values = {**binding.values, **compiled(self._system)(binding.values)}
+        slope = float(compiled_expression(self.expression)(values)["value"])
+        scale, unit = units.per(self.output.unit, self.by.unit)
+        return units.Q_(slope * scale, unit)
+
+    def __str__(self) -> str:
+        note = f"\n  steps, counted as constant: {', '.join(self.steps)}" if self.steps else ""
+        return self.text() + note
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+
+def _number_variable(variable: Variable) -> Variable:
+    if variable.domain.kind in ("choice", "boolean"):
+        raise InputError("derivative", variable.name, "only numbers have derivatives, not labels or truth values")
+    return variable
+
+
+def _total_derivative(system: System, output: str, by: Variable) -> tuple[Any, tuple[str, ...]]:
+    slopes: dict[str, Any] = {by.name: sympy.S.One}
+    steps: list[str] = []
+    for formula in system:
+        moving = [v for v in formula.inputs if slopes.get(v.name, 0) != 0]
+        if not moving:
+            continue
+        expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
+        if frozen:
+            steps.append(formula.name)
+        total: Any = sympy.S.Zero
+        for variable in moving:
+            partial = sympy.diff(expression, variable.symbol).xreplace(frozen)
+            total += partial * slopes[variable.name]
+        slopes[formula.name] = total
+    return slopes.get(output, sympy.S.Zero), tuple(steps)
+
+
+def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
+    """Maxima as cases, and steps that move as constants; the constants map back to the steps."""
+    if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger) and expression.free_symbols & moving:
+        stand_in = sympy.Dummy("step", real=True)
+        return stand_in, {stand_in: expression}
+    if not expression.args:
+        return expression, {}
+    frozen: dict[Any, Any] = {}
+    args = []
+    for arg in expression.args:
+        part, more = _smooth(arg, moving)
+        args.append(part)
+        frozen.update(more)
+    rebuilt = expression.func(*args)
+    if isinstance(rebuilt, sympy.Max | sympy.Min):
+        rebuilt = rebuilt.rewrite(sympy.Piecewise)
+    return rebuilt, frozen

@@ -1,0 +1,165 @@
+"""Why a number is what it is: each formula, the numbers put in, its value, and which branch bound."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import sympy
+
+from mlsysim import formatting
+from mlsysim.catalog import Value
+from mlsysim.engine import compiled_expression
+from mlsysim.symbolic import Formula, LeastInteger, System, variable_of
+from mlsysim.symbolic.printing import symbol_text, text
+
+
+class Explanation:
+    """The steps from inputs to outputs, as text.
+
+    Parameters
+    ----------
+    system : System
+        Formulas to explain, in order.
+    values : mapping
+        Canonical value of every input and variable.
+    origins : mapping
+        Where each input came from.
+    """
+
+    def __init__(self, system: System, values: Mapping[str, Any], origins: Mapping[str, Value | str]) -> None:
+        self.system = system
+        self.values = {name: float(value) for name, value in values.items()}
+        self.origins = origins
+
+    def steps(self) -> tuple[str, ...]:
+        """One block of text per formula."""
+        return tuple(self._step(formula) for formula in self.system)
+
+    def given(self) -> str:
+        """The inputs with their sources."""
+        lines = []
+        used = {v.name for v in self.system.inputs}
+        for variable in (variable_of(name) for name in self.origins if name in used):
+            origin = self.origins[variable.name]
+            lines.append(
+                f"  {symbol_text(variable):<15} {self._value(variable.name):<16} {variable.name}  [{_short(origin)}]"
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n\n".join(["Inputs\n" + self.given(), *self.steps()])
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        return f"```text\n{self}\n```"
+
+    def _value(self, name: str) -> str:
+        from mlsysim.models.result import as_text
+
+        return as_text(variable_of(name), self.values[name])
+
+    def _number(self, expression: Any) -> float:
+        return float(compiled_expression(expression)(self.values)["value"])
+
+    def _step(self, formula: Formula) -> str:
+        left = symbol_text(formula.variable)
+        taken = self._taken(formula.expression)
+        inserted = self._inserted(taken)
+        lines = [f"{formula.title}  [{formula.source.text()}]", f"  {left} = {text(formula.expression)}"]
+        value = self._value(formula.name)
+        pad = " " * (len(left) + 2)
+        if inserted is not None and inserted != value:
+            lines.append(f"{pad} = {inserted}")
+        lines.append(f"{pad} = {value}")
+        lines += [f"{pad}   {note}" for note in self._notes(formula.expression)]
+        return "\n".join(line for long in lines for line in _wrapped(long))
+
+    def _inserted(self, expression: sympy.Basic) -> str | None:
+        names = [s.name for s in expression.free_symbols if s.name in self.values]  # type: ignore[attr-defined]
+        if expression.has(LeastInteger) or not names:
+            return None
+        return text(expression, {name: self._value(name) for name in names})
+
+    def _holds(self, condition: Any) -> bool:
+        return bool(condition == True or (condition != False and self._number(condition)))  # noqa: E712
+
+    def _taken(self, expression: Any) -> Any:
+        """The expression with every case distinction replaced by the case that holds."""
+        if isinstance(expression, sympy.Piecewise):
+            for value, condition in expression.args:  # type: ignore[misc]
+                if self._holds(condition):
+                    return self._taken(value)
+        if not expression.args or isinstance(expression, LeastInteger):
+            return expression
+        return expression.func(*(self._taken(arg) for arg in expression.args))
+
+    def _notes(self, expression: Any) -> list[str]:
+        """Which case holds and which argument of a Max or Min binds."""
+        if isinstance(expression, LeastInteger):
+            return self._least_integer(expression)
+        notes: list[str] = []
+        parts = list(expression.args)
+        if isinstance(expression, sympy.Piecewise):
+            for value, condition in expression.args:  # type: ignore[misc]
+                if self._holds(condition):
+                    notes.append(f"case: {self._case(expression, condition)}")
+                    parts = [value]
+                    break
+        elif isinstance(expression, sympy.Max | sympy.Min):
+            notes.append(self._extreme(expression))
+        for part in parts:
+            notes += self._notes(part)
+        return list(dict.fromkeys(notes))
+
+    def _case(self, expression: sympy.Piecewise, condition: Any) -> str:
+        asked: set[Any] = set().union(*(c.free_symbols for _, c in expression.args))  # type: ignore[misc, union-attr]
+        known = sorted(s.name for s in asked if s.name in self.values)
+        facts = ", ".join(f"{symbol_text(variable_of(name))} = {self._value(name)}" for name in known)
+        words = "otherwise" if condition == True else text(condition)  # noqa: E712
+        return f"{words}  ({facts})"
+
+    def _extreme(self, expression: Any) -> str:
+        word = "largest" if isinstance(expression, sympy.Max) else "smallest"
+        ranked = sorted(expression.args, key=self._number, reverse=isinstance(expression, sympy.Max))
+        best, *others = ranked
+        first = self._equals(best)
+        return f"binds: {first}, the {word}; {', '.join(map(self._equals, others))}"
+
+    def _equals(self, part: Any) -> str:
+        value = self._number(part)
+        shown = formatting.number(int(value) if value == math.floor(value) and abs(value) < 1e15 else value)
+        return shown if part.is_number else f"{text(part)} = {shown}"
+
+    def _least_integer(self, expression: LeastInteger) -> list[str]:
+        found = self._number(expression)
+        limit = self._number(expression.limit)
+        parts = list(sympy.And.make_args(expression.condition))
+
+        def failing(n: float) -> str:
+            at = [part for part in parts if not self._holds(part.subs(expression.n, sympy.Float(n)))]
+            return " and ".join(text(part) for part in at)
+
+        if found > limit:
+            return [f"no n up to {limit:.0f} holds: at {limit:.0f} fails {failing(limit)}"]
+        if found == 1:
+            return ["n = 1 holds already"]
+        return [f"n = {found:.0f} holds; at n = {found - 1:.0f} fails {failing(found - 1)}"]
+
+
+def _short(origin: Value | str) -> str:
+    if not isinstance(origin, Value) or origin.kind == "user":
+        return origin.source if isinstance(origin, Value) else origin
+    host = urlsplit(origin.source).netloc or origin.source
+    return f"{origin.kind}: {host}, {origin.date}"
+
+
+def _wrapped(line: str, width: int = 110) -> list[str]:
+    indent = len(line) - len(line.lstrip()) + 4
+    return textwrap.wrap(
+        line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    ) or [line]

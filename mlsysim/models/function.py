@@ -1,0 +1,64 @@
+"""Outputs of a model as a pure JAX function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mlsysim.engine import pure_function
+from mlsysim.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+
+
+class PureFunction:
+    """Outputs as a function of a dict of canonical inputs, traceable by JAX.
+
+    Attributes
+    ----------
+    inputs : dict
+        Canonical value (byte, second, FLOP, label code) of every input, as bound.
+    outputs : tuple of str
+        Names returned.
+    """
+
+    def __init__(self, model: PerformanceModel, outputs: str | Iterable[str], arguments: Mapping[str, Any]) -> None:
+        self._single = isinstance(outputs, str)
+        self.outputs = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        if not self.outputs:
+            raise InputError("outputs", outputs, "name at least one output")
+        for name in self.outputs:
+            model.output(name)
+        binding = model.bind((), arguments)
+        self._pure = pure_function(binding.system, self.outputs)
+        needed = {variable.name for variable in binding.system.closure(self.outputs).inputs}
+        self.inputs: dict[str, float] = {name: float(v) for name, v in binding.values.items() if name in needed}
+
+    def __call__(self, x: Mapping[str, Any] | None = None) -> Any:
+        """Evaluate in the dtype of ``x``.
+
+        Parameters
+        ----------
+        x : mapping, optional
+            Canonical value per input name; inputs left out keep their bound value.
+
+        Returns
+        -------
+        array, or dict of arrays
+            Canonical units; a dict when several outputs were asked for.
+
+        Raises
+        ------
+        UnknownNameError
+            If ``x`` names something the outputs do not depend on.
+        """
+        given = dict(x or {})
+        for name in given:
+            if name not in self.inputs:
+                raise UnknownNameError("input of this function", name, self.inputs)
+        found = self._pure({**self.inputs, **given})
+        return found[self.outputs[0]] if self._single else found
+
+    def __repr__(self) -> str:
+        return f"<PureFunction {', '.join(self.outputs)} of {', '.join(self.inputs)}>"

@@ -1,0 +1,197 @@
+"""One solved point: every value with its unit, and where it came from."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from mlsysim import formatting, units
+from mlsysim.catalog import Value
+from mlsysim.errors import UnknownNameError
+from mlsysim.models.explanation import Explanation
+from mlsysim.references import Reference, bibliography, reference
+from mlsysim.symbolic import Variable, variable_of
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+    from mlsysim.models.binding import Binding
+
+
+class Result:
+    """What a model says about one configuration.
+
+    Every output, intermediate and input is an attribute: a pint quantity where it has a unit, a plain
+    number where it is a count or its name says the unit (``qps_capacity``), ``True`` or ``False``, or a
+    label.
+
+    Attributes
+    ----------
+    model : PerformanceModel
+        What made it.
+    """
+
+    def __init__(self, model: PerformanceModel, binding: Binding, values: dict[str, Any]) -> None:
+        self.model = model
+        self._binding = binding
+        self._values = {**binding.values, **values}
+        self._computed = values
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._values:
+            if name in self.model.system:
+                raise UnknownNameError(
+                    f"output of this {type(self.model).__name__} result "
+                    f"(it needs {', '.join(self._missing_slots())}=...)",
+                    name,
+                    self._values,
+                )
+            raise UnknownNameError(f"output of {type(self.model).__name__}", name, self._values)
+        return shown(variable_of(name), self._values[name])
+
+    __getitem__ = __getattr__
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._values]
+
+    def _missing_slots(self) -> list[str]:
+        return [name for name in self.model.slots if name not in self._binding.entries]
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Every computed value by name, headline outputs first."""
+        return {v.name: self[v.name] for v in self.model.outputs if v.name in self._computed}
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Every input by name."""
+        return {name: self[name] for name in self._binding.values}
+
+    def canonical(self, name: str) -> float:
+        """A value as the bare float the formulas saw, in canonical units."""
+        self[name]
+        return float(self._values[name])
+
+    def source(self, name: str) -> str:
+        """Where an input came from: a catalog value with its citation, ``"given"`` or ``"default"``.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such input.
+        """
+        origins = self._binding.origins
+        if name not in origins:
+            raise UnknownNameError("input", name, origins)
+        return str(origins[name])
+
+    def references(self) -> tuple[Reference, ...]:
+        """The works behind the formulas and the catalog values used, each once."""
+        keys = [formula.source.key for formula in self._binding.system]
+        keys += [origin.source for origin in self._binding.origins.values() if isinstance(origin, Value)]
+        return tuple(reference(key) for key in dict.fromkeys(keys) if key in bibliography())
+
+    def explain(self, *outputs: str) -> Explanation:
+        """How the numbers came about: formula, numbers put in, value, source, and what bound.
+
+        Parameters
+        ----------
+        *outputs : str
+            Only these and what they need; everything by default.
+
+        Returns
+        -------
+        Explanation
+            Prints as text.
+        """
+        system = self._binding.system
+        if outputs:
+            system = system.closure([self.model.output(name).name for name in outputs])
+        return Explanation(system, self._values, self._binding.origins)
+
+    def latex(self) -> str:
+        """The formulas as an ``align*`` block, each followed by its value."""
+        rows = []
+        for formula in self._binding.system:
+            value = self._text(formula.variable).replace("%", r"\%")
+            body = formula.latex().replace(" = ", " &= ", 1)
+            rows.append(rf"{body} = \text{{{value}}}")
+        return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: model, variant, inputs with sources, outputs with units."""
+        return {
+            "model": type(self.model).__name__,
+            "variant": self.model.variant,
+            "entries": {name: entry.name for name, entry in self._binding.entries.items()},
+            "inputs": {
+                name: {**_plain(variable_of(name), value), "source": self.source(name)}
+                for name, value in self._binding.values.items()
+            },
+            "outputs": {
+                v.name: _plain(v, self._computed[v.name]) for v in self.model.outputs if v.name in self._computed
+            },
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON; an infinite value becomes the text ``"inf"``."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def _text(self, variable: Variable) -> str:
+        return as_text(variable, self._values[variable.name])
+
+    def _rows(self) -> list[tuple[Variable, str]]:
+        return [(v, self._text(v)) for v in self.model.outputs if v.name in self._computed]
+
+    def __repr__(self) -> str:
+        heads = [v for v in self.model.outputs if v.name in self.model.headline and v.name in self._computed]
+        lines = [f"  {v.name:<28} {self._text(v)}" for v in heads]
+        return "\n".join([f"<Result of {self.model!r}>", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><code>{html.escape(v.name)}</code></td><td style='text-align:right'>{html.escape(text)}</td>"
+            f"<td style='text-align:left'>{html.escape(v.description)}</td></tr>"
+            for v, text in self._rows()
+        )
+        head = "<tr><th>output</th><th style='text-align:right'>value</th><th style='text-align:left'>meaning</th></tr>"
+        return f"<table><caption>{html.escape(repr(self.model))}</caption>{head}{rows}</table>"
+
+
+def shown(variable: Variable, value: Any) -> Any:
+    """A canonical value as a user meets it."""
+    domain = variable.domain
+    if domain.kind == "boolean":
+        return bool(value)
+    if domain.kind == "choice":
+        return domain.labels[int(value)]
+    amount = units.from_canonical(float(value), variable.unit)
+    number = int(amount) if domain.kind == "integer" and math.isfinite(amount) else float(amount)
+    if variable.named_unit or not variable.dimension:
+        return number
+    return units.Q_(number, units.unit(variable.unit))
+
+
+def as_text(variable: Variable, value: Any) -> str:
+    """A canonical value as text with its unit."""
+    seen = shown(variable, value)
+    if isinstance(seen, bool | str):
+        return str(seen)
+    if units.is_quantity(seen):
+        return formatting.quantity(seen)
+    suffix = f" {variable.unit}" if variable.named_unit else ""
+    return formatting.number(seen) + suffix
+
+
+def _plain(variable: Variable, value: Any) -> dict[str, Any]:
+    seen = shown(variable, value)
+    if isinstance(seen, bool | str):
+        return {"value": seen}
+    number = seen.magnitude if units.is_quantity(seen) else seen
+    if isinstance(number, float) and not math.isfinite(number):
+        number = str(number)
+    unit = "" if variable.unit == "count" else variable.unit
+    return {"value": number, "unit": unit}

@@ -1,0 +1,93 @@
+"""The bibliography: one entry per work a formula or a catalog value cites."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from mlsysim.errors import UnknownNameError
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One cited work.
+
+    Parameters
+    ----------
+    key : str
+        Citation key.
+    kind : str
+        BibTeX entry type (``article``, ``book``, ``misc`` ...).
+    authors, title, venue, year : str
+        As printed.
+    url, doi, arxiv, note : str
+        Where it is found; empty when unknown.
+    """
+
+    key: str
+    kind: str
+    authors: str
+    title: str
+    year: str
+    venue: str = ""
+    url: str = ""
+    doi: str = ""
+    arxiv: str = ""
+    note: str = ""
+
+    def text(self) -> str:
+        """One line, as a list of references prints it."""
+        where = f" {self.venue}," if self.venue else ""
+        link = self.link()
+        return f"{self.authors}. {self.title}.{where} {self.year}." + (f" {link}" if link else "")
+
+    def link(self) -> str:
+        """The best address: DOI, arXiv or URL."""
+        if self.doi:
+            return f"https://doi.org/{self.doi}"
+        if self.arxiv:
+            return f"https://arxiv.org/abs/{self.arxiv}"
+        return self.url
+
+    def bibtex(self) -> str:
+        """The entry as BibTeX."""
+        venue_field = {"article": "journal", "inproceedings": "booktitle", "book": "publisher"}.get(
+            self.kind, "howpublished"
+        )
+        fields = {
+            "author": self.authors.replace("; ", " and "),
+            "title": "{" + self.title + "}",
+            venue_field: self.venue,
+            "year": self.year,
+            "doi": self.doi,
+            "eprint": self.arxiv,
+            "archiveprefix": "arXiv" if self.arxiv else "",
+            "url": self.url,
+            "note": self.note,
+        }
+        body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+        escaped = body.replace("&", r"\&")
+        return f"@{self.kind}{{{self.key},\n{escaped}}}\n"
+
+
+@cache
+def bibliography() -> dict[str, Reference]:
+    """Every known work by citation key."""
+    text = (resources.files("mlsysim") / "references.toml").read_text(encoding="utf-8")
+    return {key: Reference(key=key, **fields) for key, fields in tomllib.loads(text).items()}
+
+
+def reference(key: str) -> Reference:
+    """The work of a citation key.
+
+    Raises
+    ------
+    UnknownNameError
+        If no work has that key.
+    """
+    works = bibliography()
+    if key not in works:
+        raise UnknownNameError("reference", key, works)
+    return works[key]

@@ -1,0 +1,74 @@
+"""Aligned tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlsysim import formatting, units
+from mlsysim.errors import InputError
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows under headers: first column left, the others right, a rule between.
+
+    Quantities of one column share the unit that fits the largest of them. Magnitudes have 1 decimal
+    from 100 up, 2 from 1 up and 3 below; whole numbers and text stay as they are.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        One per column.
+    rows : sequence of sequences
+        Text, numbers or pint quantities.
+
+    Raises
+    ------
+    InputError
+        If a row has more or fewer cells than there are headers.
+    """
+    print(render(headers, rows))
+
+
+def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """The text :func:`table` prints."""
+    for row in rows:
+        if len(row) != len(headers):
+            raise InputError("rows", list(row), f"every row must have {len(headers)} cells, one per header")
+    columns = [_cells([row[place] for row in rows]) for place in range(len(headers))]
+    widths = [max(len(str(header)), *map(len, column), 0) for header, column in zip(headers, columns, strict=True)]
+    lines = [_line(headers, widths), "─" * (sum(widths) + 2 * (len(widths) - 1))]
+    lines += [_line(cells, widths) for cells in zip(*columns, strict=True)]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = cells
+    padded = [str(first).ljust(widths[0])]
+    padded += [str(cell).rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+    return "  ".join(padded).rstrip()
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    largest: dict[str, float] = {}
+    for value in values:
+        if units.is_quantity(value):
+            own = units.own(value)
+            size = abs(float(own.to_base_units().magnitude))
+            kind = str(own.dimensionality)
+            largest[kind] = max(largest.get(kind, 0.0), size)
+    return [_cell(value, largest) for value in values]
+
+
+def _cell(value: Any, largest: dict[str, float]) -> str:
+    if units.is_quantity(value):
+        own = units.own(value)
+        text = f"{own.units:~}"
+        shared = units.fitting(largest[str(own.dimensionality)], text)
+        size = abs(float(own.to_base_units().magnitude))
+        if size and size < 5e-4 * units.factor(shared):
+            shared = units.fitting(size, text)
+        return formatting.quantity(own, shared)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return formatting.number(value)

@@ -1,0 +1,52 @@
+"""The language formulas are written in: variables, formulas, systems, and how they print."""
+
+from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
+from mlsysim.symbolic.formula import Example, Formula, Source
+from mlsysim.symbolic.functions import ErlangC, LeastInteger, by_label, sharded, when
+from mlsysim.symbolic.requirement import Requirement
+from mlsysim.symbolic.system import System
+from mlsysim.symbolic.variable import (
+    Domain,
+    Variable,
+    at_least,
+    between,
+    boolean,
+    choice,
+    integer,
+    nonnegative,
+    positive,
+    variable,
+    variable_of,
+)
+
+__all__ = [
+    "Domain",
+    "ErlangC",
+    "Example",
+    "Formula",
+    "Label",
+    "LeastInteger",
+    "Requirement",
+    "Source",
+    "System",
+    "UnitSymbol",
+    "Variable",
+    "at_least",
+    "between",
+    "boolean",
+    "by_label",
+    "byte",
+    "choice",
+    "flop",
+    "integer",
+    "label",
+    "lower",
+    "nonnegative",
+    "positive",
+    "request",
+    "sharded",
+    "token",
+    "variable",
+    "variable_of",
+    "when",
+]

@@ -1,0 +1,93 @@
+"""Named constants inside an expression: units (``34 * byte``) and labels (``precision`` is ``fp16``).
+
+Both stay symbols until an expression is compiled or printed, so that dimensions can be checked and
+names can be shown; :func:`lower` then puts the plain numbers in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from mlsysim import units
+from mlsysim.symbolic.variable import variable_of
+
+
+class UnitSymbol(sympy.Symbol):
+    """A unit written into an expression, worth its canonical amount."""
+
+    def __new__(cls, name: str, **_: Any) -> UnitSymbol:
+        """Build the symbol of a unit name known to the registry."""
+        units.unit(name)
+        return super().__new__(cls, name, positive=True)
+
+    @property
+    def amount(self) -> sympy.Expr:
+        """Canonical amount as an exact number."""
+        return sympy.nsimplify(units.factor(self.name), rational=True)
+
+    @property
+    def dimension(self) -> dict[str, Any]:
+        """Exponent per base dimension."""
+        return units.dimension(self.name)
+
+
+class Label(sympy.Symbol):
+    """One label of a choice variable, worth its code."""
+
+    def __new__(cls, name: str, **_: Any) -> Label:
+        """Build the symbol of ``"variable.label"``."""
+        return super().__new__(cls, name, integer=True, nonnegative=True)
+
+    @property
+    def variable_name(self) -> str:
+        """Name of the choice variable."""
+        return self.name.partition(".")[0]
+
+    @property
+    def text(self) -> str:
+        """The label a user reads."""
+        return self.name.partition(".")[2]
+
+    @property
+    def code(self) -> sympy.Integer:
+        """The number compiled code sees."""
+        return sympy.Integer(variable_of(self.variable_name).code(self.text))
+
+
+def label(symbol: sympy.Symbol, text: str) -> Label:
+    """The constant for a label of a choice variable.
+
+    Parameters
+    ----------
+    symbol : sympy.Symbol
+        Symbol of a choice variable.
+    text : str
+        One of its labels.
+
+    Returns
+    -------
+    Label
+
+    Raises
+    ------
+    UnknownNameError
+        If the variable has no such label.
+    """
+    variable_of(symbol).code(text)
+    return Label(f"{symbol.name}.{text}")
+
+
+def lower(expression: sympy.Basic) -> sympy.Basic:
+    """The expression with units and labels replaced by numbers, ready to compile."""
+    swaps: dict[sympy.Basic, sympy.Basic] = {}
+    for atom in expression.atoms(UnitSymbol, Label):
+        swaps[atom] = atom.amount if isinstance(atom, UnitSymbol) else atom.code  # type: ignore[union-attr]
+    return expression.xreplace(swaps) if swaps else expression
+
+
+byte = UnitSymbol("byte")
+flop = UnitSymbol("FLOP")
+token = UnitSymbol("token")
+request = UnitSymbol("request")

@@ -1,0 +1,151 @@
+"""Functions the field writes that sympy does not have: the least integer, Erlang C, sharding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.core.function import ArgumentIndexError
+from sympy.logic.boolalg import Boolean
+
+from mlsysim.errors import FormulaError
+from mlsysim.symbolic.constants import label
+from mlsysim.symbolic.variable import variable_of
+
+
+class LeastInteger(sympy.Expr):
+    r"""The smallest whole number that meets a condition: :math:`\min\{n\in\mathbb N : n\le N,\ C(n)\}`.
+
+    The condition must be monotone: once met it stays met as ``n`` grows, so compiled code may
+    gallop and bisect. Where no ``n`` up to the limit meets it the value is infinite
+    (:math:`\min\emptyset=\infty`).
+
+    Parameters
+    ----------
+    n : sympy.Symbol
+        Bound variable.
+    condition : sympy Boolean
+        In ``n`` and any other symbols.
+    limit : sympy.Expr
+        Largest ``n`` considered.
+    """
+
+    is_integer = True
+    is_positive = True
+
+    def __new__(cls, n: Any, condition: Any, limit: Any) -> LeastInteger:
+        """Build the node; nothing is evaluated."""
+        return sympy.Expr.__new__(cls, sympy.sympify(n), sympy.sympify(condition), sympy.sympify(limit))
+
+    @property
+    def n(self) -> sympy.Symbol:
+        """The bound variable."""
+        return self.args[0]  # type: ignore[return-value]
+
+    @property
+    def condition(self) -> Boolean:
+        """What the number must meet."""
+        return self.args[1]  # type: ignore[return-value]
+
+    @property
+    def limit(self) -> sympy.Expr:
+        """Largest number considered."""
+        return self.args[2]  # type: ignore[return-value]
+
+    @property
+    def free_symbols(self) -> set[sympy.Basic]:
+        """Symbols of condition and limit, without the bound variable."""
+        return (self.condition.free_symbols - {self.n}) | self.limit.free_symbols
+
+    @property
+    def bound_symbols(self) -> list[sympy.Symbol]:
+        """The bound variable."""
+        return [self.n]
+
+    def _eval_derivative(self, _symbol: sympy.Symbol) -> sympy.Expr:
+        return sympy.S.Zero
+
+
+class ErlangC(sympy.Function):
+    """Erlang C: the probability that an arrival waits in an M/M/c queue.
+
+    Parameters
+    ----------
+    c : sympy.Expr
+        Number of servers.
+    A : sympy.Expr
+        Offered load, arrival rate over the service rate of one server; below ``c`` for stability.
+
+    Notes
+    -----
+    ``C(c, A) = c B / (c - A (1 - B))`` with Erlang B ``B = (A^c/c!) / sum_k A^k/k!``.
+    The number of servers is whole: only the derivative with respect to the load exists.
+    """
+
+    nargs = 2
+    is_real = True
+    is_nonnegative = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        """Derivative with respect to the offered load."""
+        if argindex != 2:
+            raise ArgumentIndexError(self, argindex)
+        return ErlangCSlope(*self.args)
+
+
+class ErlangCSlope(sympy.Function):
+    r"""Derivative of Erlang C with respect to the offered load, :math:`\partial C/\partial A`.
+
+    Its closed form in terms of ``C`` is :func:`erlang_c_slope`, which compiled code calls.
+    """
+
+    nargs = 2
+    is_real = True
+    is_nonnegative = True
+
+
+def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
+    """dC/dA in terms of C itself; works on sympy expressions and on arrays.
+
+    Follows from ``B' = B (c/A - 1 + B)`` and ``B = C (c - A) / (c - A C)``.
+    """
+    blocking = wait * (c - load) / (c - load * wait)
+    blocking_slope = blocking * (c / load - 1 + blocking)
+    room = c - load * (1 - blocking)
+    return c * blocking_slope / room + c * blocking * (1 - blocking - load * blocking_slope) / room**2
+
+
+def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
+    """``then`` where the condition holds, else ``otherwise``."""
+    return sympy.Piecewise((sympy.sympify(then), condition), (sympy.sympify(otherwise), True))
+
+
+def sharded(condition: Any, ways: Any) -> sympy.Expr:
+    """The divisor of a tensor split ``ways`` ways where the condition holds, else one."""
+    return when(condition, ways, 1)
+
+
+def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
+    """A table over the labels of a choice variable, in declared order.
+
+    Parameters
+    ----------
+    symbol : sympy.Symbol
+        Symbol of a choice variable.
+    values : dict
+        Expression per label; every label must be given.
+
+    Returns
+    -------
+    sympy.Piecewise
+
+    Raises
+    ------
+    FormulaError
+        If a label is missing or unknown.
+    """
+    labels = variable_of(symbol).domain.labels
+    if set(labels) != set(values):
+        raise FormulaError(f"table over {symbol.name} must give exactly {', '.join(labels)}; got {', '.join(values)}")
+    cases: list[tuple[Any, Any]] = [(values[text], sympy.Eq(symbol, label(symbol, text))) for text in labels[:-1]]
+    return sympy.Piecewise(*cases, (values[labels[-1]], True))

@@ -1,0 +1,39 @@
+"""Conditions the inputs of a system must meet, beyond the domain of each alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy
+
+from mlsysim.symbolic.variable import Variable, variable_of
+
+
+@dataclass(frozen=True, eq=False)
+class Requirement:
+    """A condition on one argument, given the others.
+
+    Parameters
+    ----------
+    argument : sympy.Symbol
+        The argument to blame.
+    condition : sympy Boolean
+        What must hold, in input symbols.
+    allowed : str
+        The condition in words; ``{name}`` shows the value of an input.
+    """
+
+    argument: sympy.Symbol
+    condition: sympy.Basic
+    allowed: str
+
+    @property
+    def variable(self) -> Variable:
+        """The variable to blame."""
+        return variable_of(self.argument)
+
+    @property
+    def inputs(self) -> tuple[Variable, ...]:
+        """Variables the condition needs, by name."""
+        symbols = sorted(self.condition.free_symbols, key=lambda s: s.name)  # type: ignore[attr-defined]
+        return tuple(variable_of(symbol) for symbol in symbols)  # type: ignore[arg-type]

@@ -1,0 +1,208 @@
+"""Systems: formulas with distinct left sides, an acyclic graph from inputs to outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import sympy
+
+from mlsysim.errors import CycleError, DuplicateError, UnknownNameError
+from mlsysim.symbolic.formula import Formula
+from mlsysim.symbolic.functions import LeastInteger
+from mlsysim.symbolic.variable import Variable
+
+
+class System:
+    """A set of formulas, each defining one variable, in an order that can be evaluated.
+
+    Parameters
+    ----------
+    formulas : iterable of Formula
+        Any order.
+
+    Raises
+    ------
+    DuplicateError
+        If two formulas define one variable.
+    CycleError
+        If formulas need each other.
+    """
+
+    def __init__(self, formulas: Iterable[Formula]) -> None:
+        self._by_name: dict[str, Formula] = {}
+        for formula in formulas:
+            if formula.name in self._by_name:
+                raise DuplicateError(
+                    f"two formulas define {formula.name}: {self._by_name[formula.name].id} and {formula.id}; "
+                    "use replace() to swap one for the other"
+                )
+            self._by_name[formula.name] = formula
+        self._order = _topological(self._by_name)
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """Formulas, each after the ones it needs."""
+        return tuple(self._by_name[name] for name in self._order)
+
+    def __iter__(self) -> Iterator[Formula]:
+        return iter(self.formulas)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def __getitem__(self, name: str) -> Formula:
+        """The formula of a variable.
+
+        Raises
+        ------
+        UnknownNameError
+            If no formula defines it.
+        """
+        if name not in self._by_name:
+            raise UnknownNameError("formula", name, self._by_name)
+        return self._by_name[name]
+
+    @cached_property
+    def inputs(self) -> tuple[Variable, ...]:
+        """Variables no formula defines, by name."""
+        found = {v.name: v for formula in self for v in formula.inputs if v.name not in self._by_name}
+        return tuple(found[name] for name in sorted(found))
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Variables the formulas define, in order of evaluation."""
+        return tuple(formula.variable for formula in self)
+
+    @cached_property
+    def outputs(self) -> tuple[Variable, ...]:
+        """Defined variables no other formula uses."""
+        used = {v.name for formula in self for v in formula.inputs}
+        return tuple(v for v in self.variables if v.name not in used)
+
+    def closure(self, outputs: Iterable[str]) -> System:
+        """Only the formulas that the given outputs need.
+
+        Parameters
+        ----------
+        outputs : iterable of str
+            Names of defined variables.
+
+        Returns
+        -------
+        System
+
+        Raises
+        ------
+        UnknownNameError
+            If an output is not defined here.
+        """
+        wanted: set[str] = set()
+        stack = [self[name].name for name in outputs]
+        while stack:
+            name = stack.pop()
+            if name not in wanted:
+                wanted.add(name)
+                stack.extend(v.name for v in self._by_name[name].inputs if v.name in self._by_name)
+        return System(formula for formula in self if formula.name in wanted)
+
+    def replace(self, *formulas: Formula) -> System:
+        """The same system with other formulas for variables it already defines.
+
+        Raises
+        ------
+        UnknownNameError
+            If a formula defines a variable that is new here; use :meth:`extend` for that.
+        """
+        changed = dict(self._by_name)
+        for formula in formulas:
+            changed[self[formula.name].name] = formula
+        return System(changed.values())
+
+    def extend(self, *formulas: Formula) -> System:
+        """The same system with formulas for further variables.
+
+        Raises
+        ------
+        DuplicateError
+            If one is defined already; use :meth:`replace` for that.
+        """
+        return System([*self.formulas, *formulas])
+
+    def expand(self, output: str) -> sympy.Basic:
+        """The output as one expression of the inputs alone."""
+        expression = self[output].expression
+        for formula in reversed(self.closure([output]).formulas[:-1]):
+            expression = expression.xreplace({formula.variable.symbol: formula.expression})
+        return expression
+
+    def relax(self) -> System:
+        """The system with every ceiling and floor dropped, so that derivatives see through them.
+
+        A least integer has no continuous form and stays; :meth:`steps` names what is left.
+        """
+        return System(_with_expression(formula, relaxed(formula.expression)) for formula in self)
+
+    def steps(self, output: str | None = None) -> tuple[str, ...]:
+        """Names of variables whose formula jumps: ceiling, floor or least integer.
+
+        Parameters
+        ----------
+        output : str, optional
+            Only those this output depends on.
+        """
+        within = self.closure([output]) if output is not None else self
+        return tuple(f.name for f in within if f.expression.has(sympy.ceiling, sympy.floor, LeastInteger))
+
+    def __repr__(self) -> str:
+        return f"<System of {len(self)} formulas: {', '.join(v.name for v in self.outputs)}>"
+
+
+def relaxed(expression: sympy.Basic) -> sympy.Basic:
+    """An expression with ceilings and floors dropped, and least integers left whole."""
+    if isinstance(expression, LeastInteger) or not expression.args:
+        return expression
+    args = [relaxed(arg) for arg in expression.args]
+    if isinstance(expression, sympy.ceiling | sympy.floor):
+        return args[0]
+    return expression.func(*args)
+
+
+def _with_expression(formula: Formula, expression: sympy.Basic) -> Formula:
+    if expression == formula.expression:
+        return formula
+    return Formula(
+        formula.variable,
+        expression,
+        title=f"{formula.title} (relaxed)",
+        source=formula.source,
+        assumes=formula.assumes,
+        convention=formula.convention,
+        variant="relaxed",
+        no_example="a continuous relaxation has no published number",
+    )
+
+
+def _topological(formulas: dict[str, Formula]) -> list[str]:
+    order: list[str] = []
+    state: dict[str, str] = {}
+
+    def visit(name: str, trail: list[str]) -> None:
+        if state.get(name) == "done":
+            return
+        if state.get(name) == "open":
+            loop = [*trail[trail.index(name) :], name]
+            raise CycleError(f"formulas need each other: {' -> '.join(loop)}")
+        state[name] = "open"
+        for needed in formulas[name].inputs:
+            if needed.name in formulas:
+                visit(needed.name, [*trail, name])
+        state[name] = "done"
+        order.append(name)
+
+    for name in formulas:
+        visit(name, [])
+    return order

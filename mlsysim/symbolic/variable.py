@@ -1,0 +1,227 @@
+"""Variables: the nomenclature. Each is one name, one symbol, one unit, one sentence, one domain."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field
+from typing import Literal
+
+import sympy
+
+from mlsysim import units
+from mlsysim.errors import DuplicateError, FormulaError, UnknownNameError
+
+Kind = Literal["real", "integer", "choice", "boolean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Values a variable may take, in the unit it is entered in.
+
+    Build one with :func:`positive`, :func:`nonnegative`, :func:`between`, :func:`integer`,
+    :func:`choice` or :func:`boolean`.
+    """
+
+    kind: Kind = "real"
+    lower: float = -math.inf
+    upper: float = math.inf
+    open_lower: bool = False
+    labels: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """The allowed values in words, as an error message gives them."""
+        if self.kind == "boolean":
+            return "True or False"
+        if self.kind == "choice":
+            return "one of " + ", ".join(self.labels)
+        noun = "a whole number" if self.kind == "integer" else "a finite number"
+        bounds = []
+        if self.lower > -math.inf:
+            bounds.append(f"{'>' if self.open_lower else '>='} {self.lower:g}")
+        if self.upper < math.inf:
+            bounds.append(f"<= {self.upper:g}")
+        return " ".join([noun, " and ".join(bounds)]).strip()
+
+    def latex(self) -> str:
+        """The allowed values as a textbook writes them."""
+        if self.kind == "boolean":
+            return r"\{\text{false}, \text{true}\}"
+        if self.kind == "choice":
+            return r"\{" + ", ".join(rf"\text{{{label}}}" for label in self.labels) + r"\}"
+        if self.kind == "integer":
+            if self.upper < math.inf:
+                return rf"\{{{self.lower:g}, \dots, {self.upper:g}\}}"
+            return r"\mathbb{N}_{\ge " + f"{self.lower:g}" + "}" if self.lower > -math.inf else r"\mathbb{Z}"
+        if self.lower == -math.inf and self.upper == math.inf:
+            return r"\mathbb{R}"
+        left = "(" if self.open_lower or self.lower == -math.inf else "["
+        right = r"\infty)" if self.upper == math.inf else f"{self.upper:g}]"
+        return f"{left}{self.lower:g}, {right}"
+
+
+def positive() -> Domain:
+    """Finite and above zero."""
+    return Domain(lower=0.0, open_lower=True)
+
+
+def nonnegative() -> Domain:
+    """Finite, zero allowed."""
+    return Domain(lower=0.0)
+
+
+def at_least(lower: float) -> Domain:
+    """Finite, from ``lower`` up."""
+    return Domain(lower=lower)
+
+
+def between(lower: float, upper: float, *, open_lower: bool = False) -> Domain:
+    """Real, from ``lower`` (excluded if ``open_lower``) to ``upper``."""
+    return Domain(lower=lower, upper=upper, open_lower=open_lower)
+
+
+def integer(lower: float = 1, upper: float = math.inf) -> Domain:
+    """Whole, from ``lower`` to ``upper``."""
+    return Domain(kind="integer", lower=lower, upper=upper)
+
+
+def choice(*labels: str) -> Domain:
+    """One of several names; compiled code sees their position."""
+    return Domain(kind="choice", lower=0, upper=len(labels) - 1, labels=labels)
+
+
+def boolean() -> Domain:
+    """A truth value."""
+    return Domain(kind="boolean", lower=0, upper=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One entry of the nomenclature.
+
+    Parameters
+    ----------
+    name : str
+        Python name; also the name of the symbol and of the keyword a user types.
+    latex : str
+        The field's symbol.
+    unit : str
+        Unit of a bare number typed by a user, and of the value shown. Compiled code sees the
+        canonical amount (byte, second, ...).
+    description : str
+        One sentence.
+    domain : Domain
+        Allowed values, in ``unit``.
+    named_unit : bool
+        The name itself says the unit (``qps``, ``target_p99_latency_ms``), so results give a plain
+        number in that unit instead of a quantity.
+
+    Attributes
+    ----------
+    symbol : sympy.Symbol
+        What formulas are written with.
+    """
+
+    name: str
+    latex: str
+    unit: str
+    description: str
+    domain: Domain
+    named_unit: bool = False
+    symbol: sympy.Symbol = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise FormulaError(f"variable name {self.name!r} is not a Python identifier")
+        units.unit(self.unit)
+        object.__setattr__(self, "symbol", sympy.Symbol(self.name, **self._assumptions()))
+
+    def _assumptions(self) -> dict[str, bool]:
+        domain = self.domain
+        facts = {"integer": True} if domain.kind in ("integer", "choice") else {"real": True}
+        if domain.kind == "boolean":
+            return {}
+        if domain.lower > 0 or (domain.lower == 0 and domain.open_lower):
+            facts["positive"] = True
+        elif domain.lower >= 0:
+            facts["nonnegative"] = True
+        return facts
+
+    @property
+    def dimension(self) -> dict[str, int]:
+        """Exponent per base dimension."""
+        return units.dimension(self.unit)
+
+    def code(self, label: str) -> int:
+        """The number compiled code uses for a label of a choice variable.
+
+        Raises
+        ------
+        UnknownNameError
+            If the variable has no such label.
+        """
+        if label not in self.domain.labels:
+            raise UnknownNameError(self.name, label, self.domain.labels)
+        return self.domain.labels.index(label)
+
+    def signature(self) -> tuple[object, ...]:
+        """What two declarations of one name must agree on."""
+        return (self.latex, self.unit, self.description, self.domain, self.named_unit)
+
+
+_DECLARED: dict[str, tuple[Variable, str]] = {}
+
+
+def variable(
+    name: str,
+    latex: str,
+    unit: str,
+    description: str,
+    domain: Domain | None = None,
+    *,
+    named_unit: bool = False,
+) -> sympy.Symbol:
+    """Declare a :class:`Variable` and return the symbol formulas are written with.
+
+    Parameters
+    ----------
+    name, latex, unit, description, domain, named_unit
+        As for :class:`Variable`; the domain defaults to positive reals.
+
+    Returns
+    -------
+    sympy.Symbol
+
+    Raises
+    ------
+    DuplicateError
+        If another module declared the name with another meaning.
+    """
+    entry = Variable(name, latex, unit, description, domain or positive(), named_unit)
+    module = sys._getframe(1).f_globals.get("__name__", "")
+    known = _DECLARED.get(name)
+    if known is not None and known[0].signature() != entry.signature() and known[1] != module:
+        raise DuplicateError(f"variable {name!r} is declared in {known[1]} and, with another meaning, in {module}")
+    if known is not None and known[0].signature() == entry.signature():
+        return known[0].symbol
+    _DECLARED[name] = (entry, module)
+    return entry.symbol
+
+
+def variable_of(symbol: sympy.Symbol | str) -> Variable:
+    """The variable a symbol (or a name) stands for.
+
+    Raises
+    ------
+    UnknownNameError
+        If nothing of that name was declared.
+    """
+    name = symbol if isinstance(symbol, str) else symbol.name
+    if name not in _DECLARED:
+        raise UnknownNameError("variable", name, _DECLARED)
+    return _DECLARED[name][0]
+
+
+def declaration_order() -> dict[str, int]:
+    """Position of every declared name; printing follows it."""
+    return {name: place for place, name in enumerate(_DECLARED)}

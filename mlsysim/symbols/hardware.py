@@ -1,0 +1,35 @@
+"""Symbols of one accelerator and of the network between accelerators."""
+
+from mlsysim.symbolic import at_least, between, nonnegative, positive, variable
+
+M_cap = variable("memory_capacity", r"M_{\mathrm{cap}}", "GB", "Memory of one accelerator.", positive())
+B_mem = variable("memory_bandwidth", "B", "GB/s", "Memory bandwidth of one accelerator, its peak.", positive())
+F = variable(
+    "peak_flops", "F", "TFLOP/s", "Dense peak arithmetic rate of one accelerator at the precision.", positive()
+)
+eta = variable(
+    "efficiency", r"\eta", "count", "Share of the peak arithmetic rate reached.", between(0, 1, open_lower=True)
+)
+tau_dispatch = variable(
+    "dispatch_tax", r"\tau_{\mathrm{disp}}", "ms", "Fixed time to launch one request on the accelerator.", nonnegative()
+)
+tau_layer = variable(
+    "layer_tax",
+    r"\tau_{\mathrm{layer}}",
+    "ms",
+    "Fixed time per layer and decode step, added to latency.",
+    nonnegative(),
+)
+
+beta_fabric = variable(
+    "fabric_bandwidth",
+    r"\beta_{\mathrm{fab}}",
+    "GB/s",
+    "Bandwidth of one accelerator's share of the fabric, one direction.",
+    positive(),
+)
+oversubscription = variable(
+    "oversubscription", r"\kappa", "count", "Oversubscription of the fabric; 1 is full bisection.", at_least(1.0)
+)
+alpha = variable("fabric_latency", r"\alpha", "µs", "Time before the first byte of a message arrives.", nonnegative())
+beta = variable("link_bandwidth", r"\beta", "GB/s", "Bandwidth left to one accelerator, one direction.", positive())

@@ -1,0 +1,182 @@
+"""The private pint registry, with information, operations, tokens, requests and currency as real dimensions.
+
+``ureg`` is the registry and ``Q_`` its quantity class. Compiled functions run on bare float64 in
+canonical units: second, byte, FLOP, token, request, USD, watt. This module converts at the border.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import pint
+
+from mlsysim.errors import UnitError, shown
+
+ureg: pint.UnitRegistry = pint.UnitRegistry(str(resources.files("mlsysim") / "units.txt"))
+ureg.formatter.default_format = "~P"
+Q_ = ureg.Quantity
+
+#: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
+COUNTABLE = frozenset({"[token]", "[request]"})
+
+
+@cache
+def unit(text: str) -> pint.Unit:
+    """The unit of this name.
+
+    Parameters
+    ----------
+    text : str
+        A unit expression such as ``"GB/s"``; ``""`` is a pure number.
+
+    Returns
+    -------
+    pint.Unit
+
+    Raises
+    ------
+    UnitError
+        If a name in the expression is not a unit of mlsysim.
+    """
+    if not text:
+        return ureg.Unit("")
+    try:
+        return ureg.Unit(text)
+    except Exception as error:
+        raise UnitError(f"unknown unit {text!r}: {error}") from None
+
+
+def per(above: str, below: str) -> tuple[float, pint.Unit]:
+    """Factor and unit that turn a canonical quotient into ``above`` per ``below``; counts drop out."""
+    quotient = unit("" if above == "count" else above) / unit("" if below == "count" else below)
+    return factor(below) / factor(above), quotient
+
+
+@cache
+def dimension(text: str) -> dict[str, Any]:
+    """Exponent per base dimension of a unit, e.g. ``{"[information]": 1, "[time]": -1}``."""
+    return {name: power for name, power in dict(unit(text).dimensionality).items() if power != 0}
+
+
+@cache
+def factor(text: str) -> float:
+    """Canonical amount of one of this unit: ``factor("GB") == 1e9`` (bytes)."""
+    return float(Q_(1, unit(text)).to_base_units().magnitude)
+
+
+def from_canonical(value: Any, text: str) -> Any:
+    """A canonical float (or array) as a number of the given unit.
+
+    Divides by whole factors and multiplies by whole inverses, so decimal units lose no digit.
+    """
+    scale = factor(text)
+    inverse = 1.0 / scale
+    if scale < 1.0 and inverse == math.floor(inverse):
+        return value * inverse
+    return value / scale
+
+
+def to_canonical(value: Any, text: str) -> Any:
+    """A number (or array) of the given unit in canonical units; inverse of :func:`from_canonical`."""
+    scale = factor(text)
+    inverse = 1.0 / scale
+    if scale < 1.0 and inverse == math.floor(inverse):
+        return value / inverse
+    return value * scale
+
+
+def is_quantity(value: object) -> bool:
+    """Whether a value is a pint quantity, of this registry or of a foreign one."""
+    return isinstance(value, pint.Quantity)
+
+
+def own(value: Any) -> Any:
+    """A quantity of any pint registry as a quantity of this one, unit name by unit name.
+
+    Parameters
+    ----------
+    value : pint.Quantity
+        A scalar or array quantity.
+
+    Returns
+    -------
+    pint.Quantity
+        In this registry, same magnitude and unit names.
+
+    Raises
+    ------
+    UnitError
+        If a unit of the foreign registry does not exist here.
+    """
+    if isinstance(value, Q_):
+        return value
+    try:
+        units = ureg.Unit("")
+        for name, power in value.unit_items():
+            units = units * ureg.Unit(name) ** power
+    except Exception as error:
+        raise UnitError(f"{shown(value)} comes from another registry and its unit is unknown here: {error}") from None
+    return Q_(value.magnitude, units)
+
+
+def canonical(value: Any, text: str, argument: str) -> Any:
+    """The magnitude of a quantity in the canonical unit of ``text``.
+
+    Parameters
+    ----------
+    value : pint.Quantity
+        Of any registry.
+    text : str
+        The unit whose dimension is expected.
+    argument : str
+        Name used in the error.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    UnitError
+        If the dimensions differ.
+    """
+    quantity = own(value)
+    if dict(quantity.dimensionality) != dict(unit(text).dimensionality):
+        wanted = text or "a pure number"
+        raise UnitError(f"{argument}={shown(str(value))}: {quantity.units:~P} is not a unit of {wanted}")
+    return to_canonical(quantity.to(unit(text)).magnitude, text) if text else quantity.to("").magnitude
+
+
+def fitting(value: float, text: str) -> str:
+    """The prefixed form of a unit in which a canonical value reads best.
+
+    Parameters
+    ----------
+    value : float
+        In canonical units.
+    text : str
+        A unit whose decimal prefix may be chosen anew (``"GB"``, ``"TFLOP/s"``, ``"ms"``).
+
+    Returns
+    -------
+    str
+        ``text`` itself where no ladder of prefixes applies.
+    """
+    for ladder in _LADDERS:
+        if dimension(ladder[0]) == dimension(text):
+            fits = [name for name in ladder if abs(value) >= factor(name)]
+            return fits[-1] if fits else ladder[0]
+    return text
+
+
+_LADDERS: tuple[tuple[str, ...], ...] = (
+    ("B", "kB", "MB", "GB", "TB", "PB", "EB"),
+    ("B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"),
+    ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
+    ("FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"),
+    ("ns", "µs", "ms", "s"),
+    ("W", "kW", "MW", "GW"),
+)
