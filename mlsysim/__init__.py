@@ -33,7 +33,32 @@ _HOME = {
 }
 _CATALOG = ("Hardware", "Models", "Systems")
 
-__all__ = ["Hardware", "Models", "Systems", "__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
+    "Q_",
+    "Accelerator",
+    "Catalog",
+    "Example",
+    "Fabric",
+    "Fleet",
+    "Formula",
+    "Hardware",
+    "MoERoutingModel",
+    "Models",
+    "Node",
+    "PerformanceModel",
+    "Result",
+    "ServingCapacityModel",
+    "Source",
+    "SparseTransformerWorkload",
+    "System",
+    "Systems",
+    "TrainingMemoryModel",
+    "TransformerWorkload",
+    "__version__",
+    "load_catalog",
+    "ureg",
+    "variable",
+]
 
 if TYPE_CHECKING:
     from mlsysim.catalog import (

@@ -6,7 +6,6 @@ All of them derive from :class:`MlsysimError`, so one ``except`` catches whateve
 from __future__ import annotations
 
 import difflib
-import os.path
 from collections.abc import Iterable
 
 
@@ -125,7 +124,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     close = difflib.get_close_matches(folded, by_fold, n=count, cutoff=0.5)
     if not close and folded:
         alike = [key for key in by_fold if key[:1] == folded[:1] and len(key) == len(folded)]
-        close = sorted(alike, key=lambda key: -len(os.path.commonprefix([key, folded])))[:count]
+        close = sorted(alike, key=lambda key: -difflib.SequenceMatcher(None, key, folded).ratio())[:count]
     return [by_fold[key] for key in close]
 
 

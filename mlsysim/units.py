@@ -17,14 +17,14 @@ from mlsysim.errors import UnitError, shown
 
 ureg: pint.UnitRegistry = pint.UnitRegistry(str(resources.files("mlsysim") / "units.txt"))
 ureg.formatter.default_format = "~P"
-Q_ = ureg.Quantity
+Q_: Any = ureg.Quantity
 
 #: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
 COUNTABLE = frozenset({"[token]", "[request]"})
 
 
 @cache
-def unit(text: str) -> pint.Unit:
+def unit(text: str) -> Any:
     """The unit of this name.
 
     Parameters
@@ -49,7 +49,7 @@ def unit(text: str) -> pint.Unit:
         raise UnitError(f"unknown unit {text!r}: {error}") from None
 
 
-def per(above: str, below: str) -> tuple[float, pint.Unit]:
+def per(above: str, below: str) -> tuple[float, Any]:
     """Factor and unit that turn a canonical quotient into ``above`` per ``below``; counts drop out."""
     quotient = unit("" if above == "count" else above) / unit("" if below == "count" else below)
     return factor(below) / factor(above), quotient

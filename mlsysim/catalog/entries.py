@@ -15,8 +15,8 @@ from mlsysim.catalog.value import Value
 from mlsysim.errors import CatalogError, InputError
 
 
-def _quantity(unit: str) -> Any:
-    """Type of a field that holds a :class:`Value` of a dimension; bare numbers are in ``unit``."""
+def _in(unit: str) -> pydantic.BeforeValidator:
+    """Conversion of what a field is given to a :class:`Value` of a dimension; bare numbers are in ``unit``."""
 
     def convert(given: Any) -> Any:
         value = Value.model_validate(given) if isinstance(given, Mapping) else Value.of(given, unit)
@@ -26,16 +26,16 @@ def _quantity(unit: str) -> Any:
             raise ValueError(f"{value.value:g} is negative")
         return value
 
-    return Annotated[Value, pydantic.BeforeValidator(convert)]
+    return pydantic.BeforeValidator(convert)
 
 
-Count = _quantity("")
-Bytes = _quantity("GB")
-BytesPerSecond = _quantity("GB/s")
-Rate = _quantity("TFLOP/s")
-Seconds = _quantity("µs")
-Watts = _quantity("W")
-Dollars = _quantity("USD")
+Count = Annotated[Value, _in("")]
+Bytes = Annotated[Value, _in("GB")]
+BytesPerSecond = Annotated[Value, _in("GB/s")]
+Rate = Annotated[Value, _in("TFLOP/s")]
+Seconds = Annotated[Value, _in("µs")]
+Watts = Annotated[Value, _in("W")]
+Dollars = Annotated[Value, _in("USD")]
 
 
 class Entry(pydantic.BaseModel):

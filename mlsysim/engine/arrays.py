@@ -80,7 +80,7 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, .
     import jax
     import jax.numpy as jnp
 
-    limit, *given = jax.lax.stop_gradient((jnp.asarray(limit, float), *given))
+    limit, given = jax.lax.stop_gradient((jnp.asarray(limit, float), tuple(given)))
     shape = jnp.broadcast_shapes(limit.shape, *(jnp.shape(value) for value in given))
     limit = jnp.broadcast_to(limit, shape)
 

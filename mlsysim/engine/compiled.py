@@ -87,12 +87,16 @@ def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Ba
         expression = lower(formula.expression)
         lines.append((formula.variable.symbol, guarded(expression) if backend == "jax" else expression))
     names = [symbol for symbol, _ in lines]
+
+    def formula_by_formula(_expressions: Any) -> Any:
+        return lines, names
+
     function = sympy.lambdify(
         inputs,
         names,
         modules=[scalar.NAMESPACE if backend == "numpy" else arrays.namespace()],
         printer=CodePrinter,
-        cse=lambda _expressions: (lines, names),
+        cse=formula_by_formula,  # pyright: ignore[reportArgumentType]
         docstring_limit=0,
     )
     source = inspect.getsource(function).replace("_lambdifygenerated", "compiled", 1)

@@ -23,7 +23,7 @@ class Guard(sympy.Function):
     is_commutative = True
 
 
-def guarded(expression: sympy.Basic, taken: Any = sympy.true) -> sympy.Basic:
+def guarded(expression: Any, taken: Any = sympy.true) -> Any:
     """The expression with a safe stand-in for every risky operand of an untaken branch.
 
     Parameters
@@ -41,9 +41,10 @@ def guarded(expression: sympy.Basic, taken: Any = sympy.true) -> sympy.Basic:
     if isinstance(expression, LeastInteger) or not expression.args:
         return expression
     if isinstance(expression, sympy.Piecewise):
-        cases: list[tuple[Any, Any]] = []
+        cases: list[Any] = []
         earlier: Any = sympy.false
-        for value, condition in expression.args:  # type: ignore[misc]
+        pairs: Any = expression.args
+        for value, condition in pairs:
             here = sympy.And(taken, condition, sympy.Not(earlier))
             cases.append((guarded(value, here), condition))
             earlier = sympy.Or(earlier, condition)

@@ -38,13 +38,13 @@ class CodePrinter(AbstractPythonCodePrinter):
     def _print_Float(self, expr: sympy.Float) -> str:
         return repr(float(expr))
 
-    def _print_Infinity(self, _expr: Any) -> str:
+    def _print_Infinity(self, expr: Any) -> Any:
         return "inf"
 
-    def _print_NegativeInfinity(self, _expr: Any) -> str:
+    def _print_NegativeInfinity(self, expr: Any) -> Any:
         return "-inf"
 
-    def _print_Exp1(self, _expr: Any) -> str:
+    def _print_Exp1(self, expr: Any) -> Any:
         return "exp(1.0)"
 
     def _print_Pi(self, expr: Any) -> str:
@@ -90,7 +90,7 @@ class CodePrinter(AbstractPythonCodePrinter):
     def _print_Min(self, expr: Any) -> str:
         return reduce(lambda left, right: f"minimum({left}, {right})", map(self._print, expr.args))
 
-    def _print_Piecewise(self, expr: sympy.Piecewise) -> str:
+    def _print_Piecewise(self, expr: sympy.Piecewise) -> Any:
         cases: list[Any] = list(expr.args)
         source = self._print(cases[-1].expr) if cases[-1].cond == True else "nan"  # noqa: E712
         for case in reversed(cases[:-1] if source != "nan" else cases):
@@ -125,5 +125,5 @@ class CodePrinter(AbstractPythonCodePrinter):
         names = [self._print(symbol) for symbol in free]
         arguments = ", ".join([self._print(expr.n), *names])
         given = ", ".join(names) + ("," if len(names) == 1 else "")
-        condition, limit = self._print(expr.condition), self._print(expr.limit)
+        condition, limit = self._print(expr.condition), self._print(expr.upper)
         return f"least_integer(lambda {arguments}: {condition}, {limit}, ({given}))"

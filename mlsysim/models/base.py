@@ -58,9 +58,9 @@ class PerformanceModel:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        provided = tuple(dict.fromkeys(name for slot in cls.slots.values() for name in slot.provides))
-        named = [name for name in (*cls.keywords, *provided)]
-        cls.arguments = {**dict.fromkeys(cls.slots), **{name: variable_of(name) for name in dict.fromkeys(named)}}
+        provided = [name for slot in cls.slots.values() for name in slot.provides]
+        cls.arguments = dict.fromkeys(cls.slots)
+        cls.arguments.update((name, variable_of(name)) for name in (*cls.keywords, *provided))
         cls.canonical_defaults = {
             name: convert.scalar(variable_of(name), value) for name, value in cls.defaults.items()
         }

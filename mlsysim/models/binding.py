@@ -124,7 +124,7 @@ class _Binder:
                 self._bind_entry(name, value)
             elif convert.is_axis(value):
                 self._refuse_axis(name, value)
-                self.axes[name] = convert.axis(self.model.arguments[name], value)
+                self.axes[name] = convert.axis(variable_of(name), value)
         for name, variable in self.model.arguments.items():
             if variable is not None:
                 self._bind_input(name, variable)

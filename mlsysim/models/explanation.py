@@ -137,7 +137,7 @@ class Explanation:
 
     def _least_integer(self, expression: LeastInteger) -> list[str]:
         found = self._number(expression)
-        limit = self._number(expression.limit)
+        limit = self._number(expression.upper)
         parts = list(sympy.And.make_args(expression.condition))
 
         def failing(n: float) -> str:

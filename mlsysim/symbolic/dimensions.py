@@ -191,6 +191,6 @@ def _logic(expression: sympy.Basic) -> Dimension:
 @_dimension.register(LeastInteger)
 def _least(expression: LeastInteger) -> Dimension:
     _dimension(expression.condition)
-    if not same(_dimension(expression.limit), {}):
-        raise UnitError(f"limit {expression.limit} of a least integer is not a pure number")
+    if not same(_dimension(expression.upper), {}):
+        raise UnitError(f"limit {expression.upper} of a least integer is not a pure number")
     return {}

@@ -84,8 +84,8 @@ class Formula:
 
     Parameters
     ----------
-    variable : sympy.Symbol or Variable
-        Left side.
+    symbol : sympy.Symbol
+        Left side: symbol of the variable it defines.
     expression : sympy.Basic
         Right side, in declared symbols, unit constants and labels.
     title : str
@@ -103,6 +103,13 @@ class Formula:
     no_example : str
         Why there is none; required when ``example`` is missing.
 
+    Attributes
+    ----------
+    variable : Variable
+        What it defines.
+    inputs : tuple of Variable
+        What the right side needs, by name.
+
     Raises
     ------
     UnitError
@@ -111,7 +118,7 @@ class Formula:
         If the variable stands on both sides, or neither example nor reason is given.
     """
 
-    variable: Variable
+    symbol: sympy.Symbol
     expression: sympy.Basic
     title: str
     source: Source
@@ -120,11 +127,11 @@ class Formula:
     variant: str = ""
     example: Example | None = None
     no_example: str = ""
+    variable: Variable = field(init=False)
     inputs: tuple[Variable, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.variable, sympy.Symbol):
-            object.__setattr__(self, "variable", variable_of(self.variable))
+        object.__setattr__(self, "variable", variable_of(self.symbol))
         object.__setattr__(self, "expression", sympy.sympify(self.expression))
         name = self.variable.name
         try:
@@ -138,7 +145,7 @@ class Formula:
                 f"({describe(self.variable.dimension)})"
             )
         symbols = {s for s in self.expression.free_symbols if not isinstance(s, UnitSymbol | Label)}
-        if self.variable.symbol in symbols:
+        if self.symbol in symbols:
             raise FormulaError(f"formula for {name}: {name} stands on both sides")
         if self.example is None and not self.no_example:
             raise FormulaError(f"formula for {name}: give an example, or say why there is none")

@@ -17,7 +17,7 @@ class LeastInteger(sympy.Expr):
     r"""The smallest whole number that meets a condition: :math:`\min\{n\in\mathbb N : n\le N,\ C(n)\}`.
 
     The condition must be monotone: once met it stays met as ``n`` grows, so compiled code may
-    gallop and bisect. Where no ``n`` up to the limit meets it the value is infinite
+    gallop and bisect. Where no ``n`` up to the upper end meets it the value is infinite
     (:math:`\min\emptyset=\infty`).
 
     Parameters
@@ -26,16 +26,16 @@ class LeastInteger(sympy.Expr):
         Bound variable.
     condition : sympy Boolean
         In ``n`` and any other symbols.
-    limit : sympy.Expr
+    upper : sympy.Expr
         Largest ``n`` considered.
     """
 
     is_integer = True
     is_positive = True
 
-    def __new__(cls, n: Any, condition: Any, limit: Any) -> LeastInteger:
+    def __new__(cls, n: Any, condition: Any, upper: Any) -> LeastInteger:
         """Build the node; nothing is evaluated."""
-        return sympy.Expr.__new__(cls, sympy.sympify(n), sympy.sympify(condition), sympy.sympify(limit))
+        return sympy.Expr.__new__(cls, sympy.sympify(n), sympy.sympify(condition), sympy.sympify(upper))
 
     @property
     def n(self) -> sympy.Symbol:
@@ -48,14 +48,14 @@ class LeastInteger(sympy.Expr):
         return self.args[1]  # type: ignore[return-value]
 
     @property
-    def limit(self) -> sympy.Expr:
+    def upper(self) -> sympy.Expr:
         """Largest number considered."""
         return self.args[2]  # type: ignore[return-value]
 
     @property
     def free_symbols(self) -> set[sympy.Basic]:
-        """Symbols of condition and limit, without the bound variable."""
-        return (self.condition.free_symbols - {self.n}) | self.limit.free_symbols
+        """Symbols of condition and upper end, without the bound variable."""
+        return (self.condition.free_symbols - {self.n}) | self.upper.free_symbols
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
@@ -86,7 +86,7 @@ class ErlangC(sympy.Function):
     is_real = True
     is_nonnegative = True
 
-    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+    def fdiff(self, argindex: int = 1) -> Any:
         """Derivative with respect to the offered load."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)

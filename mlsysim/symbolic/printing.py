@@ -172,7 +172,7 @@ class _Latex(LatexPrinter):
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         n = self._print(expr.n)
-        limit, condition = self._print(expr.limit), self._conjunction(expr.condition)
+        limit, condition = self._print(expr.upper), self._conjunction(expr.condition)
         return rf"\min\left\{{{n} \in \mathbb{{N}} : {n} \le {limit},\ {condition}\right\}}"
 
     def _conjunction(self, condition: sympy.Basic) -> str:
@@ -225,11 +225,12 @@ class _Text(StrPrinter):
     def _print_Label(self, expr: Label) -> str:
         return expr.text
 
-    def _print_Infinity(self, expr: Any) -> str:
+    def _print_Infinity(self, expr: Any) -> Any:
         return "∞"
 
     def _print_Mul(self, expr: sympy.Mul) -> str:
-        number, rest = expr.as_coeff_Mul()
+        coefficient, rest = expr.as_coeff_Mul()
+        number: Any = coefficient
         above: list[str] = []
         below: list[str] = []
         sign = "-" if number.is_negative else ""
@@ -310,7 +311,7 @@ class _Text(StrPrinter):
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         n = self._print(expr.n)
-        return f"min{{{n} ≤ {self._print(expr.limit)} : {self._print(expr.condition)}}}"
+        return f"min{{{n} ≤ {self._print(expr.upper)} : {self._print(expr.condition)}}}"
 
     def _print_ErlangC(self, expr: ErlangC) -> str:
         return f"C({', '.join(self._print(arg) for arg in expr.args)})"

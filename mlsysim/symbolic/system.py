@@ -175,7 +175,7 @@ def _with_expression(formula: Formula, expression: sympy.Basic) -> Formula:
     if expression == formula.expression:
         return formula
     return Formula(
-        formula.variable,
+        formula.symbol,
         expression,
         title=f"{formula.title} (relaxed)",
         source=formula.source,
