@@ -1,6 +1,7 @@
 # Two commands on a fresh machine with Python 3.11+: `make demo` and `make test`.
 PYTHON ?= python3
 VENV := .venv
+PEER := .venv-0.3.0
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -28,8 +29,16 @@ book: $(VENV)/.installed
 check: test lint types contracts
 	$(BIN)/mlsysim book --check
 
-bench: $(VENV)/.test
-	$(BIN)/python -m pytest tests/benchmarks --benchmark-enable --benchmark-only -p no:xdist
+bench: $(VENV)/.test $(PEER)/.installed
+	mkdir -p build
+	$(BIN)/python -m pytest tests/benchmarks --benchmark-enable --benchmark-only -p no:xdist --benchmark-json=build/benchmarks.json
+	$(BIN)/python tests/benchmarks/report.py build/benchmarks.json docs/benchmarks.md
+
+# The mlsysim 0.3.0 of PyPI in an environment of its own, to be timed beside us.
+$(PEER)/.installed: tests/benchmarks/constraints-0.3.0.txt
+	$(PYTHON) -m venv $(PEER)
+	$(PEER)/bin/python -m pip install --quiet --disable-pip-version-check -c tests/benchmarks/constraints-0.3.0.txt mlsysim==0.3.0
+	touch $@
 
 $(VENV)/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mlsysim needs Python 3.11 or newer; try: make PYTHON=python3.12")'
@@ -50,4 +59,4 @@ $(VENV)/.lint: $(VENV)/.test
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(PEER) build dist .pytest_cache .ruff_cache .hypothesis .benchmarks

@@ -12,6 +12,17 @@ from collections.abc import Iterable
 class MlsysimError(Exception):
     """Base class of every error raised on purpose by mlsysim."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Survive the way back from a worker process, whatever the constructor takes."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[MlsysimError], args: tuple[object, ...], state: dict[str, object]) -> MlsysimError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
 
 class InputError(MlsysimError, ValueError):
     """An argument the library refuses, before any number is computed.

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 from mlsysim import units
 
 
-def number(value: float) -> str:
+def number(value: Any) -> str:
     """A number to read: 1 decimal from 100 up, 2 from 1 up, 3 below; whole numbers stay whole.
 
     Parameters
     ----------
-    value : int or float
+    value : int, float or NumPy scalar
 
     Returns
     -------
     str
         Scientific where fixed decimals would run long or show nothing.
     """
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
     value = float(value)
     size = abs(value)
     if math.isnan(value):

@@ -41,7 +41,7 @@ class Reference:
         """One line, as a list of references prints it."""
         where = f" {self.venue}," if self.venue else ""
         link = self.link()
-        return f"{self.authors}. {self.title}.{where} {self.year}." + (f" {link}" if link else "")
+        return f"{self.authors.rstrip('.')}. {self.title}.{where} {self.year}." + (f" {link}" if link else "")
 
     def link(self) -> str:
         """The best address: DOI, arXiv or URL."""
@@ -67,9 +67,20 @@ class Reference:
             "url": self.url,
             "note": self.note,
         }
-        body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
-        escaped = body.replace("&", r"\&")
-        return f"@{self.kind}{{{self.key},\n{escaped}}}\n"
+        verbatim = ("url", "doi", "eprint")
+        body = "".join(
+            f"  {name} = {{{value if name in verbatim else _escaped(value)}}},\n"
+            for name, value in fields.items()
+            if value
+        )
+        return f"@{self.kind}{{{self.key},\n{body}}}\n"
+
+
+def _escaped(value: str) -> str:
+    """Text with the characters LaTeX reads as commands escaped."""
+    for character in "&%#_":
+        value = value.replace(character, "\\" + character)
+    return value
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +34,8 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """The text :func:`table` prints."""
+    if not headers:
+        raise InputError("headers", list(headers), "a table has at least one column")
     for row in rows:
         if len(row) != len(headers):
             raise InputError("rows", list(row), f"every row must have {len(headers)} cells, one per header")
@@ -54,9 +58,10 @@ def _cells(values: Sequence[Any]) -> list[str]:
     for value in values:
         if units.is_quantity(value):
             own = units.own(value)
-            size = abs(float(own.to_base_units().magnitude))
-            kind = str(own.dimensionality)
-            largest[kind] = max(largest.get(kind, 0.0), size)
+            size = _size(own)
+            if math.isfinite(size):
+                kind = str(own.dimensionality)
+                largest[kind] = max(largest.get(kind, 0.0), size)
     return [_cell(value, largest) for value in values]
 
 
@@ -64,11 +69,19 @@ def _cell(value: Any, largest: dict[str, float]) -> str:
     if units.is_quantity(value):
         own = units.own(value)
         text = f"{own.units:~}"
-        shared = units.fitting(largest[str(own.dimensionality)], text)
-        size = abs(float(own.to_base_units().magnitude))
+        size = _size(own)
+        kind = str(own.dimensionality)
+        shared = units.fitting(largest[kind], text) if kind in largest else text
         if size and size < 5e-4 * units.factor(shared):
             shared = units.fitting(size, text)
         return formatting.quantity(own, shared)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return str(value)
     return formatting.number(value)
+
+
+def _size(quantity: Any) -> float:
+    try:
+        return abs(float(quantity.to_base_units().magnitude))
+    except TypeError:
+        raise InputError("rows", quantity, "a cell holds one real number, not an array") from None

@@ -7,6 +7,7 @@ canonical units: second, byte, FLOP, token, request, USD, watt. This module conv
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -21,6 +22,12 @@ Q_: Any = ureg.Quantity
 
 #: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
 COUNTABLE = frozenset({"[token]", "[request]"})
+
+#: A number, then a unit of names, products, quotients and small powers. Pint would evaluate
+#: any expression: "80,5 GB" as 805 GB, "80 000 GB" as 0 GB, "9**9**9" for ever.
+_NUMBER = r"\s*([+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)\b)\s*"
+_NAME = r"(?:[^\W\d_]\w*|%|1)(?:\s*(?:\^|\*\*)\s*-?\d{1,2}(?:\.\d+)?)?"
+_UNIT = rf"(?:1\s*/\s*)?{_NAME}(?:\s*[*/·]\s*{_NAME}|\s+{_NAME})*"
 
 
 @cache
@@ -43,10 +50,28 @@ def unit(text: str) -> Any:
     """
     if not text:
         return ureg.Unit("")
+    if not re.fullmatch(rf"\s*{_UNIT}\s*", text):
+        raise UnitError(f"unknown unit {shown(text)}: write names with *, / and powers, as in 'GB/s'")
     try:
         return ureg.Unit(text)
     except Exception as error:
         raise UnitError(f"unknown unit {text!r}: {error}") from None
+
+
+def parsed(text: str) -> Any:
+    """The quantity a text such as ``"80 GB"`` stands for.
+
+    Raises
+    ------
+    UnitError
+        If the text is not one number followed by a unit, or the unit is unknown.
+    """
+    match = re.fullmatch(rf"{_NUMBER}({_UNIT})?\s*", text)
+    if not match:
+        raise UnitError(f"{shown(text)} is not a number with a unit, as in '80 GB'")
+    number = float(match[1])
+    exact = number.is_integer() and abs(number) < 2**53
+    return Q_(int(number) if exact else number, unit(match[2] or ""))
 
 
 def per(above: str, below: str) -> tuple[float, Any]:
@@ -145,8 +170,9 @@ def canonical(value: Any, text: str, argument: str) -> Any:
     """
     quantity = own(value)
     if dict(quantity.dimensionality) != dict(unit(text).dimensionality):
+        found = f"{quantity.units:~P}" or "a pure number"
         wanted = text or "a pure number"
-        raise UnitError(f"{argument}={shown(str(value))}: {quantity.units:~P} is not a unit of {wanted}")
+        raise UnitError(f"{argument}={shown(str(value))}: {found} is not a unit of {wanted}")
     return to_canonical(quantity.to(unit(text)).magnitude, text) if text else quantity.to("").magnitude
 
 

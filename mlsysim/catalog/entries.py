@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import pydantic
 
 from mlsysim import units
-from mlsysim.catalog.value import Value
+from mlsysim.catalog.value import Value, problems
 from mlsysim.errors import CatalogError, InputError
 
 
@@ -21,7 +21,8 @@ def _in(unit: str) -> pydantic.BeforeValidator:
     def convert(given: Any) -> Any:
         value = Value.model_validate(given) if isinstance(given, Mapping) else Value.of(given, unit)
         if units.dimension(value.unit) != units.dimension(unit):
-            raise ValueError(f"{value.value:g} {value.unit} is not in a unit of {unit or 'a pure number'}")
+            given = f"{value.value:g} {value.unit}".strip()
+            raise ValueError(f"{given} is not in a unit of {unit}" if unit else f"{given} is not a pure number")
         if value.value < 0:
             raise ValueError(f"{value.value:g} is negative")
         return value
@@ -60,12 +61,8 @@ class Entry(pydantic.BaseModel):
         try:
             super().__init__(**fields)
         except pydantic.ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg'].removeprefix('Value error, ')}"
-                for item in error.errors()
-            )
             name = fields.get("name") or type(self).__name__
-            raise CatalogError(f"{name}: {problems}") from None
+            raise CatalogError(f"{name}: {problems(error)}") from None
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """The value this entry gives a formula's input, or None if it has none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -18,7 +19,7 @@ from mlsysim.catalog.entries import (
     SparseTransformerWorkload,
     TransformerWorkload,
 )
-from mlsysim.errors import CatalogError, MlsysimError, UnknownNameError
+from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError
 
 #: What a value inherits from its entry when it does not say otherwise.
 _PROVENANCE = ("source", "date", "kind")
@@ -37,12 +38,13 @@ class Group:
         return self._catalog._children(self._path)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if isinstance(name, str) and name.startswith("__"):
             raise AttributeError(name)
-        if name not in self._names():
-            within = [path.removeprefix(f"{self._path}.") for path in self._catalog._under(self._path)]
+        path = f"{self._path}.{name}"
+        if name not in self._names() and path not in self._catalog._raw:
+            within = [full.removeprefix(f"{self._path}.") for full in self._catalog._under(self._path)]
             raise UnknownNameError(f"entry of {self._path}", name, [*self._names(), *within])
-        return self._catalog._at(f"{self._path}.{name}")
+        return self._catalog._at(path)
 
     __getitem__ = __getattr__
 
@@ -137,7 +139,11 @@ class Catalog:
         ------
         CatalogError
             If its fields are not as declared.
+        UnknownNameError
+            If there is no such entry.
         """
+        if path not in self._raw:
+            raise UnknownNameError("entry", path, self._raw)
         if path not in self._built:
             self._built[path] = self._build(path)
         return self._built[path]
@@ -167,11 +173,11 @@ class Catalog:
             raise CatalogError(f"{where}: {error}") from None
 
     def _referred(self, path: str, where: str, field: str) -> Entry:
-        for catalog in (self, self._base):
-            if catalog is not None and path in catalog._raw:
-                return catalog.entry(path)
         known = [*self._raw, *(self._base._raw if self._base is not None else ())]
-        within = [name for name in known if name.startswith(_REFERENCES[field])]
+        within = [name for name in known if name.startswith(f"{_REFERENCES[field]}.")]
+        for catalog in (self, self._base):
+            if catalog is not None and path in catalog._raw and path in within:
+                return catalog.entry(path)
         raise CatalogError(f"{where}: {UnknownNameError(field, path, within)}")
 
     def __repr__(self) -> str:
@@ -196,12 +202,14 @@ def load_catalog(path: str | Path) -> Catalog:
     CatalogError
         If the file cannot be read, or names file, entry and field that is wrong.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("path", path, "must be the path of a TOML file")
     file = Path(path)
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise CatalogError(f"{file}: cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise CatalogError(f"{file}: not TOML: {error}") from None
     catalog = Catalog(content, str(file), base=builtin())
     for name in catalog.paths():
@@ -220,6 +228,9 @@ def builtin() -> Catalog:
 
 
 def _tables(content: Any, where: str) -> dict[str, Any]:
+    for name in content if isinstance(content, dict) else ():
+        if not name or "." in name:
+            raise CatalogError(f"{where}: the name {name!r} is empty or has a dot")
     if not isinstance(content, dict) or not all(isinstance(table, dict) for table in content.values()):
         raise CatalogError(f"{where}: must hold tables only, as in [Hardware.Cloud.H100]")
     return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from functools import cached_property
 from typing import Any, Literal
@@ -9,13 +10,22 @@ from typing import Any, Literal
 import pydantic
 
 from mlsysim import units
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import CatalogError, MlsysimError, shown
 from mlsysim.references import bibliography
 
 Kind = Literal["datasheet", "paper", "measured", "derived", "assumed", "user"]
 
 #: Source of a value the caller typed in; needs no citation.
 CALLER = "given by the caller"
+
+
+def problems(error: pydantic.ValidationError) -> str:
+    """What pydantic refused, field by field, on one line."""
+    found = []
+    for item in error.errors():
+        field = ".".join(map(str, item["loc"]))
+        found.append(f"{field}: {item['msg']}" if field else item["msg"])
+    return "; ".join(text.replace("Value error, ", "") for text in found)
 
 
 class Value(pydantic.BaseModel):
@@ -42,9 +52,22 @@ class Value(pydantic.BaseModel):
     value: float
     unit: str = ""
     source: str
-    date: str = pydantic.Field(pattern=r"^(\d{4}-\d{2}(-\d{2})?)?$")
+    date: str
     kind: Kind
     note: str = ""
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except pydantic.ValidationError as error:
+            raise CatalogError(problems(error)) from None
+
+    @pydantic.field_validator("value", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError(f"{value!r} is not a number")
+        return value
 
     @pydantic.field_validator("value")
     @classmethod
@@ -52,6 +75,17 @@ class Value(pydantic.BaseModel):
         if not math.isfinite(value):
             raise ValueError("must be a finite number")
         return value
+
+    @pydantic.field_validator("date", mode="before")
+    @classmethod
+    def _calendar(cls, given: Any) -> Any:
+        text = given.isoformat() if isinstance(given, datetime.date) else given
+        if text and isinstance(text, str):
+            try:
+                datetime.date.fromisoformat(text if len(text) > 7 else f"{text}-01")
+            except ValueError:
+                raise ValueError(f"{text!r} must be YYYY-MM or YYYY-MM-DD") from None
+        return text
 
     @pydantic.field_validator("unit")
     @classmethod
@@ -76,7 +110,7 @@ class Value(pydantic.BaseModel):
             return given
         try:
             if isinstance(given, str):
-                given = units.Q_(given)
+                given = units.parsed(given)
             if units.is_quantity(given):
                 quantity = units.own(given)
                 return cls(
@@ -85,9 +119,7 @@ class Value(pydantic.BaseModel):
         except MlsysimError:
             raise
         except Exception as error:
-            raise ValueError(f"{given!r} is not a quantity: {error}") from None
-        if isinstance(given, bool):
-            raise ValueError(f"{given!r} is not a number")
+            raise CatalogError(f"{shown(given)} is not a quantity: {error}") from None
         return cls(value=given, unit=unit, source=source, date="", kind=kind)
 
     @property

@@ -69,7 +69,7 @@ exchange_time = Formula(
     t_a2a,
     all_to_all(e, payload, beta, alpha),
     title="Time of one all-to-all exchange",
-    source=Source("thakur2005", "section 4.4"),
+    source=Source("thakur2005", "all-to-all, pairwise exchange"),
     variant="first_order",
     assumes="One dispatch on the fabric, even where the group fits a node; no combine, no backward pass.",
     convention="One exchange of one layer.",

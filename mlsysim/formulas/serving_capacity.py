@@ -35,7 +35,7 @@ served_weights = Formula(
     W_s,
     P * q,
     title="Weights one replica keeps in memory",
-    source=Source("pope2022", "section 2"),
+    source=Source("pope2023", "section 2"),
     assumes="One accelerator per replica holds the whole model in one precision.",
     example=Example({P: 8.03e9, q: 2}, "16.06 GB", Source("mlsysim_tutorial", "section 1")),
 )
@@ -51,7 +51,7 @@ kv_bytes_per_token = Formula(
     example=Example(
         {L: 40, a_kv: 40, h: 5120, a: 40, q: 2, r_kv: 0, d_rope: 0},
         "800 KiB/token",
-        Source("kwon2023", "section 3: OPT-13B"),
+        Source("kwon2023", "section 3: OPT-13B, printed as 800 KB"),
     ),
 )
 
@@ -69,7 +69,9 @@ kv_bytes_per_request = Formula(
     title="KV cache of one request",
     source=Source("kwon2023", "section 3"),
     assumes="Every request is charged its prompt; tokens generated later are not added.",
-    example=Example({kv_token: 819.2, s_pad: 2048}, "1.6 GiB/request", Source("kwon2023", "section 3: OPT-13B")),
+    example=Example(
+        {kv_token: 819.2, s_pad: 2048}, "1.6 GiB/request", Source("kwon2023", "section 3: OPT-13B, printed as 1.6 GB")
+    ),
 )
 
 active_batch_size = Formula(
@@ -86,8 +88,9 @@ prefill_flops = Formula(
     (2 * flop * P * (s / token) + 4 * flop * L * h * (s / token) ** 2) * (B_a / request),
     title="Arithmetic to prefill the active batch",
     source=Source("kaplan2020", "section 2.1"),
-    assumes="Two FLOPs per parameter and token, and attention over the full square (not causal).",
-    convention="Embedding and logits are inside the parameter count.",
+    assumes="Two FLOPs per parameter and token, and attention over the full square: twice the causal "
+    "attention term of the source.",
+    convention="All parameters count, embedding and logits too; the source counts those without embeddings.",
     no_example="the tutorial prints only the latency it leads to",
 )
 
@@ -104,7 +107,7 @@ decode_step_time = Formula(
     t_step,
     (W_s + B_a * kv_request) / B_mem,
     title="One decode step of the batch",
-    source=Source("pope2022", "section 2"),
+    source=Source("pope2023", "section 2"),
     variant="first_order",
     assumes="Bound by memory bandwidth: weights and KV cache are read once per step. Used for throughput.",
     no_example="the tutorial prints only the rate it leads to",

@@ -48,11 +48,11 @@ parameters_per_rank = Formula(
     P_r,
     P / (t * p * e),
     title="Parameters per rank",
-    source=Source("shoeybi2019", "section 3"),
+    source=TUTORIAL,
     assumes="Parameters split evenly over tensor, pipeline and expert ranks; with experts this also "
     "divides the dense weights by e, which is too low (Mixtral at e = 8: by 24%).",
     convention=RANK,
-    example=Example({P: 8.03e9, t: 1, p: 1, e: 1}, "8.03e9", TUTORIAL),
+    no_example="the tutorial prints the bytes it leads to, not the count",
 )
 
 weights = Formula(
@@ -122,7 +122,7 @@ activation_bytes = Formula(
     source=TUTORIAL,
     variant="first_order",
     assumes="34 leaves out the attention matrices (5 a s / h more) and 10 for selective has no published "
-    "derivation: Korthikanti et al. keep 34 after recomputing attention. Checked by counting tensors, "
+    "derivation: Korthikanti et al. (2023, table 2) keep 34 after recomputing attention. Checked by counting tensors, "
     "this form is low for selective checkpointing by a factor of 3.4.",
     convention="At 16 bit; scaled by q / 2 bytes elsewhere.",
     no_example="a table of three constants; the activations formula carries the example",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar
 
 from mlsysim.engine import compiled
-from mlsysim.errors import UnknownNameError
+from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.models import convert
 from mlsysim.models.binding import Binding, Slot, bind
 from mlsysim.models.result import Result
+from mlsysim.models.signature import with_signature
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
 
 
@@ -51,7 +51,7 @@ class PerformanceModel:
     canonical_defaults: ClassVar[dict[str, float]] = {}
 
     def __init__(self, variant: str = "first_order") -> None:
-        if variant not in self.variants:
+        if not isinstance(variant, str) or variant not in self.variants:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
         self.variant = variant
         self.system = _system(type(self), variant)
@@ -65,8 +65,7 @@ class PerformanceModel:
             name: convert.scalar(variable_of(name), value) for name, value in cls.defaults.items()
         }
         for verb in ("solve", "sweep", "function", "sensitivity"):
-            setattr(cls, verb, _with_signature(cls, verb))
-        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_parameters_help(cls)}"
+            setattr(cls, verb, with_signature(cls, getattr(PerformanceModel, verb)))
 
     def solve(self, *entries: Any, **inputs: Any) -> Result:
         """Evaluate the model at one point.
@@ -206,6 +205,37 @@ class PerformanceModel:
             raise UnknownNameError(f"output of {type(self).__name__}", name, [v.name for v in self.outputs])
         return variable_of(name)
 
+    def named_outputs(self, outputs: Any) -> tuple[str, ...]:
+        """One output name, or several, each known.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        UnknownNameError
+            If the model has no output of a name.
+        """
+        names = (outputs,) if isinstance(outputs, str) else tuple(outputs) if isinstance(outputs, Iterable) else ()
+        if not names:
+            raise InputError("outputs", outputs, "name at least one output")
+        return tuple(self.output(name).name for name in names)
+
+    def require(self, name: str, binding: Binding) -> Variable:
+        """The variable of an output that can be computed from these inputs.
+
+        Raises
+        ------
+        UnknownNameError
+            If the model has no output of that name.
+        MissingInputError
+            If it needs an input that was not given.
+        """
+        variable = self.output(name)
+        if name not in binding.system:
+            missing = next(v.name for v in self.system.closure([name]).inputs if v.name not in binding.values)
+            raise MissingInputError(type(self).__name__, f"{missing} for {name}", self.how_to_give(missing))
+        return variable
+
     def bind(self, entries: tuple[Any, ...], inputs: Mapping[str, Any], *, sweep: bool = False) -> Binding:
         """Arguments as canonical inputs; see :func:`mlsysim.models.binding.bind`."""
         return bind(self, self._positional(entries, inputs), sweep=sweep)
@@ -257,53 +287,3 @@ def _without(system: System, missing: frozenset[str]) -> System:
         else:
             kept.append(formula)
     return System(kept)
-
-
-def _annotation(variable: Variable) -> str:
-    unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
-    return f"{variable.domain.describe()}{unit}"
-
-
-def _with_signature(cls: type[PerformanceModel], verb: str) -> Any:
-    plain = getattr(PerformanceModel, verb)
-
-    def method(self: PerformanceModel, *args: Any, **kwargs: Any) -> Any:
-        return plain(self, *args, **kwargs)
-
-    own = [p for p in inspect.signature(plain).parameters.values() if p.name in ("self", "output", "outputs")]
-    kind = inspect.Parameter
-    positional = [p for p in own if p.kind is kind.POSITIONAL_OR_KEYWORD]
-    keyword = [p for p in own if p.kind is kind.KEYWORD_ONLY]
-    entries = [
-        kind(name, kind.POSITIONAL_OR_KEYWORD, default=None, annotation=slot.entry.__name__)
-        for name, slot in cls.slots.items()
-    ]
-    if any(p.default is kind.empty for p in positional):
-        entries = [p.replace(kind=kind.POSITIONAL_OR_KEYWORD) for p in entries]
-    inputs = []
-    for name, variable in cls.arguments.items():
-        if variable is not None:
-            required = name in cls.keywords and name not in cls.defaults
-            default = kind.empty if required else cls.defaults.get(name)
-            inputs.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=_annotation(variable)))
-    method.__name__ = verb
-    method.__qualname__ = f"{cls.__qualname__}.{verb}"
-    method.__module__ = cls.__module__
-    method.__signature__ = inspect.Signature([*positional, *entries, *keyword, *inputs])  # type: ignore[attr-defined]
-    method.__doc__ = f"{inspect.cleandoc(plain.__doc__ or '')}\n\n{_parameters_help(cls)}"
-    return method
-
-
-def _parameters_help(cls: type[PerformanceModel]) -> str:
-    lines = ["Arguments", "---------"]
-    for name, slot in cls.slots.items():
-        lines += [f"{name} : {slot.entry.__name__} or str, optional", f"    Gives {', '.join(slot.provides)}."]
-    for name, variable in cls.arguments.items():
-        if variable is None:
-            continue
-        if name in cls.keywords:
-            default = f", default {cls.defaults[name]!r}" if name in cls.defaults else ""
-        else:
-            default = ", default from " + " or ".join(a for a, s in cls.slots.items() if name in s.provides)
-        lines += [f"{name} : {_annotation(variable)}{default}", f"    {variable.description}"]
-    return "\n".join(lines)

@@ -179,14 +179,13 @@ class _Binder:
             value = self.entries[argument].value_of(name, self._precision())
             if value is None:
                 return False
-            self._put(name, value.canonical, (), value)
+            self._put(name, _checked(name, value, self.entries[argument]), (), value)
             return True
         return False
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
         ranges = [range(len(self.axes[axis].canonical)) for axis in depends]
         table = np.empty([len(r) for r in ranges])
-        value: Value | None = None
         for place in itertools.product(*ranges):
             at = dict(zip(depends, place, strict=True))
             entry = self.entries[argument][at[argument]] if argument in at else self.entries[argument]
@@ -194,11 +193,14 @@ class _Binder:
                 str(self.axes["precision"].coordinates[at["precision"]]) if "precision" in at else self._precision()
             )
             value = entry.value_of(name, precision)
-            if value is None:
+            if value is not None:
+                table[place] = _checked(name, value, entry)
+            elif name in self.model.defaults:
+                table[place] = self.model.canonical_defaults[name]
+            else:
                 raise MissingInputError(
                     type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=..."
                 )
-            table[place] = value.canonical
         self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
         return True
 
@@ -241,6 +243,16 @@ class _Binder:
         if arrays[0].size > 1:
             hint = f"{refused} of {arrays[0].size} points are refused" + (f"; {hint}" if hint else "")
         raise InputError(variable.name, _plain(at[variable.name]), requirement.allowed.format(**shown), hint)
+
+
+def _checked(name: str, value: Value, entry: Entry) -> float:
+    """A catalog value in canonical units, refused where a typed one would be."""
+    try:
+        convert.check(variable_of(name), value.canonical)
+    except InputError as error:
+        shown = f"{value.value:g} {value.unit}".strip()
+        raise InputError(name, shown, error.allowed, f"given by {entry.name}") from None
+    return value.canonical
 
 
 def _met(requirement: Requirement, values: Mapping[str, Any]) -> np.ndarray:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.errors import InputError, MlsysimError, UnknownNameError, nearest
+from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError, nearest
 from mlsysim.symbolic import Variable
 
-#: Magnitudes outside would overflow in products, and whole numbers above 2**53 are not exact.
+#: Magnitudes outside would overflow in products, and whole numbers from 2**53 on are not exact.
 LARGEST, SMALLEST, LARGEST_INTEGER = 1e30, 1e-30, 2**53
 
 
@@ -123,6 +123,18 @@ def axis(variable: Variable, values: Any) -> Axis:
     return Axis(variable.name, typed, canonical, unit)
 
 
+def check(variable: Variable, canonical: float) -> None:
+    """Refuse a canonical value outside the domain of its variable.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    typed = float(units.from_canonical(canonical, variable.unit))
+    _check(variable, typed, typed)
+
+
 def _label_code(variable: Variable, value: Any) -> int:
     labels = variable.domain.labels
     if isinstance(value, str) and value in labels:
@@ -135,22 +147,30 @@ def _label_code(variable: Variable, value: Any) -> int:
 def _number(variable: Variable, value: Any) -> float:
     allowed = f"must be {variable.domain.describe()}" + (f", in {variable.unit}" if _has_unit(variable) else "")
     try:
+        if isinstance(value, np.ndarray):
+            value = value.item()
         if isinstance(value, str):
-            value = units.Q_(value)
-            if _has_unit(variable) and value.unitless:
-                raise InputError(
-                    variable.name, f"{value:~P}", allowed, f"text needs a unit, as in '80 {variable.unit}'"
-                )
+            value = _parsed(variable, value, allowed)
         if units.is_quantity(value):
             canonical = units.canonical(value, variable.unit, variable.name)
             return float(units.from_canonical(canonical, variable.unit))
-        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.ndarray):
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             raise InputError(variable.name, value, allowed)
         return float(value)
     except MlsysimError:
         raise
     except Exception:
         raise InputError(variable.name, value, allowed) from None
+
+
+def _parsed(variable: Variable, text: str, allowed: str) -> Any:
+    try:
+        value = units.parsed(text)
+    except UnitError as error:
+        raise InputError(variable.name, text, allowed, str(error)) from None
+    if _has_unit(variable) and value.unitless:
+        raise InputError(variable.name, text, allowed, f"text needs a unit, as in '80 {variable.unit}'")
+    return value
 
 
 def _has_unit(variable: Variable) -> bool:
@@ -166,8 +186,8 @@ def _check(variable: Variable, typed: float, value: Any) -> None:
         if typed != math.floor(typed):
             below = math.floor(typed)
             raise InputError(variable.name, value, f"must be {domain.describe()}", f"nearest: {below}, {below + 1}")
-        if typed > LARGEST_INTEGER:
-            raise InputError(variable.name, value, "must be at most 2**53, beyond which whole numbers are not exact")
+        if typed >= LARGEST_INTEGER:
+            raise InputError(variable.name, value, "must be below 2**53, beyond which whole numbers are not exact")
     elif typed != 0 and not SMALLEST <= abs(typed) <= LARGEST:
         raise InputError(variable.name, value, f"must be between {SMALLEST:g} and {LARGEST:g} in size")
 

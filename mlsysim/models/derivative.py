@@ -51,8 +51,8 @@ class Derivative:
         if by not in names:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
-        self._system = model.system.relax() if relax else model.system
-        self.expression, self.steps = _total_derivative(self._system.closure([output]), output, self.by)
+        self._system = (model.system.relax() if relax else model.system).closure([output])
+        self.expression, self.steps = _total_derivative(self._system, output, self.by)
 
     @property
     def unit(self) -> str:
@@ -71,6 +71,7 @@ class Derivative:
     def at(self, *entries: Any, **inputs: Any) -> Any:
         """Value at a point, with its unit; arguments as for ``solve``."""
         binding = self.model.bind(entries, inputs)
+        self.model.require(self.output.name, binding)
         values = {**binding.values, **compiled(self._system)(binding.values)}
         slope = float(compiled_expression(self.expression)(values)["value"])
         scale, unit = units.per(self.output.unit, self.by.unit)

@@ -132,7 +132,8 @@ class Explanation:
 
     def _equals(self, part: Any) -> str:
         value = self._number(part)
-        shown = formatting.number(int(value) if value == math.floor(value) and abs(value) < 1e15 else value)
+        whole = abs(value) < 1e15 and value == math.floor(value)
+        shown = formatting.number(int(value) if whole else value)
         return shown if part.is_number else f"{text(part)} = {shown}"
 
     def _least_integer(self, expression: LeastInteger) -> list[str]:

@@ -25,12 +25,10 @@ class PureFunction:
 
     def __init__(self, model: PerformanceModel, outputs: str | Iterable[str], arguments: Mapping[str, Any]) -> None:
         self._single = isinstance(outputs, str)
-        self.outputs = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-        if not self.outputs:
-            raise InputError("outputs", outputs, "name at least one output")
-        for name in self.outputs:
-            model.output(name)
+        self.outputs = model.named_outputs(outputs)
         binding = model.bind((), arguments)
+        for name in self.outputs:
+            model.require(name, binding)
         self._pure = pure_function(binding.system, self.outputs)
         needed = {variable.name for variable in binding.system.closure(self.outputs).inputs}
         self.inputs: dict[str, float] = {name: float(v) for name, v in binding.values.items() if name in needed}
@@ -53,6 +51,8 @@ class PureFunction:
         UnknownNameError
             If ``x`` names something the outputs do not depend on.
         """
+        if x is not None and not isinstance(x, Mapping):
+            raise InputError("x", x, "must be a dict of canonical inputs by name")
         given = dict(x or {})
         for name in given:
             if name not in self.inputs:

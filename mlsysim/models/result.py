@@ -39,7 +39,7 @@ class Result:
         self._computed = values
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if isinstance(name, str) and name.startswith("_"):
             raise AttributeError(name)
         if name not in self._values:
             if name in self.model.system:
@@ -58,7 +58,8 @@ class Result:
         return [*super().__dir__(), *self._values]
 
     def _missing_slots(self) -> list[str]:
-        return [name for name in self.model.slots if name not in self._binding.entries]
+        slots = self.model.slots.items()
+        return [name for name, slot in slots if slot.optional and name not in self._binding.entries]
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -109,7 +110,7 @@ class Result:
         """
         system = self._binding.system
         if outputs:
-            system = system.closure([self.model.output(name).name for name in outputs])
+            system = system.closure([self.model.require(name, self._binding).name for name in outputs])
         return Explanation(system, self._values, self._binding.origins)
 
     def latex(self) -> str:

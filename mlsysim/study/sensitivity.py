@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,12 @@ class Row:
     value : object
         Where it was taken.
     gradient : pint.Quantity or None
-        Output per input; None for steps and labels.
+        Output per input; None for steps and labels, and where the output is infinite.
     elasticity : float or None
-        Percent of output per percent of input; None where the output is zero.
+        Percent of output per percent of input; None where the output is zero or infinite.
     step : object or None
-        For a whole number: change of the output when the input grows to its next allowed value.
+        For a whole number: change of the output when the input grows to its next allowed value;
+        None where there is none, or the output is infinite on both sides.
     increment : int
         How far that is.
     through : tuple of str
@@ -80,7 +82,7 @@ class Sensitivity:
         return headers, [self._cells(row) for row in self.rows]
 
     def _cells(self, row: Row) -> list[str]:
-        if row.kind == "continuous":
+        if row.gradient is not None:
             change = formatting.quantity(row.gradient)
         elif row.step is not None:
             change = f"{_text(row.step)} for +{row.increment}"
@@ -140,12 +142,17 @@ def sensitivity(model: PerformanceModel, output: str, arguments: Mapping[str, An
     if variable.domain.kind in ("choice", "boolean"):
         raise InputError("output", output, "must be a number; labels and truth values have no gradient")
     binding = model.bind((), arguments, sweep=True)
-    if output not in binding.system:
-        raise InputError("output", output, "cannot be computed from these arguments", model.how_to_give(output))
-    system = binding.system.closure([output])
+    model.require(output, binding)
+    system = _closure(binding.system, output)
     if binding.axes:
         return _on_grid(model, variable, binding, system)
     return _at_point(variable, binding, system)
+
+
+@lru_cache(maxsize=256)
+def _closure(system: System, output: str) -> System:
+    """One object per system and output, because compiled functions are cached by object."""
+    return system.closure([output])
 
 
 def _continuous(system: System) -> list[str]:
@@ -179,9 +186,11 @@ def _row(output: Variable, value: float, by: Variable, binding: Binding, system:
     if by.domain.kind == "integer":
         change, increment = _step(output, value, by, binding, system)
         return Row(by.name, "step", text, step=change, increment=increment, through=through)
+    if not np.isfinite(value):
+        return Row(by.name, "continuous", text, through=through)
     slope = float(found[by.name][output.name])
     scale, unit = units.per(output.unit, by.unit)
-    elasticity = slope * float(at) / value if value and np.isfinite(value) else None
+    elasticity = slope * float(at) / value if value else None
     return Row(by.name, "continuous", text, units.Q_(slope * scale, unit), elasticity, through=through)
 
 
@@ -194,7 +203,10 @@ def _step(output: Variable, value: float, by: Variable, binding: Binding, system
             break
         moved = {**binding.values, by.name: at + increment * one}
         if binding.allows(moved):
-            change = units.from_canonical(float(compiled(system)(moved)[output.name]) - value, output.unit)
+            after = float(compiled(system)(moved)[output.name])
+            if not np.isfinite(value) and not np.isfinite(after):
+                return None, increment
+            change = units.from_canonical(after - value, output.unit)
             return (units.Q_(change, units.unit(output.unit)) if output.dimension else change), increment
     return None, 0
 
@@ -218,7 +230,7 @@ def _on_grid(model: PerformanceModel, output: Variable, binding: Binding, system
     for name in names:
         by = variable_of(name)
         scale, unit = units.per(output.unit, by.unit)
-        slope = found[name][output.name]
+        slope = np.where(np.isfinite(value), found[name][output.name], np.nan)
         attrs = {
             "units": f"{unit:~P}",
             "long_name": f"Gradient of {output.name} with respect to {name}",
@@ -226,10 +238,14 @@ def _on_grid(model: PerformanceModel, output: Variable, binding: Binding, system
         }
         data[f"gradient_{name}"] = (dims, np.broadcast_to(slope * scale, sizes), attrs)
         with np.errstate(all="ignore"):
-            ratio = np.where(value != 0, slope * binding.values[name] / value, np.nan)
+            ratio = np.where((value != 0) & np.isfinite(value), slope * binding.values[name] / value, np.nan)
         elastic.append(np.broadcast_to(ratio, sizes))
-    data["elasticity"] = (("input", *dims), np.stack(elastic), {"long_name": f"Elasticity of {output.name}"})
-    coords = {**coordinates(binding), "input": ("input", np.array(names))}
+    data["elasticity"] = (
+        ("input", *dims),
+        np.reshape(elastic, (len(names), *sizes)),
+        {"long_name": f"Elasticity of {output.name}"},
+    )
+    coords = {**coordinates(binding), "input": ("input", np.array(names, dtype=str))}
     dataset = xarray.Dataset(data, coords=coords, attrs=described(model, binding))
     dataset.attrs["output"] = output.name
     dataset.attrs["output_units"] = attributes(output).get("units", "")

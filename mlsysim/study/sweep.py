@@ -48,9 +48,7 @@ def sweep(model: PerformanceModel, arguments: Mapping[str, Any], outputs: str | 
     if outputs is None:
         names = [name for name in model.headline if name in binding.system]
     else:
-        names = [model.output(name).name for name in ([outputs] if isinstance(outputs, str) else outputs)]
-    if not names:
-        raise InputError("outputs", outputs, "name at least one output")
+        names = [model.require(name, binding).name for name in model.named_outputs(outputs)]
     found = evaluate(binding.system, names, binding.values)
     sizes = [len(axis.canonical) for axis in binding.axes.values()]
     variables = {

@@ -38,9 +38,9 @@ class Domain:
         noun = "a whole number" if self.kind == "integer" else "a finite number"
         bounds = []
         if self.lower > -math.inf:
-            bounds.append(f"{'>' if self.open_lower else '>='} {self.lower:g}")
+            bounds.append(f"{'>' if self.open_lower else '>='} {_bound(self.lower)}")
         if self.upper < math.inf:
-            bounds.append(f"<= {self.upper:g}")
+            bounds.append(f"<= {_bound(self.upper)}")
         return " ".join([noun, " and ".join(bounds)]).strip()
 
     def latex(self) -> str:
@@ -51,13 +51,17 @@ class Domain:
             return r"\{" + ", ".join(rf"\text{{{label}}}" for label in self.labels) + r"\}"
         if self.kind == "integer":
             if self.upper < math.inf:
-                return rf"\{{{self.lower:g}, \dots, {self.upper:g}\}}"
+                return rf"\{{{_bound(self.lower)}, \dots, {_bound(self.upper).replace(',', '{,}')}\}}"
             return r"\mathbb{N}_{\ge " + f"{self.lower:g}" + "}" if self.lower > -math.inf else r"\mathbb{Z}"
         if self.lower == -math.inf and self.upper == math.inf:
             return r"\mathbb{R}"
         left = "(" if self.open_lower or self.lower == -math.inf else "["
         right = r"\infty)" if self.upper == math.inf else f"{self.upper:g}]"
         return f"{left}{self.lower:g}, {right}"
+
+
+def _bound(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
 
 def positive() -> Domain:

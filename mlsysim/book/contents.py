@@ -1,0 +1,145 @@
+"""What the book prints: topics with their formulas, the works they cite, and where each is found."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy
+
+from mlsysim import units
+from mlsysim.engine import compiled_expression
+from mlsysim.formulas import TOPICS, topic
+from mlsysim.references import Reference, reference
+from mlsysim.symbolic import Formula, Variable, variable_of
+from mlsysim.symbolic.variable import declaration_order
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One page of the book.
+
+    Parameters
+    ----------
+    name : str
+        Module of the formulas, and name of the files.
+    title, intro : str
+        First line and rest of the module's docstring.
+    formulas : tuple of Formula
+        In the order the module gives.
+    """
+
+    name: str
+    title: str
+    intro: str
+    formulas: tuple[Formula, ...]
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Every variable on the page, in the order of the vocabulary."""
+        found = {v.name: v for formula in self.formulas for v in (formula.variable, *formula.inputs)}
+        place = declaration_order()
+        return tuple(sorted(found.values(), key=lambda v: place[v.name]))
+
+    @cached_property
+    def functions(self) -> tuple[sympy.Basic, ...]:
+        """One use of every function of mlsysim's own on the page."""
+        uses: dict[str, list[sympy.Basic]] = {}
+        for formula in self.formulas:
+            for node in formula.expression.atoms(sympy.Function):
+                if type(node).__module__.startswith("mlsysim."):
+                    uses.setdefault(type(node).__name__, []).append(node)
+        return tuple(
+            min(nodes, key=lambda node: (node.has(sympy.Dummy), str(node))) for _, nodes in sorted(uses.items())
+        )
+
+
+@dataclass(frozen=True)
+class Book:
+    """All topics."""
+
+    topics: tuple[Topic, ...]
+
+    @cached_property
+    def formulas(self) -> tuple[tuple[Topic, Formula], ...]:
+        """Every formula with its topic, in order."""
+        return tuple((topic, formula) for topic in self.topics for formula in topic.formulas)
+
+    @cached_property
+    def works(self) -> tuple[Reference, ...]:
+        """Works a formula or its example cites, by key."""
+        keys = {key for _, formula in self.formulas for key in cited(formula)}
+        return tuple(reference(key) for key in sorted(keys))
+
+    def defining(self, variable: Variable) -> tuple[tuple[Topic, Formula], ...]:
+        """The forms of a variable, with the topics they stand in; none for an input."""
+        return tuple((topic, formula) for topic, formula in self.formulas if formula.name == variable.name)
+
+
+def read_book() -> Book:
+    """The book as the topic modules have it."""
+    return Book(tuple(map(_read_topic, TOPICS)))
+
+
+def _read_topic(name: str) -> Topic:
+    module = topic(name)
+    title, _, intro = (inspect.getdoc(module) or name).partition("\n")
+    return Topic(name, title.strip(), intro.strip(), tuple(module.FORMULAS))
+
+
+def cited(formula: Formula) -> Iterable[str]:
+    """Citation keys of a formula and of its example."""
+    return {source.key for source in (formula.source, formula.example and formula.example.source) if source}
+
+
+def in_units(variable: Variable, value: Any) -> str:
+    """An input of an example with its unit; digits enough to repeat the calculation."""
+    if isinstance(value, str | bool | int):
+        return _with_unit(str(value), variable.unit)
+    shown = f"{value:.10g}"
+    if abs(value) >= 1e6:
+        shown = re.sub(r"\.?0*e", "e", f"{value:.9e}")
+    return _with_unit(_exponent(shown), variable.unit)
+
+
+def computed(formula: Formula) -> str:
+    """What a formula gives for its example, in the unit its source prints and to one digit more.
+
+    Parameters
+    ----------
+    formula : Formula
+        One that has an example.
+    """
+    assert formula.example is not None
+    given = {s.name: _canonical(variable_of(s), value) for s, value in formula.example.inputs.items()}
+    value: Any = compiled_expression(formula.expression)(given)["value"]
+    domain = formula.variable.domain
+    if domain.kind == "boolean":
+        return str(bool(value))
+    if domain.kind == "choice":
+        return domain.labels[int(value)]
+    printed, _, unit = formula.example.result.strip().partition(" ")
+    digits = len(re.sub(r"e.*|\D", "", printed).lstrip("0"))
+    style = f"{'#' if '.' in printed else ''}.{max(digits + 1, 4)}g"
+    return _with_unit(_exponent(format(units.from_canonical(value, unit), style)), unit)
+
+
+def unit_text(unit: str) -> str:
+    """A unit to read: ``token^2`` is ``token²``, a pure number has none."""
+    return "" if unit == "count" else unit.replace("^2", "²").replace("^3", "³")
+
+
+def _with_unit(value: str, unit: str) -> str:
+    return f"{value} {unit_text(unit)}".rstrip()
+
+
+def _exponent(value: str) -> str:
+    return re.sub(r"e\+?(-?)0*", r"e\1", value)
+
+
+def _canonical(variable: Variable, value: Any) -> float:
+    return variable.code(value) if isinstance(value, str) else units.to_canonical(value, variable.unit)

@@ -1,0 +1,65 @@
+"""The book for programs: one JSON object per formula, variable and cited work."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mlsysim.book.contents import Book, Topic, computed
+from mlsysim.symbolic import Formula, Source, Variable
+
+
+def index(book: Book, about: str) -> str:
+    """The index as JSON with sorted keys; ``about`` stands first."""
+    content = {
+        "about": about,
+        "formulas": {formula.id: _formula(topic, formula) for topic, formula in book.formulas},
+        "references": {work.key: {"text": work.text(), "link": work.link()} for work in book.works},
+        "topics": {topic.name: topic.title for topic in book.topics},
+        "variables": {v.name: _variable(v) for topic in book.topics for v in topic.variables},
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def _formula(topic: Topic, formula: Formula) -> dict[str, Any]:
+    return {
+        "variable": formula.name,
+        "topic": topic.name,
+        "variant": formula.variant,
+        "title": formula.title,
+        "latex": formula.latex(),
+        "text": formula.text(),
+        "unit": formula.variable.unit,
+        "inputs": [variable.name for variable in formula.inputs],
+        "constants": list(formula.constants()),
+        "source": _source(formula.source),
+        "assumes": formula.assumes,
+        "convention": formula.convention,
+        "example": _example(formula),
+        "no_example": formula.no_example,
+    }
+
+
+def _example(formula: Formula) -> dict[str, Any] | None:
+    example = formula.example
+    if example is None:
+        return None
+    return {
+        "inputs": {symbol.name: value for symbol, value in example.inputs.items()},
+        "printed": example.result,
+        "computed": computed(formula),
+        "source": _source(example.source),
+    }
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    return {
+        "latex": variable.latex,
+        "unit": variable.unit,
+        "values": variable.domain.describe(),
+        "meaning": variable.description,
+    }
+
+
+def _source(source: Source) -> dict[str, str]:
+    return {"key": source.key, "place": source.place}

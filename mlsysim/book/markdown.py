@@ -1,0 +1,227 @@
+r"""The pages: Markdown with ``$$`` that GitHub, Sphinx, Jupyter and pandoc read alike.
+
+GitHub runs Markdown over a page before it looks for mathematics, so ``\\`` and ``\{`` would lose a
+backslash and ``_`` or ``*`` start emphasis. :func:`math` spells them so that no processor can.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+
+import sympy
+
+from mlsysim.book.contents import Book, Topic, cited, computed, in_units, unit_text
+from mlsysim.symbolic import Domain, Formula, Source, Variable, variable_of
+from mlsysim.symbolic.printing import latex
+
+HOW_TO_READ = """\
+- **Units.** An equation holds in coherent units: byte, second, FLOP, token, request, USD, watt. The unit
+  of a constant follows under *Constants*; the unit in a table is the one in which Python takes and shows
+  the quantity. GB is 1e9 bytes, GiB is 2^30.
+- **Names.** What stands in `code font` is the name in Python: a keyword argument, or an attribute of a
+  result. One name has one symbol and one meaning in all of the book.
+- **Variants.** A quantity with several published forms has one formula for each, told apart by the name
+  of the variant in brackets.
+- **Examples.** The inputs, what the formula gives for them, and the number as its source prints it.
+- **Files.** Each topic is also a `.tex` file for papers to `\\input`: it needs amsmath, labels each
+  equation `eq:mlsysim:ID` and cites from [references.bib](references.bib). Programs read
+  [index.json](index.json).
+"""
+
+
+def overview(book: Book) -> str:
+    """The first page: how to read the book, and every formula by topic."""
+    lines = [
+        "# The formula book of mlsysim",
+        "",
+        "Every formula the library evaluates, printed from the code that evaluates it.",
+        f"Works cited are listed under [references]({_REFERENCES}).",
+        "",
+        "## How to read it",
+        "",
+        HOW_TO_READ,
+    ]
+    for topic in book.topics:
+        rows = [(_link(topic, f), inline(f.variable.latex), _code(f.name), _cite(f.source)) for f in topic.formulas]
+        lines += [f"## [{_prose(topic.title)}]({topic.name}.md)", ""]
+        lines += [*_table(("Formula", "Symbol", "Name", "Source"), rows), ""]
+    return _joined(lines)
+
+
+def topic_page(book: Book, topic: Topic) -> str:
+    """The page of a topic: introduction, formulas, functions, symbols."""
+    lines = [
+        f"# {_prose(topic.title)}",
+        "",
+        _prose(topic.intro),
+        "",
+        "Equations hold in [coherent units](README.md#how-to-read-it); [symbols](#symbols) are explained below.",
+        "",
+    ]
+    for formula in topic.formulas:
+        lines += _formula(book, formula)
+    if topic.functions:
+        lines += ["## Functions", "", *map(_function, topic.functions), ""]
+    rows = [_symbol(book, topic, variable) for variable in topic.variables]
+    lines += ["## Symbols", "", *_table(("Symbol", "Name", "Unit", "Values", "Meaning", "Given by"), rows)]
+    return _joined(lines)
+
+
+def reference_list(book: Book) -> str:
+    """The page of cited works, each with the formulas that cite it."""
+    lines = ["# References", "", "As BibTeX in [references.bib](references.bib).", ""]
+    for work in book.works:
+        link = work.link()
+        text = _prose(work.text().removesuffix(link).rstrip()) + (f" <{link}>" if link else "")
+        lines += [f"## {work.key}", "", text, "", "Cited in", ""]
+        for topic in book.topics:
+            users = [_link(topic, formula) for formula in topic.formulas if work.key in cited(formula)]
+            if users:
+                lines.append(f"- [{_prose(topic.title)}]({topic.name}.md): {', '.join(users)}")
+        lines.append("")
+    return _joined(lines)
+
+
+def anchor(formula: Formula) -> str:
+    """The anchor GitHub and MyST give to the heading of a formula."""
+    return re.sub(r"[^\w\- ]", "", _title(formula).lower()).replace(" ", "-")
+
+
+def math(source: str) -> str:
+    r"""LaTeX in a spelling no Markdown processor alters: ``\cr`` for ``\\``, ``\lbrace`` for ``\{``."""
+    spelled = re.sub(r"(\\[^A-Za-z ]|[*|])(?=([A-Za-z])?)", _in_letters, source)
+    spelled = re.sub(r"(?<![A-Za-z0-9])_", " _ ", spelled).replace("<", " < ")
+    return re.sub(r"  +", " ", spelled).strip()
+
+
+def inline(source: str) -> str:
+    """LaTeX within a line."""
+    return f"${math(source)}$"
+
+
+#: File of :func:`reference_list`, which citations point into.
+_REFERENCES = "references.md"
+_LETTERS = {
+    r"\\": r"\cr", r"\{": r"\lbrace", r"\}": r"\rbrace", r"\|": r"\Vert", "|": r"\vert", "*": r"\ast",
+    r"\,": r"\thinspace", r"\:": r"\medspace", r"\;": r"\thickspace", r"\!": r"\negthinspace",
+}  # fmt: skip
+
+
+def _in_letters(match: re.Match[str]) -> str:
+    sign, letter = match.groups()
+    return _LETTERS.get(sign, sign) + (" " if letter else "")
+
+
+def _formula(book: Book, formula: Formula) -> list[str]:
+    variable = formula.variable
+    unit = f" in {unit_text(variable.unit)}" if unit_text(variable.unit) else ""
+    others = [(topic, f) for topic, f in book.defining(variable) if f is not formula]
+    notes = {
+        "Constants": ", ".join(map(unit_text, formula.constants())),
+        "Assumes": _prose(formula.assumes),
+        "Convention": _prose(formula.convention),
+        "Source": _cite(formula.source),
+        "Example": _example(formula),
+        "No example": _prose(formula.no_example),
+        "Other forms": ", ".join(_link(topic, f) for topic, f in others),
+    }
+    return [
+        f"## {_heading(formula)}",
+        "",
+        "$$",
+        math(formula.latex()),
+        "$$",
+        "",
+        f"Gives {_code(variable.name)}{unit}.",
+        "",
+        *(f"- **{name}:** {text}" for name, text in notes.items() if text),
+        "",
+    ]
+
+
+def _example(formula: Formula) -> str:
+    example = formula.example
+    if example is None:
+        return ""
+    given = ", ".join(
+        f"{inline(variable_of(symbol).latex)} = {_prose(in_units(variable_of(symbol), value))}"
+        for symbol, value in example.inputs.items()
+    )
+    return f"{given} gives {computed(formula)}; printed **{example.result}** in {_cite(example.source)}."
+
+
+def _symbol(book: Book, topic: Topic, variable: Variable) -> tuple[str, ...]:
+    forms = book.defining(variable)
+    here = [formula for where, formula in forms if where is topic]
+    if here:
+        given_by = f"[this page](#{anchor(here[0])})"
+    elif forms:
+        where, formula = forms[0]
+        given_by = f"[{_prose(where.title)}]({where.name}.md#{anchor(formula)})"
+    else:
+        given_by = "input"
+    unit = unit_text(variable.unit) or "–"
+    return (
+        inline(variable.latex),
+        _code(variable.name),
+        unit,
+        _values(variable.domain),
+        _prose(variable.description),
+        given_by,
+    )
+
+
+def _values(domain: Domain) -> str:
+    if domain.kind == "choice":
+        return ", ".join(map(_code, domain.labels))
+    if domain.kind == "boolean":
+        return "`True`, `False`"
+    return inline(domain.latex())
+
+
+def _function(node: sympy.Basic) -> str:
+    """A function by its docstring: the summary, and the notes that define it."""
+    summary, _, rest = (inspect.getdoc(type(node)) or "").partition("\n")
+    notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n|\Z)", rest, re.DOTALL | re.MULTILINE)
+    definition = " " + " ".join(notes[1].split()) if notes else ""
+    return f"- {inline(latex(node))} is {_prose(summary + definition)}"
+
+
+def _cite(source: Source) -> str:
+    place = f", {_prose(source.place)}" if source.place else ""
+    return f"[{source.key}]({_REFERENCES}#{source.key}){place}"
+
+
+def _title(formula: Formula) -> str:
+    return f"{formula.title} [{formula.variant}]" if formula.variant else formula.title
+
+
+def _link(topic: Topic, formula: Formula) -> str:
+    return f"[{_heading(formula)}]({topic.name}.md#{anchor(formula)})"
+
+
+def _heading(formula: Formula) -> str:
+    return _prose(_title(formula)).replace("[", r"\[").replace("]", r"\]")
+
+
+def _prose(text: str) -> str:
+    """Plain text as Markdown: code in single backticks, nothing else with a meaning."""
+    parts = re.split(r"``(.+?)``", text)
+    parts[::2] = [re.sub(r"([\\*<|$~`])", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = map(_code, parts[1::2])
+    return "".join(parts)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _table(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    cells = [headers, tuple("---" for _ in headers), *rows]
+    return [f"| {' | '.join(row)} |" for row in cells]
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"

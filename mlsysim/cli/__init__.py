@@ -1,0 +1,5 @@
+"""The command line: models, formulas, catalog and book in a terminal."""
+
+from mlsysim.cli.app import app, main
+
+__all__ = ["app", "main"]

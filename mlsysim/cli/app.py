@@ -1,0 +1,148 @@
+"""The commands. What a command needs is imported when it runs, so that help answers at once."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import mlsysim
+from mlsysim.errors import MlsysimError
+
+#: Command, the model it asks, and the question; the options come from the model.
+QUESTIONS = {
+    "memory": ("TrainingMemoryModel", "Does a training run fit on one accelerator?"),
+    "serve": ("ServingCapacityModel", "How many replicas hold a latency target?"),
+    "moe": ("MoERoutingModel", "What do hot experts cost?"),
+}
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+OwnCatalog = Annotated[
+    Path | None,
+    typer.Option("--catalog", metavar="FILE", help="A catalog of your own (TOML); names are looked up there first."),
+]
+
+
+class Commands(TyperGroup):
+    """Builds the options of a model's command when it is called, and turns refusals into exit code 2."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command to run; one that asks a model gets its options now."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in QUESTIONS:
+            from mlsysim.cli.question import question_command
+
+            command = question_command(name, *QUESTIONS[name])
+        return name, command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; bad input, or a file that cannot be written, ends in one line on stderr."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # a closed pipe must show up here, where it is handled quietly
+        except (MlsysimError, OSError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(2) from None
+        return result
+
+
+app = typer.Typer(
+    name="mlsysim",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible (with --strict).",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mlsysim {mlsysim.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _mlsysim(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Costs of machine-learning systems, each with the formula it comes from."""
+
+
+def _declare(name: str, question: str) -> None:
+    @app.command(name, help=question)
+    def stand_in() -> None: ...
+
+
+for _name, (_, _question) in QUESTIONS.items():
+    _declare(_name, _question)
+
+
+@app.command()
+def formula(
+    name: Annotated[str | None, typer.Argument(help="Name of a variable; all formulas without it.")] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Print only the LaTeX.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Formula of a variable: text, source, assumptions, symbols, worked example."""
+    from mlsysim.cli import formula_card
+
+    formula_card.show(name, latex=latex, as_json=as_json)
+
+
+@app.command()
+def catalog(
+    name: Annotated[str | None, typer.Argument(help="An entry or a branch, such as H100 or Hardware.")] = None,
+    file: OwnCatalog = None,
+    as_json: Json = False,
+) -> None:
+    """Devices, models and fleets, every value with unit, source, date and kind."""
+    from mlsysim.cli import catalog_card
+
+    catalog_card.show(name, file, as_json=as_json)
+
+
+@app.command()
+def book(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the book.")] = Path("formulas"),
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is out of date.")] = False,
+) -> None:
+    """Write the formula book: Markdown, LaTeX, bibliography and index."""
+    from mlsysim import book as pages
+
+    if not check:
+        written = pages.write(out)
+        typer.echo(f"wrote {len(written)} files to {out}")
+        return
+    stale = pages.check(out)
+    for name in stale:
+        typer.echo(name)
+    if stale:
+        typer.echo(f"error: {out} is out of date in {len(stale)} files; run mlsysim book --out {out}", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{out} is up to date")
+
+
+@app.command()
+def demo() -> None:
+    """The tutorial: three questions with their tables and formulas, then its exercises."""
+    from mlsysim.cli import demo as tutorial
+
+    tutorial.run()
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # symbols must not fail on an ASCII terminal
+    app()

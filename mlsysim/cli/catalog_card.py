@@ -1,0 +1,95 @@
+"""What ``mlsysim catalog`` prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mlsysim.catalog import Catalog, Entry, Value, builtin, load_catalog
+from mlsysim.cli import output
+from mlsysim.errors import UnknownNameError
+from mlsysim.references import bibliography
+
+
+def show(name: str | None, file: Path | None = None, *, as_json: bool = False) -> None:
+    """Print one entry of the catalog, one branch of it, or all of it.
+
+    Parameters
+    ----------
+    name : str or None
+        ``"H100"``, ``"Cloud.H100"``, ``"Hardware.Cloud.H100"`` or a branch such as ``"Hardware"``.
+    file : Path, optional
+        A catalog of one's own, searched first.
+    as_json : bool
+        As data.
+
+    Raises
+    ------
+    UnknownNameError
+        If nothing has that name.
+    """
+    shelves = ([load_catalog(file)] if file else []) + [builtin()]
+    shelf_of: dict[str, Catalog] = {}
+    for shelf in shelves:
+        for path in shelf.paths():
+            shelf_of.setdefault(path, shelf)
+    path = next((path for path in shelf_of if name and f".{path}".endswith(f".{name}")), None)
+    if path is not None:
+        entry = shelf_of[path].entry(path)
+        if as_json:
+            print(json.dumps({"path": path, **entry.model_dump(mode="json")}, indent=2, ensure_ascii=False))
+        else:
+            _print_entry(path, entry)
+        return
+    paths = [path for path in shelf_of if name is None or path.startswith(f"{name}.")]
+    if name is not None and not paths:
+        raise UnknownNameError("catalog entry", name, _names(list(shelf_of)))
+    entries = {path: shelf_of[path].entry(path) for path in paths}
+    if as_json:
+        rows = [{"path": path, "type": entry.what, "name": entry.name} for path, entry in entries.items()]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        output.listing(("Entry", "Type", "Name"), [(path, entry.what, entry.name) for path, entry in entries.items()])
+
+
+def _names(paths: list[str]) -> list[str]:
+    """Everything an entry or a branch can be called, short names first."""
+    branches = [path.rsplit(".", depth)[0] for depth in (1, 2) for path in paths]
+    return [*(path.rpartition(".")[2] for path in paths), *branches, *paths]
+
+
+def _print_entry(path: str, entry: Entry) -> None:
+    output.heading(f"{path}  {entry.name}")
+    if entry.description:
+        output.paragraph(entry.description)
+    values = _values(entry)
+    sources = list(dict.fromkeys(value.source for value in values.values()))
+    rows = [
+        (
+            field,
+            f"{value.value:.15g} {value.unit}".strip(),
+            value.kind,
+            value.date,
+            f"[{sources.index(value.source) + 1}]",
+        )
+        for field, value in values.items()
+    ]
+    print()
+    output.listing(("Field", "Value", "Kind", "Date", "Source"), rows)
+    notes = [f"  {field}: {value.note}" for field, value in values.items() if value.note]
+    if notes:
+        print()
+        output.block("\n".join(["Notes", *notes]))
+    print()
+    works = [bibliography()[source].text() if source in bibliography() else source for source in sources]
+    output.block("\n".join(["Sources", *(f"  [{place}] {work}" for place, work in enumerate(works, start=1))]))
+
+
+def _values(entry: Entry, prefix: str = "") -> dict[str, Value]:
+    """Every value of an entry and of the entries it is made of."""
+    found = {f"{prefix}{field}": value for field, value in entry.values().items()}
+    for field in type(entry).model_fields:
+        part = getattr(entry, field)
+        if isinstance(part, Entry):
+            found |= _values(part, f"{prefix}{field}.")
+    return found

@@ -1,0 +1,271 @@
+"""The tutorial in a terminal: three questions, their tables, their formulas, and the exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlsysim import formatting, show
+from mlsysim.cli import output
+from mlsysim.models import MoERoutingModel, PerformanceModel, Result, ServingCapacityModel, TrainingMemoryModel
+
+#: The tutorial's three configurations, as the arguments of the models and as command lines.
+INPUTS: dict[str, dict[str, Any]] = {
+    "memory": {
+        "model": "Llama3_8B",
+        "hardware": "H100",
+        "batch_size": 8,
+        "seq_len": 2048,
+        "dp_size": 8,
+        "zero_stage": 2,
+    },
+    "serve": {
+        "model": "Llama3_8B",
+        "hardware": "H100",
+        "qps": 20,
+        "target_p99_latency_ms": 2000,
+        "seq_len": 1024,
+        "output_tokens": 64,
+        "max_batch_size": 16,
+        "efficiency": 0.35,
+    },
+    "moe": {
+        "active_parameters": "8e9",
+        "hidden_dim": 4096,
+        "experts": 8,
+        "active_experts_per_token": 2,
+        "fleet": "Research_256",
+        "batch_size": 4,
+        "seq_len": 2048,
+        "ep_size": 8,
+        "routing_imbalance_factor": 2.0,
+    },
+}
+COMPONENTS = {
+    "Weights": "weights",
+    "Gradients": "gradients",
+    "Optimizer": "optimizer_state",
+    "Activations": "activations",
+    "Buffers": "communication_buffers",
+    "Total": "total_memory",
+}
+IMBALANCES = (1.0, 1.25, 1.5, 2.0)
+LOADS = (20, 40, 80, 160, 320)
+LEFT_OUT: tuple[tuple[type[PerformanceModel], str], ...] = (
+    (TrainingMemoryModel, "activation_bytes"),
+    (TrainingMemoryModel, "activations"),
+    (ServingCapacityModel, "per_replica_qps_capacity"),
+)
+
+
+def run() -> None:
+    """Print the whole tutorial, every number computed here and now."""
+    output.heading("Training memory, serving capacity and MoE routing: the tutorial, with the formulas behind it")
+    training_memory()
+    serving_capacity()
+    moe_routing()
+    zero_stages()
+    more_output_tokens()
+    left_out()
+
+
+def command_line(name: str, width: int = 96) -> str:
+    """The command that answers a question of the tutorial.
+
+    Parameters
+    ----------
+    name : str
+        ``memory``, ``serve`` or ``moe``.
+    width : int
+        Longer lines continue on the next, as a shell reads them.
+
+    Returns
+    -------
+    str
+    """
+    lines = [f"mlsysim {name}"]
+    for argument, value in INPUTS[name].items():
+        option = f"--{argument.replace('_', '-')} {value}"
+        if len(lines[-1]) + len(option) < width:
+            lines[-1] += f" {option}"
+        else:
+            lines.append(f"    {option}")
+    return " \\\n".join(lines)
+
+
+def training_memory() -> None:
+    """Question 1: what training one model keeps on one accelerator."""
+    _question("1. Why does training need much more memory than inference?", "memory")
+    memory = _memory()
+    show.table(["Component", "Per-GPU Memory"], [[label, memory[name]] for label, name in COMPONENTS.items()])
+    print(f"Fits on H100: {memory.feasible}")
+    _formulas(memory, (*COMPONENTS.values(), "feasible"))
+
+
+def serving_capacity() -> None:
+    """Question 2: replicas for a rate of requests and a latency."""
+    _question("2. How many replicas hold a QPS and a P99 target?", "serve")
+    capacity = _capacity()
+    print(f"Required replicas: {capacity.required_replicas}")
+    print(f"Capacity:          {capacity.qps_capacity:.1f} QPS")
+    print(f"Utilization:       {capacity.utilization:.1%}")
+    print(f"Estimated P99:     {capacity.estimated_p99_latency:~.1f}")
+    print(f"Bottleneck:        {capacity.bottleneck}")
+    _formulas(capacity, ("required_replicas", "qps_capacity", "utilization", "estimated_p99_latency", "bottleneck"))
+
+
+def moe_routing() -> None:
+    """Question 3: what hot experts cost."""
+    _question("3. How much does hot-expert imbalance change the communication cost?", "moe")
+    results = {gamma: _routing(routing_imbalance_factor=gamma) for gamma in IMBALANCES}
+    rows = [
+        [gamma, f"{routing.effective_active_experts:.2f}", routing.token_dispatch_bytes, routing.all_to_all_latency]
+        for gamma, routing in results.items()
+    ]
+    show.table(["Imbalance", "Effective Experts", "Routed Bytes", "All-to-All"], rows)
+    explained = INPUTS["moe"]["routing_imbalance_factor"]
+    _formulas(
+        results[explained],
+        ("effective_active_experts", "token_dispatch_bytes", "all_to_all_latency"),
+        f" of the row with imbalance {formatting.number(explained)}",
+    )
+
+
+def zero_stages() -> None:
+    """Exercise: ZeRO 0 to 3."""
+    _heading("Exercise: ZeRO stage 0 to 3")
+    stages = [_memory(zero_stage=stage) for stage in range(4)]
+    rows = [[label, *(memory[name] for memory in stages)] for label, name in COMPONENTS.items()]
+    show.table(["Component", *(f"ZeRO {memory.zero_stage}" for memory in stages)], rows)
+    print()
+    output.paragraph(_shrinking(stages))
+    print()
+    needed = stages[0].model.system.closure(["activations"]).inputs
+    output.paragraph(
+        "Weights, gradients and optimizer state are the same on every data-parallel rank, so each of the "
+        f"{stages[0].dp_size} ranks can keep one share of them; the buffers are a share of the gradients. Activations "
+        "belong to the sequences of one rank and no other rank has a copy that could be dropped. Their formula "
+        f"depends on {', '.join(v.name for v in needed)}, and not on zero_stage."
+    )
+
+
+def more_output_tokens() -> None:
+    """Exercise: twice the output tokens."""
+    tokens = INPUTS["serve"]["output_tokens"]
+    before, after, further = (_capacity(output_tokens=factor * tokens) for factor in (1, 2, 4))
+    _heading(f"Exercise: {tokens} output tokens become {2 * tokens}")
+    both = (before, after)
+    rows = [
+        ["Required replicas", *(result.required_replicas for result in both)],
+        ["Capacity", *(f"{result.qps_capacity:.1f} QPS" for result in both)],
+        ["Utilization", *(f"{result.utilization:.1%}" for result in both)],
+        ["Base latency", *(f"{result.base_request_latency:~.1f}" for result in both)],
+        ["Queue wait, P99", *(f"{result.queue_wait_p99:~.1f}" for result in both)],
+        ["Estimated P99", *(f"{result.estimated_p99_latency:~.1f}" for result in both)],
+        ["Bottleneck", *(result.bottleneck for result in both)],
+    ]
+    show.table(["", *(f"{n} tokens" for n in (tokens, 2 * tokens))], rows)
+    print()
+    rates = [result.per_replica_qps_capacity for result in both]
+    output.paragraph(
+        f"Base latency, that of a request that does not queue, goes from {before.base_request_latency:~.1f} to "
+        f"{after.base_request_latency:~.1f}: {tokens} more decode steps of {before.itl:~.2f} each, while the time to "
+        f"the first token stays at {before.ttft:~.1f}. Replicas do not change it."
+    )
+    print()
+    output.paragraph(
+        f"Queueing latency depends on how close the arrivals come to the capacity. One replica completes "
+        f"{rates[0]:.1f} requests per second at {tokens} tokens and {rates[1]:.1f} at {2 * tokens}. "
+        + " ".join(_with_replicas(n, 2 * tokens) for n in dict.fromkeys(result.replicas for result in both))
+    )
+    print()
+    output.paragraph(f"{_verdict(after)} {_verdict(further)}")
+    print()
+    output.paragraph(
+        "The least whole number of replicas that leaves the wait enough of the target is not proportional to the "
+        "tokens. By load:"
+    )
+    print()
+    show.table(["QPS", *(f"{n} tokens" for n in (tokens, 2 * tokens)), "Ratio"], [_replicas(load) for load in LOADS])
+
+
+def left_out() -> None:
+    """What the first-order forms leave out, in the words of the formulas."""
+    _heading("What the first-order form leaves out")
+    for model, name in LEFT_OUT:
+        formula = model().system[name]
+        output.heading(f"{formula.title}  [{name}]")
+        output.paragraph(formula.assumes, "  ")
+
+
+def _memory(**changed: Any) -> Result:
+    return TrainingMemoryModel().solve(**{**INPUTS["memory"], **changed})
+
+
+def _capacity(**changed: Any) -> Result:
+    return ServingCapacityModel().solve(**{**INPUTS["serve"], **changed})
+
+
+def _routing(**changed: Any) -> Result:
+    return MoERoutingModel().solve(**{**INPUTS["moe"], **changed})
+
+
+def _heading(text: str) -> None:
+    print()
+    output.heading(text)
+    print()
+
+
+def _question(text: str, name: str) -> None:
+    _heading(text)
+    print(command_line(name))
+    print()
+
+
+def _formulas(result: Result, outputs: Sequence[str], which: str = "") -> None:
+    _heading(f"Formulas{which}, with the numbers put in")
+    output.block(str(result.explain(*outputs)))
+
+
+def _shrinking(stages: Sequence[Result]) -> str:
+    """From which stage on each component shrinks."""
+    first: dict[int, list[str]] = {}
+    for label, name in COMPONENTS.items():
+        values = [memory.canonical(name) for memory in stages]
+        falls = [stage for stage in range(1, len(stages)) if values[stage] < values[stage - 1]]
+        first.setdefault(falls[0] if falls else 0, []).append(label)
+    never = first.pop(0, [])
+    falling = "; ".join(f"{', '.join(first[stage])} from stage {stage}" for stage in sorted(first))
+    return f"Shrinking: {falling}. Unchanged: {', '.join(never)}."
+
+
+def _with_replicas(replicas: int, tokens: int) -> str:
+    """What the queue does when there are just so many replicas."""
+    result = _capacity(output_tokens=tokens, max_replicas=replicas)
+    return (
+        f"With {_count(replicas)} the utilization at {tokens} tokens is {result.utilization:.1%} and "
+        f"99% wait less than {result.queue_wait_p99:~.1f}: a P99 of {result.estimated_p99_latency:~.1f}, "
+        f"{'within' if result.feasible else 'above'} the target of {result.target_p99_latency_ms:.0f} ms."
+    )
+
+
+def _verdict(result: Result) -> str:
+    """Whether any number of replicas helps."""
+    at = f"At {result.output_tokens:~.0f}s"
+    base = f"base latency {result.base_request_latency:~.1f}"
+    if result.feasible:
+        return f"{at} ({base}) {_count(result.required_replicas)} will do."
+    return (
+        f"{at} ({base}) no number of replicas up to {result.max_replicas} meets the target of "
+        f"{result.target_p99_latency_ms:.0f} ms; the bottleneck is {result.bottleneck}."
+    )
+
+
+def _replicas(load: float) -> list[Any]:
+    tokens = INPUTS["serve"]["output_tokens"]
+    needed = [_capacity(qps=load, output_tokens=factor * tokens).required_replicas for factor in (1, 2)]
+    return [load, *needed, needed[1] / needed[0]]
+
+
+def _count(replicas: int) -> str:
+    return f"{replicas} replica{'' if replicas == 1 else 's'}"

@@ -1,0 +1,222 @@
+"""A command that asks one model: its options come from the model's arguments."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from mlsysim import show, units
+from mlsysim.catalog import builtin, load_catalog
+from mlsysim.cli import demo, output
+from mlsysim.cli.app import Json, OwnCatalog
+from mlsysim.errors import MlsysimError
+from mlsysim.models import PerformanceModel, Result
+from mlsysim.models.binding import Slot
+from mlsysim.models.result import as_text
+from mlsysim.symbolic import Variable, variable_of
+
+CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
+
+HELP = """{question} {summary}
+
+\b
+{command}
+
+A bare number is in the unit shown; text brings its own unit, as in '80 GB'."""
+
+
+class Sectioned(TyperCommand):
+    """A command whose help lists the options under headings."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write one section per heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(option, "rich_help_panel", None) or ANSWER, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def question_command(name: str, model_name: str, question: str) -> Any:
+    """The command of a model.
+
+    Parameters
+    ----------
+    name : str
+        Of the command.
+    model_name : str
+        Class in ``mlsysim.models``.
+    question : str
+        What it answers, for the help.
+
+    Returns
+    -------
+    click command
+    """
+    model: type[PerformanceModel] = getattr(import_module("mlsysim.models"), model_name)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+    def ask(**options: Any) -> None:
+        _ask(model, **options)
+
+    ask.__signature__ = inspect.Signature([*_arguments(model), *_answer(model)])  # type: ignore[attr-defined]
+    summary = inspect.cleandoc(model.__doc__ or "").partition("\n")[0]
+    text = HELP.format(question=question, summary=summary, command=demo.command_line(name, width=74))
+    app.command(name, cls=Sectioned, help=text)(ask)
+    return typer.main.get_command(app)
+
+
+def option_name(argument: str) -> str:
+    """The option of an argument: ``batch_size`` is ``--batch-size``."""
+    return f"--{argument.replace('_', '-')}"
+
+
+def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
+    for name, slot in model.slots.items():
+        lost = "; without it, what needs them is left out" if slot.optional else ""
+        text = f"Entry of the catalog ({slot.entry.what}), by name. Gives {', '.join(slot.provides)}{lost}."
+        yield _option(name, text, "NAME", CATALOG, _entry_names(slot))
+    for name, variable in model.arguments.items():
+        if variable is not None:
+            panel = INPUTS if name in model.keywords else OVERRIDES
+            text = f"{variable.description} ({variable.domain.describe()}; {_default(model, variable)})"
+            yield _option(name, text, _metavar(variable), panel, variable.domain.labels)
+
+
+def _option(name: str, text: str, metavar: str, panel: str, values: tuple[str, ...]) -> inspect.Parameter:
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    option = typer.Option(option_name(name), help=text, metavar=metavar, rich_help_panel=panel, autocompletion=complete)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
+    )
+
+
+def _entry_names(slot: Slot) -> tuple[str, ...]:
+    catalog = builtin()
+    fitting = [path for path in catalog.paths() if isinstance(catalog.entry(path), slot.entry)]
+    return tuple(path.rpartition(".")[2] for path in fitting)
+
+
+def _default(model: type[PerformanceModel], variable: Variable) -> str:
+    if variable.name in model.defaults:
+        unit = "" if variable.unit in ("", "count") else f" {variable.unit}"
+        return f"default {model.defaults[variable.name]}{unit}"
+    givers = [option_name(argument) for argument, slot in model.slots.items() if variable.name in slot.provides]
+    return f"default from {' or '.join(givers)}" if givers else "required"
+
+
+def _metavar(variable: Variable) -> str:
+    if variable.domain.kind == "choice":
+        return "NAME"
+    return variable.unit if variable.unit not in ("", "count") else "NUMBER"
+
+
+def _answer(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
+    sets = ", ".join(model.variants)
+    flags: dict[str, tuple[Any, Any]] = {
+        "variant": (
+            Annotated[str, typer.Option(help=f"Set of formulas (one of {sets}).", metavar="NAME")],
+            next(iter(model.variants)),
+        ),
+        "catalog": (OwnCatalog, None),
+        "as_json": (Json, False),
+        "explain": (
+            Annotated[bool, typer.Option("--explain", help="Also print the formulas with the numbers put in.")],
+            False,
+        ),
+    }
+    if "feasible" in model.headline:
+        flags["strict"] = (
+            Annotated[bool, typer.Option("--strict", help="Exit with code 3 if the answer is infeasible.")],
+            False,
+        )
+    for name, (annotation, default) in flags.items():
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _ask(
+    model: type[PerformanceModel],
+    /,
+    *,
+    variant: str,
+    catalog: Path | None,
+    as_json: bool,
+    explain: bool,
+    strict: bool = False,
+    **arguments: str | None,
+) -> None:
+    if as_json and explain:
+        raise MlsysimError("--json and --explain: choose one")
+    shelf = load_catalog(catalog) if catalog else builtin()
+    given = {name: text for name, text in arguments.items() if text is not None}
+    try:
+        entries = {
+            name: shelf.find(slot.entry.what, given[name]) for name, slot in model.slots.items() if name in given
+        }
+        typed = {name: _number_or_text(text) for name, text in given.items() if name not in entries}
+        result = model(variant).solve(**entries, **typed)
+    except MlsysimError as error:
+        raise MlsysimError(_as_options(str(error), tuple(model.arguments))) from None
+    if as_json:
+        print(result.to_json())
+    else:
+        print_result(result)
+        if explain:
+            print()
+            output.block(str(result.explain(*headline(result))))
+    if strict and not result.feasible:
+        raise typer.Exit(3)
+
+
+def _number_or_text(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _as_options(message: str, arguments: tuple[str, ...]) -> str:
+    """An error message in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
+    names = "|".join(arguments)
+    return re.sub(rf"^({names})=|\b({names})=(?=\.\.\.)", lambda m: f"{option_name(m[1] or m[2])} ", message)
+
+
+def headline(result: Result) -> tuple[str, ...]:
+    """The headline outputs that this result has."""
+    return tuple(name for name in result.model.headline if name in result.outputs)
+
+
+def print_result(result: Result) -> None:
+    """Print the headline outputs of a result as a table, with what each means."""
+    entries = result.to_dict()["entries"]
+    if entries:
+        output.heading(", ".join(f"{argument}: {name}" for argument, name in entries.items()))
+        print()
+    names = headline(result)
+    widest = max(map(len, names))
+    rows = []
+    for name in names:
+        value = result[name]
+        text = value if units.is_quantity(value) else as_text(variable_of(name), result.canonical(name))
+        rows.append([f"{name:<{widest}}  {variable_of(name).description}", text])
+    show.table(["Output", "Value"], rows)
+    lost = [name for name in result.model.headline if name not in names]
+    if lost:
+        absent = [
+            option_name(name) for name, slot in result.model.slots.items() if slot.optional and name not in entries
+        ]
+        print(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")

@@ -1,0 +1,93 @@
+"""Signatures and help of a model's verbs, generated from what the model declares."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from mlsysim.symbolic import Variable
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+
+_SECTIONS = ("Parameters", "Returns", "Raises")
+
+
+def annotation(variable: Variable) -> str:
+    """Allowed values and unit of an argument, as signatures and help show them."""
+    unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
+    return f"{variable.domain.describe()}{unit}"
+
+
+def with_signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb of :class:`PerformanceModel` with the arguments of one model in signature and help.
+
+    Parameters
+    ----------
+    cls : type
+        The model.
+    plain : callable
+        The verb as the base class defines it.
+
+    Returns
+    -------
+    callable
+    """
+
+    @wraps(plain)
+    def verb(self: PerformanceModel, *args: Any, **kwargs: Any) -> Any:
+        return plain(self, *args, **kwargs)
+
+    verb.__qualname__ = f"{cls.__qualname__}.{plain.__name__}"
+    verb.__module__ = cls.__module__
+    verb.__signature__ = _signature(cls, plain)  # type: ignore[attr-defined]
+    verb.__doc__ = _with_parameters(inspect.cleandoc(plain.__doc__ or ""), parameters_help(cls))
+    return verb
+
+
+def parameters_help(cls: type[PerformanceModel]) -> str:
+    """The arguments of a model, in the form of a numpydoc ``Parameters`` section."""
+    lines = []
+    for name, slot in cls.slots.items():
+        lines += [f"{name} : {slot.entry.__name__} or str, optional", f"    Gives {', '.join(slot.provides)}."]
+    for name, variable in cls.arguments.items():
+        if variable is None:
+            continue
+        if name in cls.keywords:
+            default = f", default {cls.defaults[name]!r}" if name in cls.defaults else ""
+        else:
+            default = ", default from " + " or ".join(a for a, s in cls.slots.items() if name in s.provides)
+        lines += [f"{name} : {annotation(variable)}{default}", f"    {variable.description}"]
+    return "\n".join(lines)
+
+
+def _signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> inspect.Signature:
+    kind = inspect.Parameter
+    own = [
+        p for p in inspect.signature(plain).parameters.values() if p.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
+    ]
+    positional = [p for p in own if p.kind is kind.POSITIONAL_OR_KEYWORD]
+    keyword = [p for p in own if p.kind is kind.KEYWORD_ONLY]
+    entries = [
+        kind(name, kind.POSITIONAL_OR_KEYWORD, default=None, annotation=slot.entry.__name__)
+        for name, slot in cls.slots.items()
+    ]
+    inputs = []
+    for name, variable in cls.arguments.items():
+        if variable is not None:
+            required = name in cls.keywords and name not in cls.defaults
+            default = kind.empty if required else cls.defaults.get(name)
+            inputs.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=annotation(variable)))
+    return inspect.Signature([*positional, *entries, *keyword, *inputs])
+
+
+def _with_parameters(doc: str, parameters: str) -> str:
+    """A docstring with parameters added to its ``Parameters`` section, or with that section."""
+    heading = "Parameters\n----------\n"
+    after = next((doc.index(title) for s in _SECTIONS[1:] if (title := f"\n{s}\n{'-' * len(s)}\n") in doc), len(doc))
+    before = doc[:after].rstrip()
+    if heading not in before:
+        before += f"\n\n{heading.rstrip()}"
+    return f"{before}\n{parameters}\n{doc[after:]}"

@@ -1,0 +1,79 @@
+"""Expressions as LaTeX, for papers and pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+
+from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, LeastInteger
+from mlsysim.symbolic.printing.order import Cases, Placed, alternatives, bare, prepared, reading_order, sides
+
+
+def latex(expression: sympy.Basic, *, units: bool = False) -> str:
+    """An expression as LaTeX, in the symbols of its variables.
+
+    Parameters
+    ----------
+    expression : sympy.Basic
+        In declared symbols.
+    units : bool
+        Print unit constants; by default they are left out and the equation is read in coherent units.
+    """
+    return _Latex({"ln_notation": True}).doprint(prepared(bare(expression, (lambda _: True) if units else None)))
+
+
+class _Latex(LatexPrinter):
+    def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:
+        return expr.variable.latex if isinstance(expr, Placed) else expr.name
+
+    _print_Placed = _print_Symbol
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        return reading_order(expr.args)
+
+    _print_Dummy = _print_Symbol
+
+    def _print_UnitSymbol(self, expr: UnitSymbol) -> str:
+        return rf"\,\mathrm{{{expr.name}}}"
+
+    def _print_Label(self, expr: Label) -> str:
+        return rf"\text{{{expr.text.replace('_', chr(92) + '_')}}}"
+
+    def _print_Cases(self, expr: Cases) -> str:
+        return self._print(expr.args[0])
+
+    def _print_Or(self, e: Any) -> str:
+        if (choice := alternatives(e)) is None:
+            return super()._print_Or(e)
+        return rf"{self._print(choice[0])} \in \{{{', '.join(map(self._print, choice[1]))}\}}"
+
+    def _print_LeastInteger(self, expr: LeastInteger) -> str:
+        n = self._print(expr.n)
+        parts = sorted((self._print(part) for part in sympy.And.make_args(expr.condition)), key=len)
+        rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *parts])
+        return rf"\min\left\{{{n} \in \mathbb{{N}} : \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
+
+    def _print_ErlangC(self, expr: ErlangC, exp: Any = None) -> str:
+        c, load = (self._print(arg) for arg in expr.args)
+        power = "" if exp is None else f"^{{{exp}}}"
+        return rf"C{power}\left({c}, {load}\right)"
+
+    def _print_ErlangCSlope(self, expr: ErlangCSlope, exp: Any = None) -> str:
+        c, load = (self._print(arg) for arg in expr.args)
+        power = "" if exp is None else f"^{{{exp}}}"
+        return rf"\frac{{\partial C}}{{\partial {load}}}{power}\left({c}, {load}\right)"
+
+    def _print_Relational(self, expr: Any) -> str:
+        signs = {"==": "=", ">": ">", "<": "<", ">=": r"\geq", "<=": r"\leq", "!=": r"\neq"}
+        left, sign, right = sides(expr)
+        return f"{self._print(left)} {signs[sign]} {self._print(right)}"
+
+    def _print_Piecewise(self, expr: sympy.Piecewise) -> str:
+        rows = []
+        for value, condition in expr.args:  # type: ignore[misc]
+            when = r"\text{otherwise}" if condition == True else rf"\text{{if}}\ {self._print(condition)}"  # noqa: E712
+            rows.append(f"{self._print(value)} & {when}")
+        return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"

@@ -1,0 +1,89 @@
+"""What both printers share: the order of symbols and terms, divisors, conditions, units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy
+
+from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.variable import Variable, declaration_order, variable_of
+
+
+class Placed(sympy.Symbol):
+    """A symbol under a name that sorts where its variable was declared, so authors set the order."""
+
+    @property
+    def variable(self) -> Variable:
+        """The variable it stands for."""
+        return variable_of(self.name.partition(" ")[2])
+
+
+def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
+    """The expression with its symbols renamed so that sympy sorts them as declared."""
+    plain = [s for s in expression.free_symbols if not isinstance(s, UnitSymbol | Label | sympy.Dummy)]
+    place = declaration_order()
+    return expression.xreplace(
+        {s: Placed(f"{place[s.name]:06d} {s.name}", **s.assumptions0) for s in plain}  # type: ignore[attr-defined]
+    )
+
+
+def prepared(expression: sympy.Basic) -> sympy.Basic:
+    """The expression as both printers take it."""
+    return divisors_below(in_declared_order(expression))
+
+
+def reading_order(terms: Any) -> list[Any]:
+    """Terms of a sum: those added before those subtracted, case distinctions last, then as declared."""
+
+    def place(term: Any) -> tuple[bool, bool, str]:
+        names = sorted(s.name for s in term.free_symbols if isinstance(s, Placed))
+        return (term.could_extract_minus_sign(), isinstance(term, sympy.Piecewise), names[0] if names else "~")
+
+    return sorted(terms, key=place)
+
+
+class Cases(sympy.Function):
+    """A case distinction that stands in a denominator; opaque, so that sympy leaves it there."""
+
+    nargs = 1
+    is_commutative = True
+
+
+def divisors_below(expression: sympy.Basic) -> sympy.Basic:
+    """Cases whose every value is a reciprocal (how a tensor is sharded), written as a divisor."""
+
+    def shards(node: Any) -> bool:
+        if not isinstance(node, sympy.Piecewise):
+            return False
+        pairs: Any = node.args
+        return all(value == 1 or (value.is_Pow and value.exp == -1) for value, _ in pairs)
+
+    def below(node: Any) -> Any:
+        cases: Any = Cases(sympy.Piecewise(*((1 / value, condition) for value, condition in node.args)))
+        return 1 / cases
+
+    return expression.replace(shards, below)
+
+
+def alternatives(expr: Any) -> tuple[Any, list[Any]] | None:
+    """The symbol and its labels where a condition says that it is one of several."""
+    equal = [sides(arg) for arg in expr.args if isinstance(arg, sympy.Eq)]
+    symbols = {left for left, _, _ in equal}
+    if len(equal) != len(expr.args) or len(symbols) != 1 or not all(isinstance(r, Label) for _, _, r in equal):
+        return None
+    return symbols.pop(), [right for _, _, right in equal]
+
+
+def sides(expr: Any) -> tuple[Any, str, Any]:
+    """Left side, sign and right side, constants to the right."""
+    if isinstance(expr.lhs, Label | UnitSymbol | sympy.Number) and not isinstance(expr.rhs, sympy.Number):
+        expr = expr.reversed
+    return expr.lhs, expr.rel_op, expr.rhs
+
+
+def bare(expression: sympy.Basic, keep: Callable[[UnitSymbol], bool] | None = None) -> sympy.Basic:
+    """The expression without its coherent units, but for those to keep."""
+    drop = [u for u in expression.atoms(UnitSymbol) if u.amount == 1 and not (keep and keep(u))]
+    return expression.xreplace(dict.fromkeys(drop, sympy.S.One)) if drop else expression

@@ -1,0 +1,178 @@
+"""Expressions and symbols as Unicode text, for a terminal."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+from sympy.printing.precedence import PRECEDENCE, precedence
+from sympy.printing.str import StrPrinter
+
+from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, LeastInteger
+from mlsysim.symbolic.printing.order import Cases, Placed, alternatives, bare, prepared, reading_order, sides
+from mlsysim.symbolic.variable import Variable
+from mlsysim.units import COUNTABLE
+
+
+def text(expression: sympy.Basic, values: Mapping[str, str] | None = None) -> str:
+    """An expression as one line of Unicode text.
+
+    Parameters
+    ----------
+    expression : sympy.Basic
+        In declared symbols.
+    values : mapping, optional
+        Text to print instead of a variable, by name: substitutes numbers for symbols. Units of the
+        constants are then printed too, except bare counts.
+    """
+    keep = None if values is None else (lambda unit: not set(unit.dimension) <= COUNTABLE)
+    return _Text(values or {}).doprint(prepared(bare(expression, keep)))
+
+
+def symbol_text(variable: Variable) -> str:
+    r"""The symbol of a variable as Unicode text: ``\eta`` is ``η``, ``P_{\mathrm{r}}`` is ``P_r``."""
+    return latex_to_text(variable.latex)
+
+
+def latex_to_text(source: str) -> str:
+    """A simple LaTeX symbol as Unicode text."""
+    out = re.sub(r"\\(?:mathrm|text|mathit|operatorname)\{([^{}]*)\}", r"\1", source)
+    out = re.sub(r"\\hat\{?(\w)\}?", "\\1\u0302", out)
+    out = re.sub(r"\\([A-Za-z]+)", lambda m: _character(m[1]), out)
+    return out.replace("^{*}", "*").replace("{", "").replace("}", "").replace("\\", "")
+
+
+def _character(command: str) -> str:
+    case = "CAPITAL" if command[0].isupper() else "SMALL"
+    greek = f"GREEK {case} LETTER {command.upper().replace('LAMBDA', 'LAMDA')}"
+    try:
+        return unicodedata.lookup("SCRIPT SMALL L" if command == "ell" else greek)
+    except KeyError:
+        return command
+
+
+class _Text(StrPrinter):
+    def __init__(self, values: Mapping[str, str]) -> None:
+        super().__init__()
+        self.values = values
+
+    def _print_Symbol(self, expr: sympy.Symbol) -> str:
+        if not isinstance(expr, Placed):
+            return expr.name
+        return self.values.get(expr.variable.name) or symbol_text(expr.variable)
+
+    _print_Placed = _print_Symbol
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        return reading_order(expr.args)
+
+    _print_Dummy = _print_Symbol
+
+    def _print_UnitSymbol(self, expr: UnitSymbol) -> str:
+        return expr.name
+
+    def _print_Label(self, expr: Label) -> str:
+        return expr.text
+
+    def _print_Infinity(self, expr: Any) -> Any:
+        return "∞"
+
+    def _print_Mul(self, expr: sympy.Mul) -> str:
+        coefficient, rest = expr.as_coeff_Mul()
+        number: Any = coefficient
+        above: list[str] = []
+        below: list[str] = []
+        sign = "-" if number.is_negative else ""
+        number = abs(number)
+        if number.p != 1 if number.is_Rational else True:
+            above.append(str(number.p) if number.is_Rational else str(number))
+        if number.is_Rational and number.q != 1:
+            below.append(str(number.q))
+        for factor in rest.as_ordered_factors():
+            base, power = factor.as_base_exp()
+            if power.is_number and power.is_negative:
+                below.append(self.parenthesize(base if power == -1 else base**-power, PRECEDENCE["Mul"], strict=False))
+            else:
+                above.append(self.parenthesize(factor, PRECEDENCE["Mul"], strict=True))
+        top = "·".join(above) or "1"
+        if not below:
+            return sign + top
+        bottom = "·".join(below)
+        return f"{sign}{top}/({bottom})" if len(below) > 1 else f"{sign}{top}/{bottom}"
+
+    def _print_Add(self, expr: sympy.Add, order: Any = None) -> str:
+        out = ""
+        for term in self._as_ordered_terms(expr):
+            shown = self._print(term)
+            if precedence(term) < PRECEDENCE["Add"]:
+                shown = f"({shown})"
+            if not out:
+                out = shown
+            else:
+                out += f" − {shown[1:]}" if shown.startswith("-") else f" + {shown}"
+        return out
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        if expr.exp == -1:
+            return f"1/{self.parenthesize(expr.base, PRECEDENCE['Pow'], strict=False)}"
+        supers = {"2": "²", "3": "³"}
+        base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
+        exponent = self._print(expr.exp)
+        if exponent in supers:
+            return base + supers[exponent]
+        return f"{base}^{self.parenthesize(expr.exp, PRECEDENCE['Pow'], strict=False)}"
+
+    def _print_ceiling(self, expr: Any) -> str:
+        return f"⌈{self._print(expr.args[0])}⌉"
+
+    def _print_floor(self, expr: Any) -> str:
+        return f"⌊{self._print(expr.args[0])}⌋"
+
+    def _print_Max(self, expr: Any) -> str:
+        return f"max({', '.join(self._print(arg) for arg in expr.args)})"
+
+    def _print_Min(self, expr: Any) -> str:
+        return f"min({', '.join(self._print(arg) for arg in expr.args)})"
+
+    def _print_log(self, expr: Any) -> str:
+        return f"ln({self._print(expr.args[0])})"
+
+    def _print_Mod(self, expr: Any) -> str:
+        return f"({self._print(expr.args[0])} mod {self._print(expr.args[1])})"
+
+    def _print_Relational(self, expr: Any) -> str:
+        signs = {"==": "=", ">": ">", "<": "<", ">=": "≥", "<=": "≤", "!=": "≠"}
+        left, sign, right = sides(expr)
+        return f"{self._print(left)} {signs[sign]} {self._print(right)}"
+
+    def _print_And(self, expr: Any) -> str:
+        return " and ".join(sorted((self._print(arg) for arg in expr.args), key=len))
+
+    def _print_Or(self, expr: Any) -> str:
+        if (choice := alternatives(expr)) is None:
+            return " or ".join(self._print(arg) for arg in expr.args)
+        return f"{self._print(choice[0])} in {{{', '.join(map(self._print, choice[1]))}}}"
+
+    def _print_Cases(self, expr: Cases) -> str:
+        return self._print(expr.args[0])
+
+    def _print_Piecewise(self, expr: Any) -> str:
+        cases = []
+        for value, condition in expr.args:
+            when = "otherwise" if condition == True else f"if {self._print(condition)}"  # noqa: E712
+            cases.append(f"{self._print(value)} {when}")
+        return "{" + "; ".join(cases) + "}"
+
+    def _print_LeastInteger(self, expr: LeastInteger) -> str:
+        n = self._print(expr.n)
+        return f"min{{{n} ≤ {self._print(expr.upper)} : {self._print(expr.condition)}}}"
+
+    def _print_ErlangC(self, expr: ErlangC) -> str:
+        return f"C({', '.join(self._print(arg) for arg in expr.args)})"
+
+    def _print_ErlangCSlope(self, expr: ErlangCSlope) -> str:
+        return f"∂C/∂{self._print(expr.args[1])}({', '.join(self._print(arg) for arg in expr.args)})"

@@ -1,0 +1,322 @@
+"""The formula book: complete, deterministic, readable by every Markdown processor, and up to date."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from mlsysim import book
+from mlsysim.book.markdown import math
+from mlsysim.errors import InputError
+from mlsysim.formulas import TOPICS, every_formula, topic
+from mlsysim.references import bibliography
+from mlsysim.symbolic import variable_of
+from mlsysim.units import factor
+
+COMMITTED = Path(__file__).parent.parent / "formulas"
+FORMULAS = [formula for _, formula in every_formula()]
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return book.pages()
+
+
+@pytest.fixture(scope="module")
+def index(pages):
+    return json.loads(pages["index.json"])
+
+
+@pytest.fixture
+def written(tmp_path):
+    book.write(tmp_path)
+    return tmp_path
+
+
+def section(page, formula):
+    """The part of a page under the heading of a formula."""
+    title = formula.title + (rf" \[{formula.variant}\]" if formula.variant else "")
+    parts = page.split(f"\n## {title}\n")
+    assert len(parts) == 2, title
+    return parts[1].partition("\n## ")[0]
+
+
+def headings(page):
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)|\\(.)", r"\1\2", h) for h in re.findall(r"^#+ (.*)$", page, re.MULTILINE)]
+    return [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in plain]
+
+
+def test_the_committed_folder_is_up_to_date():
+    assert book.check(COMMITTED) == [], "run `mlsysim book`"
+
+
+def test_files(pages):
+    expected = {"README.md", "references.md", "references.bib", "index.json"}
+    expected |= {f"{name}{suffix}" for name in TOPICS for suffix in (".md", ".tex")}
+    assert set(pages) == expected
+    for content in pages.values():
+        assert book.MARK in content[:200]
+        assert content.endswith("\n")
+        assert not content.endswith("\n\n")
+
+
+def test_write_returns_the_files_and_check_agrees(tmp_path, pages):
+    folder = tmp_path / "new" / "formulas"
+    assert book.check(folder) == sorted(pages)
+    assert book.write(folder) == [folder / name for name in pages]
+    assert book.check(folder) == []
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == pages
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda folder: (folder / "queueing.md").write_text("stale"), "queueing.md"),
+        (lambda folder: (folder / "index.json").write_bytes(b"\xff\xfe"), "index.json"),
+        (lambda folder: (folder / "collectives.tex").unlink(), "collectives.tex"),
+        (lambda folder: (folder / "queueing.md").rename(folder / "old.md") and None, "old.md"),
+    ],
+    ids=["changed", "not text", "missing", "extra"],
+)
+def test_check_finds_a_file_that_differs(written, change, name):
+    change(written)
+    assert name in book.check(written)
+
+
+def test_write_removes_its_own_old_files_and_no_others(written):
+    (written / "queueing.md").rename(written / "old_topic.md")
+    (written / "notes.md").write_text("mine")
+    (written / "data").mkdir()
+    book.write(written)
+    assert not (written / "old_topic.md").exists()
+    assert (written / "notes.md").read_text() == "mine"
+    assert (written / "data").is_dir()
+    assert book.check(written) == []
+
+
+def test_write_never_replaces_a_file_of_another_origin(tmp_path):
+    (tmp_path / "README.md").write_text("# My project\n")
+    with pytest.raises(InputError, match=r"holds a README\.md of another origin; choose another folder"):
+        book.write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+@pytest.mark.parametrize("verb", [book.write, book.check])
+def test_a_file_is_no_folder(tmp_path, verb):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"directory=.*must be a folder"):
+        verb(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("seed", "first"),
+    [
+        ("0", ["mlsysim.symbols.routing", "mlsysim.symbols.serving"]),
+        ("1", ["mlsysim.formulas.moe_routing", "mlsysim.symbols.workload"]),
+        ("4242", ["mlsysim.symbolic.printing", "mlsysim.formulas.queueing"]),
+    ],
+)
+def test_the_same_bytes_in_every_process_and_no_jax(pages, seed, first):
+    script = (
+        "import hashlib, importlib, json, sys\n"
+        f"for name in {first}: importlib.import_module(name)\n"
+        "from mlsysim import book\n"
+        "text = json.dumps(book.pages(), sort_keys=True)\n"
+        "heavy = {'jax', 'xarray', 'matplotlib'} & set(sys.modules)\n"
+        "print(hashlib.sha256(text.encode()).hexdigest(), sorted(heavy))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    expected = hashlib.sha256(json.dumps(pages, sort_keys=True).encode()).hexdigest()
+    assert done.stdout.split(maxsplit=1) == [expected, "[]\n"]
+
+
+def test_importing_the_book_costs_no_sympy():
+    script = "import sys, mlsysim.book; sys.exit('sympy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_a_page_has_each_of_its_formulas_with_all_it_says(pages, name):
+    page, tex = pages[f"{name}.md"], pages[f"{name}.tex"]
+    assert page.split("\n")[2] == f"# {(topic(name).__doc__ or '').splitlines()[0]}"
+    for formula in topic(name).FORMULAS:
+        text = section(page, formula)
+        assert f"$$\n{math(formula.latex())}\n$$" in text
+        assert f"`{formula.name}`" in text
+        assert f"**Source:** [{formula.source.key}](references.md#{formula.source.key})" in text
+        assert ("**Example:**" in text) == (formula.example is not None)
+        assert ("**No example:**" in text) == bool(formula.no_example)
+        assert ("**Assumes:**" in text) == bool(formula.assumes)
+        assert ("**Convention:**" in text) == bool(formula.convention)
+        assert ("**Constants:**" in text) == bool(formula.constants())
+        assert tex.count(rf"\label{{eq:mlsysim:{formula.id}}}") == 1
+
+
+def test_every_formula_stands_on_one_page(pages):
+    labels = [label for name in TOPICS for label in re.findall(r"\\label\{eq:mlsysim:(.*)\}", pages[f"{name}.tex"])]
+    assert sorted(labels) == sorted(formula.id for formula in FORMULAS)
+    assert len(set(labels)) == len(labels)
+    shown = [name for name in TOPICS for line in pages[f"{name}.md"].splitlines() if line == "$$"]
+    assert len(shown) == 2 * len(FORMULAS)
+
+
+def test_the_overview_links_every_formula(pages):
+    rows = [line for line in pages["README.md"].splitlines() if line.startswith("| [")]
+    assert len(rows) == len(FORMULAS)
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_the_symbol_table_explains_every_symbol_once(pages, name):
+    table = pages[f"{name}.md"].partition("\n## Symbols\n")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()[2:]]
+    assert all(len(row) == 6 for row in rows)
+    needed = {v.name for formula in topic(name).FORMULAS for v in (formula.variable, *formula.inputs)}
+    assert sorted(row[1] for row in rows) == sorted(f"`{name}`" for name in needed)
+    symbols = [row[0] for row in rows]
+    assert len(set(symbols)) == len(symbols), "one symbol with two meanings on a page"
+    defined = {formula.name for formula in FORMULAS}
+    here = {formula.name for formula in topic(name).FORMULAS}
+    for _, code, *_, given_by in rows:
+        variable = code.strip("`")
+        assert given_by.startswith("[this page](#") == (variable in here)
+        assert (given_by == "input") == (variable not in defined)
+
+
+def test_every_link_leads_somewhere(pages):
+    anchors = {name: headings(content) for name, content in pages.items() if name.endswith(".md")}
+    for name, found in anchors.items():
+        assert len(set(found)) == len(found), f"two headings of {name} share an anchor"
+        for target in re.findall(r"\]\(([^)\s]+)\)", pages[name]):
+            file, _, anchor = target.partition("#")
+            assert (file or name) in pages, target
+            assert not anchor or anchor in anchors[file or name], target
+
+
+def test_markdown_leaves_the_mathematics_alone(pages):
+    """GitHub looks for mathematics after Markdown has run: nothing in it may mean anything to Markdown."""
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    for name, content in pages.items():
+        if name.endswith(".md"):
+            blocks = [token for token in reader.parse(content) if token.type == "inline"]
+            read = "\n".join("".join("\n" if c.type == "softbreak" else c.content for c in b.children) for b in blocks)
+            written = re.findall(r"\$\$\n.*\n\$\$|\$[^$\n]+\$", content)
+            assert re.findall(r"\$\$\n.*\n\$\$|\$[^$\n]+\$", read) == written, name
+
+
+@pytest.mark.parametrize(
+    ("source", "safe"),
+    [
+        (r"\begin{cases} 1 \\ 0 \end{cases}", r"\begin{cases} 1 \cr 0 \end{cases}"),
+        (r"\min\left\{n : n\right\}", r"\min\left\lbrace n : n\right\rbrace"),
+        (r"34 \,\mathrm{byte}", r"34 \thinspace\mathrm{byte}"),
+        (r"T^{*} a*b", r"T^{\ast} a\ast b"),
+        (r"\mathbb{N}_{\ge 1}", r"\mathbb{N} _ {\ge 1}"),
+        (r"a<b", "a < b"),
+        (r"P_{\mathrm{r}},\ c_v^{2}", r"P_{\mathrm{r}},\ c_v^{2}"),
+    ],
+)
+def test_spelling_of_mathematics_in_markdown(source, safe):
+    assert math(source) == safe
+
+
+@pytest.mark.parametrize(
+    ("formula", "latex"),
+    [
+        ("parameters_per_rank", r"P_{\mathrm{r}} = \frac{P}{t p e}"),
+        ("local_micro_batch", r"m = \left\lceil{\frac{b}{d g}}\right\rceil"),
+        ("total_memory", "M = W + G + O + A + C"),
+        ("padded_seq_len", r"\hat{s} = s_{\mathrm{page}} \left\lceil{\frac{s}{s_{\mathrm{page}}}}\right\rceil"),
+        ("prefill_flops", r"\Phi_{\mathrm{pre}} = B_{\mathrm{a}} \left(2 P s + 4 L h s^{2}\right)"),
+        ("offered_load", r"\Lambda = \frac{\lambda}{\mu}"),
+        ("effective_active_experts", r"k_{\mathrm{eff}} = \min\left(E, k \gamma\right)"),
+    ],
+)
+def test_equations_as_printed(pages, index, formula, latex):
+    entry = index["formulas"][formula]
+    assert entry["latex"] == latex
+    assert f"$$\n{latex}\n$$" in pages[f"{entry['topic']}.md"]
+
+
+def test_the_index_is_complete_and_sorted(pages, index):
+    assert index["about"] == book.MARK
+    assert list(index["formulas"]) == sorted(formula.id for formula in FORMULAS)
+    assert json.dumps(index, ensure_ascii=False, indent=1, sort_keys=True) + "\n" == pages["index.json"]
+    for name, formula in every_formula():
+        entry = index["formulas"][formula.id]
+        assert entry["topic"] == name
+        assert entry["text"] == formula.text()
+        assert entry["unit"] == index["variables"][formula.name]["unit"] == formula.variable.unit
+        assert entry["inputs"] == [variable.name for variable in formula.inputs]
+        assert set(entry["inputs"]) <= set(index["variables"])
+        assert entry["source"]["key"] in index["references"]
+        assert (entry["example"] is None) == bool(entry["no_example"])
+
+
+def with_example():
+    return [pytest.param(formula, id=formula.id) for formula in FORMULAS if formula.example]
+
+
+@pytest.mark.parametrize("formula", with_example())
+def test_an_example_line_agrees_with_its_source(pages, index, formula):
+    entry = index["formulas"][formula.id]
+    example = entry["example"]
+    assert example["printed"] == formula.example.result
+    assert example["inputs"] == {symbol.name: value for symbol, value in formula.example.inputs.items()}
+    line = next(x for x in section(pages[f"{entry['topic']}.md"], formula).splitlines() if "**Example:**" in x)
+    assert f"gives {example['computed']}; printed **{example['printed']}** in [{example['source']['key']}]" in line
+    for symbol in formula.example.inputs:
+        assert f"${math(variable_of(symbol).latex)}$ = " in line
+    if formula.variable.domain.kind in ("choice", "boolean"):
+        assert example["computed"] == example["printed"]
+    else:
+        number, _, unit = example["computed"].partition(" ")
+        printed, half = formula.example.value()
+        assert float(number) * factor(unit) == pytest.approx(printed, abs=1.1 * half)
+
+
+def test_large_numbers_and_units_are_readable(pages):
+    assert "$P$ = 8.03e9, $q$ = 2 byte gives 16.060 GB; printed **16.06 GB**" in pages["serving_capacity.md"]
+    assert "2 FLOP/token, 4 FLOP/token²" in pages["serving_capacity.md"]
+
+
+def test_every_citation_is_in_the_bibliography_and_no_other_work(pages):
+    entries = re.findall(r"^@(\w+)\{(\w+),$", pages["references.bib"], re.MULTILINE)
+    keys = [key for _, key in entries]
+    assert keys == sorted(keys)
+    linked = set(re.findall(r"references\.md#(\w+)", "".join(pages[f"{name}.md"] for name in TOPICS)))
+    in_papers = set(re.findall(r"\\cite(?:\[\{.*?\}\])?\{(\w+)\}", "".join(pages[f"{name}.tex"] for name in TOPICS)))
+    assert in_papers <= linked == set(keys)
+    assert re.findall(r"^## (\w+)$", pages["references.md"], re.MULTILINE) == keys
+
+
+def test_the_bibliography_parses(pages):
+    text = pages["references.bib"]
+    entries = re.findall(r"^@(\w+)\{(\w+),\n(.*?)^\}$", text, re.MULTILINE | re.DOTALL)
+    assert len(entries) == text.count("\n@")
+    for kind, key, body in entries:
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},$", body, re.MULTILINE))
+        assert len(fields) == body.count("\n")
+        assert kind == bibliography()[key].kind
+        assert {"author", "title", "year"} <= set(fields)
+        for name, value in fields.items():
+            assert value.count("{") == value.count("}")
+            assert name in ("url", "doi") or not re.search(r"(?<!\\)[&%#$]", value), f"{key}: {name} is not escaped"
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_the_equations_for_papers_are_well_formed(pages, name):
+    text = pages[f"{name}.tex"]
+    for opening, closing in (("{align}", "{align}"), ("{cases}", "{cases}")):
+        assert text.count(rf"\begin{opening}") == text.count(rf"\end{closing}")
+    assert text.count(r"\left") == text.count(r"\right")
+    unescaped = re.sub(r"\\[{}]", "", text)
+    assert unescaped.count("{") == unescaped.count("}")
+    assert (r"\mathbb" in text) == (r"\providecommand{\mathbb}" in text)
+    assert not re.search(r"\\noindent .*(?<!\\)[%&#]", text)
