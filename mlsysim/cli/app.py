@@ -27,6 +27,11 @@ OwnCatalog = Annotated[
 ]
 
 
+def option_name(argument: str) -> str:
+    """The option of an argument: ``batch_size`` is ``--batch-size``."""
+    return f"--{argument.replace('_', '-')}"
+
+
 class Commands(TyperGroup):
     """Builds the options of a model's command when it is called, and turns refusals into exit code 2."""
 

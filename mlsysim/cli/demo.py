@@ -7,6 +7,7 @@ from typing import Any
 
 from mlsysim import formatting, show
 from mlsysim.cli import output
+from mlsysim.cli.app import option_name
 from mlsysim.models import MoERoutingModel, PerformanceModel, Result, ServingCapacityModel, TrainingMemoryModel
 
 #: The tutorial's three configurations, as the arguments of the models and as command lines.
@@ -85,7 +86,7 @@ def command_line(name: str, width: int = 96) -> str:
     """
     lines = [f"mlsysim {name}"]
     for argument, value in INPUTS[name].items():
-        option = f"--{argument.replace('_', '-')} {value}"
+        option = f"{option_name(argument)} {value}"
         if len(lines[-1]) + len(option) < width:
             lines[-1] += f" {option}"
         else:

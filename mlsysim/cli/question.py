@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +13,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from mlsysim import show, units
+from mlsysim import show
 from mlsysim.catalog import builtin, load_catalog
 from mlsysim.cli import demo, output
-from mlsysim.cli.app import Json, OwnCatalog
+from mlsysim.cli.app import Json, OwnCatalog, option_name
 from mlsysim.errors import MlsysimError
 from mlsysim.models import PerformanceModel, Result
 from mlsysim.models.binding import Slot
@@ -76,26 +77,21 @@ def question_command(name: str, model_name: str, question: str) -> Any:
     return typer.main.get_command(app)
 
 
-def option_name(argument: str) -> str:
-    """The option of an argument: ``batch_size`` is ``--batch-size``."""
-    return f"--{argument.replace('_', '-')}"
-
-
 def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
     for name, slot in model.slots.items():
         lost = "; without it, what needs them is left out" if slot.optional else ""
         text = f"Entry of the catalog ({slot.entry.what}), by name. Gives {', '.join(slot.provides)}{lost}."
-        yield _option(name, text, "NAME", CATALOG, _entry_names(slot))
+        yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))
     for name, variable in model.arguments.items():
         if variable is not None:
             panel = INPUTS if name in model.keywords else OVERRIDES
             text = f"{variable.description} ({variable.domain.describe()}; {_default(model, variable)})"
-            yield _option(name, text, _metavar(variable), panel, variable.domain.labels)
+            yield _option(name, text, _metavar(variable), panel, partial(tuple, variable.domain.labels))
 
 
-def _option(name: str, text: str, metavar: str, panel: str, values: tuple[str, ...]) -> inspect.Parameter:
+def _option(name: str, text: str, metavar: str, panel: str, values: Callable[[], tuple[str, ...]]) -> inspect.Parameter:
     def complete(incomplete: str) -> list[str]:
-        return [value for value in values if value.startswith(incomplete)]
+        return [value for value in values() if value.startswith(incomplete)]
 
     option = typer.Option(option_name(name), help=text, metavar=metavar, rich_help_panel=panel, autocompletion=complete)
     return inspect.Parameter(
@@ -176,7 +172,7 @@ def _ask(
         if explain:
             print()
             output.block(str(result.explain(*headline(result))))
-    if strict and not result.feasible:
+    if strict and result.feasible:
         raise typer.Exit(3)
 
 
@@ -208,11 +204,8 @@ def print_result(result: Result) -> None:
         print()
     names = headline(result)
     widest = max(map(len, names))
-    rows = []
-    for name in names:
-        value = result[name]
-        text = value if units.is_quantity(value) else as_text(variable_of(name), result.canonical(name))
-        rows.append([f"{name:<{widest}}  {variable_of(name).description}", text])
+    variables = map(variable_of, names)
+    rows = [[f"{v.name:<{widest}}  {v.description}", as_text(v, result.canonical(v.name))] for v in variables]
     show.table(["Output", "Value"], rows)
     lost = [name for name in result.model.headline if name not in names]
     if lost:

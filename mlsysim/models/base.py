@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 from mlsysim.engine import compiled
@@ -261,12 +261,8 @@ class PerformanceModel:
                 raise TypeError(f"{type(self).__name__}: {name} is given twice")
         return {**given, **inputs}
 
-    @cached_property
-    def _summary(self) -> str:
-        return f"{type(self).__name__}(variant={self.variant!r})"
-
     def __repr__(self) -> str:
-        return self._summary
+        return f"{type(self).__name__}(variant={self.variant!r})"
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex().replace('align*', 'aligned')}$$"

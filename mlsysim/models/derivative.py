@@ -41,7 +41,8 @@ class Derivative:
     UnknownNameError
         If there is no such output or input.
     InputError
-        If either is a label or a truth value, which have no derivative.
+        If either is a label or a truth value, which have no derivative, or the input moves the
+        number of servers of a queue, which is whole.
     """
 
     def __init__(self, model: PerformanceModel, output: str, by: str, *, relax: bool = False) -> None:
@@ -53,6 +54,9 @@ class Derivative:
         self.by = _number_variable(variable_of(by))
         self._system = (model.system.relax() if relax else model.system).closure([output])
         self.expression, self.steps = _total_derivative(self._system, output, self.by)
+        if self.expression.has(sympy.Derivative):
+            allowed = f"{output} has no derivative by it: Erlang C is defined for whole numbers of replicas only"
+            raise InputError("derivative", by, allowed)
 
     @property
     def unit(self) -> str:
@@ -124,7 +128,16 @@ def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
         part, more = _smooth(arg, moving)
         args.append(part)
         frozen.update(more)
-    rebuilt = expression.func(*args)
-    if isinstance(rebuilt, sympy.Max | sympy.Min):
-        rebuilt = rebuilt.rewrite(sympy.Piecewise)
-    return rebuilt, frozen
+    if isinstance(expression, sympy.Max | sympy.Min):
+        return _cases(expression, args), frozen
+    return expression.func(*args), frozen
+
+
+def _cases(extreme: Any, parts: list[Any]) -> Any:
+    """A Max or Min as cases: each part where its argument is the one that binds."""
+    wins = sympy.Ge if isinstance(extreme, sympy.Max) else sympy.Le
+    cases: list[tuple[Any, Any]] = []
+    for place, argument in enumerate(extreme.args[:-1]):
+        others = extreme.args[place + 1 :]
+        cases.append((parts[place], sympy.And(*(wins(argument, other) for other in others))))
+    return sympy.Piecewise(*cases, (parts[-1], True))

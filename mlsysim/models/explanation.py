@@ -159,7 +159,7 @@ def _short(origin: Value | str) -> str:
     return f"{origin.kind}: {host}, {origin.date}"
 
 
-def _wrapped(line: str, width: int = 110) -> list[str]:
+def _wrapped(line: str, width: int = 98) -> list[str]:
     indent = len(line) - len(line.lstrip()) + 4
     return textwrap.wrap(
         line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
