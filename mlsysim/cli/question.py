@@ -172,7 +172,7 @@ def _ask(
         if explain:
             print()
             output.block(str(result.explain(*headline(result))))
-    if strict and result.feasible:
+    if strict and not result.feasible:
         raise typer.Exit(3)
 
 

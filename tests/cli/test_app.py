@@ -1,0 +1,134 @@
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+import mlsysim
+from mlsysim import models
+from mlsysim.cli import demo
+from mlsysim.cli.app import QUESTIONS, app
+
+HEAVY = "sympy", "jax", "xarray", "pint", "matplotlib", "numpy", "pydantic"
+PROBE = """
+import sys
+sys.argv = ["mlsysim", {flag!r}]
+from mlsysim.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print("heavy:", [name for name in {heavy!r} if name in sys.modules])
+"""
+FITS = "memory --model Llama3_8B --hardware H100 --batch-size 8 --dp-size 8 --zero-stage 2"
+TOO_LARGE = "memory --model Llama3_70B --hardware H100 --batch-size 8"
+
+
+@pytest.mark.parametrize(("flag", "said"), [("--help", "Commands:"), ("--version", mlsysim.__version__)])
+def test_help_and_version_import_nothing_heavy(process, flag, said):
+    done = process("-c", PROBE.format(flag=flag, heavy=HEAVY))
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    assert done.stdout.endswith("heavy: []\n")
+
+
+def test_the_probe_sees_what_a_command_imports(process):
+    """Guards the test above: the names it looks for are those a command does import."""
+    done = process("-c", PROBE.format(flag="catalog", heavy=HEAVY))
+    assert "heavy: ['pint', 'numpy', 'pydantic']" in done.stdout, done.stdout + done.stderr
+
+
+def test_help_names_every_command_and_the_exit_codes(run):
+    done = run("--help")
+    assert done.exit_code == 0
+    for name in ("memory", "serve", "moe", "formula", "catalog", "book", "demo"):
+        assert f"\n  {name} " in done.stdout
+    assert "Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible" in done.stdout
+
+
+def test_a_question_is_worded_as_in_its_model():
+    for class_name, question in QUESTIONS.values():
+        module = importlib.import_module(getattr(models, class_name).__module__)
+        assert question == inspect.getdoc(module).partition("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (FITS, 0, ""),
+        (TOO_LARGE, 0, ""),
+        (f"{TOO_LARGE} --strict", 3, ""),
+        (f"{FITS} --tp-size 3", 2, "error: --tp-size 3: must divide heads=32; nearest: 2, 4\n"),
+    ],
+    ids=["feasible", "infeasible", "strict", "refused"],
+)
+def test_exit_codes(process, words, code, said):
+    done = process("-m", "mlsysim", *words.split())
+    assert done.returncode == code, done.stderr
+    assert done.stderr == said
+    assert bool(done.stdout) == (code != 2)
+    assert "\x1b" not in done.stdout
+
+
+def test_an_ascii_terminal_is_no_error(process):
+    done = process("-m", "mlsysim", "formula", "prefill_flops", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert r"\u03a6_pre" in done.stdout
+
+
+def test_a_closed_pipe_is_quiet():
+    with subprocess.Popen(
+        [sys.executable, "-m", "mlsysim", "catalog"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+    ) as reader:
+        reader.stdout.close()
+        assert reader.stderr.read() == b""
+        reader.wait(30)
+    assert reader.returncode == 1
+
+
+def test_interrupting_ends_with_130(run, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run", interrupt)
+    done = run("demo")
+    assert done.exit_code == 130
+    assert done.output == ""
+
+
+def test_a_fault_of_ours_is_not_dressed_up_as_bad_input(run, monkeypatch):
+    def fail():
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(demo, "run", fail)
+    assert isinstance(run("demo").exception, RuntimeError)
+
+
+def test_an_unknown_command_gets_a_suggestion(run):
+    done = run("memroy")
+    assert done.exit_code == 2
+    assert "No such command 'memroy'. Did you mean 'memory'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("mlsysim mem", {"memory"}),
+        ("mlsysim memory --hardware A100", {"A100", "A100_40GB"}),
+        ("mlsysim moe --model M", {"Mixtral_8x7B"}),
+        ("mlsysim memory --precision fp", {"fp32", "fp16", "fp8"}),
+        ("mlsysim serve --max-", {"--max-batch-size", "--max-replicas"}),
+    ],
+)
+def test_completion(monkeypatch, capsys, words, offered):
+    monkeypatch.setenv("_MLSYSIM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit):
+        app(prog_name="mlsysim", args=[])
+    assert set(capsys.readouterr().out.split()) == offered

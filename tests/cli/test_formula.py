@@ -1,0 +1,81 @@
+import json
+
+import pytest
+
+from mlsysim.book import pages
+from mlsysim.formulas import every_formula
+
+FORMULAS = [formula for _, formula in every_formula()]
+
+
+def flat(text):
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.id)
+def test_a_card_has_everything_a_reader_asks(run, formula):
+    done = run("formula", formula.id)
+    assert done.exit_code == 0, done.output
+    card = flat(done.stdout)
+    said = [formula.id, formula.title, formula.text(), formula.source.text(), formula.source.work.title]
+    said += [formula.assumes, formula.convention, formula.example.result if formula.example else formula.no_example]
+    for variable in formula.inputs:
+        said += [variable.name, variable.description, "" if variable.unit == "count" else variable.unit]
+    for text in said:
+        assert flat(text).replace("^2", "²") in card.replace("^2", "²")
+
+
+def test_all_variants_of_a_variable_are_printed_or_the_one_asked_for(run):
+    both = run("formula", "feasible").stdout
+    assert "feasible = M ≤ M_cap" in both
+    assert "feasible = B_a ≥ 1 and T_base ≤ T* and c_req ≤ c_max" in both
+    one = run("formula", "feasible[serving_capacity]").stdout
+    assert "M_cap" not in one
+    assert "feasible = B_a ≥ 1" in one
+
+
+def test_latex_prints_the_equation_and_nothing_else(run):
+    assert run("formula", "total_memory", "--latex").stdout == "M = W + G + O + A + C\n"
+    assert run("formula", "--latex").stdout.splitlines() == [formula.latex() for formula in FORMULAS]
+
+
+def test_json_has_the_layout_of_the_index_of_the_book(run):
+    index = json.loads(pages()["index.json"])
+    content = json.loads(run("formula", "feasible", "--json").stdout)
+    assert set(content["formulas"]) == {"feasible[training_memory]", "feasible[serving_capacity]"}
+    for part in ("formulas", "variables"):
+        for name, record in content[part].items():
+            assert record == index[part][name]
+    needed = {name for record in content["formulas"].values() for name in record["inputs"]}
+    assert set(content["variables"]) == needed | {"feasible"}
+    assert json.loads(run("formula", "--json").stdout)["formulas"] == index["formulas"]
+
+
+def test_without_a_name_all_formulas_are_listed_by_topic(run):
+    lines = run("formula").stdout.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("  ") and line.split() != ["Name", "Title"]] == [
+        formula.id for formula in FORMULAS
+    ]
+    assert lines[0] == "Number formats"
+    assert "Queueing" in lines
+
+
+def test_an_input_says_so_and_who_uses_it(run):
+    done = run("formula", "seq_len")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[:3] == [
+        "seq_len  s  [token]",
+        "Tokens per sequence.",
+        "An input: a whole number >= 1.",
+    ]
+    assert "padded_seq_len" in done.stdout
+    assert json.loads(run("formula", "seq_len", "--json").stdout)["formulas"] == {}
+    refused = run("formula", "seq_len", "--latex")
+    assert refused.exit_code == 2
+    assert refused.stderr == "error: formula='seq_len': is an input, no formula defines it\n"
+
+
+def test_an_unknown_name_gets_a_suggestion(run):
+    done = run("formula", "wieghts")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: unknown formula 'wieghts': did you mean weights")

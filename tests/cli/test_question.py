@@ -1,0 +1,184 @@
+import json
+import shlex
+
+import pytest
+
+from mlsysim import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim.cli import demo
+from mlsysim.cli.app import QUESTIONS, option_name
+from mlsysim.cli.question import question_command
+
+MODELS = {"memory": TrainingMemoryModel, "serve": ServingCapacityModel, "moe": MoERoutingModel}
+LLAMA = ("memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8")
+OWN = """
+[Hardware.Mine.H100]
+name = "My H100"
+source = "https://example.org/sheet"
+date = "2025-01"
+kind = "measured"
+memory_capacity = "20 GB"
+memory_bandwidth = "3 TB/s"
+[Hardware.Mine.H100.peak_flops]
+fp16 = "900 TFLOP/s"
+"""
+
+
+def command(name):
+    """The words a shell makes of the command line shown in the help and in the demo."""
+    return shlex.split(demo.command_line(name).replace("\\\n", ""))[1:]
+
+
+def options(name):
+    return {option.name: option for option in question_command(name, *QUESTIONS[name]).params}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_argument_of_the_model_is_an_option_and_nothing_else(name):
+    model = MODELS[name]
+    own = {"variant", "catalog", "as_json", "explain"} | ({"strict"} if "feasible" in model.headline else set())
+    assert set(options(name)) == set(model.arguments) | own
+    for argument in model.arguments:
+        assert options(name)[argument].opts == [option_name(argument)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_help_of_an_option_says_meaning_allowed_values_unit_and_default(name):
+    model = MODELS[name]
+    for argument, variable in model.arguments.items():
+        option = options(name)[argument]
+        if variable is None:
+            assert all(given in option.help for given in model.slots[argument].provides)
+            continue
+        assert variable.description in option.help
+        assert variable.domain.describe() in option.help
+        if argument in model.defaults:
+            assert f"default {model.defaults[argument]}" in option.help
+        elif argument in model.keywords:
+            assert "required" in option.help
+        else:
+            assert "default from --" in option.help
+        if variable.unit not in ("", "count"):
+            assert option.metavar == variable.unit
+
+
+def test_help_has_sections_and_an_example_that_is_not_rewrapped(run):
+    text = run("memory", "--help").stdout
+    for heading in ("From the catalog:", "Inputs:", "In place of the catalog:", "Options:"):
+        assert f"\n{heading}\n" in text
+    for line in demo.command_line("memory", width=74).splitlines():
+        assert f"\n  {line}\n" in text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_json_is_that_of_the_result(run, name):
+    """The commands the demo and the help print give what the library gives."""
+    done = run(*command(name), "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == MODELS[name]().solve(**demo.INPUTS[name]).to_dict()
+
+
+def test_a_table_of_the_headline_outputs_with_their_meaning(run):
+    lines = run(*LLAMA, "--dp-size", "8", "--zero-stage", "2").stdout.splitlines()
+    assert lines[0] == "model: Llama 3 8B, hardware: NVIDIA H100 SXM5 80 GB"
+    assert lines[2].split() == ["Output", "Value"]
+    table = {line.split()[0]: line for line in lines[4:]}
+    assert tuple(table) == TrainingMemoryModel.headline
+    assert table["total_memory"].endswith(" 32.90 GB")
+    assert "Memory one rank needs." in table["total_memory"]
+    assert table["feasible"].endswith(" True")
+
+
+def test_every_value_has_its_unit(run):
+    table = run(*command("serve")).stdout
+    for value in ("46.00 QPS", "1299.0 ms", "5.76 ms", "16 request"):
+        assert f" {value}\n" in table
+
+
+def test_text_brings_its_own_unit(run):
+    def capacity(text):
+        return json.loads(run(*LLAMA, "--memory-capacity", text, "--json").stdout)["inputs"]["memory_capacity"]
+
+    assert capacity("80") == capacity("80 GB") == {"value": 80.0, "unit": "GB", "source": "given"}
+    assert capacity("80 GiB")["value"] == pytest.approx(85.89934592)
+
+
+def test_explain_prints_the_formulas_with_numbers(run):
+    text = run(*LLAMA, "--explain").stdout
+    assert "P_r = P/(t·p·e)" in text
+    assert "= 8.03e9/(1·1·1)" in text
+    assert "parameters  [paper: huggingface.co" in text
+
+
+def test_without_a_fleet_the_latency_is_left_out_and_named(run):
+    done = run("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "--ep-size", "2")
+    assert done.exit_code == 0
+    assert done.stdout.endswith("Left out for want of --fleet: all_to_all_latency\n")
+    assert (
+        "Left out" not in run("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "--fleet", "Research_256").stdout
+    )
+
+
+def test_own_catalog_comes_first_and_the_built_in_one_after_it(run, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN, encoding="utf-8")
+    built_in = json.loads(run(*LLAMA, "--json").stdout)
+    own = json.loads(run(*LLAMA, "--catalog", str(file), "--json").stdout)
+    assert built_in["entries"] == {"model": "Llama 3 8B", "hardware": "NVIDIA H100 SXM5 80 GB"}
+    assert own["entries"] == {"model": "Llama 3 8B", "hardware": "My H100"}
+    assert own["inputs"]["memory_capacity"]["value"] == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--hardware", "H101"), "error: unknown hardware 'H101': did you mean H100"),
+        (("--model", "Llama3_8"), "error: unknown model 'Llama3_8': did you mean Llama3_8B"),
+        (("--batch-size", "0"), "error: --batch-size 0: must be a whole number >= 1"),
+        (("--batch-size", "-3"), "error: --batch-size -3: must be a whole number >= 1"),
+        (("--batch-size", "2.5"), "error: --batch-size 2.5: must be a whole number >= 1; nearest: 2, 3"),
+        (("--batch-size", "many"), "error: --batch-size 'many': must be a whole number >= 1"),
+        (("--batch-size", "nan"), "error: --batch-size nan: must be a whole number >= 1"),
+        (("--memory-capacity", "80 s"), "error: --memory-capacity '80 s': s is not a unit of GB"),
+        (("--precision", "fp17"), "error: --precision 'fp17': must be one of fp32, tf32, bf16, fp16, fp8, int8, int4"),
+        (("--zero-stage", "4"), "error: --zero-stage 4: must be a whole number >= 0 and <= 3"),
+        (("--variant", "exact"), "error: unknown variant of TrainingMemoryModel 'exact': known: first_order"),
+        (("--catalog", "nowhere.toml"), "error: nowhere.toml: cannot be read: No such file or directory"),
+        (("--json", "--explain"), "error: --json and --explain: choose one"),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr_and_code_2(run, words, said):
+    done = run(*LLAMA, *words)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1
+
+
+def test_missing_inputs_are_named_as_options(run):
+    assert run("memory", "--model", "Llama3_8B", "--hardware", "H100").stderr == (
+        "error: TrainingMemoryModel needs batch_size: give --batch-size ...\n"
+    )
+    assert "give --hardware ... or --memory-capacity ..." in run("memory", "--batch-size", "1", *LLAMA[1:3]).stderr
+
+
+def test_a_dense_model_is_refused_where_experts_are_needed(run):
+    done = run("moe", "--model", "Llama3_8B", "--batch-size", "4")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: --model 'Llama 3 8B': MoERoutingModel needs a mixture-of-experts model")
+
+
+def test_infeasible_is_an_answer_unless_strict(run):
+    words = command("serve")
+    assert run(*words, "--strict").exit_code == 0
+    late = run(*words, "--output-tokens", "256")
+    assert late.exit_code == 0
+    assert "Base Latency\n" in late.stdout
+    strict = run(*words, "--output-tokens", "256", "--strict")
+    assert strict.exit_code == 3
+    assert strict.stdout == late.stdout
+
+
+def test_strict_is_offered_only_where_there_is_something_to_meet(run):
+    done = run("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "--strict")
+    assert done.exit_code == 2
+    assert "No such option: --strict" in done.stderr
