@@ -32,6 +32,7 @@ _HOME = {
     "ureg": "mlsysim.units",
 }
 _CATALOG = ("Hardware", "Models", "Systems")
+_ROOMS = ("book", "catalog", "engine", "errors", "formulas", "models", "show", "study", "symbolic", "symbols", "units")
 
 __all__ = [
     "Q_",
@@ -94,6 +95,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(import_module("mlsysim.catalog").builtin(), name)
     elif name in _HOME:
         found = getattr(import_module(_HOME[name]), name)
+    elif name in _ROOMS:
+        return import_module(f"mlsysim.{name}")
     else:
         raise AttributeError(f"module 'mlsysim' has no attribute {name!r}")
     globals()[name] = found
@@ -101,4 +104,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_ROOMS])

@@ -124,13 +124,16 @@ class Catalog:
         UnknownNameError
             If no entry of that kind has the name; the nearest are suggested.
         """
-        candidates = [path for path in self._raw if _class_of(path, self._raw[path]).what == what]
-        for path in candidates:
-            if path == name or path.endswith(f".{name}"):
-                return self.entry(path)
-        if self._base is not None:
-            return self._base.find(what, name)
-        raise UnknownNameError(what, name, [path.rpartition(".")[2] for path in candidates])
+        known: list[str] = []
+        for catalog in (self, self._base):
+            if catalog is None:
+                continue
+            candidates = [path for path, fields in catalog._raw.items() if _class_of(path, fields).what == what]
+            for path in candidates:
+                if path == name or path.endswith(f".{name}"):
+                    return catalog.entry(path)
+            known += [path.rpartition(".")[2] for path in candidates]
+        raise UnknownNameError(what, name, known)
 
     def entry(self, path: str) -> Entry:
         """The entry of a full name, built and checked on first use.

@@ -22,8 +22,8 @@ class PerformanceModel:
 
     Parameters
     ----------
-    variant : str
-        Name of the set of formulas to use.
+    variant : str, optional
+        Name of the set of formulas to use; the first one declared by default.
 
     Attributes
     ----------
@@ -50,7 +50,8 @@ class PerformanceModel:
     arguments: ClassVar[dict[str, Variable | None]] = {}
     canonical_defaults: ClassVar[dict[str, float]] = {}
 
-    def __init__(self, variant: str = "first_order") -> None:
+    def __init__(self, variant: str | None = None) -> None:
+        variant = next(iter(self.variants), "") if variant is None else variant
         if not isinstance(variant, str) or variant not in self.variants:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
         self.variant = variant

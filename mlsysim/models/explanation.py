@@ -143,7 +143,7 @@ class Explanation:
 
         def failing(n: float) -> str:
             at = [part for part in parts if not self._holds(part.subs(expression.n, sympy.Float(n)))]
-            return " and ".join(text(part) for part in at)
+            return " and ".join(sorted(map(text, at), key=len))
 
         if found > limit:
             return [f"no n up to {limit:.0f} holds: at {limit:.0f} fails {failing(limit)}"]

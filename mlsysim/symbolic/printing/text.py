@@ -95,7 +95,7 @@ class _Text(StrPrinter):
         for factor in rest.as_ordered_factors():
             base, power = factor.as_base_exp()
             if power.is_number and power.is_negative:
-                below.append(self.parenthesize(base if power == -1 else base**-power, PRECEDENCE["Mul"], strict=False))
+                below.append(self._divisor(base if power == -1 else base**-power))
             else:
                 above.append(self.parenthesize(factor, PRECEDENCE["Mul"], strict=True))
         top = "·".join(above) or "1"
@@ -103,6 +103,18 @@ class _Text(StrPrinter):
             return sign + top
         bottom = "·".join(below)
         return f"{sign}{top}/({bottom})" if len(below) > 1 else f"{sign}{top}/{bottom}"
+
+    def _divisor(self, expr: Any) -> str:
+        shown = self.parenthesize(expr, PRECEDENCE["Mul"], strict=False)
+        return f"({shown})" if self._is_value(expr) and "/" in shown else shown
+
+    def _is_value(self, expr: Any) -> bool:
+        return isinstance(expr, Placed) and expr.variable.name in self.values
+
+    def parenthesize(self, item: Any, level: int, strict: bool = False) -> str:
+        """A part in brackets where it needs them; a quantity put in for a symbol does under a power."""
+        shown = super().parenthesize(item, level, strict)
+        return f"({shown})" if level >= PRECEDENCE["Pow"] and self._is_value(item) and " " in shown else shown
 
     def _print_Add(self, expr: sympy.Add, order: Any = None) -> str:
         out = ""
