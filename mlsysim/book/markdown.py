@@ -105,7 +105,7 @@ def inline(source: str) -> str:
 _REFERENCES = "references.md"
 _LETTERS = {
     r"\\": r"\cr", r"\{": r"\lbrace", r"\}": r"\rbrace", r"\|": r"\Vert", "|": r"\vert", "*": r"\ast",
-    r"\,": r"\thinspace", r"\:": r"\medspace", r"\;": r"\thickspace", r"\!": r"\negthinspace",
+    r"\,": r"\thinspace", r"\:": r"\thinspace", r"\;": r"\enspace", r"\!": r"\negthinspace",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from mlsysim.engine.scalar import NEVER_WAITS
+from mlsysim.engine.scalar import NEVER_WAITS, ROUNDINGS
 from mlsysim.symbolic.functions import erlang_c_slope
 
 
@@ -17,11 +17,11 @@ def namespace() -> dict[str, Any]:
 
     return {
         "absolute": jnp.abs,
-        "ceil": jnp.ceil,
+        "ceil": ceil,
         "erlang_c": _erlang_c(),
         "erlang_c_slope": erlang_c_slope,
         "exp": jnp.exp,
-        "floor": jnp.floor,
+        "floor": floor,
         "inf": jnp.inf,
         "least_integer": least_integer,
         "log": jnp.log,
@@ -34,14 +34,42 @@ def namespace() -> dict[str, Any]:
     }
 
 
+def ceil(x: Any) -> Any:
+    """The ceiling; a quotient within rounding of a whole number is that number."""
+    import jax.numpy as jnp
+
+    return jnp.where(_is_whole(x), jnp.rint(x), jnp.ceil(x))
+
+
+def floor(x: Any) -> Any:
+    """The floor; a quotient within rounding of a whole number is that number."""
+    import jax.numpy as jnp
+
+    return jnp.where(_is_whole(x), jnp.rint(x), jnp.floor(x))
+
+
+def _is_whole(x: Any) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.abs(x - jnp.rint(x)) <= ROUNDINGS * jnp.finfo(_real(x)).eps * jnp.abs(x)
+
+
+def _real(*values: Any) -> Any:
+    """The floating dtype of values together: that of the caller, float32 or wider."""
+    import jax.numpy as jnp
+
+    return jnp.promote_types(jnp.result_type(*values, 1.0), jnp.float32)
+
+
 def _erlang_c() -> Callable[[Any, Any], Any]:
     import jax
     import jax.numpy as jnp
 
     @jax.custom_jvp
     def erlang_c(servers: Any, load: Any) -> Any:
-        """Probability of waiting, element-wise; nan where the queue is not stable."""
-        servers, load = jnp.broadcast_arrays(jnp.asarray(servers, float), jnp.asarray(load, float))
+        """Probability of waiting, element-wise; one where the queue is not stable, nan without a load."""
+        real = _real(servers, load)
+        servers, load = jnp.broadcast_arrays(jnp.asarray(servers, real), jnp.asarray(load, real))
         stable = (load > 0) & (load < servers)
         count, offered = jnp.where(stable, servers, 1.0), jnp.where(stable, load, 0.5)
         # Totals must stay finite at the working precision of a caller who chose float32.
@@ -61,13 +89,15 @@ def _erlang_c() -> Callable[[Any, Any], Any]:
         _, _, total = jax.lax.while_loop(growing, add_term, (count, ones, ones))
         blocking = 1.0 / total
         wait = count * blocking / (count - offered * (1.0 - blocking))
-        return jnp.where(stable, jnp.maximum(wait, 1.0 / ceiling), jnp.nan)
+        return jnp.where(stable, jnp.maximum(wait, 1.0 / ceiling), jnp.where(load >= servers, 1.0, jnp.nan))
 
     @erlang_c.defjvp
     def slope(primals: Any, tangents: Any) -> Any:
         servers, load = primals
         wait = erlang_c(servers, load)
-        return wait, erlang_c_slope(servers, load, wait) * tangents[1]
+        stable = load < servers
+        offered, waiting = jnp.where(stable, load, servers / 2), jnp.where(stable, wait, 0.5)
+        return wait, jnp.where(stable, erlang_c_slope(servers, offered, waiting), 0.0) * tangents[1]
 
     return erlang_c
 
@@ -80,7 +110,7 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, .
     import jax
     import jax.numpy as jnp
 
-    limit, given = jax.lax.stop_gradient((jnp.asarray(limit, float), tuple(given)))
+    limit, given = jax.lax.stop_gradient((jnp.asarray(limit, _real(limit, *given)), tuple(given)))
     shape = jnp.broadcast_shapes(limit.shape, *(jnp.shape(value) for value in given))
     limit = jnp.broadcast_to(limit, shape)
 
@@ -101,14 +131,18 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, .
     start = jnp.minimum(zeros + 1.0, limit)
     below, above, done = jax.lax.while_loop(galloping, gallop, (zeros, start, met(start)))
 
-    def wide(state: Any) -> Any:
+    def between(state: Any) -> Any:
+        """A whole number between, and where there is one: above 2**24 not every one is a float32."""
         low, high = state
-        return jnp.any(high - low > 1)
+        middle = jnp.floor((low + high) / 2)
+        return middle, (low < middle) & (middle < high)
+
+    def wide(state: Any) -> Any:
+        return jnp.any(between(state)[1])
 
     def halve(state: Any) -> Any:
         low, high = state
-        open_ = high - low > 1
-        middle = jnp.floor((low + high) / 2)
+        middle, open_ = between(state)
         ok = met(middle)
         return jnp.where(open_ & ~ok, middle, low), jnp.where(open_ & ok, middle, high)
 

@@ -14,6 +14,7 @@ import sympy
 from mlsysim.engine import arrays, scalar
 from mlsysim.engine.guards import guarded
 from mlsysim.engine.printer import CodePrinter
+from mlsysim.errors import FormulaError
 from mlsysim.symbolic import System, lower
 
 Backend = Literal["numpy", "jax"]
@@ -78,7 +79,8 @@ def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Ba
     Raises
     ------
     FormulaError
-        If an expression uses a function without a compilation rule.
+        If an expression uses a function without a compilation rule, or a variable has the name of
+        a function that compiled code calls.
     """
     part = system if outputs is None else system.closure(outputs)
     inputs = [variable.symbol for variable in part.inputs]
@@ -87,6 +89,9 @@ def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Ba
         expression = lower(formula.expression)
         lines.append((formula.variable.symbol, guarded(expression) if backend == "jax" else expression))
     names = [symbol for symbol, _ in lines]
+    for symbol in (*inputs, *names):
+        if symbol.name in scalar.NAMESPACE:
+            raise FormulaError(f"variable {symbol.name!r} has the name of a function that compiled code calls")
 
     def formula_by_formula(_expressions: Any) -> Any:
         return lines, names

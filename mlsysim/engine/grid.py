@@ -59,7 +59,9 @@ def _jitted_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...
 
     def directional(values: Values, name: str) -> dict[str, Any]:
         def along(x: Any) -> dict[str, Any]:
-            return pure({**values, name: x})
+            found = pure({**values, name: x})
+            # Truth values and whole numbers have no tangent in JAX; as floats they have a zero one.
+            return {output: jnp.asarray(value, float) for output, value in found.items()}
 
         return jax.jvp(along, (values[name],), (jnp.ones_like(values[name]),))[1]
 

@@ -48,7 +48,7 @@ offered_load = Formula(
     title="Offered load",
     source=Source("gross2008", "section 2.3"),
     convention="In erlang: replicas kept busy.",
-    example=Example({qps: 360, mu: 7.5}, "48", Source("wfm", "360 calls per half hour of 240 s each")),
+    example=Example({qps: 360 / 1800, mu: 1 / 240}, "48", Source("wfm", "360 calls per half hour of 240 s each")),
 )
 
 _n = Dummy("n", integer=True, positive=True)

@@ -104,6 +104,7 @@ def _label(_expression: Label) -> Dimension:
 
 @_dimension.register(sympy.Add)
 @_dimension.register(MinMaxBase)
+@_dimension.register(sympy.Abs)
 def _agreeing(expression: sympy.Basic) -> Dimension | _Any:
     return _common(expression.args, str(expression))
 

@@ -23,7 +23,7 @@ class LeastInteger(sympy.Expr):
     Parameters
     ----------
     n : sympy.Symbol
-        Bound variable.
+        Bound variable; a plain symbol is made a dummy, so that nothing put in later is captured.
     condition : sympy Boolean
         In ``n`` and any other symbols.
     upper : sympy.Expr
@@ -35,7 +35,13 @@ class LeastInteger(sympy.Expr):
 
     def __new__(cls, n: Any, condition: Any, upper: Any) -> LeastInteger:
         """Build the node; nothing is evaluated."""
-        return sympy.Expr.__new__(cls, sympy.sympify(n), sympy.sympify(condition), sympy.sympify(upper))
+        n, condition = sympy.sympify(n), sympy.sympify(condition)
+        if not isinstance(n, sympy.Symbol):
+            raise FormulaError(f"the bound variable of a least integer is a symbol, not {n}")
+        if not isinstance(n, sympy.Dummy):
+            bound = sympy.Dummy(n.name, integer=True, positive=True)
+            n, condition = bound, condition.xreplace({n: bound})
+        return sympy.Expr.__new__(cls, n, condition, sympy.sympify(upper))
 
     @property
     def n(self) -> sympy.Symbol:
@@ -61,6 +67,9 @@ class LeastInteger(sympy.Expr):
     def bound_symbols(self) -> list[sympy.Symbol]:
         """The bound variable."""
         return [self.n]
+
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        return self if old == self.n else None
 
     def _eval_derivative(self, _symbol: sympy.Symbol) -> sympy.Expr:
         return sympy.S.Zero

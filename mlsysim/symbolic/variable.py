@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import sys
 from dataclasses import dataclass, field
@@ -135,7 +136,7 @@ class Variable:
     symbol: sympy.Symbol = field(init=False)
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier():
+        if not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise FormulaError(f"variable name {self.name!r} is not a Python identifier")
         units.unit(self.unit)
         object.__setattr__(self, "symbol", sympy.Symbol(self.name, **self._assumptions()))

@@ -53,8 +53,8 @@ class _Latex(LatexPrinter):
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         n = self._print(expr.n)
         parts = sorted((self._print(part) for part in sympy.And.make_args(expr.condition)), key=len)
-        rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *parts])
-        return rf"\min\left\{{{n} \in \mathbb{{N}} : \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
+        rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(_full_size, parts)])
+        return rf"\min\left\{{{n} \in \mathbb{{N}} :\enspace \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
 
     def _print_ErlangC(self, expr: ErlangC, exp: Any = None) -> str:
         c, load = (self._print(arg) for arg in expr.args)
@@ -75,5 +75,10 @@ class _Latex(LatexPrinter):
         rows = []
         for value, condition in expr.args:  # type: ignore[misc]
             when = r"\text{otherwise}" if condition == True else rf"\text{{if}}\ {self._print(condition)}"  # noqa: E712
-            rows.append(f"{self._print(value)} & {when}")
+            rows.append(f"{_full_size(self._print(value))} & {when}")
         return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
+
+
+def _full_size(row: str) -> str:
+    """A row of an array with its fractions as large as on a line of their own."""
+    return rf"\displaystyle {row}" if r"\frac" in row else row
