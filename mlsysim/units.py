@@ -106,11 +106,19 @@ def from_canonical(value: Any, text: str) -> Any:
 
 def to_canonical(value: Any, text: str) -> Any:
     """A number (or array) of the given unit in canonical units; inverse of :func:`from_canonical`."""
-    scale = factor(text)
+    return _scaled(value, factor(text))
+
+
+def _scaled(value: Any, scale: float) -> Any:
     inverse = 1.0 / scale
     if scale < 1.0 and inverse == math.floor(inverse):
         return value / inverse
     return value * scale
+
+
+@cache
+def _amount(of: Any) -> float:
+    return float(Q_(1, of).to_base_units().magnitude)
 
 
 def is_quantity(value: object) -> bool:
@@ -173,7 +181,7 @@ def canonical(value: Any, text: str, argument: str) -> Any:
         found = f"{quantity.units:~P}" or "a pure number"
         wanted = text or "a pure number"
         raise UnitError(f"{argument}={shown(str(value))}: {found} is not a unit of {wanted}")
-    return to_canonical(quantity.to(unit(text)).magnitude, text) if text else quantity.to("").magnitude
+    return _scaled(quantity.magnitude, _amount(quantity.units))
 
 
 def fitting(value: float, text: str) -> str:

@@ -114,7 +114,7 @@ class Value(pydantic.BaseModel):
             if units.is_quantity(given):
                 quantity = units.own(given)
                 return cls(
-                    value=float(quantity.magnitude), unit=f"{quantity.units:~}", source=source, date="", kind=kind
+                    value=float(quantity.magnitude), unit=f"{quantity.units:~C}", source=source, date="", kind=kind
                 )
         except MlsysimError:
             raise

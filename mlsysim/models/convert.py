@@ -101,7 +101,7 @@ def axis(variable: Variable, values: Any) -> Axis:
     """
     unit = "" if variable.unit == "count" else variable.unit
     if units.is_quantity(values):
-        unit = f"{units.own(values).units:~}"
+        unit = f"{units.own(values).units:~C}"
         elements: Any = [units.Q_(magnitude, unit) for magnitude in np.asarray(values.magnitude).ravel()]
         shape = np.shape(values.magnitude)
         typed = np.asarray(values.magnitude)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -52,8 +54,9 @@ class Derivative:
         if by not in names:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
-        self._system = (model.system.relax() if relax else model.system).closure([output])
-        self.expression, self.steps = _total_derivative(self._system, output, self.by)
+        self._system = _part(model.system, output, relax)
+        self._chain, self.steps = _chain_rule(self._system, self.by)
+        self.expression = _total(self._chain, output, self.by.name)
         if self.expression.has(sympy.Derivative):
             allowed = f"{output} has no derivative by it: Erlang C is defined for whole numbers of replicas only"
             raise InputError("derivative", by, allowed)
@@ -77,9 +80,17 @@ class Derivative:
         binding = self.model.bind(entries, inputs)
         self.model.require(self.output.name, binding)
         values = {**binding.values, **compiled(self._system)(binding.values)}
-        slope = float(compiled_expression(self.expression)(values)["value"])
+        slope = self._slope(values)
         scale, unit = units.per(self.output.unit, self.by.unit)
         return units.Q_(slope * scale, unit)
+
+    def _slope(self, values: Mapping[str, Any]) -> float:
+        """The chain rule in numbers, where nothing times infinity is nothing."""
+        slopes = {self.by.name: 1.0}
+        for name, partials in self._chain:
+            found = [(v, float(compiled_expression(partial)(values)["value"])) for v, partial in partials]
+            slopes[name] = sum(partial * slopes[v] for v, partial in found if partial and slopes[v])
+        return slopes.get(self.output.name, 0.0)
 
     def __str__(self) -> str:
         note = f"\n  steps, counted as constant: {', '.join(self.steps)}" if self.steps else ""
@@ -97,22 +108,40 @@ def _number_variable(variable: Variable) -> Variable:
     return variable
 
 
-def _total_derivative(system: System, output: str, by: Variable) -> tuple[Any, tuple[str, ...]]:
-    slopes: dict[str, Any] = {by.name: sympy.S.One}
+@lru_cache(maxsize=256)
+def _part(system: System, output: str, relax: bool) -> System:
+    """One object per question, because compiled functions are cached by object."""
+    return (system.relax() if relax else system).closure([output])
+
+
+Chain = list[tuple[str, list[tuple[str, Any]]]]
+
+
+def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
+    """Per variable that moves with an input, its partial derivatives; and the variables that jump."""
+    moved = {by.name}
+    chain: Chain = []
     steps: list[str] = []
     for formula in system:
-        moving = [v for v in formula.inputs if slopes.get(v.name, 0) != 0]
+        moving = [v for v in formula.inputs if v.name in moved]
         if not moving:
             continue
         expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
         if frozen:
             steps.append(formula.name)
-        total: Any = sympy.S.Zero
-        for variable in moving:
-            partial = sympy.diff(expression, variable.symbol).xreplace(frozen)
-            total += partial * slopes[variable.name]
-        slopes[formula.name] = total
-    return slopes.get(output, sympy.S.Zero), tuple(steps)
+        partials = [(v.name, sympy.diff(expression, v.symbol).xreplace(frozen)) for v in moving]
+        partials = [(name, partial) for name, partial in partials if partial != 0]
+        if partials:
+            moved.add(formula.name)
+            chain.append((formula.name, partials))
+    return chain, tuple(steps)
+
+
+def _total(chain: Chain, output: str, by: str) -> Any:
+    slopes: dict[str, Any] = {by: sympy.S.One}
+    for name, partials in chain:
+        slopes[name] = sum((partial * slopes[v] for v, partial in partials), sympy.S.Zero)
+    return slopes.get(output, sympy.S.Zero)
 
 
 def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:

@@ -145,6 +145,9 @@ class Formula:
                 f"({describe(self.variable.dimension)})"
             )
         symbols = {s for s in self.expression.free_symbols if not isinstance(s, UnitSymbol | Label)}
+        for symbol in (self.symbol, *sorted(symbols, key=str)):
+            if variable_of(symbol).symbol != symbol:  # sympy tells symbols of other assumptions apart
+                raise FormulaError(f"formula for {name}: {symbol} is not the symbol that variable() gave for that name")
         if self.symbol in symbols:
             raise FormulaError(f"formula for {name}: {name} stands on both sides")
         if self.example is None and not self.no_example:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.variable import Variable, variable_of
 
 
@@ -35,5 +36,6 @@ class Requirement:
     @property
     def inputs(self) -> tuple[Variable, ...]:
         """Variables the condition needs, by name."""
-        symbols = sorted(self.condition.free_symbols, key=lambda s: s.name)  # type: ignore[attr-defined]
+        plain = [s for s in self.condition.free_symbols if not isinstance(s, UnitSymbol | Label)]
+        symbols = sorted(plain, key=lambda s: s.name)  # type: ignore[attr-defined]
         return tuple(variable_of(symbol) for symbol in symbols)  # type: ignore[arg-type]

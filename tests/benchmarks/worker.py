@@ -58,9 +58,7 @@ def questions():
         )
 
     return {
-        "memory": lambda: memory.solve(
-            model=llama, hardware=h100, batch_size=8, seq_len=2048, dp_size=8, zero_stage=2
-        ),
+        "memory": lambda: memory.solve(model=llama, hardware=h100, batch_size=8, seq_len=2048, dp_size=8, zero_stage=2),
         "serving": lambda: serve(20),
         "serving_44_replicas": lambda: serve(2000),
         "moe": lambda: moe.solve(

@@ -81,6 +81,9 @@ class _Text(StrPrinter):
     def _print_Infinity(self, expr: Any) -> Any:
         return "∞"
 
+    def _print_Float(self, expr: sympy.Float) -> str:
+        return f"{float(expr):.15g}"
+
     def _print_Mul(self, expr: sympy.Mul) -> str:
         coefficient, rest = expr.as_coeff_Mul()
         number: Any = coefficient
@@ -89,7 +92,7 @@ class _Text(StrPrinter):
         sign = "-" if number.is_negative else ""
         number = abs(number)
         if number.p != 1 if number.is_Rational else True:
-            above.append(str(number.p) if number.is_Rational else str(number))
+            above.append(str(number.p) if number.is_Rational else self._print(number))
         if number.is_Rational and number.q != 1:
             below.append(str(number.q))
         for factor in rest.as_ordered_factors():
@@ -141,6 +144,9 @@ class _Text(StrPrinter):
     def _print_ceiling(self, expr: Any) -> str:
         return f"⌈{self._print(expr.args[0])}⌉"
 
+    def _print_Abs(self, expr: Any) -> str:
+        return f"|{self._print(expr.args[0])}|"
+
     def _print_floor(self, expr: Any) -> str:
         return f"⌊{self._print(expr.args[0])}⌋"
 
@@ -162,7 +168,15 @@ class _Text(StrPrinter):
         return f"{self._print(left)} {signs[sign]} {self._print(right)}"
 
     def _print_And(self, expr: Any) -> str:
-        return " and ".join(sorted((self._print(arg) for arg in expr.args), key=len))
+        return " and ".join(sorted(map(self._operand, expr.args), key=len))
+
+    def _operand(self, expr: Any) -> str:
+        bracketed = isinstance(expr, sympy.Or) and alternatives(expr) is None
+        return f"({self._print(expr)})" if bracketed else self._print(expr)
+
+    def _print_Not(self, expr: Any) -> str:
+        inner = self._print(expr.args[0])
+        return f"not {inner}" if expr.args[0].is_Atom else f"not ({inner})"
 
     def _print_Or(self, expr: Any) -> str:
         if (choice := alternatives(expr)) is None:

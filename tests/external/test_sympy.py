@@ -1,0 +1,71 @@
+"""Behaviour of sympy 1.14 that the symbolic room and the compiler lean on, or work around."""
+
+import inspect
+
+import sympy
+from sympy.core.function import ArgumentIndexError
+from sympy.printing.pycode import AbstractPythonCodePrinter
+
+x, y = sympy.symbols("x y", real=True)
+
+
+def test_a_piecewise_is_folded_into_the_power_around_it():
+    # Why guards.Guard is opaque: 1/Piecewise((x, c), (1, True)) becomes Piecewise((1/x, c), (1, True)),
+    # the very quotient that was to be kept safe. When this stops, Guard can be a plain Piecewise.
+    safe = sympy.Piecewise((x, x > 0), (1, True))
+    assert 1 / safe == sympy.Piecewise((1 / x, x > 0), (1, True))
+    assert 1 / sympy.Piecewise((x, x > 0), (1, True), evaluate=False) == sympy.Piecewise((1 / x, x > 0), (1, True))
+
+
+def test_lambdify_takes_a_callable_for_cse():
+    # engine.compiled hands over the system's own lines through it. If it stops: print the lines
+    # with CodePrinter ourselves and exec them.
+    seen = []
+
+    def lines(expressions):
+        seen.append(expressions)
+        return [(y, x + 1)], [y]
+
+    function = sympy.lambdify([x], [x**2], cse=lines)
+    assert function(2.0) == [3.0]
+    assert seen
+
+
+def test_the_source_of_a_lambdified_function_can_be_read():
+    # CompiledFunction.source comes from linecache by way of inspect.
+    function = sympy.lambdify([x], [y], cse=lambda _: ([(y, x + 1)], [y]), docstring_limit=0)
+    assert inspect.getsource(function) == "def _lambdifygenerated(x):\n    y = x + 1\n    return [y]\n"
+
+
+def test_symbols_of_one_name_and_other_assumptions_are_not_equal():
+    # Why variable() keeps one Symbol per name: a second one would silently be another input.
+    assert sympy.Symbol("x", positive=True) != sympy.Symbol("x")
+
+
+def test_conditions_that_assumptions_decide_are_evaluated_at_once():
+    # Why a domain that admits zero is declared nonnegative: with positive, the case r > 0 would vanish.
+    assert (sympy.Symbol("r", positive=True) > 0) == True  # noqa: E712
+    assert (sympy.Symbol("r", nonnegative=True) > 0) != True  # noqa: E712
+
+
+def test_substitution_reaches_bound_variables():
+    # Why LeastInteger makes its bound variable a Dummy and answers _eval_subs itself:
+    # sympy treats the arguments of a plain Expr as free.
+    class Bound(sympy.Expr):
+        pass
+
+    assert Bound(x, x > y).subs(x, 3).args[0] == 3
+
+
+def test_the_base_printer_falls_back_to_python_builtins():
+    # Why CodePrinter refuses functions without a rule of ours instead of inheriting known ones.
+    assert AbstractPythonCodePrinter().doprint(sympy.Max(x, y)) in ("max(x, y)", "max(y, x)")
+
+
+def test_a_function_that_refuses_to_be_differentiated_leaves_a_derivative_unevaluated():
+    # Erlang C has no derivative by its whole number of servers; whoever differentiates must look for Derivative.
+    class Whole(sympy.Function):
+        def fdiff(self, argindex=1):
+            raise ArgumentIndexError(self, argindex)
+
+    assert Whole(x).diff(x) == sympy.Derivative(Whole(x), x)

@@ -1,0 +1,295 @@
+"""What must hold for every Formula: units, source, example, both backends, derivatives."""
+
+import math
+import operator
+
+import numpy as np
+import pytest
+import sympy
+from sympy.functions.elementary.piecewise import Piecewise
+
+from mlsysim import units
+from mlsysim.engine import compiled, evaluate, slopes
+from mlsysim.formulas import every_formula
+from mlsysim.references import bibliography
+from mlsysim.symbolic import ErlangC, LeastInteger, System, lower, variable_of
+from mlsysim.symbolic.constants import Label, UnitSymbol
+
+FORMULAS = [formula for _, formula in every_formula()]
+every = pytest.mark.parametrize("formula", FORMULAS, ids=[formula.id for formula in FORMULAS])
+
+
+def as_columns(points):
+    return {name: np.array([point[name] for point in points]) for name in points[0]}
+
+
+@every
+def test_source_stands_in_the_bibliography(formula):
+    assert formula.source.key in bibliography()
+    assert formula.source.work.title
+    if formula.example:
+        assert formula.example.source.key in bibliography()
+
+
+@every
+def test_has_a_title_and_an_example_or_a_reason(formula):
+    assert formula.title.strip() == formula.title != ""
+    assert (formula.example is None) == bool(formula.no_example)
+
+
+# --- units, checked by pint instead of by the library's own rules ---------------------------------
+
+
+def erlang_c(servers, load):
+    """Erlang C by the recurrence of Erlang B; one where the queue is not stable."""
+    if load >= servers:
+        return 1.0
+    blocking = 1.0
+    for k in range(1, round(servers) + 1):
+        blocking = load * blocking / (k + load * blocking)
+    return servers * blocking / (servers - load * (1 - blocking))
+
+
+def with_unit(node, like):
+    """Zero and infinity take the unit of what they are compared or added with."""
+    if isinstance(node, units.Q_):
+        return node
+    others = [other for other in like if isinstance(other, units.Q_)]
+    fits_any = node == 0 or math.isinf(node)
+    return units.Q_(float(node), others[0].units if others and fits_any else "")
+
+
+def pure(quantity):
+    return units.Q_(quantity, "").to("").magnitude if not isinstance(quantity, units.Q_) else quantity.to("").magnitude
+
+
+COMPARISONS = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne
+}  # fmt: skip
+
+
+def pint_value(node, values):
+    """An expression evaluated with pint quantities; pint objects where units do not agree."""
+
+    def visit(child):
+        return pint_value(child, values)
+
+    def agreeing(children):
+        found = [visit(child) for child in children]
+        return [with_unit(value, found) for value in found]
+
+    if isinstance(node, UnitSymbol):
+        return units.Q_(1.0, node.name)
+    if isinstance(node, Label):
+        return units.Q_(float(variable_of(node.variable_name).domain.labels.index(node.text)), "")
+    if isinstance(node, sympy.Symbol):
+        return values[node.name]
+    if node.is_Number:
+        return float(node)
+    if node in (sympy.true, sympy.false):
+        return bool(node)
+    if node.is_Add:
+        first, *rest = agreeing(node.args)
+        return sum(rest, start=first)
+    if node.is_Mul:
+        return math.prod(visit(arg) for arg in node.args)
+    if node.is_Pow:
+        return visit(node.base) ** pure(visit(node.exp))
+    if isinstance(node, sympy.Max | sympy.Min):
+        return (max if isinstance(node, sympy.Max) else min)(agreeing(node.args))
+    if isinstance(node, sympy.ceiling | sympy.floor):
+        inner = with_unit(visit(node.args[0]), []).to_base_units()
+        assert set(inner.dimensionality) <= {"[token]", "[request]"}
+        return units.Q_((math.ceil if isinstance(node, sympy.ceiling) else math.floor)(inner.magnitude), inner.units)
+    if isinstance(node, Piecewise):
+        branches = agreeing([case.expr for case in node.args])
+        for branch in branches:
+            branches[0].to(branch.units)
+        return next(branch for branch, case in zip(branches, node.args, strict=True) if visit(case.cond))
+    if isinstance(node, sympy.Rel):
+        left, right = agreeing(node.args)
+        return COMPARISONS[node.rel_op](left, right.to(left.units))
+    if isinstance(node, sympy.And | sympy.Or):
+        return (all if isinstance(node, sympy.And) else any)([visit(arg) for arg in node.args])
+    if isinstance(node, sympy.log):
+        inner = pure(visit(node.args[0]))
+        return units.Q_(math.log(inner) if inner > 0 else -math.inf, "")
+    if isinstance(node, ErlangC):
+        return units.Q_(erlang_c(*(pure(visit(arg)) for arg in node.args)), "")
+    if isinstance(node, LeastInteger):
+        limit = pure(visit(node.upper))
+        for n in range(1, int(limit) + 1):
+            if pint_value(node.condition, {**values, node.n.name: units.Q_(float(n), "")}):
+                return units.Q_(float(n), "")
+        return units.Q_(math.inf, "")
+    raise TypeError(f"no rule for {type(node).__name__}")
+
+
+@every
+def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
+    function = compiled(System([formula]))
+    count = 4 if formula.expression.has(LeastInteger) else 20
+    for point in draw_points(formula, count):
+        quantities = {name: units.Q_(value, variable_of(name).unit) for name, value in point.items()}
+        value = with_unit(pint_value(formula.expression, quantities), [units.Q_(1.0, formula.variable.unit)])
+        assert value.is_compatible_with(formula.variable.unit or "")
+        ours = float(function(to_canonical(point))[formula.name])
+        assert float(value.to_base_units().magnitude) == pytest.approx(ours, rel=1e-12, abs=0)
+
+
+# --- the two backends -----------------------------------------------------------------------------
+
+
+@every
+def test_numpy_equals_jax(formula, draw_points, to_canonical):
+    points = [to_canonical(point) for point in draw_points(formula, 250)]
+    system = System([formula])
+    function = compiled(system)
+    scalar = np.array([float(function(point)[formula.name]) for point in points])
+    grid = np.asarray(evaluate(system, [formula.name], as_columns(points))[formula.name], float)
+    np.testing.assert_allclose(grid, scalar, rtol=1e-12, atol=0)
+
+
+@every
+def test_every_branch_is_drawn(formula, draw_points, to_canonical):
+    """Else the tests beside this one would pass without having looked at a branch."""
+    points = [to_canonical(point) for point in draw_points(formula, 250)]
+    for piecewise in lower(formula.expression).atoms(Piecewise):
+        symbols = sorted(piecewise.free_symbols, key=lambda s: s.name)
+        conditions = [sympy.lambdify(symbols, case.cond, "math") for case in piecewise.args]
+        taken = set()
+        for point in points:
+            values = [point[symbol.name] for symbol in symbols]
+            taken.add(next(place for place, condition in enumerate(conditions) if condition(*values)))
+        assert taken == set(range(len(piecewise.args)))
+
+
+def continuous(formula):
+    return tuple(v.name for v in formula.inputs if v.domain.kind in ("real", "integer"))
+
+
+NUMERIC = [formula for formula in FORMULAS if continuous(formula)]
+
+
+@pytest.mark.parametrize("formula", NUMERIC, ids=[formula.id for formula in NUMERIC])
+def test_derivatives_are_finite(formula, draw_points, to_canonical):
+    names = continuous(formula)
+    points = [to_canonical(point) for point in draw_points(formula, 250)]
+    found = slopes(System([formula]), [formula.name], names, as_columns(points))
+    for name in names:
+        assert found[name][formula.name].dtype == np.float64
+        assert np.all(np.isfinite(found[name][formula.name])), f"d {formula.name} / d {name}"
+
+
+SINGULAR = [
+    ("weights", {"zero_stage": 2, "dp_size": 0.0}),
+    ("gradients", {"zero_stage": 1, "dp_size": 0.0}),
+    ("optimizer_state", {"zero_stage": 0, "dp_size": 0.0}),
+    ("kv_bytes_per_token", {"kv_lora_rank": 512.0, "heads": 0.0}),
+    ("wait_probability", {"utilization": 1.0, "offered_load": 3.0, "replicas": 3.0}),
+    ("wait_probability", {"utilization": 4.0, "offered_load": 12.0, "replicas": 3.0}),
+    ("queue_wait_p99", {"qps": 6.0, "replicas": 3.0, "per_replica_qps_capacity": 2.0, "offered_load": 3.0}),
+    ("queue_wait_p99", {"qps": 60.0, "replicas": 3.0, "per_replica_qps_capacity": 2.0, "offered_load": 30.0}),
+]
+
+
+def test_a_replica_that_serves_nothing_gives_an_infinite_load():
+    (formula,) = [f for f in FORMULAS if f.name == "offered_load"]
+    idle = {"qps": 5.0, "per_replica_qps_capacity": 0.0}
+    assert compiled(System([formula]))(idle)["offered_load"] == math.inf
+    assert evaluate(System([formula]), ["offered_load"], idle)["offered_load"] == math.inf
+
+
+@pytest.mark.parametrize("name", ["wait_probability", "queue_wait_p99"])
+def test_rounding_at_the_edge_of_stability_gives_a_number(name):
+    """Arrivals may round below the capacity where the load rounds to the number of replicas.
+
+    The room left is then one rounding, so backends need not agree on the wait, only that there is one.
+    """
+    (formula,) = [f for f in FORMULAS if f.name == name]
+    rng = np.random.default_rng(0)
+    mu, servers = rng.uniform(1, 100, 4000), rng.integers(1, 50, 4000).astype(float)
+    qps = np.nextafter(servers * mu, 0)
+    edge = (qps < servers * mu) & (qps / mu >= servers)
+    assert edge.sum() > 100
+    values = {
+        "per_replica_qps_capacity": mu,
+        "replicas": servers,
+        "qps": qps,
+        "offered_load": qps / mu,
+        "utilization": qps / (servers * mu),
+        "service_time_cv": np.ones_like(mu),
+    }
+    values = {variable.name: values[variable.name][edge] for variable in formula.inputs}
+    system = System([formula])
+    grid = evaluate(system, [name], values)[name]
+    function = compiled(system)
+    scalar = [function(dict(zip(values, row, strict=True)))[name] for row in zip(*values.values(), strict=True)]
+    for waits in (grid, np.array(scalar)):
+        assert np.all((waits > 0) & np.isfinite(waits))
+    found = slopes(system, [name], continuous(formula), values)
+    assert all(np.all(np.isfinite(found[wrt][name])) for wrt in continuous(formula))
+
+
+@pytest.mark.parametrize(("name", "singular"), SINGULAR, ids=[f"{name}-{i}" for i, (name, _) in enumerate(SINGULAR)])
+def test_derivatives_are_finite_where_an_untaken_branch_divides_by_zero(name, singular, draw_points, to_canonical):
+    (formula,) = [f for f in FORMULAS if f.name == name]
+    point = {**to_canonical(draw_points(formula, 1)[0]), **singular}
+    found = slopes(System([formula]), [name], continuous(formula), point)
+    assert all(np.isfinite(found[wrt][name]) for wrt in continuous(formula))
+
+
+SMOOTH = [f for f in FORMULAS if f.variable.domain.kind == "real" and not f.expression.has(sympy.ceiling, sympy.floor)]
+
+
+@pytest.mark.parametrize("formula", SMOOTH, ids=[formula.id for formula in SMOOTH])
+def test_derivatives_equal_central_differences(formula, draw_points, to_canonical):
+    """Finite is not enough: the slopes must be those of the values the numpy backend returns."""
+    system, function = System([formula]), compiled(System([formula]))
+    names = [v.name for v in formula.inputs if v.domain.kind == "real"]
+    points = [to_canonical(point) for point in draw_points(formula, 40)]
+    found = slopes(system, [formula.name], names, as_columns(points)) if names else {}
+    for name in names:
+        agreed = 0
+        for point, slope in zip(points, found[name][formula.name], strict=True):
+            step = 1e-5 * point[name]
+            values = [function({**point, name: point[name] + k * step})[formula.name] for k in (-2, -1, 0, 1, 2)]
+            if step == 0 or not all(map(math.isfinite, values)):
+                continue
+            below, above = (values[2] - values[0]) / (2 * step), (values[4] - values[2]) / (2 * step)
+            if not math.isclose(below, above, rel_tol=1e-2, abs_tol=1e-300):
+                continue  # a kink of Max, Min or a branch lies within the step
+            difference = (values[0] - 8 * values[1] + 8 * values[3] - values[4]) / (12 * step)
+            noise = 1e-10 * max(map(abs, values)) / step
+            assert slope == pytest.approx(difference, rel=1e-6, abs=noise)
+            agreed += 1
+        assert agreed >= 15, f"only {agreed} points of {name} could be checked"
+
+
+# --- worked examples ------------------------------------------------------------------------------
+
+EXAMPLES = [formula for formula in FORMULAS if formula.example]
+
+
+@pytest.mark.parametrize("formula", EXAMPLES, ids=[formula.id for formula in EXAMPLES])
+def test_example_is_reproduced_to_its_last_printed_digit(formula):
+    example, variable = formula.example, formula.variable
+    assert {symbol.name for symbol in example.inputs} == {v.name for v in formula.inputs}
+    values = {}
+    for symbol, value in example.inputs.items():
+        given = variable_of(symbol)
+        if isinstance(value, str):
+            values[given.name] = float(given.code(value))
+        else:
+            assert given.domain.lower <= value <= given.domain.upper
+            values[given.name] = units.to_canonical(float(value), given.unit)
+    found = compiled(System([formula]))(values)[formula.name]
+    if variable.domain.kind == "choice":
+        assert variable.domain.labels[int(found)] == example.result
+    elif variable.domain.kind == "boolean":
+        assert str(bool(found)) == example.result
+    else:
+        number, half = example.value()
+        assert abs(float(found) - number) <= half * (1 + 1e-9)
+        printed_unit = example.result.partition(" ")[2]
+        assert units.ureg.Unit(printed_unit).is_compatible_with(variable.unit)

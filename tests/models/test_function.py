@@ -1,0 +1,199 @@
+"""The pure function: a user's own ``jit``, ``grad`` and ``vmap``, in the dtype they choose."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mlsysim import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim.errors import InputError, MissingInputError, UnknownNameError
+from mlsysim.models.function import PureFunction
+
+MEMORY = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8}
+SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 500, "target_p99_latency_ms": 4000}
+ROUTING = {"model": "Mixtral_8x7B", "fleet": "Research_256", "batch_size": 4, "ep_size": 8}
+MODELS = {
+    "memory": (TrainingMemoryModel(), MEMORY),
+    "serving": (ServingCapacityModel(), SERVING),
+    "routing": (MoERoutingModel(), ROUTING),
+}
+EVERY = pytest.mark.parametrize(("model", "given"), MODELS.values(), ids=MODELS)
+
+
+@pytest.fixture(scope="module")
+def latency():
+    return ServingCapacityModel().function("estimated_p99_latency", **SERVING)
+
+
+@EVERY
+def test_every_output_equals_solve(model, given):
+    solved = model.solve(**given)
+    names = list(solved.outputs)
+    with jax.enable_x64(True):
+        found = model.function(names, **given)()
+    assert list(found) == names
+    for name in names:
+        assert float(found[name]) == pytest.approx(solved.canonical(name), rel=1e-12)
+
+
+def test_one_name_gives_a_value_and_several_give_a_dict():
+    model = TrainingMemoryModel()
+    one, several = model.function("weights", **MEMORY), model.function(["weights"], **MEMORY)
+    assert isinstance(one, PureFunction)
+    assert set(several()) == {"weights"}
+    assert float(one()) == float(several()["weights"])
+    assert (one.outputs, several.outputs) == (("weights",), ("weights",))
+
+
+def test_it_knows_its_inputs_in_canonical_units(latency):
+    assert latency.inputs["target_p99_latency_ms"] == 4.0
+    assert latency.inputs["memory_capacity"] == 80 * 2**30
+    assert latency.inputs["precision"] == 3.0
+    weights = TrainingMemoryModel().function("weights", **MEMORY)
+    assert set(weights.inputs) == {"precision", "zero_stage", "dp_size", "tp_size", "pp_size", "ep_size", "parameters"}
+    assert repr(weights).startswith("<PureFunction weights of ")
+
+
+def test_inputs_left_out_keep_their_bound_value(latency):
+    assert float(latency()) == float(latency({})) == float(latency(dict(latency.inputs)))
+
+
+def test_positional_entries_work():
+    found = TrainingMemoryModel().function("weights", "Llama3_8B", "H100", batch_size=8)
+    assert float(found()) == pytest.approx(16.06e9, rel=1e-6)
+
+
+class TestTransformations:
+    def test_jit(self, latency):
+        compiled = jax.jit(latency)
+        assert float(compiled({"qps": 400.0})) == pytest.approx(float(latency({"qps": 400.0})), rel=1e-6)
+
+    def test_grad_equals_the_closed_form(self, latency):
+        with jax.enable_x64(True):
+            at = {name: jnp.float64(latency.inputs[name]) for name in ("memory_bandwidth", "efficiency", "qps")}
+            slopes = jax.grad(latency)(at)
+        model = ServingCapacityModel()
+        closed = model.derivative("estimated_p99_latency", "efficiency").at(**SERVING)
+        assert float(slopes["efficiency"]) == pytest.approx(closed.to("s").magnitude, rel=1e-12)
+        closed = model.derivative("estimated_p99_latency", "memory_bandwidth").at(**SERVING)
+        assert float(slopes["memory_bandwidth"]) == pytest.approx(closed.to("s**2/byte").magnitude, rel=1e-12)
+        closed = model.derivative("estimated_p99_latency", "qps").at(**SERVING)
+        assert float(slopes["qps"]) == pytest.approx(closed.to("s/QPS").magnitude, rel=1e-12)
+
+    @EVERY
+    def test_grad_is_finite_in_reverse_mode(self, model, given):
+        names = {"memory": "total_memory", "serving": "estimated_p99_latency", "routing": "all_to_all_latency"}
+        output = next(name for key, name in names.items() if MODELS[key][0] is model)
+        function = model.function(output, **given)
+        slopes = jax.grad(function)({name: jnp.float32(value) for name, value in function.inputs.items()})
+        assert set(slopes) == set(function.inputs)
+        assert all(np.isfinite(slope) for slope in slopes.values())
+
+    def test_vmap(self, latency):
+        rates = jnp.array([100.0, 300.0, 500.0])
+        mapped = jax.vmap(lambda rate: latency({"qps": rate}))(rates)
+        assert mapped.shape == (3,)
+        np.testing.assert_allclose(mapped, [float(latency({"qps": rate})) for rate in rates], rtol=1e-6)
+
+    def test_vmap_over_replicas_and_jit_together(self):
+        model = ServingCapacityModel()
+        count = model.function("required_replicas", **SERVING)
+        rates = np.array([1.0, 30.0, 100.0, 300.0, 500.0])
+        mapped = jax.jit(jax.vmap(lambda rate: count({"qps": rate})))(rates)
+        solved = [model.solve(**{**SERVING, "qps": float(rate)}).required_replicas for rate in rates]
+        assert mapped.tolist() == solved
+
+    def test_vmap_of_grad(self, latency):
+        slope = jax.vmap(jax.grad(lambda share: latency({"efficiency": share})))(jnp.array([0.3, 0.5, 0.9]))
+        assert np.all(slope < 0)
+        assert np.all(np.diff(slope) > 0)
+
+    def test_arrays_broadcast(self):
+        function = TrainingMemoryModel().function("total_memory", **MEMORY)
+        grid = function({"batch_size": jnp.arange(1.0, 5.0)[:, None], "zero_stage": jnp.arange(0.0, 4.0)})
+        assert grid.shape == (4, 4)
+
+
+class TestDtypes:
+    @EVERY
+    def test_float32_stays_float32(self, model, given):
+        names = [v.name for v in model.outputs if v.domain.kind == "real" and v.name not in ("bytes_per_element",)]
+        function = model.function(names, **given)
+        found = function({name: jnp.float32(value) for name, value in function.inputs.items()})
+        tables = {"optimizer_bytes", "activation_bytes"}
+        assert {name: str(found[name].dtype) for name in names if name not in tables} == {
+            name: "float32" for name in names if name not in tables
+        }
+
+    @EVERY
+    def test_float32_is_close_to_float64(self, model, given):
+        function = model.function([v.name for v in model.outputs if v.domain.kind == "real"], **given)
+        single = function({name: jnp.float32(value) for name, value in function.inputs.items()})
+        solved = model.solve(**given)
+        for name, value in single.items():
+            assert float(value) == pytest.approx(solved.canonical(name), rel=1e-4), name
+
+    def test_float64_where_the_caller_chose_it(self, latency):
+        with jax.enable_x64(True):
+            assert latency({"qps": jnp.float64(300.0)}).dtype == jnp.float64
+
+    def test_numpy_inputs_are_taken(self, latency):
+        assert float(latency({"qps": np.float32(300)})) == pytest.approx(float(latency({"qps": 300.0})), rel=1e-6)
+
+    def test_the_global_flag_is_never_touched(self):
+        """In a fresh process: after solve, sweep, sensitivity, function and grad JAX still makes float32."""
+        code = """
+import jax, jax.numpy as jnp
+from mlsysim import ServingCapacityModel as M
+given = dict(model="Llama3_8B", hardware="H100", target_p99_latency_ms=4000)
+M().solve(qps=20, **given); M().sweep(qps=[1, 2], **given); M().sensitivity("ttft", qps=20, **given)
+f = M().function("ttft", qps=20, **given); jax.grad(lambda x: f({"efficiency": x}))(0.5)
+assert M().sweep(qps=[1, 2], **given).ttft.dtype == "float64"
+print(jax.config.jax_enable_x64, jnp.zeros(1).dtype)
+"""
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+        assert run.stdout.split() == ["False", "float32"]
+
+
+class TestRefused:
+    function = TrainingMemoryModel().function("weights", **MEMORY)
+
+    def test_an_input_it_does_not_depend_on(self):
+        with pytest.raises(UnknownNameError) as caught:
+            self.function({"seq_len": 1.0})
+        assert str(caught.value).startswith("unknown input of this function 'seq_len': ")
+
+    def test_a_mistyped_input_is_suggested(self):
+        with pytest.raises(UnknownNameError, match="did you mean parameters"):
+            self.function({"parameter": 1.0})
+
+    @pytest.mark.parametrize("x", [3, [1], "parameters", 1.5])
+    def test_something_that_is_not_a_dict(self, x):
+        with pytest.raises(InputError) as caught:
+            self.function(x)
+        assert str(caught.value) == f"x={x!r}: must be a dict of canonical inputs by name"
+
+    @pytest.mark.parametrize("outputs", [[], (), None, 3, {}])
+    def test_no_output(self, outputs):
+        with pytest.raises(InputError) as caught:
+            TrainingMemoryModel().function(outputs, **MEMORY)
+        assert str(caught.value) == f"outputs={outputs!r}: name at least one output"
+
+    @pytest.mark.parametrize("outputs", ["wieghts", ["weights", "wieghts"], [3]])
+    def test_an_unknown_output(self, outputs):
+        with pytest.raises(UnknownNameError, match=r"^unknown output of TrainingMemoryModel "):
+            TrainingMemoryModel().function(outputs, **MEMORY)
+
+    def test_an_output_that_needs_a_fleet(self):
+        with pytest.raises(MissingInputError) as caught:
+            MoERoutingModel().function("all_to_all_latency", "Mixtral_8x7B", batch_size=4)
+        assert str(caught.value) == (
+            "MoERoutingModel needs fabric_bandwidth for all_to_all_latency: give fleet=... or fabric_bandwidth=..."
+        )
+
+    def test_a_list_of_values(self):
+        with pytest.raises(InputError, match=r"^batch_size=\[1, 2\]: solve\(\) takes one value"):
+            TrainingMemoryModel().function("weights", **{**MEMORY, "batch_size": [1, 2]})

@@ -1,0 +1,137 @@
+"""Infeasible is an answer, not an error: each binding constraint by a concrete case."""
+
+import math
+
+import pytest
+
+from mlsysim import Q_, ServingCapacityModel, TrainingMemoryModel
+
+MILLISECOND = 1e-3
+
+
+def serve(model="Llama3_8B", **given):
+    typed = {"qps": 20, "target_p99_latency_ms": 4000, **given}
+    return ServingCapacityModel().solve(model, "H100", **typed)
+
+
+def test_training_that_does_not_fit():
+    found = TrainingMemoryModel().solve("Llama3_70B", "H100", batch_size=8, dp_size=8, zero_stage=3)
+    assert found.feasible is False
+    assert found.total_memory > found.memory_capacity
+    assert found.memory_utilization > 1
+    # 2 + 2 + 12 bytes per parameter over eight ranks alone are more than 80 GiB.
+    states = found.weights + found.gradients + found.optimizer_state
+    assert states.to("GB").magnitude == pytest.approx(16 * 70.6 / 8, rel=1e-14)
+
+
+def test_training_that_fits_exactly_is_feasible():
+    need = TrainingMemoryModel().solve("Llama3_8B", "H100", batch_size=8).canonical("total_memory")
+    fits = TrainingMemoryModel().solve("Llama3_8B", memory_capacity=Q_(need, "byte"), batch_size=8)
+    tight = TrainingMemoryModel().solve("Llama3_8B", memory_capacity=Q_(need * (1 - 1e-12), "byte"), batch_size=8)
+    assert (fits.feasible, tight.feasible) == (True, False)
+
+
+class TestMemory:
+    """The weights alone are larger than the accelerator."""
+
+    found = serve("GPT3_175B")
+
+    def test_it_is_the_bottleneck(self):
+        assert (self.found.feasible, self.found.bottleneck) == (False, "Memory")
+        assert self.found.served_weights > self.found.memory_capacity
+
+    def test_nothing_is_served(self):
+        assert Q_(0, "request") == self.found.active_batch_size
+        assert self.found.per_replica_qps_capacity == self.found.qps_capacity == 0
+        assert self.found.required_replicas == math.inf
+        assert self.found.utilization == math.inf
+        assert self.found.wait_probability == 1.0
+        assert self.found.estimated_p99_latency == Q_(math.inf, "ms")
+
+    def test_it_is_named_before_the_base_latency(self):
+        assert serve("GPT3_175B", target_p99_latency_ms=1).bottleneck == "Memory"
+
+    def test_a_cache_that_does_not_fit_beside_the_weights_is_memory_too(self):
+        tight = serve(memory_capacity="16.3 GB")
+        assert tight.served_weights < tight.memory_capacity
+        assert (tight.bottleneck, tight.feasible) == ("Memory", False)
+        assert serve(memory_capacity="16.4 GB").bottleneck != "Memory"
+
+
+class TestBaseLatency:
+    """A request alone takes longer than the target: no number of replicas helps."""
+
+    found = serve(target_p99_latency_ms=100)
+
+    def test_it_is_the_bottleneck(self):
+        assert (self.found.feasible, self.found.bottleneck) == (False, "Base Latency")
+        assert self.found.base_request_latency > Q_(100, "ms")
+        assert self.found.required_replicas == math.inf
+
+    @pytest.mark.parametrize("replicas", [1, 10, 1_000_000])
+    def test_more_replicas_do_not_change_that(self, replicas):
+        assert serve(target_p99_latency_ms=100, max_replicas=replicas).bottleneck == "Base Latency"
+
+    def test_it_is_named_before_capacity(self):
+        assert serve(target_p99_latency_ms=100, qps=1e6, max_replicas=1).bottleneck == "Base Latency"
+
+    def test_a_target_of_exactly_the_base_latency_is_not_exceeded_by_it(self):
+        base = serve().canonical("base_request_latency") / MILLISECOND
+        light = serve(target_p99_latency_ms=base * (1 + 1e-12), qps=1e-3)
+        assert (light.bottleneck, light.feasible) == ("Feasible", True)
+        assert light.queue_wait_p99.magnitude == 0
+
+
+class TestCapacity:
+    """The arrivals are more than all allowed replicas complete."""
+
+    found = serve(qps=500, max_replicas=14)
+
+    def test_it_is_the_bottleneck(self):
+        assert (self.found.feasible, self.found.bottleneck) == (False, "Capacity")
+        assert self.found.qps_capacity < 500
+        assert self.found.required_replicas == math.inf
+
+    def test_the_queue_is_shown_at_the_most_replicas_allowed(self):
+        assert self.found.replicas == 14
+        assert self.found.qps_capacity == pytest.approx(14 * self.found.per_replica_qps_capacity, rel=1e-15)
+        assert self.found.utilization == pytest.approx(500 / self.found.qps_capacity, rel=1e-15)
+        assert self.found.utilization > 1
+        assert self.found.queue_wait_p99 == Q_(math.inf, "ms")
+
+    def test_one_more_replica_mends_it(self):
+        assert serve(qps=500, max_replicas=15).feasible is True
+
+
+class TestTailLatency:
+    """Stable on average, but the wait of the last percent exceeds what the target leaves."""
+
+    found = serve(qps=30, target_p99_latency_ms=3300, max_replicas=1)
+
+    def test_it_is_the_bottleneck(self):
+        assert (self.found.feasible, self.found.bottleneck) == (False, "Tail Latency")
+        assert self.found.utilization < 1
+        assert self.found.base_request_latency < Q_(3300, "ms") < self.found.estimated_p99_latency
+        assert self.found.required_replicas == math.inf
+
+    def test_the_latency_at_the_most_replicas_is_still_told(self):
+        wait = math.log(self.found.utilization / 0.01) / (self.found.per_replica_qps_capacity - 30)
+        assert self.found.queue_wait_p99.to("s").magnitude == pytest.approx(wait, rel=1e-12)
+
+    def test_more_replicas_mend_it(self):
+        found = [serve(qps=30, target_p99_latency_ms=3300, max_replicas=n).bottleneck for n in (1, 2, 3, 4)]
+        assert found == ["Tail Latency", "Tail Latency", "Feasible", "Feasible"]
+        assert serve(qps=30, target_p99_latency_ms=3300).required_replicas == 3
+
+
+def test_every_label_of_the_bottleneck_has_been_met():
+    met = {found.bottleneck for found in (TestMemory.found, TestBaseLatency.found, TestCapacity.found)}
+    met |= {TestTailLatency.found.bottleneck, serve().bottleneck}
+    labels = ServingCapacityModel().output("bottleneck").domain.labels
+    assert met == set(labels)
+
+
+@pytest.mark.parametrize("found", [serve(), TestMemory.found, TestBaseLatency.found, TestCapacity.found])
+def test_feasible_means_the_label_says_so(found):
+    assert found.feasible is (found.bottleneck == "Feasible")
+    assert found.feasible is math.isfinite(found.required_replicas)

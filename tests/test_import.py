@@ -1,0 +1,126 @@
+"""Importing the package is free, and every public name is there when it is asked for."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import mlsysim
+
+HEAVY = ("jax", "matplotlib", "numpy", "pint", "pydantic", "scipy", "sympy", "xarray")
+
+
+def loaded_after(code):
+    """Which heavy packages a fresh interpreter has imported after running some code."""
+    probe = f"{code}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def test_the_probe_sees_an_import():
+    assert loaded_after("import numpy") == ["numpy"]
+
+
+def test_import_loads_nothing_heavy():
+    assert loaded_after("import mlsysim") == []
+
+
+def test_units_load_no_symbols_and_no_backend():
+    assert "pint" in loaded_after("from mlsysim import ureg")
+    assert not {"sympy", "jax", "xarray", "pydantic"} & set(loaded_after("from mlsysim import ureg"))
+
+
+def test_the_catalog_loads_no_symbols_and_no_backend():
+    assert not {"sympy", "jax", "xarray"} & set(loaded_after("from mlsysim import Hardware; Hardware.Cloud.H100"))
+
+
+SOLVE = """
+from mlsysim import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
+found = [
+    TrainingMemoryModel().solve("Llama3_8B", "H100", batch_size=8),
+    ServingCapacityModel().solve("Llama3_8B", "H100", qps=500, target_p99_latency_ms=9000),
+    MoERoutingModel().solve("Mixtral_8x7B", "Research_256", batch_size=4, ep_size=8),
+]
+for result in found:
+    str(result.explain()), result.to_json(), result.latex(), result._repr_html_()
+"""
+
+
+def test_a_scalar_solve_and_its_explanation_load_neither_jax_nor_xarray():
+    loaded = loaded_after(SOLVE)
+    assert "sympy" in loaded
+    assert not {"jax", "xarray", "matplotlib"} & set(loaded)
+
+
+@pytest.mark.parametrize("name", mlsysim.__all__)
+def test_every_public_name_can_be_had(name):
+    assert getattr(mlsysim, name) is not None
+
+
+@pytest.mark.parametrize("name", mlsysim.__all__)
+def test_every_public_name_can_be_imported(name):
+    space = {}
+    exec(f"from mlsysim import {name}", space)
+    assert space[name] is getattr(mlsysim, name)
+
+
+def test_the_names_a_user_needs_are_public():
+    needed = {
+        "Hardware",
+        "Models",
+        "Systems",
+        "TrainingMemoryModel",
+        "ServingCapacityModel",
+        "MoERoutingModel",
+        "SparseTransformerWorkload",
+        "TransformerWorkload",
+        "Accelerator",
+        "load_catalog",
+        "Formula",
+        "System",
+        "variable",
+        "ureg",
+        "Q_",
+    }
+    assert needed <= set(mlsysim.__all__)
+
+
+def test_dir_lists_every_public_name_in_a_fresh_process():
+    code = "import json, mlsysim; print(json.dumps([dir(mlsysim), sorted(mlsysim.__all__)]))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    listed, public = json.loads(run.stdout)
+    assert set(public) <= set(listed)
+    assert {"show", "errors", "units"} <= set(listed)
+
+
+def test_rooms_are_reached_from_the_package_alone():
+    code = "import mlsysim; mlsysim.show.table(['a'], [[1]])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == "a\n─\n1\n"
+
+
+def test_star_import_takes_all_names():
+    space = {}
+    exec("from mlsysim import *", space)
+    assert set(mlsysim.__all__) - {"__version__"} <= set(space)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"^module 'mlsysim' has no attribute 'Hardwear'$"):
+        _ = mlsysim.Hardwear
+    with pytest.raises(ImportError, match="cannot import name 'Hardwear' from 'mlsysim'"):
+        exec("from mlsysim import Hardwear")
+    assert not hasattr(mlsysim, "Hardwear")
+
+
+def test_the_version_is_one_of_pep_440():
+    from packaging.version import Version
+
+    assert str(Version(mlsysim.__version__)) == mlsysim.__version__
+
+
+def test_the_package_says_it_is_typed():
+    from importlib import resources
+
+    assert (resources.files("mlsysim") / "py.typed").is_file()
