@@ -23,6 +23,8 @@ _HOME = {
     "Result": "mlsysim.models",
     "ServingCapacityModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
+    "Reference": "mlsysim.references",
+    "add_reference": "mlsysim.references",
     "Example": "mlsysim.symbolic",
     "Formula": "mlsysim.symbolic",
     "Source": "mlsysim.symbolic",
@@ -47,6 +49,7 @@ __all__ = [
     "Models",
     "Node",
     "PerformanceModel",
+    "Reference",
     "Result",
     "ServingCapacityModel",
     "Source",
@@ -56,6 +59,7 @@ __all__ = [
     "TrainingMemoryModel",
     "TransformerWorkload",
     "__version__",
+    "add_reference",
     "load_catalog",
     "ureg",
     "variable",
@@ -80,6 +84,7 @@ if TYPE_CHECKING:
         ServingCapacityModel,
         TrainingMemoryModel,
     )
+    from mlsysim.references import Reference, add_reference
     from mlsysim.symbolic import Example, Formula, Source, System, variable
     from mlsysim.units import Q_, ureg
 

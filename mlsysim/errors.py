@@ -62,7 +62,8 @@ class UnknownNameError(InputError, AttributeError):
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         names = list(dict.fromkeys(known))
-        close = nearest(str(name), names)
+        typed = name if isinstance(name, str) else shown(name)
+        close = nearest(typed, names)
         if close:
             allowed = f"did you mean {', '.join(close)}?"
         elif len(names) <= 12:
@@ -74,7 +75,7 @@ class UnknownNameError(InputError, AttributeError):
         self.value = name
         self.allowed = allowed
         self.hint = ""
-        self.name = str(name)
+        self.name = typed
         self.suggestions = close
 
 

@@ -23,7 +23,7 @@ def number(value: Any) -> str:
     """
     if isinstance(value, numbers.Integral):
         return str(int(value))
-    value = float(value)
+    value = float(value) + 0.0  # no negative zero
     size = abs(value)
     if math.isnan(value):
         return "nan"

@@ -6,8 +6,9 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from urllib.parse import urlsplit
 
-from mlsysim.errors import UnknownNameError
+from mlsysim.errors import DuplicateError, UnknownNameError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,16 @@ class Reference:
     arxiv: str = ""
     note: str = ""
 
+    @classmethod
+    def page(cls, address: str, what: str) -> Reference:
+        """A page on the web, as the source of some values."""
+        return cls(key=address, kind="misc", authors=urlsplit(address).netloc, title=what, year="", url=address)
+
     def text(self) -> str:
         """One line, as a list of references prints it."""
-        where = f" {self.venue}," if self.venue else ""
-        link = self.link()
-        return f"{self.authors.rstrip('.')}. {self.title}.{where} {self.year}." + (f" {link}" if link else "")
+        printed = ", ".join(part for part in (self.venue, self.year) if part)
+        parts = [f"{self.authors.rstrip('.')}.", f"{self.title}.", f"{printed}." if printed else "", self.link()]
+        return " ".join(part for part in parts if part)
 
     def link(self) -> str:
         """The best address: DOI, arXiv or URL."""
@@ -88,6 +94,18 @@ def bibliography() -> dict[str, Reference]:
     """Every known work by citation key."""
     text = (resources.files("mlsysim") / "references.toml").read_text(encoding="utf-8")
     return {key: Reference(key=key, **fields) for key, fields in tomllib.loads(text).items()}
+
+
+def add_reference(work: Reference) -> None:
+    """Add a work of one's own, so that formulas can cite it.
+
+    Raises
+    ------
+    DuplicateError
+        If another work has its key.
+    """
+    if bibliography().setdefault(work.key, work) != work:
+        raise DuplicateError(f"reference {work.key!r} is another work: {bibliography()[work.key].text()}")
 
 
 def reference(key: str) -> Reference:

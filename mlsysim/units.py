@@ -18,7 +18,17 @@ from mlsysim.errors import UnitError, shown
 
 ureg: pint.UnitRegistry = pint.UnitRegistry(str(resources.files("mlsysim") / "units.txt"))
 ureg.formatter.default_format = "~P"
+ureg.separate_format_defaults = True
 Q_: Any = ureg.Quantity
+
+
+def _quantity(magnitude: Any, units: str) -> Any:
+    return Q_(magnitude, units)
+
+
+# Pickled by unit name: pint would look the units up in the default registry of the reading process.
+Q_.__reduce__ = lambda self: (_quantity, (self.magnitude, f"{self.units:C}"))
+ureg.Unit.__reduce__ = lambda self: (unit, (f"{self:C}",))  # pyright: ignore[reportAttributeAccessIssue]
 
 #: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
 COUNTABLE = frozenset({"[token]", "[request]"})

@@ -56,6 +56,18 @@ class Entry(pydantic.BaseModel):
 
     name: str
     description: str = ""
+    _key: str = pydantic.PrivateAttr(default="")
+
+    @property
+    def key(self) -> str:
+        """Last part of its name in the catalog (``"H100"``); empty for an entry built by hand."""
+        return self._key
+
+    def __repr__(self) -> str:
+        shape = ", ".join(f"{name}={value.value:g} {value.unit}".strip() for name, value in self.values().items())
+        return f"<{type(self).__name__} {self.name}: {shape}>"
+
+    __str__ = __repr__
 
     def __init__(self, **fields: Any) -> None:
         try:

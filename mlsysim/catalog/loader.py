@@ -171,9 +171,11 @@ class Catalog:
             elif field not in _FREE_TEXT:
                 fields[field] = _with_provenance(content, inherited)
         try:
-            return _class_of(path, self._raw[path])(**fields)
+            entry = _class_of(path, self._raw[path])(**fields)
         except MlsysimError as error:
             raise CatalogError(f"{where}: {error}") from None
+        entry._key = path.rpartition(".")[2]
+        return entry
 
     def _referred(self, path: str, where: str, field: str) -> Entry:
         known = [*self._raw, *(self._base._raw if self._base is not None else ())]

@@ -82,7 +82,7 @@ class Value(pydantic.BaseModel):
         text = given.isoformat() if isinstance(given, datetime.date) else given
         if text and isinstance(text, str):
             try:
-                datetime.date.fromisoformat(text if len(text) > 7 else f"{text}-01")
+                datetime.datetime.strptime(text if len(text) > 7 else f"{text}-01", "%Y-%m-%d")
             except ValueError:
                 raise ValueError(f"{text!r} must be YYYY-MM or YYYY-MM-DD") from None
         return text

@@ -128,6 +128,9 @@ def book(
         written = pages.write(out)
         typer.echo(f"wrote {len(written)} files to {out}")
         return
+    if not out.is_dir():
+        typer.echo(f"error: there is no folder {out}; run mlsysim book --out {out}", err=True)
+        raise typer.Exit(1)
     stale = pages.check(out)
     for name in stale:
         typer.echo(name)

@@ -25,8 +25,9 @@ def namespace() -> dict[str, Any]:
         "inf": jnp.inf,
         "least_integer": least_integer,
         "log": jnp.log,
-        "maximum": jnp.maximum,
-        "minimum": jnp.minimum,
+        # At a tie jnp.maximum halves the derivative; these take the first argument, as the closed form does.
+        "maximum": lambda left, right: jnp.where((left >= right) | (left != left), left, right),
+        "minimum": lambda left, right: jnp.where((left <= right) | (left != left), left, right),
         "mod": jnp.mod,
         "nan": jnp.nan,
         "sqrt": jnp.sqrt,

@@ -38,7 +38,7 @@ class PerformanceModel:
     requirements : tuple of Requirement
         Conditions on the inputs.
     headline : tuple of str
-        Outputs shown first.
+        Outputs shown first, and computed by ``sweep``; all of them where left out.
     """
 
     variants: ClassVar[dict[str, tuple[Formula, ...]]] = {}
@@ -46,7 +46,7 @@ class PerformanceModel:
     keywords: ClassVar[tuple[str, ...]] = ()
     defaults: ClassVar[dict[str, Any]] = {}
     requirements: ClassVar[tuple[Requirement, ...]] = ()
-    headline: ClassVar[tuple[str, ...]] = ()
+    headline: tuple[str, ...] = ()
     arguments: ClassVar[dict[str, Variable | None]] = {}
     canonical_defaults: ClassVar[dict[str, float]] = {}
 
@@ -56,6 +56,7 @@ class PerformanceModel:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
         self.variant = variant
         self.system = _system(type(self), variant)
+        self.headline = type(self).headline or tuple(v.name for v in self.system.variables)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -87,27 +88,32 @@ class PerformanceModel:
         function = compiled(binding.system)
         return Result(self, binding, function(binding.values))
 
-    def sweep(self, *entries: Any, outputs: Iterable[str] | None = None, **axes: Any) -> Any:
+    def sweep(self, *entries: Any, outputs: Iterable[str] | None = None, refused: str = "raise", **axes: Any) -> Any:
         """Evaluate the model on the grid of all combinations of the arguments that are lists.
 
         Parameters
         ----------
         outputs : iterable of str, optional
             Names to compute; the headline outputs by default.
+        refused : {"raise", "mask"}
+            What becomes of combinations that do not fit (sizes that do not divide, a device without
+            a rate for the format): an error before anything is computed, or missing values, with the
+            reason per point in ``refused`` and their number in ``attrs``.
 
         Returns
         -------
         xarray.Dataset
-            One dimension per swept argument, units in ``attrs``; labels as flag codes.
+            One dimension per swept argument, units in ``attrs``; labels as flag codes with their
+            meanings (CF convention).
 
         Raises
         ------
         InputError
-            As for ``solve``; nothing is computed if any point is refused.
+            As for ``solve``.
         """
         from mlsysim.study.sweep import sweep
 
-        return sweep(self, self._positional(entries, axes), outputs)
+        return sweep(self, self._positional(entries, axes), outputs, refused)
 
     def sensitivity(self, output: str, *entries: Any, **inputs: Any) -> Any:
         """Gradient and elasticity of one output with respect to every input, at a point or on a grid.
@@ -190,7 +196,7 @@ class PerformanceModel:
 
     def source_code(self, backend: str = "numpy") -> str:
         """The generated source: one line per formula, for ``"numpy"`` scalars or ``"jax"`` arrays."""
-        if backend not in ("numpy", "jax"):
+        if not isinstance(backend, str) or backend not in ("numpy", "jax"):
             raise UnknownNameError("backend", backend, ("numpy", "jax"))
         return compiled(self.system, None, backend).source  # type: ignore[arg-type]
 
@@ -216,7 +222,10 @@ class PerformanceModel:
         UnknownNameError
             If the model has no output of a name.
         """
-        names = (outputs,) if isinstance(outputs, str) else tuple(outputs) if isinstance(outputs, Iterable) else ()
+        try:
+            names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        except TypeError:
+            names = ()
         if not names:
             raise InputError("outputs", outputs, "name at least one output")
         return tuple(self.output(name).name for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,10 @@ class Binding:
         Catalog entries used, by argument; a list where swept.
     system : System
         The formulas that can be evaluated with these inputs.
+    requirements : tuple of Requirement
+        What the inputs were checked against.
+    refusals : list
+        Why points of a grid are refused, and which, where refused points are masked.
     """
 
     values: dict[str, Any]
@@ -67,13 +72,14 @@ class Binding:
     entries: dict[str, Any]
     system: System = field(repr=False)
     requirements: tuple[Requirement, ...] = field(repr=False)
+    refusals: list[tuple[str, np.ndarray]] = field(default_factory=list, repr=False)
 
     def allows(self, values: Mapping[str, Any]) -> bool:
         """Whether other canonical values of the same inputs meet the requirements too."""
         return all(np.all(_met(requirement, values)) for requirement in self.requirements)
 
 
-def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool = False) -> Binding:
+def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool = False, mask: bool = False) -> Binding:
     """Turn arguments into the inputs of a model's system, or refuse them.
 
     Parameters
@@ -84,6 +90,8 @@ def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool =
         As typed; ``None`` counts as not given.
     sweep : bool
         Whether arguments may be axes.
+    mask : bool
+        Whether combinations that do not fit are noted instead of refused.
 
     Returns
     -------
@@ -102,17 +110,21 @@ def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool =
     for name, value in arguments.items():
         if name not in known:
             raise convert.unknown_argument(type(model).__name__, name, tuple(known))
+        variable = known[name]
+        if value is None and variable is not None and "none" in variable.domain.labels:
+            raise InputError(name, None, f"must be {variable.domain.describe()}", "did you mean 'none'?")
         if value is not None:
             typed[name] = value
-    binder = _Binder(model, typed, sweep)
-    return binder.run()
+    return _Binder(model, typed, sweep, mask).run()
 
 
 class _Binder:
-    def __init__(self, model: PerformanceModel, typed: dict[str, Any], sweep: bool) -> None:
+    def __init__(self, model: PerformanceModel, typed: dict[str, Any], sweep: bool, mask: bool) -> None:
         self.model = model
         self.typed = typed
         self.sweep = sweep
+        self.mask = mask
+        self.refusals: list[tuple[str, np.ndarray]] = []
         self.axes: dict[str, convert.Axis] = {}
         self.entries: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
@@ -125,13 +137,19 @@ class _Binder:
             elif convert.is_axis(value):
                 self._refuse_axis(name, value)
                 self.axes[name] = convert.axis(variable_of(name), value)
+        points = math.prod(len(axis.canonical) for axis in self.axes.values())
+        if points > convert.LARGEST_GRID:
+            allowed = f"a grid in memory has at most {convert.LARGEST_GRID:,} points; this one has {points:,}"
+            raise InputError("axes", tuple(self.axes), allowed)
         for name, variable in self.model.arguments.items():
             if variable is not None:
                 self._bind_input(name, variable)
         system = self._computable()
         for requirement in self.model.requirements:
             self._check(requirement)
-        return Binding(self.values, self.origins, self.axes, self.entries, system, self.model.requirements)
+        return Binding(
+            self.values, self.origins, self.axes, self.entries, system, self.model.requirements, self.refusals
+        )
 
     def _refuse_axis(self, name: str, value: Any) -> None:
         if not self.sweep:
@@ -142,7 +160,7 @@ class _Binder:
         if convert.is_axis(value):
             self._refuse_axis(name, value)
             found = [self._entry(name, slot, item) for item in value]
-            labels = [entry.name if isinstance(item, Entry) else item for entry, item in zip(found, value, strict=True)]
+            labels = [entry.key or entry.name for entry in found]
             if not found or len(set(labels)) != len(labels):
                 raise InputError(name, value, "an axis has at least one entry, and each once")
             self.axes[name] = convert.Axis(name, np.array(labels), np.arange(len(found), dtype=float))
@@ -156,14 +174,15 @@ class _Binder:
         if not isinstance(value, slot.entry):
             if isinstance(value, Entry) and slot.needs:
                 raise InputError(name, value.name, f"{type(self.model).__name__} needs {slot.needs}")
-            raise InputError(name, value, f"must be {slot.entry.what} of the catalog, or the name of one")
+            raise InputError(name, value, f"must be an entry of the catalog ({slot.entry.what}), or its name")
         return value
 
     def _bind_input(self, name: str, variable: Variable) -> None:
         if name in self.axes:
             self._put(name, self.axes[name].canonical, (name,), GIVEN)
         elif name in self.typed:
-            self._put(name, convert.scalar(variable, self.typed[name]), (), GIVEN)
+            value = self.typed[name]
+            self._put(name, convert.scalar(variable, value), (), value if isinstance(value, Value) else GIVEN)
         elif not self._bind_from_entries(name) and name in self.model.defaults:
             self._put(name, self.model.canonical_defaults[name], (), DEFAULT)
 
@@ -192,17 +211,24 @@ class _Binder:
             precision = (
                 str(self.axes["precision"].coordinates[at["precision"]]) if "precision" in at else self._precision()
             )
-            value = entry.value_of(name, precision)
-            if value is not None:
-                table[place] = _checked(name, value, entry)
-            elif name in self.model.defaults:
-                table[place] = self.model.canonical_defaults[name]
-            else:
-                raise MissingInputError(
-                    type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=..."
-                )
+            try:
+                table[place] = self._tabulated(name, entry, precision)
+            except InputError:
+                if not self.mask:
+                    raise
+                table[place] = np.nan
         self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
+        if np.isnan(table).any():
+            self.refusals.append((f"{name} is not in the catalog", np.isnan(self.values[name])))
         return True
+
+    def _tabulated(self, name: str, entry: Entry, precision: str) -> float:
+        value = entry.value_of(name, precision)
+        if value is not None:
+            return _checked(name, value, entry)
+        if name in self.model.defaults:
+            return self.model.canonical_defaults[name]
+        raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
 
     def _precision(self) -> str:
         return str(self.typed.get("precision", self.model.defaults.get("precision", "")))
@@ -231,6 +257,10 @@ class _Binder:
     def _check(self, requirement: Requirement) -> None:
         met = _met(requirement, self.values)
         if met.all():
+            return
+        if self.mask:
+            words = requirement.allowed.format(**{v.name: v.name for v in requirement.inputs})
+            self.refusals.append((f"{requirement.variable.name} {words}", ~met))
             return
         needed = {variable.name: self.values[variable.name] for variable in requirement.inputs}
         arrays = np.broadcast_arrays(met, *needed.values())

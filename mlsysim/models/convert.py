@@ -6,16 +6,21 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from mlsysim import units
+from mlsysim.catalog import Value
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError, nearest
 from mlsysim.symbolic import Variable
 
 #: Magnitudes outside would overflow in products, and whole numbers from 2**53 on are not exact.
 LARGEST, SMALLEST, LARGEST_INTEGER = 1e30, 1e-30, 2**53
+
+#: Points of a grid held in memory; one output of so many takes 0.8 GB.
+LARGEST_GRID = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,8 @@ def is_axis(value: Any) -> bool:
     """Whether an argument is swept: a list, tuple, range, array, or a quantity that holds an array."""
     if units.is_quantity(value):
         return np.ndim(value.magnitude) > 0
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0
+    if hasattr(value, "__array__"):
+        return np.ndim(value) > 0
     return isinstance(value, list | tuple | range | set | frozenset) or (
         isinstance(value, Sequence) and not isinstance(value, str | bytes)
     )
@@ -99,28 +104,65 @@ def axis(variable: Variable, values: Any) -> Axis:
     InputError
         If it is empty, has more than one dimension, repeats a value, or an element is not allowed.
     """
-    unit = "" if variable.unit == "count" else variable.unit
-    if units.is_quantity(values):
-        unit = f"{units.own(values).units:~C}"
-        elements: Any = [units.Q_(magnitude, unit) for magnitude in np.asarray(values.magnitude).ravel()]
-        shape = np.shape(values.magnitude)
-        typed = np.asarray(values.magnitude)
-    else:
-        elements = list(values) if not isinstance(values, np.ndarray) else values.ravel().tolist()
-        shape = np.shape(values) if isinstance(values, np.ndarray) else (len(elements),)
-        typed = None
-    if len(shape) != 1 or not elements:
-        raise InputError(variable.name, values, "an axis has one dimension and at least one value")
-    canonical = np.array([scalar(variable, element) for element in elements])
-    if len(np.unique(canonical)) != len(canonical):
-        raise InputError(variable.name, values, "an axis has each value once")
+    if not units.is_quantity(values):
+        values = (
+            np.asarray(values) if hasattr(values, "__array__") else values if isinstance(values, range) else [*values]
+        )
+    if not isinstance(values, list | range) and np.ndim(values) != 1:
+        raise InputError(variable.name, values, "an axis has one dimension")
+    if not 0 < len(values) <= LARGEST_GRID:
+        raise InputError(variable.name, values, f"an axis has at least one and at most {LARGEST_GRID:,} values")
     if variable.domain.kind == "choice":
-        return Axis(variable.name, np.array([str(label) for label in elements]), canonical)
-    if typed is None:
-        typed = np.asarray(units.from_canonical(canonical, variable.unit))
-        if variable.domain.kind == "integer":
-            typed = typed.astype(np.int64)
-    return Axis(variable.name, typed, canonical, unit)
+        canonical = np.array([scalar(variable, label) for label in values])
+        found = Axis(variable.name, np.array([str(label) for label in values]), canonical)
+    else:
+        found = _number_axis(variable, values)
+    if len(np.unique(found.canonical)) != len(found.canonical):
+        raise InputError(variable.name, values, "an axis has each value once")
+    return found
+
+
+def _number_axis(variable: Variable, values: Any) -> Axis:
+    unit = variable.unit if _has_unit(variable) else ""
+    if units.is_quantity(values):
+        canonical = np.asarray(units.canonical(values, variable.unit, variable.name), float)
+        _check_all(variable, np.asarray(units.from_canonical(canonical, variable.unit)))
+        return Axis(variable.name, np.asarray(values.magnitude), canonical, f"{units.own(values).units:~C}")
+    if (plain := _plain_numbers(values)) is not None:
+        _check_all(variable, plain)
+        canonical = np.asarray(units.to_canonical(plain, variable.unit))
+    else:
+        canonical = np.array([scalar(variable, value) for value in values])
+    typed = np.asarray(units.from_canonical(canonical, variable.unit))
+    whole = variable.domain.kind == "integer"
+    return Axis(variable.name, typed.astype(np.int64) if whole else typed, canonical, unit)
+
+
+def _plain_numbers(values: Any) -> np.ndarray | None:
+    """The values as float64 if all are plain numbers, to be checked at once; else None."""
+    if isinstance(values, np.ndarray):
+        return values.astype(float) if values.dtype.kind in "iuf" else None
+    if isinstance(values, range) or all(type(value) in (int, float) for value in values):
+        try:
+            return np.array(values, dtype=float)
+        except OverflowError:
+            return None
+    return None
+
+
+def _check_all(variable: Variable, typed: np.ndarray) -> None:
+    """Refuse the first value outside the domain, as :func:`_check` would."""
+    domain = variable.domain
+    good = np.isfinite(typed) & (typed >= domain.lower) & (typed <= domain.upper)
+    if domain.open_lower:
+        good &= typed != domain.lower
+    if domain.kind == "integer":
+        good &= (typed == np.floor(typed)) & (typed < LARGEST_INTEGER)
+    else:
+        good &= (typed == 0) | ((np.abs(typed) >= SMALLEST) & (np.abs(typed) <= LARGEST))
+    if not good.all():
+        first = float(typed[int(np.argmin(good))])
+        _check(variable, first, int(first) if math.isfinite(first) and first == int(first) else first)
 
 
 def check(variable: Variable, canonical: float) -> None:
@@ -147,14 +189,16 @@ def _label_code(variable: Variable, value: Any) -> int:
 def _number(variable: Variable, value: Any) -> float:
     allowed = f"must be {variable.domain.describe()}" + (f", in {variable.unit}" if _has_unit(variable) else "")
     try:
-        if isinstance(value, np.ndarray):
-            value = value.item()
+        if isinstance(value, Value):
+            value = value.quantity
+        if not isinstance(value, numbers.Number) and not units.is_quantity(value) and hasattr(value, "__array__"):
+            value = np.asarray(value).item()
         if isinstance(value, str):
             value = _parsed(variable, value, allowed)
         if units.is_quantity(value):
             canonical = units.canonical(value, variable.unit, variable.name)
             return float(units.from_canonical(canonical, variable.unit))
-        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
             raise InputError(variable.name, value, allowed)
         return float(value)
     except MlsysimError:

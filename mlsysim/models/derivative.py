@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sympy
+from sympy.functions.elementary.piecewise import ExprCondPair
 
 from mlsysim import units
 from mlsysim.engine import compiled, compiled_expression
@@ -51,7 +52,7 @@ class Derivative:
         self.model = model
         self.output = _number_variable(model.output(output))
         names = [variable.name for variable in model.inputs]
-        if by not in names:
+        if not isinstance(by, str) or by not in names:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
         self._system = _part(model.system, output, relax)
@@ -127,7 +128,7 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
         if not moving:
             continue
         expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
-        if frozen:
+        if frozen or (by.domain.kind == "integer" and _decides(formula.expression, by)):
             steps.append(formula.name)
         partials = [(v.name, sympy.diff(expression, v.symbol).xreplace(frozen)) for v in moving]
         partials = [(name, partial) for name, partial in partials if partial != 0]
@@ -135,6 +136,11 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
             moved.add(formula.name)
             chain.append((formula.name, partials))
     return chain, tuple(steps)
+
+
+def _decides(expression: Any, by: Variable) -> bool:
+    """Whether a whole number picks a case of an expression."""
+    return any(by.symbol in case.cond.free_symbols for case in expression.atoms(ExprCondPair))
 
 
 def _total(chain: Chain, output: str, by: str) -> Any:

@@ -32,17 +32,25 @@ class Result:
         What made it.
     """
 
+    model: PerformanceModel
+    _binding: Binding
+    _values: dict[str, Any]
+    _computed: dict[str, Any]
+
     def __init__(self, model: PerformanceModel, binding: Binding, values: dict[str, Any]) -> None:
-        self.model = model
-        self._binding = binding
-        self._values = {**binding.values, **values}
-        self._computed = values
+        self.__dict__.update(model=model, _binding=binding, _values={**binding.values, **values}, _computed=values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a result cannot be changed: {name} is what the model says of its inputs")
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if isinstance(name, str) and name.startswith("_"):
             raise AttributeError(name)
-        if name not in self._values:
-            if name in self.model.system:
+        if not isinstance(name, str) or name not in self._values:
+            if isinstance(name, str) and name in self.model.system:
                 raise UnknownNameError(
                     f"output of this {type(self.model).__name__} result "
                     f"(it needs {', '.join(self._missing_slots())}=...)",
@@ -85,15 +93,21 @@ class Result:
             If there is no such input.
         """
         origins = self._binding.origins
-        if name not in origins:
+        if not isinstance(name, str) or name not in origins:
             raise UnknownNameError("input", name, origins)
         return str(origins[name])
 
     def references(self) -> tuple[Reference, ...]:
-        """The works behind the formulas and the catalog values used, each once."""
-        keys = [formula.source.key for formula in self._binding.system]
-        keys += [origin.source for origin in self._binding.origins.values() if isinstance(origin, Value)]
-        return tuple(reference(key) for key in dict.fromkeys(keys) if key in bibliography())
+        """The works and pages behind the formulas and the catalog values used, each once."""
+        works = {formula.source.key: formula.source.work for formula in self._binding.system}
+        pages: dict[str, list[str]] = {}
+        for name, origin in self._binding.origins.items():
+            if isinstance(origin, Value) and origin.source in bibliography():
+                works[origin.source] = reference(origin.source)
+            elif isinstance(origin, Value) and origin.kind != "user":
+                pages.setdefault(origin.source, []).append(f"{name} ({origin.kind}, {origin.date})")
+        found = [Reference.page(address, ", ".join(what)) for address, what in pages.items()]
+        return (*works.values(), *found)
 
     def explain(self, *outputs: str) -> Explanation:
         """How the numbers came about: formula, numbers put in, value, source, and what bound.

@@ -9,7 +9,7 @@ from mlsysim.formulas import number_formats, queueing, serving_capacity
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.binding import Slot
 from mlsysim.symbolic import Requirement
-from mlsysim.symbols.workload import a, a_kv
+from mlsysim.symbols.workload import a, a_kv, d_rope, h, r_kv
 
 
 class ServingCapacityModel(PerformanceModel):
@@ -51,7 +51,11 @@ class ServingCapacityModel(PerformanceModel):
         "kv_lora_rank": 0,
         "qk_rope_head_dim": 0,
     }
-    requirements = (Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),)
+    requirements = (
+        Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
+        Requirement(h, Eq(Mod(h, a), 0), "must be a multiple of {heads}"),
+        Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
+    )
     headline = (
         "required_replicas",
         "qps_capacity",

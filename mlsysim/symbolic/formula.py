@@ -27,10 +27,18 @@ class Source:
         Citation key in the bibliography.
     place : str
         Section, equation or table.
+
+    Raises
+    ------
+    UnknownNameError
+        If no work has the key; ``mlsysim.references.add_reference`` adds one's own.
     """
 
     key: str
     place: str = ""
+
+    def __post_init__(self) -> None:
+        reference(self.key)
 
     @property
     def work(self) -> Reference:
@@ -146,10 +154,12 @@ class Formula:
             )
         symbols = {s for s in self.expression.free_symbols if not isinstance(s, UnitSymbol | Label)}
         for symbol in (self.symbol, *sorted(symbols, key=str)):
-            if variable_of(symbol).symbol != symbol:  # sympy tells symbols of other assumptions apart
+            if variable_of(str(symbol)).symbol != symbol:  # sympy tells symbols of other assumptions apart
                 raise FormulaError(f"formula for {name}: {symbol} is not the symbol that variable() gave for that name")
         if self.symbol in symbols:
             raise FormulaError(f"formula for {name}: {name} stands on both sides")
+        if not isinstance(self.source, Source):
+            raise FormulaError(f"formula for {name}: source={self.source!r} must be a Source(key, place)")
         if self.example is None and not self.no_example:
             raise FormulaError(f"formula for {name}: give an example, or say why there is none")
         object.__setattr__(self, "inputs", tuple(sorted(map(variable_of, symbols), key=lambda v: v.name)))  # type: ignore[arg-type]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import keyword
 import math
 import sys
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import sympy
 
@@ -100,7 +102,7 @@ def boolean() -> Domain:
     return Domain(kind="boolean", lower=0, upper=1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Variable:
     """One entry of the nomenclature.
 
@@ -169,9 +171,18 @@ class Variable:
             raise UnknownNameError(self.name, label, self.domain.labels)
         return self.domain.labels.index(label)
 
+    def __repr__(self) -> str:
+        unit = f" [{self.unit}]" if self.unit not in ("", "count") else ""
+        return f"<Variable {self.name}{unit}: {self.domain.describe()}>"
+
     def signature(self) -> tuple[object, ...]:
         """What two declarations of one name must agree on."""
         return (self.latex, self.unit, self.description, self.domain, self.named_unit)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        declared, module = _DECLARED.get(self.name, (None, ""))
+        fields = (self.name, self.latex, self.unit, self.description, self.domain, self.named_unit)
+        return _restored, (module if declared is self else "", fields)
 
 
 _DECLARED: dict[str, tuple[Variable, str]] = {}
@@ -211,6 +222,20 @@ def variable(
         return known[0].symbol
     _DECLARED[name] = (entry, module)
     return entry.symbol
+
+
+def _restored(module: str, fields: tuple[Any, ...]) -> Variable:
+    """A variable out of a pickle, declared in this process too; its module first, for the order of names."""
+    if module and module != "__main__" and fields[0] not in _DECLARED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    entry = Variable(*fields)
+    if not module:
+        return entry
+    known, where = _DECLARED.setdefault(entry.name, (entry, module))
+    if known.signature() != entry.signature():
+        raise DuplicateError(f"variable {entry.name!r} is declared in {where} and, with another meaning, in a pickle")
+    return known
 
 
 def variable_of(symbol: sympy.Symbol | str) -> Variable:

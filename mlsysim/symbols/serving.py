@@ -1,6 +1,6 @@
 """Symbols of a serving deployment: KV cache, latency, queue, replicas."""
 
-from mlsysim.symbolic import choice, integer, nonnegative, positive, variable
+from mlsysim.symbolic import between, choice, integer, nonnegative, positive, variable
 
 n_out = variable("output_tokens", r"n_{\mathrm{out}}", "token", "Tokens generated per request.", integer(1))
 B_max = variable("max_batch_size", r"B_{\max}", "request", "Most requests one replica decodes together.", integer(1))
@@ -58,7 +58,7 @@ qps_capacity = variable(
 )
 utilization = variable("utilization", r"\rho", "count", "Arrivals over capacity.", positive())
 wait_probability = variable(
-    "wait_probability", r"P_{\mathrm{wait}}", "count", "Probability that a request queues.", nonnegative()
+    "wait_probability", r"P_{\mathrm{wait}}", "count", "Probability that a request queues.", between(0, 1)
 )
 W99 = variable("queue_wait_p99", r"W_{99}", "ms", "Queueing time 99% of the requests stay below.", nonnegative())
 T99 = variable("estimated_p99_latency", r"T_{99}", "ms", "Latency 99% of the requests stay below.", positive())

@@ -9,7 +9,16 @@ from sympy.printing.latex import LatexPrinter
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, LeastInteger
-from mlsysim.symbolic.printing.order import Cases, Placed, alternatives, bare, prepared, reading_order, sides
+from mlsysim.symbolic.printing.order import (
+    Cases,
+    Placed,
+    alternatives,
+    bare,
+    in_order_of_size,
+    prepared,
+    reading_order,
+    sides,
+)
 
 
 def latex(expression: sympy.Basic, *, units: bool = False) -> str:
@@ -45,6 +54,13 @@ class _Latex(LatexPrinter):
     def _print_Cases(self, expr: Cases) -> str:
         return self._print(expr.args[0])
 
+    def _print_And(self, e: Any) -> str:
+        return r" \wedge ".join(map(self._operand, in_order_of_size(e.args)))
+
+    def _operand(self, e: Any) -> str:
+        bracketed = isinstance(e, sympy.Or) and alternatives(e) is None
+        return rf"\left({self._print(e)}\right)" if bracketed else self._print(e)
+
     def _print_Or(self, e: Any) -> str:
         if (choice := alternatives(e)) is None:
             return super()._print_Or(e)
@@ -52,7 +68,7 @@ class _Latex(LatexPrinter):
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         n = self._print(expr.n)
-        parts = sorted((self._print(part) for part in sympy.And.make_args(expr.condition)), key=len)
+        parts = map(self._print, in_order_of_size(sympy.And.make_args(expr.condition)))
         rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(_full_size, parts)])
         return rf"\min\left\{{{n} \in \mathbb{{N}} :\enspace \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
 

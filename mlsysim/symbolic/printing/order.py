@@ -67,6 +67,16 @@ def divisors_below(expression: sympy.Basic) -> sympy.Basic:
     return expression.replace(shards, below)
 
 
+def in_order_of_size(conditions: Any) -> list[Any]:
+    """Conditions that all hold, those of fewest symbols first, then as declared."""
+
+    def place(condition: Any) -> tuple[int, list[str]]:
+        names = sorted(s.name for s in condition.free_symbols if isinstance(s, Placed))
+        return (len(names), names)
+
+    return sorted(conditions, key=place)
+
+
 def alternatives(expr: Any) -> tuple[Any, list[Any]] | None:
     """The symbol and its labels where a condition says that it is one of several."""
     equal = [sides(arg) for arg in expr.args if isinstance(arg, sympy.Eq)]

@@ -13,7 +13,16 @@ from sympy.printing.str import StrPrinter
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, LeastInteger
-from mlsysim.symbolic.printing.order import Cases, Placed, alternatives, bare, prepared, reading_order, sides
+from mlsysim.symbolic.printing.order import (
+    Cases,
+    Placed,
+    alternatives,
+    bare,
+    in_order_of_size,
+    prepared,
+    reading_order,
+    sides,
+)
 from mlsysim.symbolic.variable import Variable
 from mlsysim.units import COUNTABLE
 
@@ -168,7 +177,7 @@ class _Text(StrPrinter):
         return f"{self._print(left)} {signs[sign]} {self._print(right)}"
 
     def _print_And(self, expr: Any) -> str:
-        return " and ".join(sorted(map(self._operand, expr.args), key=len))
+        return " and ".join(map(self._operand, in_order_of_size(expr.args)))
 
     def _operand(self, expr: Any) -> str:
         bracketed = isinstance(expr, sympy.Or) and alternatives(expr) is None
