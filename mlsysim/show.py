@@ -81,7 +81,6 @@ def _cell(value: Any, largest: dict[str, float]) -> str:
 
 
 def _size(quantity: Any) -> float:
-    try:
-        return abs(float(quantity.to_base_units().magnitude))
-    except TypeError:
-        raise InputError("rows", quantity, "a cell holds one real number, not an array") from None
+    if not isinstance(quantity.magnitude, numbers.Real):
+        raise InputError("rows", quantity, "a cell holds one real number, not an array")
+    return abs(float(quantity.to_base_units().magnitude))

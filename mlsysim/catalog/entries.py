@@ -73,7 +73,8 @@ class Entry(pydantic.BaseModel):
         try:
             super().__init__(**fields)
         except pydantic.ValidationError as error:
-            name = fields.get("name") or type(self).__name__
+            given = fields.get("name")
+            name = given if isinstance(given, str) and given else type(self).__name__
             raise CatalogError(f"{name}: {problems(error)}") from None
 
     def value_of(self, name: str, precision: str) -> Value | None:

@@ -40,8 +40,8 @@ class Group:
     def __getattr__(self, name: str) -> Any:
         if isinstance(name, str) and name.startswith("__"):
             raise AttributeError(name)
-        path = f"{self._path}.{name}"
-        if name not in self._names() and path not in self._catalog._raw:
+        path = f"{self._path}.{name}" if isinstance(name, str) else ""
+        if path not in self._catalog._raw and (not path or name not in self._names()):
             within = [full.removeprefix(f"{self._path}.") for full in self._catalog._under(self._path)]
             raise UnknownNameError(f"entry of {self._path}", name, [*self._names(), *within])
         return self._catalog._at(path)
@@ -130,7 +130,7 @@ class Catalog:
                 continue
             candidates = [path for path, fields in catalog._raw.items() if _class_of(path, fields).what == what]
             for path in candidates:
-                if path == name or path.endswith(f".{name}"):
+                if isinstance(name, str) and (path == name or path.endswith(f".{name}")):
                     return catalog.entry(path)
             known += [path.rpartition(".")[2] for path in candidates]
         raise UnknownNameError(what, name, known)
@@ -145,7 +145,7 @@ class Catalog:
         UnknownNameError
             If there is no such entry.
         """
-        if path not in self._raw:
+        if not isinstance(path, str) or path not in self._raw:
             raise UnknownNameError("entry", path, self._raw)
         if path not in self._built:
             self._built[path] = self._build(path)
@@ -165,25 +165,26 @@ class Catalog:
         fields = dict(self._raw[path])
         inherited = {key: fields.pop(key) for key in _PROVENANCE if key in fields}
         where = f"{self._origin}: {path}"
-        for field, content in fields.items():
-            if field in _REFERENCES and isinstance(content, str):
-                fields[field] = self._referred(content, where, field)
-            elif field not in _FREE_TEXT:
-                fields[field] = _with_provenance(content, inherited)
         try:
-            entry = _class_of(path, self._raw[path])(**fields)
+            kind = _class_of(path, self._raw[path])
+            for field, content in fields.items():
+                if field in _REFERENCES and field in kind.model_fields and isinstance(content, str):
+                    fields[field] = self._referred(content, field)
+                elif field not in _FREE_TEXT:
+                    fields[field] = _with_provenance(content, inherited)
+            entry = kind(**fields)
         except MlsysimError as error:
             raise CatalogError(f"{where}: {error}") from None
         entry._key = path.rpartition(".")[2]
         return entry
 
-    def _referred(self, path: str, where: str, field: str) -> Entry:
+    def _referred(self, path: str, field: str) -> Entry:
         known = [*self._raw, *(self._base._raw if self._base is not None else ())]
         within = [name for name in known if name.startswith(f"{_REFERENCES[field]}.")]
         for catalog in (self, self._base):
             if catalog is not None and path in catalog._raw and path in within:
                 return catalog.entry(path)
-        raise CatalogError(f"{where}: {UnknownNameError(field, path, within)}")
+        raise UnknownNameError(field, path, within)
 
     def __repr__(self) -> str:
         return f"<catalog {self._origin}: {len(self._raw)} entries>"

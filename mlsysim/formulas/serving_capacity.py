@@ -128,7 +128,7 @@ inter_token_latency = Formula(
 
 request_rate = Formula(
     mu,
-    (B_a * token / t_step) / n_out,
+    when(B_a >= request, (B_a * token / t_step) / n_out, 0),
     title="Requests one replica completes per second",
     source=TUTORIAL,
     variant="first_order",

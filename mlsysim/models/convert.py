@@ -186,7 +186,8 @@ def _label_code(variable: Variable, value: Any) -> int:
     raise InputError(variable.name, value, f"must be {variable.domain.describe()}", hint)
 
 
-def _number(variable: Variable, value: Any) -> float:
+def _number(variable: Variable, given: Any) -> float:
+    value = given
     allowed = f"must be {variable.domain.describe()}" + (f", in {variable.unit}" if _has_unit(variable) else "")
     try:
         if isinstance(value, Value):
@@ -199,12 +200,12 @@ def _number(variable: Variable, value: Any) -> float:
             canonical = units.canonical(value, variable.unit, variable.name)
             return float(units.from_canonical(canonical, variable.unit))
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
-            raise InputError(variable.name, value, allowed)
+            raise InputError(variable.name, given, allowed)
         return float(value)
     except MlsysimError:
         raise
     except Exception:
-        raise InputError(variable.name, value, allowed) from None
+        raise InputError(variable.name, given, allowed) from None
 
 
 def _parsed(variable: Variable, text: str, allowed: str) -> Any:

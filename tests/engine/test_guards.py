@@ -80,6 +80,13 @@ def test_values_are_unchanged(x, y, z, system_of, case):
     np.testing.assert_allclose(found, np.array(scalar, float), rtol=1e-14)
 
 
+def test_at_a_tie_one_argument_counts(x, y, z, system_of):
+    """As in the closed form; JAX's own maximum would give each half."""
+    for extreme in (sympy.Max(x, y), sympy.Min(x, y)):
+        found = slopes(system_of({z: extreme}), ["guard_z"], ["guard_x", "guard_y"], {"guard_x": 2.0, "guard_y": 2.0})
+        assert sorted(float(by["guard_z"]) for by in found.values()) == [0, 1]
+
+
 def test_only_risky_operands_are_guarded(x, y):
     safe = sympy.Piecewise((x**2 + y * x, x > 0), (sympy.exp(x), True))
     assert guarded(safe) == safe

@@ -13,7 +13,7 @@ from mlsysim.models import ServingCapacityModel
 from mlsysim.symbolic import LeastInteger
 
 BACKENDS = ["numpy", "jax"]
-N = sympy.Dummy("n", integer=True, positive=True)
+count = sympy.Dummy("n", integer=True, positive=True)
 
 
 def solve(system, name, values, backend):
@@ -125,7 +125,7 @@ def test_a_replica_that_serves_nothing_is_never_enough(replica_formula, backend,
 def root(pure, system_of):
     """The least n with n*n >= x, up to a limit."""
     x, most, answer = pure("least_x"), pure("least_most"), pure("least_answer")
-    return system_of({answer: LeastInteger(N, N**2 >= x, most)})
+    return system_of({answer: LeastInteger(count, count**2 >= x, most)})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -160,7 +160,7 @@ def test_axes_broadcast(root):
 def test_a_condition_of_n_alone(pure, system_of, backend):
     answer = pure("least_alone")
     for limit, expected in ((10, 4.0), (4, 4.0), (3, math.inf)):
-        system = system_of({answer: LeastInteger(N, N >= 4, limit)})
+        system = system_of({answer: LeastInteger(count, count >= 4, limit)})
         found = compiled(system)({}) if backend == "numpy" else evaluate(system, ["least_alone"], {})
         assert found["least_alone"] == expected
 
@@ -168,7 +168,7 @@ def test_a_condition_of_n_alone(pure, system_of, backend):
 def test_two_searches_in_one_formula(pure, system_of):
     x, answer = pure("least_x"), pure("least_two")
     other = sympy.Dummy("n", integer=True, positive=True)
-    system = system_of({answer: LeastInteger(N, N >= x, 100) + 10 * LeastInteger(other, other**2 >= x, 100)})
+    system = system_of({answer: LeastInteger(count, count >= x, 100) + 10 * LeastInteger(other, other**2 >= x, 100)})
     assert compiled(system)({"least_x": 9.5})["least_two"] == 50
     assert evaluate(system, ["least_two"], {"least_x": [9.5, 3]})["least_two"].tolist() == [50, 23]
 

@@ -166,6 +166,21 @@ def test_a_case_distinction_that_does_not_cover_all_is_not_a_number_outside(pure
     assert np.isnan(compiled(system)({"code_x": -1.0})["code_z"])
 
 
+def test_greatest_and_least_let_what_is_not_a_number_through(pure, system_of):
+    """Else a grid would show a number where a scalar shows none."""
+    x, y, high, low = (pure(f"code_{name}") for name in ("x", "y", "high", "low"))
+    system = system_of({high: sympy.Max(x, y), low: sympy.Min(x, y)})
+    nan = np.nan
+    values = {"code_x": np.array([nan, 1.0, nan, 1.0]), "code_y": np.array([1.0, nan, nan, 2.0])}
+    found = evaluate(system, ["code_high", "code_low"], values)
+    np.testing.assert_array_equal(found["code_high"], [nan, nan, nan, 2])
+    np.testing.assert_array_equal(found["code_low"], [nan, nan, nan, 1])
+    for i in range(4):
+        scalar = compiled(system)({name: column[i] for name, column in values.items()})
+        np.testing.assert_array_equal(scalar["code_high"], found["code_high"][i])
+        np.testing.assert_array_equal(scalar["code_low"], found["code_low"][i])
+
+
 def test_scalars_give_no_warnings_where_numbers_overflow(pure, system_of):
     x, z = pure("code_x"), pure("code_z")
     assert compiled(system_of({z: 1 / x}))({"code_x": 0.0})["code_z"] == np.inf

@@ -75,6 +75,8 @@ def serving_capacity(x):
     prefill = 2 * P * s * batch + 4 * L * x["hidden_dim"] * s**2 * batch
     ttft = prefill / (x["peak_flops"] * x["efficiency"]) + x["dispatch_tax"]
     step = (P * q + batch * per_request) / x["memory_bandwidth"]
+    if batch < 1:  # the page is silent; what cannot hold one request serves none
+        ttft = step = math.inf
     itl = step + x["layer_tax"] * L
     mu = batch / step / out
     base = ttft + itl * out
@@ -183,7 +185,8 @@ def draw_serving(r):
     # Rate and target follow the deployment, so that every bottleneck is met often.
     alone = serving_capacity({**x, "max_replicas": 1})
     x["qps"] = (alone["per_replica_qps_capacity"] or 1.0) * 10 ** r.uniform(-3, 3)
-    x["target_p99_latency_ms"] = alone["base_request_latency"] * r.choice([0.9, 1.0001, 1.01, 1.1, 2.0, 10.0])
+    base = alone["base_request_latency"] if alone["active_batch_size"] else 1.0
+    x["target_p99_latency_ms"] = base * r.choice([0.9, 1.0001, 1.01, 1.1, 2.0, 10.0])
     return x
 
 
@@ -263,7 +266,7 @@ def test_a_broadcast_grid_equals_the_plain_implementation(case):
     """Axes of different directions, as a sweep lays them out, and scalars beside them."""
     system, inputs, expected = case
     first = {name: values[0] for name, values in inputs.items()}
-    model, plain, draw = next(entry for entry in CASES.values() if entry[0]().system is system)
+    plain = next(plain for model, plain, _ in CASES.values() if model().system is system)
     names = [name for name in ("batch_size", "dp_size", "qps", "seq_len", "hidden_dim") if name in inputs][:2]
     axes = [np.unique(inputs[name][::50]) for name in names]
     grid = {names[0]: axes[0][:, None], names[1]: axes[1][None, :]}
@@ -284,7 +287,7 @@ def test_a_broadcast_grid_equals_the_plain_implementation(case):
 
 
 def test_the_draws_reach_every_answer(case):
-    system, inputs, expected = case
+    _, _, expected = case
     if "bottleneck" in expected:
         codes, counts = np.unique(expected["bottleneck"], return_counts=True)
         assert set(codes) == {0, 1, 2, 3, 4}

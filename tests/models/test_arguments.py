@@ -193,7 +193,9 @@ def test_latent_attention_keeps_one_compressed_vector():
     found = ServingCapacityModel().solve("DeepSeek_V3", "H100", qps=1, target_p99_latency_ms=2000)
     assert found.kv_lora_rank == 512
     assert found.kv_bytes_per_token.to("byte/token").magnitude == 61 * (512 + 64) * 2
-    plain = ServingCapacityModel().solve("DeepSeek_V3", "H100", qps=1, target_p99_latency_ms=2000, kv_lora_rank=0)
+    plain = ServingCapacityModel().solve(
+        "DeepSeek_V3", "H100", qps=1, target_p99_latency_ms=2000, kv_lora_rank=0, qk_rope_head_dim=0
+    )
     assert plain.kv_bytes_per_token.to("byte/token").magnitude == 2 * 61 * 7168 * 2
 
 

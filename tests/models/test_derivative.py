@@ -91,7 +91,7 @@ def test_closed_form_equals_central_differences(model, point, relax):
             if has_none(output, by) or not math.isfinite(start[output]):
                 continue
             slope = (high[output] - low[output]) / (2 * width)
-            noise = 1e-9 * abs(start[output]) / (abs(at) or 1.0)
+            noise = 1e-9 * abs(start[output]) / (abs(at) or 1.0) + 1e-290
             found = in_canonical_units(model.derivative(output, by, relax=relax).at(**point), output, by)
             assert found == pytest.approx(slope, rel=1e-6, abs=noise), (output, by)
             checked += found != 0
@@ -122,7 +122,7 @@ def test_closed_form_equals_automatic_differentiation(model, point):
             noise = 1e-14 * abs(float(values[output])) / (abs(function.inputs[by]) or 1.0) + 1e-290
             assert found == pytest.approx(slope, rel=1e-11, abs=noise), (output, by)
             checked += found != 0
-    assert checked >= 15
+    assert checked >= 12  # where nothing fits most outputs are infinite and are left out
 
 
 def closed(model, output, by, **more):
@@ -142,7 +142,7 @@ MEMORY, SERVING, ROUTING = TrainingMemoryModel(), ServingCapacityModel(), MoERou
         (closed(MEMORY, "activations", "batch_size", relax=True), "∂A/∂b = h·s·q·ℓ·c_act/(2·d·g)", "GB", ()),
         (closed(SERVING, "base_request_latency", "layer_tax"), "∂T_base/∂τ_layer = L·n_out", "", ()),
         (closed(SERVING, "required_replicas", "qps"), "∂c_req/∂λ = 0", "1/QPS", ("required_replicas",)),
-        (closed(SERVING, "ttft", "efficiency"), "∂T_first/∂η = -Φ_pre/(F·η²)", "ms", ()),
+        (closed(SERVING, "ttft", "efficiency"), "∂T_first/∂η = {-Φ_pre/(F·η²) if B_a ≥ 1; 0 otherwise}", "ms", ()),
         (closed(ROUTING, "all_to_all_latency", "fabric_latency"), "∂T_a2a/∂α = e − 1", "ms/µs", ()),
         (closed(ROUTING, "link_bandwidth", "oversubscription"), "∂β/∂κ = -β_fab/κ²", "GB/s", ()),
     ],

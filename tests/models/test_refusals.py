@@ -123,7 +123,7 @@ CASES = [
     (SERVING, {"output_tokens": "1.5 token"}, InputError, f"output_tokens='1.5 token': {WHOLE}; nearest: 1, 2"),
     (MEMORY, {"batch_size": True}, InputError, f"batch_size=True: {WHOLE}"),
     (MEMORY, {"batch_size": np.True_}, InputError, f"batch_size=np.True_: {WHOLE}"),
-    (MEMORY, {"batch_size": np.array(True)}, InputError, f"batch_size=True: {WHOLE}"),
+    (MEMORY, {"batch_size": np.array(True)}, InputError, f"batch_size=array(True): {WHOLE}"),
     (SERVING, {"efficiency": True}, InputError, "efficiency=True: must be a finite number > 0 and <= 1"),
     # Too large and too small to be meant, or to be exact.
     (MEMORY, {"memory_capacity": 1e31}, InputError, "memory_capacity=1e+31: must be between 1e-30 and 1e+30 in size"),
@@ -143,12 +143,12 @@ CASES = [
     ),
     # Values of another kind.
     (MEMORY, {"batch_size": 1 + 2j}, InputError, f"batch_size=(1+2j): {WHOLE}"),
-    (MEMORY, {"batch_size": Decimal(8)}, InputError, f"batch_size=Decimal('8'): {WHOLE}"),
+    (MEMORY, {"batch_size": Decimal("8.5")}, InputError, f"batch_size=Decimal('8.5'): {WHOLE}; nearest: 8, 9"),
     (MEMORY, {"batch_size": b"8"}, InputError, f"batch_size=b'8': {WHOLE}"),
     (MEMORY, {"batch_size": {}}, InputError, f"batch_size={{}}: {WHOLE}"),
     (MEMORY, {"memory_capacity": b"80 GB"}, InputError, f"memory_capacity=b'80 GB': {FINITE}, in GB"),
-    (MEMORY, {"hardware": 3}, InputError, "hardware=3: must be hardware of the catalog, or the name of one"),
-    (MEMORY, {"hardware": 80.0}, InputError, "hardware=80.0: must be hardware of the catalog, or the name of one"),
+    (MEMORY, {"hardware": 3}, InputError, "hardware=3: must be an entry of the catalog (hardware), or its name"),
+    (MEMORY, {"hardware": 80.0}, InputError, "hardware=80.0: must be an entry of the catalog (hardware), or its name"),
     # Units.
     (MEMORY, {"memory_capacity": "80 s"}, UnitError, "memory_capacity='80 s': s is not a unit of GB"),
     (MEMORY, {"memory_capacity": Q_(80, "GB/s")}, UnitError, "memory_capacity='80 GB/s': GB/s is not a unit of GB"),
@@ -327,12 +327,12 @@ def test_an_integer_too_long_for_a_float():
 
 def test_an_entry_of_the_wrong_kind_names_what_is_wanted():
     model, good = MEMORY
-    with pytest.raises(InputError, match=r"^hardware=.*: must be hardware of the catalog, or the name of one$"):
+    with pytest.raises(InputError, match=r"^hardware=.*: must be an entry of the catalog \(hardware\), or its name$"):
         model.solve(**{**good, "hardware": Models.Language.Llama3_8B})
-    with pytest.raises(InputError, match=r"^model=.*: must be model of the catalog, or the name of one$"):
+    with pytest.raises(InputError, match=r"^model=.*: must be an entry of the catalog \(model\), or its name$"):
         model.solve(**{**good, "model": Hardware.Cloud.H100})
     model, good = ROUTING
-    with pytest.raises(InputError, match=r"^fleet=.*: must be fleet of the catalog, or the name of one$"):
+    with pytest.raises(InputError, match=r"^fleet=.*: must be an entry of the catalog \(fleet\), or its name$"):
         model.solve(**{**good, "fleet": Systems.Nodes.DGX_H100})
 
 

@@ -75,7 +75,9 @@ def test_gradients_carry_the_quotient_of_units(model, output, point):
     for row in model.sensitivity(output, **point):
         if row.kind == "continuous":
             below = variable_of(row.name).unit
-            wanted = (Q_(1, above) if above != "count" else Q_(1, "")) / (Q_(1, below) if below != "count" else Q_(1, ""))
+            wanted = (Q_(1, above) if above != "count" else Q_(1, "")) / (
+                Q_(1, below) if below != "count" else Q_(1, "")
+            )
             assert row.gradient.units == wanted.units
 
 
@@ -173,7 +175,7 @@ class TestKinds:
         assert self.found["memory_capacity"].elasticity == 0
 
     def test_the_next_value_that_divides_is_taken(self):
-        assert (self.found["heads"].increment, self.found["kv_heads"].increment) == (8, 8)
+        assert (self.found["heads"].increment, self.found["kv_heads"].increment) == (32, 8)
         mixture = MEMORY.sensitivity("total_memory", **{**TRAIN, "model": "Mixtral_8x7B", "ep_size": 2, "tp_size": 4})
         assert (mixture["ep_size"].increment, mixture["tp_size"].increment) == (2, 4)
 
@@ -270,7 +272,12 @@ class TestTable:
 
 GRIDS = {
     "memory": (MEMORY, "total_memory", TRAIN, {"batch_size": [8, 9, 17], "precision": ["fp16", "fp8"]}),
-    "devices": (MEMORY, "memory_utilization", TRAIN, {"hardware": ["H100", "A100_40GB"], "trainable_fraction": [0.5, 1]}),
+    "devices": (
+        MEMORY,
+        "memory_utilization",
+        TRAIN,
+        {"hardware": ["H100", "A100_40GB"], "trainable_fraction": [0.5, 1]},
+    ),
     "latency": (SERVING, "estimated_p99_latency", SERVE, {"efficiency": [0.3, 0.5], "qps": [1, 30, 90]}),
     "rates": (SERVING, "ttft", SERVE, {"precision": ["fp16", "fp8"], "hardware": ["H100", "H200"]}),
     "exchange": (ROUTING, "all_to_all_latency", ROUTE, {"ep_size": [1, 4, 8], "fabric_latency": [0, "50 us"]}),
@@ -323,7 +330,9 @@ class TestRefused:
         assert str(caught.value) == f"output='{output}': must be a number; labels and truth values have no gradient"
 
     def test_an_unknown_output(self):
-        with pytest.raises(UnknownNameError, match=r"^unknown output of TrainingMemoryModel 'wieghts': did you mean wei"):
+        with pytest.raises(
+            UnknownNameError, match=r"^unknown output of TrainingMemoryModel 'wieghts': did you mean wei"
+        ):
             MEMORY.sensitivity("wieghts", **TRAIN)
 
     @pytest.mark.parametrize("output", [None, 3, ["weights"], b"weights"])

@@ -308,7 +308,7 @@ def test_fleets_of_ones_own_beside_the_built_in_one(fast):
     axes = {"fleet": ["Research_256", fast], "ep_size": [2, 8]}
     assert_equals_a_loop_of_solve(ROUTING, POINTS[ROUTING], axes)
     found = ROUTING.sweep(**{**POINTS[ROUTING], **axes})
-    assert found.fleet.values.tolist() == ["Research_256", "Fast cluster"]
+    assert found.fleet.values.tolist() == ["Research_256", "Fast"]
 
 
 class TestLabels:
@@ -325,7 +325,7 @@ class TestLabels:
         assert dict(self.grid.sizes) == {"hardware": 2, "batch_size": 3, "precision": 2}
 
     def test_names_are_coordinates(self):
-        assert self.grid.hardware.values.tolist() == ["H100", "NVIDIA A100 SXM4 80 GB"]
+        assert self.grid.hardware.values.tolist() == ["H100", "A100"]
         assert self.grid.precision.values.tolist() == ["fp16", "fp8"]
 
     def test_whole_numbers_stay_whole(self):
@@ -354,7 +354,7 @@ class TestLabels:
         assert (attrs["model"], attrs["variant"]) == ("TrainingMemoryModel", "first_order")
         assert json.loads(attrs["entries"]) == {"model": "Llama 3 8B"}
         fixed = json.loads(attrs["fixed_inputs"])
-        assert (fixed["dp_size"], fixed["parameters"], fixed["seq_len"]) == (8.0, 8.03e9, 2048.0)
+        assert (fixed["dp_size"], fixed["parameters"], fixed["seq_len"]) == ("8", "8.03e9", "2048 token")
         assert not {"batch_size", "precision", "memory_capacity"} & set(fixed)
 
 
@@ -415,7 +415,7 @@ class TestQuantitiesAsAxes:
         np.testing.assert_array_equal(grid.memory_utilization, ours.memory_utilization)
 
     def test_the_wrong_dimension_is_refused(self):
-        with pytest.raises(UnitError, match=r"^memory_capacity='40 s': s is not a unit of GB$"):
+        with pytest.raises(UnitError, match=r"^memory_capacity='\[40 80\] s': s is not a unit of GB$"):
             MEMORY.sweep(**{**POINTS[MEMORY], "memory_capacity": [40, 80] * ureg.s})
 
 
@@ -441,7 +441,9 @@ class TestOutputs:
         )
 
     def test_an_unknown_one_is_suggested(self):
-        with pytest.raises(UnknownNameError, match=r"^unknown output of TrainingMemoryModel 'wieghts': did you mean wei"):
+        with pytest.raises(
+            UnknownNameError, match=r"^unknown output of TrainingMemoryModel 'wieghts': did you mean wei"
+        ):
             MEMORY.sweep(**{**POINTS[MEMORY], "batch_size": [1]}, outputs=["wieghts"])
 
     @pytest.mark.parametrize("outputs", [[], (), 3, {}])
@@ -454,9 +456,9 @@ class TestOutputs:
 REFUSED = [
     ({}, "axes={'model': 'Llama3_8B', 'hardware': 'H100', 'batch_size': 8}: give at least one argument as a list; "
          "use solve() for one point"),
-    ({"batch_size": []}, "batch_size=[]: an axis has one dimension and at least one value"),
-    ({"batch_size": np.array([])}, "batch_size=array([], dtype=float64): an axis has one dimension and at least one"),
-    ({"batch_size": np.ones((1, 1))}, "batch_size=array([[1.]]): an axis has one dimension and at least one value"),
+    ({"batch_size": []}, "batch_size=[]: an axis has at least one and at most 100,000,000 values"),
+    ({"batch_size": np.array([])}, "batch_size=array([], dtype=float64): an axis has at least one and at most"),
+    ({"batch_size": np.ones((1, 1))}, "batch_size=array([[1.]]): an axis has one dimension"),
     ({"batch_size": [1, 2, 1]}, "batch_size=[1, 2, 1]: an axis has each value once"),
     ({"batch_size": [1, 1.0]}, "batch_size=[1, 1.0]: an axis has each value once"),
     ({"memory_capacity": ["1 TB", "1000 GB"]}, "memory_capacity=['1 TB', '1000 GB']: an axis has each value once"),
@@ -464,7 +466,7 @@ REFUSED = [
     ({"hardware": []}, "hardware=[]: an axis has at least one entry, and each once"),
     ({"hardware": ["H100", "H100"]}, "hardware=['H100', 'H100']: an axis has at least one entry, and each once"),
     ({"hardware": ["H100", "H999"]}, "unknown hardware 'H999': did you mean H100, H200?"),
-    ({"hardware": ["H100", 3]}, "hardware=3: must be hardware of the catalog, or the name of one"),
+    ({"hardware": ["H100", 3]}, "hardware=3: must be an entry of the catalog (hardware), or its name"),
     ({"batch_size": [1, -2, -3]}, "batch_size=-2: must be a whole number >= 1"),
     ({"batch_size": [1, 2.5]}, "batch_size=2.5: must be a whole number >= 1; nearest: 2, 3"),
     ({"batch_size": [1, True]}, "batch_size=True: must be a whole number >= 1"),
@@ -485,7 +487,9 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("axes", "message"), REFUSED, ids=[f"{n}-{'-'.join(axes)}" for n, (axes, _) in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    ("axes", "message"), REFUSED, ids=[f"{n}-{'-'.join(axes)}" for n, (axes, _) in enumerate(REFUSED)]
+)
 def test_refused_before_anything_is_computed(axes, message, monkeypatch):
     def no_number(*_args, **_kwargs):
         raise AssertionError("something was computed")
@@ -499,7 +503,12 @@ def test_refused_before_anything_is_computed(axes, message, monkeypatch):
 def test_a_large_grid_in_one_call():
     """A quarter of a million points, checked at the corners."""
     grid = MEMORY.sweep(
-        "Llama3_8B", "H100", batch_size=range(1, 513), dp_size=range(1, 129), zero_stage=range(4), outputs="total_memory"
+        "Llama3_8B",
+        "H100",
+        batch_size=range(1, 513),
+        dp_size=range(1, 129),
+        zero_stage=range(4),
+        outputs="total_memory",
     )
     assert grid.total_memory.shape == (512, 128, 4)
     for at in itertools.product((1, 512), (1, 128), (0, 3)):

@@ -20,6 +20,8 @@ def formula():
     """``formula(symbol, expression)`` without an example."""
 
     def make(symbol, expression, **more):
-        return Formula(symbol, expression, **{"title": "test", "source": Source("gross2008"), "no_example": "a test", **more})
+        return Formula(
+            symbol, expression, **{"title": "test", "source": Source("gross2008"), "no_example": "a test", **more}
+        )
 
     return make

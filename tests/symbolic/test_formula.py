@@ -139,7 +139,7 @@ def test_an_example_claims_its_last_printed_digit(printed):
     assert half == pytest.approx(VALUES[printed][1], rel=1e-15)
 
 
-@pytest.mark.parametrize("printed", ["Feasible", "True", "", "GB 3", "1,000 GB", "nan"])
+@pytest.mark.parametrize("printed", ["Feasible", "True", "", "GB 3", "~3 GB", "nan"])
 def test_an_example_that_is_no_number_says_so(printed):
     with pytest.raises(FormulaError) as refused:
         Example({}, printed, SOURCE).value()
@@ -149,6 +149,8 @@ def test_an_example_that_is_no_number_says_so(printed):
 def test_an_example_in_an_unknown_unit_says_so():
     with pytest.raises(UnitError, match="unknown unit 'parsec'"):
         Example({}, "3 parsec", SOURCE).value()
+    with pytest.raises(UnitError, match="unknown unit ',000 GB'"):
+        Example({}, "1,000 GB", SOURCE).value()
 
 
 def test_unused_but_declared_names_stay_out(formula):

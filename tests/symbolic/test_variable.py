@@ -1,6 +1,7 @@
 """Variables, their domains, and the one registry of names."""
 
 import math
+import pickle
 
 import pytest
 import sympy
@@ -74,7 +75,7 @@ def test_labels_have_codes_by_position():
     assert [colour.code(label) for label in ("red", "green")] == [0, 1]
     with pytest.raises(UnknownNameError) as refused:
         colour.code("gren")
-    assert str(refused.value) == "unknown colour 'gren': did you mean green?"
+    assert str(refused.value) == "unknown colour 'gren': did you mean green, red?"
 
 
 def test_the_same_declaration_again_is_the_same_symbol(declare):
@@ -117,6 +118,30 @@ def test_declaration_order_is_kept(declare):
         declare(name)
     place = declaration_order()
     assert place["var_z"] < place["var_a"] < place["var_m"]
+
+
+def test_a_variable_survives_pickling_as_itself(declare):
+    entry = variable_of(declare("var_pickled", "GB", positive()))
+    assert pickle.loads(pickle.dumps(entry)) is entry
+
+
+def test_a_variable_that_is_not_declared_stays_so():
+    entry = Variable("var_loose", "x", "GB", "X.", positive())
+    copy = pickle.loads(pickle.dumps(entry))
+    assert (copy.name, copy.symbol, copy.signature()) == (entry.name, entry.symbol, entry.signature())
+    with pytest.raises(UnknownNameError):
+        variable_of("var_loose")
+
+
+def test_a_pickle_cannot_change_what_is_declared_here():
+    declared_in("__notebook__", "var_moved", "GB")
+    sent = pickle.dumps(variable_of("var_moved"))
+    declared_in("__notebook__", "var_moved", "GB/s")
+    with pytest.raises(DuplicateError) as refused:
+        pickle.loads(sent)
+    assert str(refused.value) == (
+        "variable 'var_moved' is declared in __notebook__ and, with another meaning, in a pickle"
+    )
 
 
 def test_symbols_are_plain_and_named_alike(declare):

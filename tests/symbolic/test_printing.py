@@ -1,0 +1,185 @@
+"""Exact strings of LaTeX and text, in the field's symbols and in the order of declaration."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import sympy
+
+from mlsysim.formulas import every_formula
+from mlsysim.symbolic import (
+    ErlangC,
+    LeastInteger,
+    UnitSymbol,
+    by_label,
+    byte,
+    request,
+    sharded,
+    token,
+    variable_of,
+    when,
+)
+from mlsysim.symbolic.printing import constants, latex, latex_to_text, symbol_text, text
+from mlsysim.symbols.hardware import B_mem, M_cap
+from mlsysim.symbols.serving import B_a, W_s, c, kv_request, load, mu, qps, s_pad, t_step
+from mlsysim.symbols.training import P_r, W, Z, b, d, ell, feasible, g, m, optimizer, p, t
+from mlsysim.symbols.workload import L, P, h, q, s
+
+n = sympy.Symbol("n")
+OPTIMIZER_BYTES = {"adam": 12 * byte, "adamw": 12 * byte, "sgd": 4 * byte, "none": 0}
+
+PRINTED = {
+    "symbols in declared order": (P * q * h, "P h q", "P·h·q"),
+    "fraction": (b / (d * g), r"\frac{b}{d g}", "b/(d·g)"),
+    "one divisor": (P / h, r"\frac{P}{h}", "P/h"),
+    "sum above a divisor": ((W_s + B_a * kv_request) / B_mem,
+        r"\frac{W_{\mathrm{s}} + \kappa_{\mathrm{req}} B_{\mathrm{a}}}{B}", "(W_s + κ_req·B_a)/B"),
+    "added before subtracted": (-W_s + M_cap, r"M_{\mathrm{cap}} - W_{\mathrm{s}}", "M_cap − W_s"),
+    "minus": (-P / h, r"- \frac{P}{h}", "-P/h"),
+    "difference in a product": (P * (L - h) - 3, r"P \left(L - h\right) - 3", "P·(L − h) − 3"),
+    "rational factor": (sympy.Rational(3, 4) * P / h, r"\frac{3 P}{4 h}", "3·P/(4·h)"),
+    "float": (sympy.Float(0.5) * P, "0.5 P", "0.5·P"),
+    "square": ((P + L) ** 2, r"\left(P + L\right)^{2}", "(P + L)²"),
+    "power": (P ** (L + 1), "P^{L + 1}", "P^(L + 1)"),
+    "ceiling": (sympy.ceiling(L / p), r"\left\lceil{\frac{L}{p}}\right\rceil", "⌈L/p⌉"),
+    "floor": (sympy.floor(M_cap / W), r"\left\lfloor{\frac{M_{\mathrm{cap}}}{W}}\right\rfloor", "⌊M_cap/W⌋"),
+    "absolute": (sympy.Abs(P - h), r"\left|{P - h}\right|", "|P − h|"),
+    "modulus": (sympy.Mod(P, h), r"P \bmod h", "(P mod h)"),
+    "greatest": (sympy.Max(0, sympy.Min(P - h, L)), r"\max\left(0, \min\left(L, P - h\right)\right)",
+        "max(0, min(L, P − h))"),
+    "logarithm": (sympy.log(P / h), r"\ln{\left(\frac{P}{h} \right)}", "ln(P/h)"),
+    "infinity": (when(P > 1, h, sympy.oo),
+        r"\begin{cases} h & \text{if}\ P > 1 \\ \infty & \text{otherwise} \end{cases}",
+        "{h if P > 1; ∞ otherwise}"),
+    "erlang": (ErlangC(c, load), r"C\left(c, \Lambda\right)", "C(c, Λ)"),
+    "erlang squared": (ErlangC(c, load) ** 2, r"C^{2}\left(c, \Lambda\right)", "C(c, Λ)²"),
+    "slope of erlang": (ErlangC(c, load).diff(load), r"\frac{\partial C}{\partial \Lambda}\left(c, \Lambda\right)",
+        "∂C/∂Λ(c, Λ)"),
+    "least integer": (LeastInteger(n, sympy.And(qps < n * mu, n * h >= P), L),
+        r"\min\left\{n \in \mathbb{N} :\enspace "
+        r"\begin{array}{l} n \le L \\ n h \geq P \\ \lambda < n \mu \end{array}\right\}",
+        "min{n ≤ L : n·h ≥ P and λ < n·μ}"),
+    "sharded": (q * P_r / sharded(Z >= 3, d),
+        r"\frac{q P_{\mathrm{r}}}{\begin{cases} d & \text{if}\ Z \geq 3 \\ 1 & \text{otherwise} \end{cases}}",
+        "q·P_r/{d if Z ≥ 3; 1 otherwise}"),
+    "table": (by_label(optimizer, OPTIMIZER_BYTES),
+        r"\begin{cases} 12 & \text{if}\ \mathrm{optimizer} \in \{\text{adam}, \text{adamw}\} \\ "
+        r"4 & \text{if}\ \mathrm{optimizer} = \text{sgd} \\ 0 & \text{otherwise} \end{cases}",
+        "{12 if optimizer in {adam, adamw}; 4 if optimizer = sgd; 0 otherwise}"),
+    "constant to the right": (sympy.Lt(sympy.Integer(3), Z, evaluate=False), "Z > 3", "Z > 3"),
+    "unequal": (sympy.Ne(Z, 3), r"Z \neq 3", "Z ≠ 3"),
+    "and, as declared": (sympy.And(p >= 2, t > 1), r"t > 1 \wedge p \geq 2", "t > 1 and p ≥ 2"),
+    "and, the shorter first": (sympy.And(t > p, Z >= 2), r"Z \geq 2 \wedge t > p", "Z ≥ 2 and t > p"),
+    "or inside and": (sympy.And(sympy.Or(t > 1, p > 1), d > 1), r"d > 1 \wedge \left(t > 1 \vee p > 1\right)",
+        "d > 1 and (t > 1 or p > 1)"),
+    "not": (sympy.Not(sympy.And(t > 1, feasible)), r"\neg \left(t > 1 \wedge \mathrm{feasible}\right)",
+        "not (t > 1 and feasible)"),
+    "coherent units are left out": (34 * byte / token * s, "34 s", "34·s"),
+    "other units are not": (2 * UnitSymbol("GiB") * P, r"2 P \,\mathrm{GiB}", "2·P·GiB"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PRINTED)
+def test_latex(case):
+    expression, expected, _ = PRINTED[case]
+    assert latex(expression) == expected
+
+
+@pytest.mark.parametrize("case", PRINTED)
+def test_text(case):
+    expression, _, expected = PRINTED[case]
+    assert text(expression) == expected
+
+
+def test_latex_with_units():
+    assert latex(34 * byte / token * s, units=True) == r"\frac{34 s \,\mathrm{byte}}{\,\mathrm{token}}"
+    assert latex(kv_request * s_pad / request, units=True) == (
+        r"\frac{\hat{s} \kappa_{\mathrm{req}}}{\,\mathrm{request}}"
+    )
+
+
+def test_text_with_numbers_for_symbols():
+    assert text(ell * m / 2, {"layers_per_stage": "32", "local_micro_batch": "1"}) == "1·32/2"
+    assert text(W / M_cap, {"weights": "16.06 GB"}) == "16.06 GB/M_cap"
+    assert text(t_step**2, {"decode_step_time": "5.44 ms"}) == "(5.44 ms)²"
+
+
+CONSTANTS = {
+    (): P * h,
+    ("34 byte/token",): 34 * byte / token * s,
+    ("2 byte",): h * q / (2 * byte),
+    ("2 FLOP/token",): 2 * UnitSymbol("FLOP") / token * P * s,
+    ("12 byte", "4 byte"): by_label(optimizer, OPTIMIZER_BYTES),
+    ("1/2 GiB",): UnitSymbol("GiB") * P / 2,
+}
+
+
+@pytest.mark.parametrize("expected", CONSTANTS)
+def test_constants_that_carry_a_unit(expected):
+    assert constants(CONSTANTS[expected]) == expected
+
+
+def test_bare_counts_are_no_constants():
+    assert constants(kv_request * s_pad / request + 3 * s / token) == ()
+
+
+SYMBOLS = {
+    r"\eta": "η",
+    r"P_{\mathrm{r}}": "P_r",
+    r"\hat{s}": "s\u0302",
+    r"T^{*}": "T*",
+    r"\lambda_{\max}": "λ_max",
+    r"\Lambda": "Λ",
+    r"\ell": "ℓ",
+    r"\Phi_{\mathrm{pre}}": "Φ_pre",
+    r"\mathrm{feasible}": "feasible",
+    "c_v": "c_v",
+    r"\rho_M": "ρ_M",
+}
+
+
+@pytest.mark.parametrize("source", SYMBOLS)
+def test_symbols_as_text(source):
+    assert latex_to_text(source) == SYMBOLS[source]
+
+
+def test_no_symbol_of_the_vocabulary_leaves_latex_in_its_text():
+    for _, formula in every_formula():
+        for variable in (formula.variable, *formula.inputs):
+            shown = symbol_text(variable)
+            assert not set(shown) & set("\\{}"), variable.name
+            assert shown
+
+
+def test_no_python_name_leaks_into_print():
+    """A field's letter stands for every variable; the long name is for code."""
+    for _, formula in every_formula():
+        for variable in (formula.variable, *formula.inputs):
+            if variable.latex not in (rf"\mathrm{{{variable.name}}}", variable.name):
+                assert variable.name not in formula.text().split(" = ", 1)[1].split("·")
+                assert variable.name not in formula.latex()
+
+
+def test_a_symbol_is_printed_by_its_variable(declare):
+    symbol = declare("print_long_name", "GB", latex=r"\omega_{\mathrm{x}}")
+    assert latex(symbol / W) == r"\frac{\omega_{\mathrm{x}}}{W}"
+    assert text(symbol / W) == "ω_x/W"
+    assert symbol_text(variable_of(symbol)) == "ω_x"
+
+
+PRINT_ALL = """
+from mlsysim.formulas import every_formula
+for topic, formula in every_formula():
+    print(topic, formula.id, formula.latex(), formula.text(), formula.constants())
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_printing_does_not_depend_on_the_hash_seed(seed):
+    """The book is committed and compared; it must not change from run to run."""
+    run = subprocess.run(
+        [sys.executable, "-c", PRINT_ALL], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+    )
+    lines = [f"{topic} {f.id} {f.latex()} {f.text()} {f.constants()}" for topic, f in every_formula()]
+    assert run.stdout.decode().splitlines() == lines
