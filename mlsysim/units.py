@@ -40,7 +40,6 @@ _NAME = r"(?:[^\W\d_]\w*|%|1)(?:\s*(?:\^|\*\*)\s*-?\d{1,2}(?:\.\d+)?)?"
 _UNIT = rf"(?:1\s*/\s*)?{_NAME}(?:\s*[*/·]\s*{_NAME}|\s+{_NAME})*"
 
 
-@cache
 def unit(text: str) -> Any:
     """The unit of this name.
 
@@ -58,6 +57,13 @@ def unit(text: str) -> Any:
     UnitError
         If a name in the expression is not a unit of mlsysim.
     """
+    if not isinstance(text, str):
+        raise UnitError(f"unknown unit {shown(text)}: a unit is written as text, as in 'GB/s'")
+    return _unit(text)
+
+
+@cache
+def _unit(text: str) -> Any:
     if not text:
         return ureg.Unit("")
     if not re.fullmatch(rf"\s*{_UNIT}\s*", text):

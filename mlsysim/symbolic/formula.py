@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.errors import FormulaError, UnitError
+from mlsysim.errors import FormulaError, UnitError, shown
 from mlsysim.references import Reference, reference
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.dimensions import describe, dimension_of, same
@@ -86,6 +86,17 @@ class Example:
         return float(number) * units.factor(unit), float(half) * units.factor(unit)
 
 
+def _expression(given: Any, name: str) -> sympy.Basic:
+    """The right side as sympy; text is not read, as reading it would run it."""
+    try:
+        expression = sympy.sympify(given, strict=True)
+    except (sympy.SympifyError, TypeError, ValueError):
+        raise FormulaError(f"formula for {name}: {shown(given)} is not an expression of declared symbols") from None
+    if expression is sympy.nan:
+        raise FormulaError(f"formula for {name}: the right side is not a number")
+    return expression
+
+
 @dataclass(frozen=True, eq=False)
 class Formula:
     """One equation ``variable = expression``, its dimensions checked as it is declared.
@@ -140,7 +151,7 @@ class Formula:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variable", variable_of(self.symbol))
-        object.__setattr__(self, "expression", sympy.sympify(self.expression))
+        object.__setattr__(self, "expression", _expression(self.expression, self.variable.name))
         name = self.variable.name
         try:
             found = dimension_of(self.expression)

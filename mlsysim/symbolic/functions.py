@@ -35,13 +35,13 @@ class LeastInteger(sympy.Expr):
 
     def __new__(cls, n: Any, condition: Any, upper: Any) -> LeastInteger:
         """Build the node; nothing is evaluated."""
-        n, condition = sympy.sympify(n), sympy.sympify(condition)
+        n, condition = sympy.sympify(n, strict=True), sympy.sympify(condition, strict=True)
         if not isinstance(n, sympy.Symbol):
             raise FormulaError(f"the bound variable of a least integer is a symbol, not {n}")
         if not isinstance(n, sympy.Dummy):
             bound = sympy.Dummy(n.name, integer=True, positive=True)
             n, condition = bound, condition.xreplace({n: bound})
-        return sympy.Expr.__new__(cls, n, condition, sympy.sympify(upper))
+        return sympy.Expr.__new__(cls, n, condition, sympy.sympify(upper, strict=True))
 
     @property
     def n(self) -> sympy.Symbol:
@@ -126,7 +126,7 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
     """``then`` where the condition holds, else ``otherwise``."""
-    return sympy.Piecewise((sympy.sympify(then), condition), (sympy.sympify(otherwise), True))
+    return sympy.Piecewise((sympy.sympify(then, strict=True), condition), (sympy.sympify(otherwise, strict=True), True))
 
 
 def sharded(condition: Any, ways: Any) -> sympy.Expr:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import sympy
 
-from mlsysim.errors import CycleError, DuplicateError, UnknownNameError
+from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownNameError, shown
 from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import LeastInteger
 from mlsysim.symbolic.variable import Variable
@@ -32,6 +32,8 @@ class System:
     def __init__(self, formulas: Iterable[Formula]) -> None:
         self._by_name: dict[str, Formula] = {}
         for formula in formulas:
+            if not isinstance(formula, Formula):
+                raise FormulaError(f"a system is made of formulas, not of {shown(formula)}")
             if formula.name in self._by_name:
                 raise DuplicateError(
                     f"two formulas define {formula.name}: {self._by_name[formula.name].id} and {formula.id}; "
@@ -62,7 +64,7 @@ class System:
         UnknownNameError
             If no formula defines it.
         """
-        if name not in self._by_name:
+        if not isinstance(name, str) or name not in self._by_name:
             raise UnknownNameError("formula", name, self._by_name)
         return self._by_name[name]
 

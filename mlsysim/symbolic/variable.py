@@ -138,7 +138,7 @@ class Variable:
     symbol: sympy.Symbol = field(init=False)
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier() or keyword.iskeyword(self.name):
+        if not isinstance(self.name, str) or not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise FormulaError(f"variable name {self.name!r} is not a Python identifier")
         units.unit(self.unit)
         object.__setattr__(self, "symbol", sympy.Symbol(self.name, **self._assumptions()))
@@ -246,8 +246,8 @@ def variable_of(symbol: sympy.Symbol | str) -> Variable:
     UnknownNameError
         If nothing of that name was declared.
     """
-    name = symbol if isinstance(symbol, str) else symbol.name
-    if name not in _DECLARED:
+    name = symbol.name if isinstance(symbol, sympy.Symbol) else symbol
+    if not isinstance(name, str) or name not in _DECLARED:
         raise UnknownNameError("variable", name, _DECLARED)
     return _DECLARED[name][0]
 

@@ -74,15 +74,24 @@ def test_the_whole_catalog():
         (lambda: Hardware.H100, "unknown entry of Hardware 'H100': did you mean Cloud.H100"),
         (lambda: Hardware.Clod, "unknown entry of Hardware 'Clod': did you mean Cloud"),
         (lambda: Models.Language.Lama3_8B, "unknown entry of Models.Language 'Lama3_8B': did you mean Llama3_8B"),
-        (lambda: Models["Language.Lama3_8B"], "unknown entry of Models 'Language.Lama3_8B': did you mean Language.Llama3_8B"),
-        (lambda: Systems.Clusters.Research_255, "unknown entry of Systems.Clusters 'Research_255': did you mean Research_256?"),
+        (
+            lambda: Models["Language.Lama3_8B"],
+            "unknown entry of Models 'Language.Lama3_8B': did you mean Language.Llama3_8B",
+        ),
+        (
+            lambda: Systems.Clusters.Research_255,
+            "unknown entry of Systems.Clusters 'Research_255': did you mean Research_256?",
+        ),
         (lambda: Hardware["Cloud"]["x"], "unknown entry of Hardware.Cloud 'x': known: H100, H200"),
         (lambda: Hardware[3], "unknown entry of Hardware 3: known: Cloud"),
         (lambda: Hardware[None], "unknown entry of Hardware None: known: Cloud"),
         (lambda: Hardware[["Cloud"]], "unknown entry of Hardware ['Cloud']: "),
-        (lambda: builtin().entry("Hardware.Cloud.H101"), "unknown entry 'Hardware.Cloud.H101': did you mean Hardware.Cloud.H1"),
+        (
+            lambda: builtin().entry("Hardware.Cloud.H101"),
+            "unknown entry 'Hardware.Cloud.H101': did you mean Hardware.Cloud.H1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_did_you_mean(ask, message):
     with pytest.raises(UnknownNameError) as caught:
         ask()

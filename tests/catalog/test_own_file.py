@@ -172,20 +172,41 @@ def swap(text, old, new):
 FIRST = 'source = "https://example.org/chip"\n'
 MISTAKES = {
     "no source": (swap(CHIP, FIRST, ""), "Hardware.Mine.Chip: My chip: memory_capacity: source: Field required"),
-    "no date": (swap(CHIP, 'date = "2025-05"\n', ""), "Hardware.Mine.Chip: My chip: memory_capacity: date: Field required"),
-    "no kind": (swap(CHIP, 'kind = "measured"\n', ""), "Hardware.Mine.Chip: My chip: memory_capacity: kind: Field required"),
+    "no date": (
+        swap(CHIP, 'date = "2025-05"\n', ""),
+        "Hardware.Mine.Chip: My chip: memory_capacity: date: Field required",
+    ),
+    "no kind": (
+        swap(CHIP, 'kind = "measured"\n', ""),
+        "Hardware.Mine.Chip: My chip: memory_capacity: kind: Field required",
+    ),
     "no kind in a table": (
         swap(CHIP, 'kind = "measured"\n', ""),
         "peak_flops.fp16: kind: Field required",
     ),
-    "no unit": (swap(CHIP, '"48 GiB"', "48"), "Hardware.Mine.Chip: My chip: memory_capacity: 48 is not in a unit of GB"),
+    "no unit": (
+        swap(CHIP, '"48 GiB"', "48"),
+        "Hardware.Mine.Chip: My chip: memory_capacity: 48 is not in a unit of GB",
+    ),
     "no name": (swap(CHIP, 'name = "My chip"\n', ""), "Hardware.Mine.Chip: Accelerator: name: Field required"),
-    "no field": (swap(CHIP, 'memory_capacity = "48 GiB"\n', ""), "Hardware.Mine.Chip: My chip: memory_capacity: Field required"),
+    "no field": (
+        swap(CHIP, 'memory_capacity = "48 GiB"\n', ""),
+        "Hardware.Mine.Chip: My chip: memory_capacity: Field required",
+    ),
     "no heads": (swap(MODEL, "heads = 16\n", ""), "Models.Mine.Small: Small: heads: Field required"),
     "an unknown field": (swap(CHIP, "tdp", "tpd"), "Hardware.Mine.Chip: My chip: tpd: Extra inputs are not permitted"),
-    "an unknown unit": (swap(CHIP, "48 GiB", "48 GiX"), "Hardware.Mine.Chip: My chip: memory_capacity: unit: unknown unit 'GiX'"),
-    "an unknown kind": (swap(CHIP, '"measured"', '"guessed"'), "memory_capacity: kind: Input should be 'datasheet', 'paper', "),
-    "an empty source": (swap(CHIP, FIRST, 'source = ""\n'), "memory_capacity: source '' is neither a URL nor a key of the bib"),
+    "an unknown unit": (
+        swap(CHIP, "48 GiB", "48 GiX"),
+        "Hardware.Mine.Chip: My chip: memory_capacity: unit: unknown unit 'GiX'",
+    ),
+    "an unknown kind": (
+        swap(CHIP, '"measured"', '"guessed"'),
+        "memory_capacity: kind: Input should be 'datasheet', 'paper', ",
+    ),
+    "an empty source": (
+        swap(CHIP, FIRST, 'source = ""\n'),
+        "memory_capacity: source '' is neither a URL nor a key of the bib",
+    ),
     "an unknown source": (
         swap(CHIP, FIRST, 'source = "nobody2020"\n'),
         "memory_capacity: source 'nobody2020' is neither a URL nor a key of the bibliography",
@@ -201,8 +222,14 @@ MISTAKES = {
     ),
     "a rate for a size": (swap(CHIP, "48 GiB", "48 GB/s"), "memory_capacity: 48 GB/s is not in a unit of GB"),
     "bytes for a count": (swap(MODEL, "layers = 16", 'layers = "16 GB"'), "Small: layers: 16 GB is not a pure number"),
-    "not a number": (swap(CHIP, '"48 GiB"', "nan"), "Hardware.Mine.Chip: My chip: memory_capacity: value: must be a finite"),
-    "infinite": (swap(CHIP, "48 GiB", "inf GiB"), "Hardware.Mine.Chip: My chip: memory_capacity: value: must be a finite"),
+    "not a number": (
+        swap(CHIP, '"48 GiB"', "nan"),
+        "Hardware.Mine.Chip: My chip: memory_capacity: value: must be a finite",
+    ),
+    "infinite": (
+        swap(CHIP, "48 GiB", "inf GiB"),
+        "Hardware.Mine.Chip: My chip: memory_capacity: value: must be a finite",
+    ),
     "too long for a float": (swap(CHIP, "48 GiB", "1e999 GiB"), "memory_capacity: value: must be a finite number"),
     "negative": (swap(CHIP, "48 GiB", "-48 GiB"), "Hardware.Mine.Chip: My chip: memory_capacity: -48 is negative"),
     "a truth value": (swap(CHIP, '"48 GiB"', "true"), "memory_capacity: value: True is not a number"),
@@ -231,7 +258,10 @@ MISTAKES = {
     "a value for a group": ("[Hardware]\nCloud = 3", "Hardware: must hold tables only, as in [Hardware.Cloud.H100]"),
     "a value for an entry": ("[Hardware.Cloud]\nH100 = 3", "Hardware.Cloud: must hold tables only, as in [Hardware"),
     "an unknown group": ("[Systems.Node.Box]\nname = 'Box'", "unknown group of Systems 'Node': did you mean Nodes?"),
-    "a name with a dot": (swap(CHIP, "[Hardware.Mine.Chip]", '[Hardware.Mine."Chip.2"]'), "Hardware.Mine: the name 'Chip.2' is empty or has a dot"),
+    "a name with a dot": (
+        swap(CHIP, "[Hardware.Mine.Chip]", '[Hardware.Mine."Chip.2"]'),
+        "Hardware.Mine: the name 'Chip.2' is empty or has a dot",
+    ),
     "an empty name": ('[Hardware."".Chip]\na = 1', "Hardware: the name '' is empty or has a dot"),
     "an unknown reference": (
         swap(CLUSTER, "Hardware.Cloud.H100", "Hardware.Cloud.H10"),
@@ -257,7 +287,7 @@ MISTAKES = {
     "the same table twice": (CHIP + CHIP, "not TOML: "),
     "not text": (b"\xff\xfe", "not TOML: 'utf-8' codec can't decode byte 0xff"),
     "too deep": ("a = " + "[" * 20_000, "not TOML: "),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES)

@@ -176,8 +176,11 @@ def test_two_searches_in_one_formula(pure, system_of):
 def test_its_derivative_is_zero_forwards_and_backwards(root):
     point = {"least_x": np.array([10.0, 99.0, 1e9]), "least_most": 50.0}
     assert slopes(root, ["least_answer"], ["least_x"], point)["least_x"]["least_answer"].tolist() == [0, 0, 0]
+    at_the_limit = {"least_x": np.array([30.0**2]), "least_most": 30.0}
+    assert slopes(root, ["least_answer"], ["least_most"], at_the_limit)["least_most"]["least_answer"].tolist() == [0]
     pure = pure_function(root, ("least_answer",))
     assert jax.grad(lambda x: pure({"least_x": x, "least_most": 50.0})["least_answer"])(10.0) == 0
+    assert jax.grad(lambda most: pure({"least_x": 900.0, "least_most": most})["least_answer"])(30.0) == 0
 
 
 def test_it_maps_and_compiles_by_jax(root):

@@ -74,7 +74,11 @@ EXACT = [
         "replicas",
         "c = min(c_max, c_req) = min(5, ∞) = 5 binds: c_max = 5, the smallest; c_req = ∞",
     ),
-    (serving(qps=500), "replicas", "c = min(c_max, c_req) = min(1024, 15) = 15 binds: c_req = 15, the smallest; c_max = 1024"),
+    (
+        serving(qps=500),
+        "replicas",
+        "c = min(c_max, c_req) = min(1024, 15) = 15 binds: c_req = 15, the smallest; c_max = 1024",
+    ),
     (serving(), "estimated_p99_latency", "T_99 = T_base + W_99 = 3253.6 ms + 291.6 ms = 3545.1 ms"),
     (routing(), "link_bandwidth", "β = β_fab/κ = 12.50 GB/s/1.00 = 12.50 GB/s"),
     (
@@ -87,7 +91,7 @@ EXACT = [
         "effective_active_experts",
         "k_eff = min(E, k·γ) = min(8, 2·10.00) = 8.00 binds: E = 8, the smallest; k·γ = 20",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("result", "name", "text"), EXACT, ids=[f"{name}-{n}" for n, (_, name, _) in enumerate(EXACT)])
@@ -183,9 +187,15 @@ def test_values_typed_into_a_workload_are_marked_as_the_callers():
     from mlsysim import SparseTransformerWorkload
 
     toy = SparseTransformerWorkload(
-        name="toy", parameters=1e9, active_parameters=1e8, experts=8, active_experts_per_token=2, layers=2,
-        hidden_dim=64, heads=2,
-    )  # fmt: skip
+        name="toy",
+        parameters=1e9,
+        active_parameters=1e8,
+        experts=8,
+        active_experts_per_token=2,
+        layers=2,
+        hidden_dim=64,
+        heads=2,
+    )
     given = MoERoutingModel().solve(toy, batch_size=1).explain().given()
     assert "[given by the caller]" in given
 

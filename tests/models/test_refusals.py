@@ -106,7 +106,12 @@ CASES = [
     (SERVING, {"efficiency": 1.01}, InputError, "efficiency=1.01: must be a finite number > 0 and <= 1"),
     (SERVING, {"efficiency": "35"}, InputError, "efficiency='35': must be a finite number > 0 and <= 1"),
     (SERVING, {"service_time_cv": -0.5}, InputError, "service_time_cv=-0.5: must be a finite number >= 0"),
-    (SERVING, {"max_replicas": 10**7}, InputError, "max_replicas=10000000: must be a whole number >= 1 and <= 1,000,000"),
+    (
+        SERVING,
+        {"max_replicas": 10**7},
+        InputError,
+        "max_replicas=10000000: must be a whole number >= 1 and <= 1,000,000",
+    ),
     (MEMORY, {"zero_stage": 4}, InputError, "zero_stage=4: must be a whole number >= 0 and <= 3"),
     (MEMORY, {"trainable_fraction": 1.5}, InputError, "trainable_fraction=1.5: must be a finite number >= 0 and <= 1"),
     (
@@ -170,10 +175,30 @@ CASES = [
         f"memory_capacity='80': {FINITE}, in GB; text needs a unit, as in '80 GB'",
     ),
     (SERVING, {"qps": "20"}, InputError, f"qps='20': {FINITE}, in QPS; text needs a unit, as in '80 QPS'"),
-    (MEMORY, {"seq_len": "2048"}, InputError, f"seq_len='2048': {WHOLE}, in token; text needs a unit, as in '80 token'"),
-    (MEMORY, {"memory_capacity": "80,5 GB"}, InputError, f"memory_capacity='80,5 GB': {FINITE}, in GB; '80,5 GB' {TEXT}"),
-    (MEMORY, {"memory_capacity": "80 000 GB"}, InputError, f"memory_capacity='80 000 GB': {FINITE}, in GB; '80 000 GB' {TEXT}"),
-    (MEMORY, {"memory_capacity": "9**9**9"}, InputError, f"memory_capacity='9**9**9': {FINITE}, in GB; '9**9**9' {TEXT}"),
+    (
+        MEMORY,
+        {"seq_len": "2048"},
+        InputError,
+        f"seq_len='2048': {WHOLE}, in token; text needs a unit, as in '80 token'",
+    ),
+    (
+        MEMORY,
+        {"memory_capacity": "80,5 GB"},
+        InputError,
+        f"memory_capacity='80,5 GB': {FINITE}, in GB; '80,5 GB' {TEXT}",
+    ),
+    (
+        MEMORY,
+        {"memory_capacity": "80 000 GB"},
+        InputError,
+        f"memory_capacity='80 000 GB': {FINITE}, in GB; '80 000 GB' {TEXT}",
+    ),
+    (
+        MEMORY,
+        {"memory_capacity": "9**9**9"},
+        InputError,
+        f"memory_capacity='9**9**9': {FINITE}, in GB; '9**9**9' {TEXT}",
+    ),
     (MEMORY, {"memory_capacity": ""}, InputError, f"memory_capacity='': {FINITE}, in GB; '' {TEXT}"),
     (MEMORY, {"memory_capacity": "80 gb"}, InputError, f"memory_capacity='80 gb': {FINITE}, in GB; unknown unit 'gb'"),
     # Sizes that do not divide or do not fit each other.
@@ -202,13 +227,13 @@ CASES = [
         ROUTING,
         {"model": "Llama3_8B"},
         InputError,
-        "model='Llama 3 8B': MoERoutingModel needs a mixture-of-experts model (SparseTransformerWorkload); this one is dense",
+        "model='Llama 3 8B': MoERoutingModel needs a mixture-of-experts model (SparseTransformerWorkload); this",
     ),
     (
         ROUTING,
         {"model": Models.Language.GPT3_175B},
         InputError,
-        "model='GPT-3 175B': MoERoutingModel needs a mixture-of-experts model (SparseTransformerWorkload); this one is dense",
+        "model='GPT-3 175B': MoERoutingModel needs a mixture-of-experts model (SparseTransformerWorkload); this",
     ),
     (
         SERVING,
@@ -217,7 +242,12 @@ CASES = [
         "precision='fp8': NVIDIA A100 SXM4 80 GB has no rate for it, only for fp32, tf32, bf16, fp16, int8; "
         "or give peak_flops=...",
     ),
-    (SERVING, {"precision": "int4"}, InputError, "precision='int4': NVIDIA H100 SXM5 80 GB has no rate for it, only for "),
+    (
+        SERVING,
+        {"precision": "int4"},
+        InputError,
+        "precision='int4': NVIDIA H100 SXM5 80 GB has no rate for it, only for ",
+    ),
     # Missing.
     (MEMORY, {"batch_size": None}, MissingInputError, "TrainingMemoryModel needs batch_size: give batch_size=..."),
     (
@@ -246,7 +276,12 @@ CASES = [
         "MoERoutingModel needs active_experts_per_token: give model=... or active_experts_per_token=...",
     ),
     # One value, not many.
-    (MEMORY, {"batch_size": [1, 2]}, InputError, "batch_size=[1, 2]: solve() takes one value; use sweep(batch_size=...) for"),
+    (
+        MEMORY,
+        {"batch_size": [1, 2]},
+        InputError,
+        "batch_size=[1, 2]: solve() takes one value; use sweep(batch_size=...) for",
+    ),
     (
         MEMORY,
         {"hardware": ["H100"]},
@@ -257,9 +292,9 @@ CASES = [
         MEMORY,
         {"memory_capacity": Q_(np.array([1.0, 2.0]), "GB")},
         InputError,
-        f"memory_capacity={Q_(np.array([1.0, 2.0]), 'GB')!r}: solve() takes one value; use sweep(memory_capacity=...) for",
+        f"memory_capacity={Q_(np.array([1.0, 2.0]), 'GB')!r}: solve() takes one value; use sweep(memory_capacity=...",
     ),
-]  # fmt: skip
+]
 
 
 def no_number(*_args, **_kwargs):
@@ -339,11 +374,17 @@ def test_an_entry_of_the_wrong_kind_names_what_is_wanted():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: MEMORY[0].solve("Llama3_8B", "H100", 8), "TrainingMemoryModel: only model, hardware can be given without a name"),
+        (
+            lambda: MEMORY[0].solve("Llama3_8B", "H100", 8),
+            "TrainingMemoryModel: only model, hardware can be given without a name",
+        ),
         (lambda: MEMORY[0].solve("Llama3_8B", model="Llama3_8B"), "TrainingMemoryModel: model is given twice"),
-        (lambda: ROUTING[0].solve("Mixtral_8x7B", "Research_256", 4), "MoERoutingModel: only model, fleet can be given without a name"),
+        (
+            lambda: ROUTING[0].solve("Mixtral_8x7B", "Research_256", 4),
+            "MoERoutingModel: only model, fleet can be given without a name",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_call_of_the_wrong_shape_is_a_type_error(call, message):
     with pytest.raises(TypeError) as caught:
         call()

@@ -292,14 +292,20 @@ class PoolModel(PerformanceModel):
 
     variants = {
         "first_order": (
-            Formula(volume, depth**3, "Cube <of depth>", Source("kaplan2020"), example=Example({depth: 2}, "8 meter**3", Source("kaplan2020"))),
+            Formula(
+                volume,
+                depth**3,
+                "Cube <of depth>",
+                Source("kaplan2020"),
+                example=Example({depth: 2}, "8 meter**3", Source("kaplan2020")),
+            ),
             Formula(share, depth / depth / 2, "Half", Source("kaplan2020"), no_example="a half is a half"),
         ),
         "hollow": (
             Formula(volume, depth**3 / 2, "Half a cube", Source("kaplan2020"), no_example="half of the other"),
             Formula(share, depth / depth / 2, "Half", Source("kaplan2020"), no_example="a half is a half"),
         ),
-    }  # fmt: skip
+    }
     keywords = ("pool_depth",)
     headline = ("pool_volume",)
 

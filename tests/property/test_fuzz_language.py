@@ -1,7 +1,6 @@
 """Declaring variables, formulas and systems: what is malformed is refused with a documented error."""
 
 import math
-from decimal import Decimal
 
 import pytest
 import sympy
@@ -22,7 +21,6 @@ from mlsysim.symbolic import (
     choice,
     flop,
     integer,
-    label,
     nonnegative,
     positive,
     request,
@@ -46,8 +44,9 @@ def attempt(call):
     try:
         return call()
     except MlsysimError as error:
-        assert str(error)
-        return None
+        refusal = str(error)
+    assert refusal
+    return None
 
 
 UNITS = st.one_of(
@@ -78,48 +77,56 @@ def test_variables(name, latex, unit, description, domain, named_unit):
         assert found.domain.latex()
 
 
+SYMBOLS = (P, h, s, b, d, q, W, M_cap, F, qps, mu, Z, optimizer, byte, flop, token, request)
+ODDITIES = (sympy.oo, -sympy.oo, sympy.nan, sympy.zoo, sympy.I, sympy.Symbol("undeclared"))
+HEADS = {
+    "+": sympy.Add,
+    "*": sympy.Mul,
+    "**": lambda x, y: sympy.Pow(x, y if y.free_symbols else 2),
+    "sqrt": lambda x, _: sympy.sqrt(x),
+    "max": sympy.Max,
+    "min": sympy.Min,
+    "mod": sympy.Mod,
+    "==": lambda x, y: when(sympy.Eq(x, y), x),
+    "<=": lambda x, y: when(x <= y, x, y),
+    "C": ErlangC,
+    "ceil": lambda x, _: sympy.ceiling(x),
+    "floor": lambda x, _: sympy.floor(x),
+    "log": lambda x, _: sympy.log(x),
+    "exp": lambda x, _: sympy.exp(x) if x.free_symbols else x,  # sympy evaluates exp(2**40) to the last digit
+    "f": lambda x, _: sympy.Function("f")(x),
+    "sin": lambda x, _: sympy.sin(x),
+    "when": lambda x, y: when(Z > 1, x, y),
+    "if": lambda x, y: when(P > 2, x, y),
+    "least": lambda x, y: LeastInteger(N, N * mu > x, y),
+}
+N = sympy.Dummy("n", integer=True, positive=True)
 LEAVES = st.one_of(
-    st.sampled_from([P, h, s, b, d, q, W, M_cap, F, qps, mu, Z, optimizer, bottleneck, byte, flop, token, request]),
-    st.sampled_from([label(optimizer, "adam"), sympy.oo, -sympy.oo, sympy.nan, sympy.zoo, sympy.pi, sympy.I]),
+    st.sampled_from(SYMBOLS),
+    st.sampled_from(SYMBOLS),
+    st.sampled_from(ODDITIES),
     st.integers(-3, 5).map(sympy.Integer),
-    st.fractions(max_denominator=9).map(lambda x: sympy.Rational(x.numerator, x.denominator)),
-    st.floats(allow_nan=True).map(sympy.Float),
-    st.sampled_from([sympy.Symbol("undeclared"), sympy.true, sympy.Function("f")(P), sympy.sin(P)]),
+    st.sampled_from([sympy.Rational(1, 2), sympy.Float(0.1), sympy.Float(1e300), sympy.Integer(2**40)]),
 )
-HEADS = st.sampled_from(
-    [sympy.Add, sympy.Mul, sympy.Pow, sympy.Max, sympy.Min, sympy.Mod, sympy.Eq, sympy.Le, sympy.Lt, ErlangC]
-)
-SINGLE = st.sampled_from([sympy.ceiling, sympy.floor, sympy.log, sympy.exp, sympy.sqrt, sympy.Abs, lambda x: -x])
+PLANS = st.recursive(LEAVES, lambda inner: st.tuples(st.sampled_from(sorted(HEADS)), inner, inner), max_leaves=5)
+SYMPY_REFUSES = (TypeError, ValueError, NotImplementedError, ZeroDivisionError, AttributeError)
 
 
-@st.composite
-def expressions(draw, depth=3):
-    if depth == 0 or draw(st.booleans()):
-        return draw(LEAVES)
-    inner = expressions(depth=depth - 1)
-    shape = draw(st.sampled_from(["pair", "pair", "single", "when", "least"]))
-    if shape == "pair":
-        return draw(HEADS)(draw(inner), draw(inner))
-    if shape == "single":
-        return draw(SINGLE)(draw(inner))
-    if shape == "when":
-        return when(draw(st.sampled_from([sympy.Gt(Z, 1), sympy.Le(P, 2), sympy.true])), draw(inner), draw(inner))
-    n = sympy.Dummy("n", integer=True, positive=True)
-    return LeastInteger(n, n * mu > qps, draw(inner))
+def build(plan):
+    """The expression of a plan; sympy refuses some as they are written."""
+    if not isinstance(plan, tuple):
+        return plan
+    head, left, right = plan
+    return HEADS[head](build(left), build(right))
 
 
-SYMPY_REFUSES = (TypeError, ValueError, NotImplementedError, ZeroDivisionError, AttributeError, RecursionError)
-
-
-@fuzzing(800)
-@given(st.data())
-def test_formulas(data):
-    """Sympy itself refuses some combinations as they are written; those never reach us."""
+@fuzzing(400)
+@given(PLANS, st.sampled_from([W, m, qps, b, bottleneck]))
+def test_formulas(plan, left):
     try:
-        expression = data.draw(expressions())
+        expression = build(plan)
     except SYMPY_REFUSES:
         return
-    left = data.draw(st.sampled_from([W, m, qps, b, bottleneck]))
     found = attempt(lambda: Formula(left, expression, title="t", source=SOURCE, no_example="none"))
     if found is None:
         return
@@ -165,7 +172,7 @@ def test_tables_over_labels(values):
     assert (found is not None) == (set(values) == {"adam", "adamw", "sgd", "none"})
 
 
-WRONG_KINDS = [3, 1.5, b"x", [], ["P"], {"a": 1}, object(), 1 + 2j, Decimal(3)]
+WRONG_KINDS = [3, b"x", ["P"], object()]
 
 
 @pytest.mark.parametrize("wrong", WRONG_KINDS, ids=lambda wrong: type(wrong).__name__)
@@ -197,7 +204,7 @@ class TestWrongKinds:
             TrainingMemoryModel().system.closure([wrong])
 
 
-@pytest.mark.parametrize("wrong", [object(), [], {"a": 1}, b"x", "a b", "", "P", math.nan, None], ids=repr)
+@pytest.mark.parametrize("wrong", [object(), ["P"], b"x", "a b", "P", math.nan, None], ids=lambda x: type(x).__name__)
 def test_right_side_of_a_formula_that_is_no_expression(wrong):
     """Text least of all: sympy would evaluate it."""
     with pytest.raises(MlsysimError):

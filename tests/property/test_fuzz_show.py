@@ -44,8 +44,7 @@ def fuzzing(examples):
 def test_any_table(headers, rows):
     try:
         text = render(headers, rows)
-    except MlsysimError as error:
-        assert str(error)
+    except MlsysimError:
         return
     assert all(len(row) == len(headers) for row in rows)
     assert len(text.split("\n")) == 2 + len(rows)
@@ -94,4 +93,4 @@ def test_a_fitting_unit_has_the_dimension_and_reads_well(value, unit):
     found = units.fitting(value, unit)
     assert units.dimension(found) == units.dimension(unit)
     if found != unit and math.isfinite(value) and 1e-9 <= abs(value) < 1e15:
-        assert 0.9 <= abs(value) / units.factor(found) or found in ("B", "ns", "W", "FLOP", "B/s", "FLOP/s")
+        assert abs(value) / units.factor(found) >= 0.9 or found in ("B", "ns", "W", "FLOP", "B/s", "FLOP/s")

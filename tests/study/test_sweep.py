@@ -163,7 +163,7 @@ def example_grid(model):
     @settings(
         derandomize=True,
         deadline=None,
-        max_examples=25 if model is SERVING else 40,
+        max_examples=15 if model is SERVING else 25,
         suppress_health_check=list(HealthCheck),
     )
     @given(grids(model))
