@@ -69,6 +69,10 @@ class Entry(pydantic.BaseModel):
 
     __str__ = __repr__
 
+    def __hash__(self) -> int:
+        """By class and name, because a table of rates has no hash of its own."""
+        return hash((type(self), self.name))
+
     def __init__(self, **fields: Any) -> None:
         try:
             super().__init__(**fields)

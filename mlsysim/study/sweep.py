@@ -47,7 +47,7 @@ def sweep(
     """
     import xarray
 
-    if refused not in ("raise", "mask"):
+    if not isinstance(refused, str) or refused not in ("raise", "mask"):
         raise InputError("refused", refused, "must be 'raise' or 'mask'")
     binding = bind(model, arguments, sweep=True, mask=refused == "mask")
     if not binding.axes:

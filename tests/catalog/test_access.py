@@ -146,6 +146,14 @@ def test_an_entry_lists_its_values():
     assert str(values["tdp"]).startswith("700 W (datasheet: https://")
 
 
+@pytest.mark.parametrize("path", builtin().paths())
+def test_entries_can_be_members_of_sets_and_keys(path):
+    entry = builtin().entry(path)
+    again = pickle.loads(pickle.dumps(entry))
+    assert {entry, again} == {entry}
+    assert {entry: 1}[again] == 1
+
+
 def test_entries_pickle():
     again = pickle.loads(pickle.dumps(Hardware.Cloud.H100))
     assert isinstance(again, Accelerator)

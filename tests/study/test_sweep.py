@@ -163,7 +163,7 @@ def example_grid(model):
     @settings(
         derandomize=True,
         deadline=None,
-        max_examples=15 if model is SERVING else 25,
+        max_examples=15,
         suppress_health_check=list(HealthCheck),
     )
     @given(grids(model))
@@ -531,3 +531,76 @@ def test_the_fleet_of_the_tutorial_in_one_sweep():
         routing_imbalance_factor=[1.0, 1.25, 1.5, 2.0],
     )
     assert [round(value, 2) for value in grid.all_to_all_latency.values.tolist()] == [9.75, 12.09, 14.44, 19.14]
+
+
+class TestMaskedPoints:
+    """On request, combinations that do not fit are missing values, counted and given a reason."""
+
+    @settings(derandomize=True, deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+    @given(
+        st.fixed_dictionaries(
+            {
+                "tp_size": axis(st.integers(1, 9)),
+                "pp_size": axis(st.sampled_from([1, 7, 32, 33, 80, 81])),
+                "model": axis(st.sampled_from(["Llama3_8B", "Mixtral_8x7B", "Llama3_70B"]), most=2),
+            }
+        )
+    )
+    def test_a_point_is_masked_exactly_where_solve_refuses(self, axes):
+        outputs = ["total_memory", "layers_per_stage", "feasible"]
+        grid = MEMORY.sweep(**{**POINTS[MEMORY], **axes}, outputs=outputs, refused="mask")
+        refused = 0
+        for place in itertools.product(*(range(len(values)) for values in axes.values())):
+            at = dict(zip(axes, place, strict=True))
+            typed = {name: axes[name][index] for name, index in at.items()}
+            found = {name: grid[name].isel(at).item() for name in outputs}
+            try:
+                solved = MEMORY.solve(**{**POINTS[MEMORY], **typed})
+            except InputError:
+                refused += 1
+                assert np.isnan(found["total_memory"])
+                assert np.isnan(found["layers_per_stage"])
+                assert found["feasible"] is False
+                assert grid.refused.isel(at).item() > 0
+                continue
+            assert found["total_memory"] == pytest.approx(solved.total_memory.magnitude, rel=1e-12)
+            assert found["layers_per_stage"] == solved.layers_per_stage
+            assert found["feasible"] is solved.feasible
+            assert "refused" not in grid or grid.refused.isel(at).item() == 0
+        assert grid.attrs["refused_points"] == refused
+
+    def test_each_point_has_its_reason(self):
+        grid = MEMORY.sweep(**{**POINTS[MEMORY], "tp_size": [2, 3], "pp_size": [32, 33]}, refused="mask")
+        meanings = grid.refused.attrs["flag_meanings"].split()
+        named = [[meanings[code] for code in row] for row in grid.refused.values]
+        assert named == [
+            ["accepted", "pp_size_must_be_at_most_layers"],
+            ["tp_size_must_divide_heads", "tp_size_must_divide_heads"],
+        ]
+        assert grid.attrs["refused_points"] == 3
+
+    def test_a_rate_a_device_does_not_have(self):
+        axes = {"hardware": ["H100", "A100"], "precision": ["fp16", "fp8"]}
+        grid = SERVING.sweep(**{**POINTS[SERVING], **axes}, refused="mask")
+        assert grid.attrs["refused_points"] == 1
+        assert np.isnan(grid.ttft.sel(hardware="A100", precision="fp8"))
+        assert grid.bottleneck.sel(hardware="A100", precision="fp8") == -1
+        for hardware, precision in (("H100", "fp16"), ("H100", "fp8"), ("A100", "fp16")):
+            solved = SERVING.solve(**{**POINTS[SERVING], "hardware": hardware, "precision": precision})
+            found = grid.ttft.sel(hardware=hardware, precision=precision).item()
+            assert found == pytest.approx(solved.ttft.magnitude, rel=1e-12)
+
+    def test_a_grid_without_refused_points_says_so(self):
+        grid = MEMORY.sweep(**{**POINTS[MEMORY], "tp_size": [1, 2]}, refused="mask")
+        assert grid.attrs["refused_points"] == 0
+        plain = MEMORY.sweep(**{**POINTS[MEMORY], "tp_size": [1, 2]})
+        np.testing.assert_array_equal(grid.total_memory, plain.total_memory)
+
+    def test_values_that_are_wrong_by_themselves_are_refused_all_the_same(self):
+        with pytest.raises(InputError, match=r"^batch_size=-1: must be a whole number >= 1$"):
+            MEMORY.sweep(**{**POINTS[MEMORY], "batch_size": [1, -1]}, refused="mask")
+
+    @pytest.mark.parametrize("refused", ["drop", None, 3, ["mask"], np.array([])])
+    def test_an_unknown_wish_is_refused(self, refused):
+        with pytest.raises(InputError, match=r"^refused=.*: must be 'raise' or 'mask'$"):
+            MEMORY.sweep(**{**POINTS[MEMORY], "batch_size": [1]}, refused=refused)
