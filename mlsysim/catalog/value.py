@@ -80,7 +80,7 @@ class Value(pydantic.BaseModel):
     @classmethod
     def _calendar(cls, given: Any) -> Any:
         text = given.isoformat() if isinstance(given, datetime.date) else given
-        if text and isinstance(text, str):
+        if isinstance(text, str) and text:
             try:
                 datetime.datetime.strptime(text if len(text) > 7 else f"{text}-01", "%Y-%m-%d")
             except ValueError:
