@@ -25,11 +25,17 @@ def seconds(value):
     return f"{value:.3g} s"
 
 
+def aim(row):
+    """The target of a ratio, and whether it was missed."""
+    if row["target"] is None:
+        return "-"
+    return f"{row['target']:.3g}" + ("" if row["ratio"] <= row["target"] else " (missed)")
+
+
 def table(rows):
     """Rows of extra_info as a Markdown table."""
     lines = [
-        f"| {row['title']} | {seconds(row['ours'])} | {seconds(row['theirs'])} | {row['ratio']:.3g} "
-        f"| {row['target']:.3g}{'' if row['ratio'] <= row['target'] else ' (missed)'} |"
+        f"| {row['title']} | {seconds(row['ours'])} | {seconds(row['theirs'])} | {row['ratio']:.3g} | {aim(row)} |"
         for row in rows
     ]
     return TABLE + "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-ROUNDS = 15
+ROUNDS = 9
 IMPORT = ("-c", "import mlsysim")
 
 

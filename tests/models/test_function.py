@@ -94,6 +94,21 @@ class TestTransformations:
         assert set(slopes) == set(function.inputs)
         assert all(np.isfinite(slope) for slope in slopes.values())
 
+    @pytest.mark.parametrize(
+        ("output", "change"),
+        [
+            ("wait_probability", {"max_replicas": 5}),
+            ("wait_probability", {"model": "GPT3_175B"}),
+            ("kv_bytes_per_request", {"model": "DeepSeek_V3"}),
+            ("qps_capacity", {"model": "GPT3_175B"}),
+        ],
+    )
+    def test_grad_is_finite_where_a_case_is_not_taken(self, output, change):
+        """Unstable queues and nothing that fits: the branch beside divides by zero."""
+        function = ServingCapacityModel().function(output, **{**SERVING, **change})
+        slopes = jax.jit(jax.grad(function))({name: jnp.float32(value) for name, value in function.inputs.items()})
+        assert all(np.isfinite(slope) for slope in slopes.values())
+
     def test_vmap(self, latency):
         rates = jnp.array([100.0, 300.0, 500.0])
         mapped = jax.jit(jax.vmap(lambda rate: latency({"qps": rate})))(rates)

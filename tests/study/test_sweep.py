@@ -68,10 +68,12 @@ def shown(name, value):
 def assert_equals_a_loop_of_solve(model, arguments, axes):
     """Every output at every point of the grid, compared with one solve."""
     every = [v.name for v in model.outputs]
-    grid = model.sweep(outputs=every, **{**arguments, **axes})
+    fixed = {name: value for name, value in arguments.items() if name not in axes}
+    grid = model.sweep(outputs=every, **fixed, **axes)
     typed = {name: list(values) for name, values in axes.items()}
     assert grid.sizes == {name: len(values) for name, values in typed.items()}
-    order = list(grid.sizes)
+    order = list(axes)
+    assert list(grid.sizes) == order
     for place in itertools.product(*(range(len(typed[name])) for name in order)):
         at = dict(zip(order, place, strict=True))
         solved = model.solve(**{**arguments, **{name: typed[name][index] for name, index in at.items()}})

@@ -36,6 +36,8 @@ PRINTED = {
     "sum above a divisor": ((W_s + B_a * kv_request) / B_mem,
         r"\frac{W_{\mathrm{s}} + \kappa_{\mathrm{req}} B_{\mathrm{a}}}{B}", "(W_s + κ_req·B_a)/B"),
     "added before subtracted": (-W_s + M_cap, r"M_{\mathrm{cap}} - W_{\mathrm{s}}", "M_cap − W_s"),
+    "cases after the other terms": (when(t > 1, P) + h,
+        r"h + \begin{cases} P & \text{if}\ t > 1 \\ 0 & \text{otherwise} \end{cases}", "h + {P if t > 1; 0 otherwise}"),
     "minus": (-P / h, r"- \frac{P}{h}", "-P/h"),
     "difference in a product": (P * (L - h) - 3, r"P \left(L - h\right) - 3", "P·(L − h) − 3"),
     "rational factor": (sympy.Rational(3, 4) * P / h, r"\frac{3 P}{4 h}", "3·P/(4·h)"),

@@ -214,6 +214,13 @@ def test_steps_are_named_and_a_least_integer_stays_one(steps):
         steps.steps("sys_a")
 
 
+@pytest.mark.parametrize("jump", [sympy.ceiling, sympy.floor])
+def test_a_step_is_named_whichever_way_it_rounds(x, formula, jump):
+    a, b, *_ = x
+    assert System([formula(b, 1 + jump(a / 2))]).steps() == ("sys_b",)
+    assert System([formula(b, 1 + a / 2)]).steps() == ()
+
+
 def test_relaxed_models_bound_their_steps():
     system = TrainingMemoryModel().system
     assert system.steps() == ("local_micro_batch", "layers_per_stage")
