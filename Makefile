@@ -5,7 +5,7 @@ PEER := .venv-0.3.0
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types contracts book check bench clean
+.PHONY: demo test lint types contracts book validation check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mlsysim demo
@@ -25,6 +25,9 @@ contracts: $(VENV)/.lint
 
 book: $(VENV)/.installed
 	$(BIN)/mlsysim book
+
+validation: $(VENV)/.test
+	$(BIN)/python tests/validation/report.py
 
 check: test lint types contracts
 	$(BIN)/mlsysim book --check

@@ -19,12 +19,15 @@ _HOME = {
     "TransformerWorkload": "mlsysim.catalog",
     "load_catalog": "mlsysim.catalog",
     "MoERoutingModel": "mlsysim.models",
+    "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
     "Result": "mlsysim.models",
     "ServingCapacityModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
+    "Variant": "mlsysim.models",
     "Reference": "mlsysim.references",
     "add_reference": "mlsysim.references",
+    "routing_imbalance": "mlsysim.study.routing_log",
     "Example": "mlsysim.symbolic",
     "Formula": "mlsysim.symbolic",
     "Source": "mlsysim.symbolic",
@@ -48,6 +51,7 @@ __all__ = [
     "MoERoutingModel",
     "Models",
     "Node",
+    "ParameterCountModel",
     "PerformanceModel",
     "Reference",
     "Result",
@@ -58,9 +62,11 @@ __all__ = [
     "Systems",
     "TrainingMemoryModel",
     "TransformerWorkload",
+    "Variant",
     "__version__",
     "add_reference",
     "load_catalog",
+    "routing_imbalance",
     "ureg",
     "variable",
 ]
@@ -79,12 +85,15 @@ if TYPE_CHECKING:
     )
     from mlsysim.models import (
         MoERoutingModel,
+        ParameterCountModel,
         PerformanceModel,
         Result,
         ServingCapacityModel,
         TrainingMemoryModel,
+        Variant,
     )
     from mlsysim.references import Reference, add_reference
+    from mlsysim.study.routing_log import routing_imbalance
     from mlsysim.symbolic import Example, Formula, Source, System, variable
     from mlsysim.units import Q_, ureg
 

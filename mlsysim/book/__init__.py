@@ -27,11 +27,16 @@ def pages() -> dict[str, str]:
     """
     from mlsysim.book.contents import read_book
     from mlsysim.book.index import index
-    from mlsysim.book.markdown import overview, reference_list, topic_page
+    from mlsysim.book.markdown import overview, reference_list, topic_page, variants_page
     from mlsysim.book.tex import bibliography, equations
+    from mlsysim.models import every_model
 
     book = read_book()
-    files = {"README.md": overview(book), "references.md": reference_list(book)}
+    files = {
+        "README.md": overview(book),
+        "variants.md": variants_page(book, every_model()),
+        "references.md": reference_list(book),
+    }
     files |= {f"{topic.name}.md": topic_page(book, topic) for topic in book.topics}
     marked = {name: f"<!-- {MARK} -->\n\n{content}" for name, content in files.items()}
     marked |= {f"{topic.name}.tex": f"% {MARK}\n{equations(topic)}" for topic in book.topics}

@@ -35,6 +35,7 @@ def _formula(topic: Topic, formula: Formula) -> dict[str, Any]:
         "source": _source(formula.source),
         "assumes": formula.assumes,
         "convention": formula.convention,
+        "accuracy": formula.accuracy,
         "example": _example(formula),
         "no_example": formula.no_example,
     }

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sympy
 
 from mlsysim.book.contents import Book, Topic, cited, computed, in_units, unit_text
-from mlsysim.symbolic import Domain, Formula, Source, Variable, variable_of
+from mlsysim.models import PerformanceModel, Variant
+from mlsysim.symbolic import Domain, Formula, Source, System, Variable, variable_of
 from mlsysim.symbolic.printing import latex
 
 HOW_TO_READ = """\
@@ -37,7 +38,8 @@ def overview(book: Book) -> str:
         "# The formula book of mlsysim",
         "",
         "Every formula the library evaluates, printed from the code that evaluates it.",
-        f"Works cited are listed under [references]({_REFERENCES}).",
+        f"Works cited are listed under [references]({_REFERENCES}); models with several forms of one formula under",
+        "[variants](variants.md).",
         "",
         "## How to read it",
         "",
@@ -67,6 +69,57 @@ def topic_page(book: Book, topic: Topic) -> str:
     rows = [_symbol(book, topic, variable) for variable in topic.variables]
     lines += ["## Symbols", "", *_table(("Symbol", "Name", "Unit", "Values", "Meaning", "Given by"), rows)]
     return _joined(lines)
+
+
+def variants_page(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
+    """The page of models with several variants: what sets them apart, and their formulas side by side."""
+    lines = [
+        "# Variants",
+        "",
+        "A model is a set of formulas, and a variant another set for the same question: `Model(variant=...)` swaps "
+        "formulas of the same quantity. What each comes to is in [docs/validation.md](../docs/validation.md).",
+        "",
+    ]
+    for model in models:
+        systems = {name: model(name).system for name in model.variants}
+        if len(systems) < 2:
+            continue
+        lines += [f"## {model.__name__}", ""]
+        lines += [f"- `{name}`: {_prose(Variant.of(model.variants[name]).about)}" for name in systems]
+        lines.append("")
+        forms = _forms(systems)
+        for name, by_formula in forms.items():
+            if len(by_formula) > 1:
+                lines += [f"### {_code(name)} of {model.__name__}", ""]
+                for formula, names in by_formula.items():
+                    lines += _form(book, formula, names)
+        for name in systems:
+            own = [f for by_formula in forms.values() for f, names in by_formula.items() if names == [name]]
+            alone = [_place(book, f, _code(f.name)) for f in own if len(forms[f.name]) == 1]
+            if alone:
+                lines += [f"Only {_code(name)} needs {', '.join(alone)}.", ""]
+    return _joined(lines)
+
+
+def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]:
+    """Per quantity its formulas, and the variants that use each."""
+    forms: dict[str, dict[Formula, list[str]]] = {}
+    for variant, system in systems.items():
+        for formula in system:
+            forms.setdefault(formula.name, {}).setdefault(formula, []).append(variant)
+    return forms
+
+
+def _form(book: Book, formula: Formula, variants: list[str]) -> list[str]:
+    """A formula with the variants that use it, its equation and its accuracy."""
+    lines = [f"{', '.join(map(_code, variants))}: {_place(book, formula, _prose(formula.title))}", ""]
+    lines += ["$$", math(formula.latex()), "$$", ""]
+    return [*lines, f"Accuracy: {_prose(formula.accuracy)}", ""] if formula.accuracy else lines
+
+
+def _place(book: Book, formula: Formula, text: str) -> str:
+    topic = next(topic for topic, other in book.formulas if other is formula)
+    return f"[{text}]({topic.name}.md#{anchor(formula)})"
 
 
 def reference_list(book: Book) -> str:
@@ -122,6 +175,7 @@ def _formula(book: Book, formula: Formula) -> list[str]:
         "Constants": ", ".join(map(unit_text, formula.constants())),
         "Assumes": _prose(formula.assumes),
         "Convention": _prose(formula.convention),
+        "Accuracy": _prose(formula.accuracy),
         "Source": _cite(formula.source),
         "Example": _example(formula),
         "No example": _prose(formula.no_example),

@@ -5,14 +5,16 @@ Each class checks the dimension of its fields when an entry is built, from a TOM
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
 
 import pydantic
 
 from mlsysim import units
 from mlsysim.catalog.value import Value, problems
-from mlsysim.errors import CatalogError, InputError
+from mlsysim.errors import CatalogError, InputError, UnknownNameError
+from mlsysim.formats import NUMBER_FORMATS
 
 
 def _in(unit: str) -> pydantic.BeforeValidator:
@@ -30,7 +32,22 @@ def _in(unit: str) -> pydantic.BeforeValidator:
     return pydantic.BeforeValidator(convert)
 
 
+def _truth(given: Any) -> Any:
+    """``True`` or ``False`` as one or zero; anything else as it is."""
+    number = given.get("value") if isinstance(given, Mapping) else given
+    if not isinstance(number, bool):
+        return given
+    return {**given, "value": float(number)} if isinstance(given, Mapping) else float(number)
+
+
+def _yes_or_no(value: Value) -> Value:
+    if value.value not in (0, 1):
+        raise ValueError(f"{value.value:g} is neither true nor false")
+    return value
+
+
 Count = Annotated[Value, _in("")]
+Flag = Annotated[Value, _in(""), pydantic.BeforeValidator(_truth), pydantic.AfterValidator(_yes_or_no)]
 Bytes = Annotated[Value, _in("GB")]
 BytesPerSecond = Annotated[Value, _in("GB/s")]
 Rate = Annotated[Value, _in("TFLOP/s")]
@@ -53,6 +70,7 @@ class Entry(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
     what: ClassVar[str] = "entry"
     by_precision: ClassVar[frozenset[str]] = frozenset()
+    flags: ClassVar[frozenset[str]] = frozenset()
 
     name: str
     description: str = ""
@@ -64,7 +82,7 @@ class Entry(pydantic.BaseModel):
         return self._key
 
     def __repr__(self) -> str:
-        shape = ", ".join(f"{name}={value.value:g} {value.unit}".strip() for name, value in self.values().items())
+        shape = ", ".join(f"{name}={self.text(name)}" for name in self.values())
         return f"<{type(self).__name__} {self.name}: {shape}>"
 
     __str__ = __repr__
@@ -94,6 +112,13 @@ class Entry(pydantic.BaseModel):
         found = getattr(self, name, None)
         return found if isinstance(found, Value) else None
 
+    def text(self, name: str, digits: int = 6) -> str:
+        """One of :meth:`values` for a reader: a number with its unit, or yes or no."""
+        value = self.values()[name]
+        if name in self.flags:
+            return "yes" if value.value else "no"
+        return f"{value.value:.{digits}g} {value.unit}".strip()
+
     def values(self) -> dict[str, Value]:
         """Every value of the entry by field name (``peak_flops.fp16`` for tables)."""
         found: dict[str, Value] = {}
@@ -114,7 +139,7 @@ class Accelerator(Entry):
     memory_capacity, memory_bandwidth : Value
         Its memory.
     peak_flops : dict of Value
-        Dense peak rate per number format.
+        Dense peak rate per number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     link_bandwidth : Value, optional
         To its neighbours in a node, one direction.
     tdp, price : Value, optional
@@ -130,6 +155,14 @@ class Accelerator(Entry):
     link_bandwidth: BytesPerSecond | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
+
+    @pydantic.field_validator("peak_flops")
+    @classmethod
+    def _formats(cls, rates: dict[str, Value]) -> dict[str, Value]:
+        for name in rates:
+            if name not in NUMBER_FORMATS:
+                raise ValueError(str(UnknownNameError("number format", name, NUMBER_FORMATS)))
+        return rates
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
@@ -156,49 +189,123 @@ class TransformerWorkload(Entry):
 
     Parameters
     ----------
-    parameters : Value
-        Parameters as published.
+    parameters : Value, optional
+        Parameters as published; left out where the whole shape is there to count them from.
     layers, hidden_dim, heads : Value
         Shape.
     kv_heads : Value, optional
         Key-value heads (GQA); as many as ``heads`` where left out.
-    kv_lora_rank, qk_rope_head_dim : Value, optional
+    head_dim : Value, optional
+        Width of a head. Where left out, ``hidden_dim / heads``, or with latent attention that of its keys,
+        ``qk_nope_head_dim + qk_rope_head_dim``.
+    vocab_size, ffn_dim, gated : Value, optional
+        The rest of the shape, which exact counts need; ``ffn_dim`` is that of dense layers, 0 without any.
+    tied_embeddings, qkv_bias, attention_output_bias, mlp_bias, norm_bias, qk_norm : Value, optional
+        Yes or no; no where left out. A LayerNorm has a bias, an RMSNorm has none.
+    learned_positions : Value, optional
+        Rows of a learned position embedding.
+    q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim : Value, optional
         Multi-head latent attention; 0 without it.
     counted_parameters : Value, optional
-        The exact count, where the published number is rounded.
+        The exact count, where the published number is rounded and somebody counted the tensors.
     architecture : str
         Free text.
     """
 
     what: ClassVar[str] = "model"
+    flags: ClassVar[frozenset[str]] = frozenset(
+        {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm"}
+    )
+    counts: ClassVar[tuple[str, ...]] = ("parameters",)
+    counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
 
     architecture: str = "Transformer"
-    parameters: Count
+    parameters: Count | None = None
     layers: Count
     hidden_dim: Count
     heads: Count
     kv_heads: Count | None = None
+    head_dim: Count | None = None
+    vocab_size: Count | None = None
+    ffn_dim: Count | None = None
+    gated: Flag | None = None
+    tied_embeddings: Flag | None = None
+    learned_positions: Count | None = None
+    qkv_bias: Flag | None = None
+    attention_output_bias: Flag | None = None
+    mlp_bias: Flag | None = None
+    norm_bias: Flag | None = None
+    qk_norm: Flag | None = None
+    q_lora_rank: Count | None = None
     kv_lora_rank: Count | None = None
+    qk_nope_head_dim: Count | None = None
     qk_rope_head_dim: Count | None = None
+    v_head_dim: Count | None = None
     counted_parameters: Count | None = None
 
     @pydantic.model_validator(mode="after")
     def _shape(self) -> TransformerWorkload:
-        for field in ("layers", "hidden_dim", "heads", "kv_heads"):
-            value = getattr(self, field)
-            if value is not None and (value.value < 1 or value.value != int(value.value)):
-                raise ValueError(f"{field}={value.value:g} must be a whole number >= 1")
+        for field in ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size"):
+            _whole(self, field, 1)
+        for field in ("ffn_dim", "learned_positions", "q_lora_rank", "kv_lora_rank"):
+            _whole(self, field, 0)
+        for field in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"):
+            _whole(self, field, 0)
+        if self.ffn_dim is not None and self.gated is None:
+            raise ValueError("ffn_dim needs gated = true or false beside it")
+        left_out = [field for field in self.counts if getattr(self, field) is None]
+        unknown = [field for field in self.counted_from if getattr(self, field) is None]
+        if left_out and unknown:
+            raise ValueError(f"give {' and '.join(left_out)}, or {', '.join(unknown)} to count from")
         return self
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a model without GQA has as many key-value heads as heads."""
-        if name == "kv_heads" and self.kv_heads is None:
+        """See :meth:`Entry.value_of`; what a dense model without GQA or MLA leaves out follows from the rest."""
+        found = super().value_of(name, precision)
+        if found is not None:
+            return found
+        if name == "kv_heads":
             return self.heads
-        if name == "experts":
-            return Value.of(1, source="a dense model")
-        return super().value_of(name, precision)
+        if name == "active_parameters" and name not in type(self).model_fields:
+            return self.parameters
+        if name == "head_dim":
+            nope, rope = self.qk_nope_head_dim, self.qk_rope_head_dim
+            return _sum(nope, rope) if nope is not None and rope is not None else _quotient(self.hidden_dim, self.heads)
+        return Value.of(_DENSE[name], source="a dense model") if name in _DENSE else None
 
-    def counted(self) -> TransformerWorkload:
+    @classmethod
+    def from_hf(cls, path: str | Path, *, ignore: str | Iterable[str] = (), **fields: Any) -> TransformerWorkload:
+        """A model of the shape a Hugging Face ``config.json`` on disk gives.
+
+        The file says nothing of the count: give ``parameters=...`` here, or let a formula count the shape.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, or the folder that holds it.
+        ignore : str or iterable of str
+            Fields of the file that are known to leave the shape alone; other unknown ones are refused.
+        **fields
+            Fields of the entry that the file does not give (``parameters=8.03e9``), or gives otherwise (``name=...``).
+
+        Returns
+        -------
+        TransformerWorkload
+            A :class:`SparseTransformerWorkload` where the model has experts. Every value has the file as its source.
+
+        Raises
+        ------
+        CatalogError
+            If the file cannot be read, its ``model_type`` is not known, or a field is missing, wrong or unknown.
+        """
+        from mlsysim.catalog.huggingface import workload
+
+        found = workload(path, ignore=ignore, **fields)
+        if not isinstance(found, cls):
+            raise CatalogError(f"{path}: has no experts; use TransformerWorkload.from_hf")
+        return found
+
+    def counted(self) -> Self:
         """The same model with its exact parameter count instead of the published, rounded one.
 
         Raises
@@ -216,37 +323,95 @@ class SparseTransformerWorkload(TransformerWorkload):
 
     Parameters
     ----------
-    active_parameters : Value
-        Parameters one token passes through.
+    active_parameters : Value, optional
+        Parameters one token passes through, as published; left out where the whole shape is there.
     experts, active_experts_per_token : Value
         Experts per MoE layer, and how many the router picks for a token.
+    expert_ffn_dim, moe_layers : Value, optional
+        Inner width of one expert, and how many layers have experts.
+    moe_layer_interval : Value, optional
+        Every how many layers one has experts; 1 where left out.
+    shared_ffn_dim : Value, optional
+        Inner width of all shared experts of a layer together.
+    router_bias : Value, optional
+        Yes or no; no where left out.
+    counted_active_parameters : Value, optional
+        The exact count of active parameters, embedding and head included.
     """
 
+    flags: ClassVar[frozenset[str]] = TransformerWorkload.flags | {"router_bias"}
+    counts: ClassVar[tuple[str, ...]] = ("parameters", "active_parameters")
+    counted_from: ClassVar[tuple[str, ...]] = (*TransformerWorkload.counted_from, "expert_ffn_dim", "moe_layers")
+
     architecture: str = "Sparse Transformer"
-    active_parameters: Count
+    active_parameters: Count | None = None
     experts: Count
     active_experts_per_token: Count
+    expert_ffn_dim: Count | None = None
+    moe_layers: Count | None = None
+    moe_layer_interval: Count | None = None
+    shared_ffn_dim: Count | None = None
+    router_bias: Flag | None = None
+    counted_active_parameters: Count | None = None
 
     @pydantic.model_validator(mode="after")
     def _experts(self) -> SparseTransformerWorkload:
-        for field in ("experts", "active_experts_per_token"):
-            value = getattr(self, field)
-            if value.value < 1 or value.value != int(value.value):
-                raise ValueError(f"{field}={value.value:g} must be a whole number >= 1")
+        for field in ("experts", "active_experts_per_token", "moe_layer_interval"):
+            _whole(self, field, 1)
+        for field in ("expert_ffn_dim", "moe_layers", "shared_ffn_dim"):
+            _whole(self, field, 0)
         if self.active_experts_per_token.value > self.experts.value:
             raise ValueError(
                 f"active_experts_per_token={self.active_experts_per_token.value:g} "
                 f"is more than experts={self.experts.value:g}"
             )
-        if self.active_parameters.value > self.parameters.value:
-            raise ValueError(
-                f"active_parameters={self.active_parameters.value:g} is more than parameters={self.parameters.value:g}"
-            )
+        active, total = self.active_parameters, self.parameters
+        if active is not None and total is not None and active.value > total.value:
+            raise ValueError(f"active_parameters={active.value:g} is more than parameters={total.value:g}")
+        if self.moe_layers is not None and self.moe_layers.value > self.layers.value:
+            raise ValueError(f"moe_layers={self.moe_layers.value:g} is more than layers={self.layers.value:g}")
+        if self.expert_ffn_dim is not None and self.gated is None:
+            raise ValueError("expert_ffn_dim needs gated = true or false beside it")
         return self
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`."""
-        return self.experts if name == "experts" else super().value_of(name, precision)
+        """See :meth:`Entry.value_of`; the shape of the experts is given or missing, never that of a dense model."""
+        if name in ("expert_ffn_dim", "moe_layers"):
+            return getattr(self, name)
+        return super().value_of(name, precision)
+
+    def counted(self) -> Self:
+        """See :meth:`TransformerWorkload.counted`; the active parameters too, where they were counted."""
+        found = super().counted()
+        active = self.counted_active_parameters
+        return found if active is None else found.model_copy(update={"active_parameters": active})
+
+
+def _whole(entry: Entry, field: str, least: int) -> None:
+    value = getattr(entry, field)
+    if value is not None and (value.value < least or value.value != int(value.value)):
+        raise ValueError(f"{field}={value.value:g} must be a whole number >= {least}")
+
+
+def _sum(left: Value, right: Value) -> Value:
+    """A sum of two values of an entry, with the provenance of the first."""
+    kind = "user" if left.kind == "user" else "derived"
+    return Value(**{**left.model_dump(), "value": left.value + right.value, "kind": kind, "note": ""})
+
+
+def _quotient(left: Value, right: Value) -> Value | None:
+    """A whole quotient of two values of an entry, with the provenance of the first."""
+    if left.value % right.value:
+        return None
+    kind = "user" if left.kind == "user" else "derived"
+    return Value(**{**left.model_dump(), "value": left.value / right.value, "kind": kind, "note": ""})
+
+
+#: What a model has that has no experts.
+_DENSE = {
+    "experts": 1, "active_experts_per_token": 1, "expert_ffn_dim": 0, "moe_layers": 0, "shared_ffn_dim": 0,
+    "moe_layer_interval": 1, "router_bias": 0,
+}  # fmt: skip
 
 
 class Fabric(Entry):
@@ -277,13 +442,31 @@ class Node(Entry):
     accelerator : Accelerator
         What it holds.
     accelerators_per_node : Value
-        How many.
+        How many share its fast links.
+    link_bandwidth : Value, optional
+        Of one accelerator to the others of the node, one direction; that of the accelerator where left out.
+    link_latency : Value, optional
+        Before the first byte, within the node.
+    nics, nic_bandwidth : Value, optional
+        Ports to the fabric between nodes, and the line rate of each, one direction.
     """
 
     what: ClassVar[str] = "node"
 
     accelerator: Accelerator
     accelerators_per_node: Count
+    link_bandwidth: BytesPerSecond | None = None
+    link_latency: Seconds | None = None
+    nics: Count | None = None
+    nic_bandwidth: BytesPerSecond | None = None
+
+    def value_of(self, name: str, precision: str) -> Value | None:
+        """See :meth:`Entry.value_of`; a node has the links of its accelerators."""
+        if name == "node_bandwidth":
+            return self.link_bandwidth or self.accelerator.link_bandwidth
+        if name == "node_latency":
+            return self.link_latency
+        return super().value_of(name, precision)
 
 
 class Fleet(Entry):
@@ -306,9 +489,13 @@ class Fleet(Entry):
     fabric: Fabric
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a fleet gives the inputs of its fabric."""
-        return {
+        """See :meth:`Entry.value_of`; a fleet gives the inputs of its fabric and of its nodes."""
+        of_fabric = {
             "fabric_bandwidth": self.fabric.bandwidth,
             "fabric_latency": self.fabric.latency,
             "oversubscription": self.fabric.oversubscription,
-        }.get(name)
+        }
+        if name == "fleet_size":
+            size = self.count.value * self.node.accelerators_per_node.value
+            return Value.of(size, source=f"{self.name}: nodes times accelerators")
+        return of_fabric.get(name) or self.node.value_of(name, precision)

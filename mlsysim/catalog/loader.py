@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -226,11 +227,28 @@ def load_catalog(path: str | Path) -> Catalog:
 @cache
 def builtin() -> Catalog:
     """The catalog that comes with mlsysim."""
+    files = [file for file in (resources.files("mlsysim.catalog") / "data").iterdir() if file.name.endswith(".toml")]
+    return Catalog(_merged(sorted(files, key=_listed_as)), "mlsysim")
+
+
+def _merged(files: Iterable[Traversable]) -> dict[str, Any]:
+    """Groups of the same name in several files joined; an entry stands in one of them."""
     content: dict[str, Any] = {}
-    for file in sorted((resources.files("mlsysim.catalog") / "data").iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".toml"):
-            content.update(tomllib.loads(file.read_text(encoding="utf-8")))
-    return Catalog(content, "mlsysim")
+    for file in files:
+        for top, groups in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            for group, entries in groups.items():
+                known = content.setdefault(top, {}).setdefault(group, {})
+                for name, fields in entries.items():
+                    if name in known:
+                        raise CatalogError(f"{file.name}: {top}.{group}.{name} is in another file too")
+                    known[name] = fields
+    return content
+
+
+def _listed_as(file: Traversable) -> tuple[int, str]:
+    """Place of a file in the catalog: those of the tutorial's entries come first."""
+    first = ("hardware_nvidia.toml", "models_llama.toml")
+    return (first.index(file.name) if file.name in first else len(first), file.name)
 
 
 def _tables(content: Any, where: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from mlsysim.errors import MlsysimError
 
 #: Command, the model it asks, and the question; the options come from the model.
 QUESTIONS = {
+    "parameters": ("ParameterCountModel", "How many parameters does a transformer have, and where?"),
     "memory": ("TrainingMemoryModel", "Does this training run fit on one accelerator?"),
     "serve": ("ServingCapacityModel", "How many replicas hold a latency target?"),
     "moe": ("MoERoutingModel", "What do hot experts cost?"),

@@ -63,20 +63,14 @@ def _print_entry(path: str, entry: Entry) -> None:
     if entry.description:
         output.paragraph(entry.description)
     values = _values(entry)
-    sources = list(dict.fromkeys(value.source for value in values.values()))
+    sources = list(dict.fromkeys(value.source for value, _ in values.values()))
     rows = [
-        (
-            field,
-            f"{value.value:.15g} {value.unit}".strip(),
-            value.kind,
-            value.date,
-            f"[{sources.index(value.source) + 1}]",
-        )
-        for field, value in values.items()
+        (field, text, value.kind, value.date, f"[{sources.index(value.source) + 1}]")
+        for field, (value, text) in values.items()
     ]
     print()
     output.listing(("Field", "Value", "Kind", "Date", "Source"), rows)
-    notes = [f"  {field}: {value.note}" for field, value in values.items() if value.note]
+    notes = [f"  {field}: {value.note}" for field, (value, _) in values.items() if value.note]
     if notes:
         print()
         output.block("\n".join(["Notes", *notes]))
@@ -85,9 +79,9 @@ def _print_entry(path: str, entry: Entry) -> None:
     output.block("\n".join(["Sources", *(f"  [{place}] {work}" for place, work in enumerate(works, start=1))]))
 
 
-def _values(entry: Entry, prefix: str = "") -> dict[str, Value]:
-    """Every value of an entry and of the entries it is made of."""
-    found = {f"{prefix}{field}": value for field, value in entry.values().items()}
+def _values(entry: Entry, prefix: str = "") -> dict[str, tuple[Value, str]]:
+    """Every value of an entry and of the entries it is made of, with its text."""
+    found = {f"{prefix}{field}": (value, entry.text(field, digits=15)) for field, value in entry.values().items()}
     for field in type(entry).model_fields:
         part = getattr(entry, field)
         if isinstance(part, Entry):

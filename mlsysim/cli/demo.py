@@ -10,8 +10,9 @@ from mlsysim.cli import output
 from mlsysim.cli.app import option_name
 from mlsysim.models import MoERoutingModel, PerformanceModel, Result, ServingCapacityModel, TrainingMemoryModel
 
-#: The tutorial's three configurations, as the arguments of the models and as command lines.
+#: The tutorial's three configurations, and an example of the question before them, as arguments of the models.
 INPUTS: dict[str, dict[str, Any]] = {
+    "parameters": {"model": "DeepSeek_V3"},
     "memory": {
         "model": "Llama3_8B",
         "hardware": "H100",
@@ -68,6 +69,7 @@ def run() -> None:
     zero_stages()
     more_output_tokens()
     left_out()
+    measured_variants()
 
 
 def command_line(name: str, width: int = 96) -> str:
@@ -76,7 +78,7 @@ def command_line(name: str, width: int = 96) -> str:
     Parameters
     ----------
     name : str
-        ``memory``, ``serve`` or ``moe``.
+        ``parameters``, ``memory``, ``serve`` or ``moe``.
     width : int
         Longer lines continue on the next, as a shell reads them.
 
@@ -197,6 +199,29 @@ def left_out() -> None:
         formula = model().system[name]
         output.heading(f"{formula.title}  [{name}]")
         output.paragraph(formula.assumes, "  ")
+
+
+def measured_variants() -> None:
+    """The first two questions again, by the variants that measurements confirm."""
+    _heading("The same questions by the forms that measurements confirm")
+    memory = {name: TrainingMemoryModel(name).solve(**INPUTS["memory"]) for name in TrainingMemoryModel.variants}
+    rows = [
+        ["Activations", *(result.activations for result in memory.values())],
+        ["Total", *(result.total_memory for result in memory.values())],
+    ]
+    show.table(["", *memory], rows)
+    print()
+    served = {name: ServingCapacityModel(name).solve(**INPUTS["serve"]) for name in ServingCapacityModel.variants}
+    rows = [
+        ["One replica", *(f"{result.per_replica_qps_capacity:.1f} QPS" for result in served.values())],
+        ["Required replicas", *(result.required_replicas for result in served.values())],
+        ["Estimated P99", *(f"{result.estimated_p99_latency:~.1f}" for result in served.values())],
+    ]
+    show.table(["", *served], rows)
+    print()
+    output.paragraph(
+        "How near each comes to what was measured: docs/validation.md. What they compute: formulas/variants.md."
+    )
 
 
 def _memory(**changed: Any) -> Result:

@@ -113,6 +113,7 @@ def _notes(topic: Topic, formula: Formula) -> list[tuple[str, str]]:
         ("", formula.source.work.text()),
         ("assumes", formula.assumes),
         ("convention", formula.convention),
+        ("accuracy", formula.accuracy),
         *_example(formula),
     ]
     return [(label, text) for label, text in notes if text]

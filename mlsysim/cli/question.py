@@ -14,16 +14,20 @@ import typer
 from typer.core import TyperCommand
 
 from mlsysim import show
-from mlsysim.catalog import builtin, load_catalog
+from mlsysim.catalog import Catalog, Entry, TransformerWorkload, builtin, load_catalog
 from mlsysim.cli import demo, output
 from mlsysim.cli.app import Json, OwnCatalog, option_name
 from mlsysim.errors import MlsysimError
 from mlsysim.models import PerformanceModel, Result
 from mlsysim.models.binding import Slot
 from mlsysim.models.result import as_text
+from mlsysim.models.signature import only_in
 from mlsysim.symbolic import Variable, variable_of
 
 CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
+
+#: What says yes or no on a command line, in any case, besides 1 and 0.
+YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 
 HELP = """{question} {summary}
 
@@ -80,13 +84,17 @@ def question_command(name: str, model_name: str, question: str) -> Any:
 def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
     for name, slot in model.slots.items():
         lost = "; without it, what needs them is left out" if slot.optional else ""
-        text = f"Entry of the catalog ({slot.entry.what}), by name. Gives {', '.join(slot.provides)}{lost}."
+        or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
+        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {', '.join(slot.provides)}{lost}."
         yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))
     for name, variable in model.arguments.items():
         if variable is not None:
             panel = INPUTS if name in model.keywords else OVERRIDES
-            text = f"{variable.description} ({variable.domain.describe()}; {_default(model, variable)})"
-            yield _option(name, text, _metavar(variable), panel, partial(tuple, variable.domain.labels))
+            only = only_in(model, name)
+            allowed = f"{variable.domain.describe()}; {_default(model, variable)}{only and f'; {only.lower()}'}"
+            text = f"{variable.description} ({allowed})"
+            values = (YES[0], NO[0]) if variable.domain.is_flag else variable.domain.labels
+            yield _option(name, text, _metavar(variable), panel, partial(tuple, values))
 
 
 def _option(name: str, text: str, metavar: str, panel: str, values: Callable[[], tuple[str, ...]]) -> inspect.Parameter:
@@ -116,6 +124,8 @@ def _default(model: type[PerformanceModel], variable: Variable) -> str:
 def _metavar(variable: Variable) -> str:
     if variable.domain.kind == "choice":
         return "NAME"
+    if variable.domain.is_flag:
+        return "TRUE|FALSE"
     return variable.unit if variable.unit not in ("", "count") else "NUMBER"
 
 
@@ -158,10 +168,8 @@ def _ask(
     shelf = load_catalog(catalog) if catalog else builtin()
     given = {name: text for name, text in arguments.items() if text is not None}
     try:
-        entries = {
-            name: shelf.find(slot.entry.what, given[name]) for name, slot in model.slots.items() if name in given
-        }
-        typed = {name: _number_or_text(text) for name, text in given.items() if name not in entries}
+        entries = {name: _entry(shelf, slot, given[name]) for name, slot in model.slots.items() if name in given}
+        typed = {name: _typed(model.arguments[name], text) for name, text in given.items() if name not in entries}
         result = model(variant).solve(**entries, **typed)
     except MlsysimError as error:
         raise MlsysimError(_as_options(str(error), tuple(model.arguments))) from None
@@ -176,7 +184,16 @@ def _ask(
         raise typer.Exit(3)
 
 
-def _number_or_text(text: str) -> int | float | str:
+def _entry(shelf: Catalog, slot: Slot, text: str) -> Entry:
+    """An entry by name, or a model out of a Hugging Face ``config.json``."""
+    if issubclass(slot.entry, TransformerWorkload) and (text.endswith(".json") or Path(text).is_dir()):
+        return TransformerWorkload.from_hf(text)
+    return shelf.find(slot.entry.what, text)
+
+
+def _typed(variable: Variable | None, text: str) -> bool | int | float | str:
+    if variable is not None and variable.domain.is_flag and text.lower() in (*YES, *NO):
+        return text.lower() in YES
     for kind in (int, float):
         try:
             return kind(text)
@@ -188,6 +205,7 @@ def _number_or_text(text: str) -> int | float | str:
 def _as_options(message: str, arguments: tuple[str, ...]) -> str:
     """An error message in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
     names = "|".join(arguments)
+    message = re.sub(r"; variant=(?=[\w ]+ does$)", "; --variant ", message)
     return re.sub(rf"^({names})=|\b({names})=(?=\.\.\.)", lambda m: f"{option_name(m[1] or m[2])} ", message)
 
 

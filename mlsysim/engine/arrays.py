@@ -30,6 +30,8 @@ def namespace() -> dict[str, Any]:
         "minimum": lambda left, right: jnp.where((left <= right) | (left != left), left, right),
         "mod": jnp.mod,
         "nan": jnp.nan,
+        "slots_busy": _slots_busy(),
+        "slots_busy_slope": slots_busy_slope,
         "sqrt": jnp.sqrt,
         "where": jnp.where,
     }
@@ -101,6 +103,84 @@ def _erlang_c() -> Callable[[Any, Any], Any]:
         return wait, jnp.where(stable, erlang_c_slope(servers, offered, waiting), 0.0) * tangents[1]
 
     return erlang_c
+
+
+def slots_busy_series(slots: Any, a: Any, b: Any, e: Any) -> tuple[Any, ...]:
+    """``sum_{j<m} u_j / u_m`` of :class:`SlotsBusy` and minus its relative slopes by a, b and e, element-wise.
+
+    The slopes are means over the terms, so that they are finite however large the sum.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    real = _real(slots, a, b, e)
+    slots, a, b, e = jnp.broadcast_arrays(*(jnp.asarray(value, real) for value in (slots, a, b, e)))
+    ceiling = 1.0 / NEVER_WAITS if real == jnp.float64 else 1e30
+    arriving = (a + b > 0) & (a >= 0) & (b >= 0)
+    a = jnp.where(arriving, a, 1.0)
+
+    def open_(state: Any) -> Any:
+        return (state["i"] >= 1) & (state["total"] < ceiling) & ~state["settled"]
+
+    def add_term(state: Any) -> Any:
+        going, i = open_(state), jnp.maximum(state["i"], 1.0)
+        rate = (a + b * i) / i
+        term = state["term"] / rate**e
+        inverse, weighted = state["inverse"] + 1.0 / (a + b * i), state["weighted"] + i / (a + b * i)
+        logs, total = state["logs"] + jnp.log(rate), state["total"] + term
+        weight = term / total
+        new = {
+            "i": i - 1.0,
+            "term": term,
+            "total": total,
+            "inverse": inverse,
+            "weighted": weighted,
+            "logs": logs,
+            "by_a": state["by_a"] + weight * (e * inverse - state["by_a"]),
+            "by_b": state["by_b"] + weight * (e * weighted - state["by_b"]),
+            "by_e": state["by_e"] + weight * (logs - state["by_e"]),
+            "settled": (rate > 1) & (term < 1e-17 * total),
+        }
+        return {name: jnp.where(going, value, state[name]) for name, value in new.items()}
+
+    zeros = jnp.zeros_like(a)
+    start = dict.fromkeys(("total", "inverse", "weighted", "logs", "by_a", "by_b", "by_e"), zeros)
+    start |= {"i": slots, "term": zeros + 1.0, "settled": ~arriving}
+    end = jax.lax.while_loop(lambda state: jnp.any(open_(state)), add_term, start)
+    total = jnp.where(arriving, end["total"], jnp.inf)
+    return total, *(jnp.where(arriving, end[name], 0.0) for name in ("by_a", "by_b", "by_e"))
+
+
+def slots_busy_slope(which: int, slots: Any, a: Any, b: Any, e: Any, tail: Any) -> Any:
+    """Derivative of :class:`SlotsBusy` by one of its arguments, counted from 1."""
+    import jax.numpy as jnp
+
+    total, *slopes = slots_busy_series(slots, a, b, e)
+    finite = jnp.isfinite(total)
+    total = jnp.where(finite, total, 1.0)
+    # Not a quotient of quotients: XLA would multiply the divisors, whose square overflows.
+    free = 1.0 / (1.0 + tail / total)
+    found = free / (total + tail) if which == 5 else free * slopes[which - 2] * (tail / (total + tail))
+    return jnp.where(finite, found, 0.0)
+
+
+def _slots_busy() -> Callable[..., Any]:
+    import jax
+    import jax.numpy as jnp
+
+    @jax.custom_jvp
+    def slots_busy(slots: Any, a: Any, b: Any, e: Any, tail: Any) -> Any:
+        """Probability that all slots are taken, element-wise."""
+        total, *_ = slots_busy_series(slots, a, b, e)
+        finite = jnp.isfinite(total)
+        return jnp.where(finite, tail / (jnp.where(finite, total, 1.0) + tail), 0.0)
+
+    @slots_busy.defjvp
+    def slope(primals: Any, tangents: Any) -> Any:
+        found = sum(slots_busy_slope(which, *primals) * tangents[which - 1] for which in (2, 3, 4, 5))
+        return slots_busy(*primals), found
+
+    return slots_busy
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, ...]) -> Any:

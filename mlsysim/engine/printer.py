@@ -13,8 +13,8 @@ import sympy
 from sympy.printing.pycode import AbstractPythonCodePrinter
 
 from mlsysim.errors import FormulaError
-from mlsysim.symbolic import ErlangC, LeastInteger
-from mlsysim.symbolic.functions import ErlangCSlope
+from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy
+from mlsysim.symbolic.functions import ErlangCSlope, SlotsBusySlope
 
 #: Whole numbers above this print as floats, so that 32-bit JAX does not overflow on them.
 LARGEST_INTEGER_LITERAL = 2**31 - 1
@@ -119,6 +119,16 @@ class CodePrinter(AbstractPythonCodePrinter):
     def _print_ErlangCSlope(self, expr: ErlangCSlope) -> str:
         servers, load = (self._print(arg) for arg in expr.args)
         return f"erlang_c_slope({servers}, {load}, erlang_c({servers}, {load}))"
+
+    def _print_SlotsBusy(self, expr: SlotsBusy) -> str:
+        return self._call("slots_busy", expr)
+
+    def _print_SlotsBusySlope(self, expr: SlotsBusySlope) -> str:
+        return self._call("slots_busy_slope", expr)
+
+    def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
+        steps = [f"({self._print(symbol)} := {self._print(step)})" for symbol, step in expr.definitions]
+        return f"[{', '.join(steps)}][-1]"
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         free = sorted(expr.condition.free_symbols - {expr.n}, key=lambda s: s.name)  # type: ignore[attr-defined]

@@ -38,6 +38,54 @@ def erlang_c(servers: float, load: float) -> float:
     return max(servers * blocking / (servers - load * (1.0 - blocking)), NEVER_WAITS)
 
 
+def slots_busy_series(slots: float, a: float, b: float, e: float) -> tuple[float, float, float, float]:
+    """``sum_{j<m} u_j / u_m`` of :class:`SlotsBusy`, infinite without arrivals, and minus its relative slopes.
+
+    The slopes, by a, b and e, are means over the terms, so that they are finite however large the sum.
+    """
+    total = by_a = by_b = by_e = 0.0
+    inverse = weighted = logs = 0.0
+    term, i = 1.0, float(slots)
+    while i >= 1 and total < 1.0 / NEVER_WAITS:
+        arriving = a + b * i
+        rate = arriving / i
+        if not rate > 0:
+            return math.inf, 0.0, 0.0, 0.0
+        thinning = rate**e
+        if not thinning > 0:
+            return math.inf, 0.0, 0.0, 0.0
+        term /= thinning
+        inverse += 1.0 / arriving
+        weighted += i / arriving
+        logs += math.log(rate)
+        total += term
+        weight = term / total
+        by_a += weight * (e * inverse - by_a)
+        by_b += weight * (e * weighted - by_b)
+        by_e += weight * (logs - by_e)
+        if rate > 1 and term < 1e-17 * total:
+            break
+        i -= 1.0
+    return total, by_a, by_b, by_e
+
+
+def slots_busy(slots: float, a: float, b: float, e: float, tail: float) -> float:
+    """Probability that all slots are taken; see :class:`mlsysim.symbolic.SlotsBusy`."""
+    total, *_ = slots_busy_series(*map(float, (slots, a, b, e)))
+    if math.isinf(total):
+        return 0.0
+    return tail / (total + tail) if total + tail else math.nan
+
+
+def slots_busy_slope(which: int, slots: float, a: float, b: float, e: float, tail: float) -> float:
+    """Derivative of :func:`slots_busy` by one of its arguments, counted from 1."""
+    total, *slopes = slots_busy_series(*map(float, (slots, a, b, e)))
+    weight = total + tail
+    if math.isinf(total) or not weight:
+        return 0.0
+    return total / weight * (1.0 if which == 5 else tail * slopes[which - 2]) / weight
+
+
 def ceil(x: Any) -> Any:
     """The ceiling; a quotient within rounding of a whole number is that number."""
     nearest = np.rint(x)
@@ -56,13 +104,13 @@ def _is_whole(x: Any, nearest: Any) -> Any:
 
 def least_integer(condition: Callable[..., Any], limit: float, given: tuple[Any, ...]) -> float:
     """Smallest ``n`` from 1 to ``limit`` that meets a monotone condition, infinite if none does."""
-    below, above = 0.0, 1.0
+    below, above, limit = np.float64(0.0), np.float64(1.0), np.float64(limit)
     while not condition(above, *given):
         if above >= limit:
             return math.inf
-        below, above = above, min(2.0 * above, float(limit))
+        below, above = above, min(2.0 * above, limit)
     while above - below > 1:
-        middle = math.floor((below + above) / 2)
+        middle = np.floor((below + above) / 2)
         if condition(middle, *given):
             above = middle
         else:
@@ -70,10 +118,11 @@ def least_integer(condition: Callable[..., Any], limit: float, given: tuple[Any,
     return float(above)
 
 
+#: What these return are NumPy floats, which divide by zero without raising.
 NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
     "ceil": ceil,
-    "erlang_c": erlang_c,
+    "erlang_c": lambda servers, load: np.float64(erlang_c(servers, load)),
     "erlang_c_slope": erlang_c_slope,
     "exp": np.exp,
     "floor": floor,
@@ -84,6 +133,8 @@ NAMESPACE: dict[str, Any] = {
     "minimum": np.minimum,
     "mod": np.mod,
     "nan": np.float64(np.nan),
+    "slots_busy": lambda *args: np.float64(slots_busy(*args)),
+    "slots_busy_slope": lambda *args: np.float64(slots_busy_slope(*args)),
     "sqrt": np.sqrt,
-    "where": lambda condition, then, otherwise: then if condition else otherwise,
+    "where": lambda condition, then, otherwise: np.float64(then if condition else otherwise),
 }

@@ -11,7 +11,18 @@ from types import ModuleType
 from mlsysim.symbolic import Formula
 
 #: Topics in the order the book prints them.
-TOPICS = ("number_formats", "training_memory", "serving_capacity", "queueing", "collectives", "moe_routing")
+TOPICS = (
+    "number_formats",
+    "parameter_counts",
+    "training_memory",
+    "rank_parameters",
+    "activations",
+    "serving_capacity",
+    "queueing",
+    "continuous_batching",
+    "collectives",
+    "moe_routing",
+)
 
 
 def topic(name: str) -> ModuleType:

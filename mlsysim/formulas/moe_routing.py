@@ -8,12 +8,26 @@ from __future__ import annotations
 
 from sympy import Min
 
-from mlsysim.formulas.collectives import all_to_all
-from mlsysim.symbolic import Example, Formula, Source, token
-from mlsysim.symbols.hardware import alpha, beta
-from mlsysim.symbols.routing import P_eff, dispatch, k_eff, multiplier, payload, t_a2a
-from mlsysim.symbols.training import b, e
-from mlsysim.symbols.workload import E, P_active, gamma, h, k, q, s
+from mlsysim.formulas.collectives import all_to_all, hierarchical_all_to_all
+from mlsysim.symbolic import Example, Formula, Source, by_label, token, when
+from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_node, n_node
+from mlsysim.symbols.parameters import P_exp
+from mlsysim.symbols.routing import (
+    M_hot,
+    M_step,
+    P_eff,
+    T_step_a2a,
+    dispatch,
+    gamma_r,
+    k_eff,
+    multiplier,
+    n_exchanges,
+    n_rank,
+    payload,
+    t_a2a,
+)
+from mlsysim.symbols.training import b, checkpointing, e
+from mlsysim.symbols.workload import E, L_moe, P_active, gamma, h, k, q, s
 
 TUTORIAL = Source("mlsysim_tutorial", "section 3")
 
@@ -22,6 +36,7 @@ effective_experts = Formula(
     Min(E, k * gamma),
     title="Experts per token the hot ones make it cost",
     source=TUTORIAL,
+    variant="first_order",
     assumes="One factor stands for the imbalance, capped at the number of experts.",
     example=Example({E: 8, k: 2, gamma: 1.25}, "2.50", TUTORIAL),
 )
@@ -31,6 +46,7 @@ active_work = Formula(
     k_eff / k,
     title="Active work over that of balanced routing",
     source=TUTORIAL,
+    variant="first_order",
     example=Example({k_eff: 2.5, k: 2}, "1.25", TUTORIAL),
 )
 
@@ -39,6 +55,7 @@ effective_parameters = Formula(
     P_active * multiplier,
     title="Active parameters, imbalance included",
     source=TUTORIAL,
+    variant="first_order",
     assumes="All active parameters grow with the imbalance, the dense ones too.",
     no_example="the tutorial does not print it",
 )
@@ -60,6 +77,7 @@ dispatched = Formula(
     payload * (e - 1) / e,
     title="Activations that leave their rank",
     source=TUTORIAL,
+    variant="first_order",
     assumes="Experts are placed evenly, so a token's expert is local once in e.",
     convention="MB = 1e6 bytes.",
     example=Example({payload: 134.217728, e: 8}, "117.4 MB", TUTORIAL),
@@ -76,4 +94,153 @@ exchange_time = Formula(
     example=Example({e: 8, payload: 134.217728, beta: 12.5, alpha: 50}, "9.75 ms", TUTORIAL),
 )
 
-FORMULAS = (effective_experts, active_work, effective_parameters, routed_payload, dispatched, exchange_time)
+FIRST_ORDER = (effective_experts, active_work, effective_parameters, routed_payload, dispatched, exchange_time)
+
+DEEPSEEK = Source("deepseek2024", "section 3.2.2")
+COUNTED = "Bytes and factor equal those counted from a router run on skewed inputs (docs/validation.md)."
+
+tokens_per_rank = Formula(
+    n_rank,
+    b * s / e,
+    title="Tokens one rank brings to an exchange",
+    source=Source("fedus2022", "section 5.5"),
+    assumes="The batch is that of one expert-parallel group, split evenly over its ranks.",
+    no_example="sources print no number for it",
+)
+
+hot_rank_factor = Formula(
+    gamma_r,
+    Min(gamma, e, E / k),
+    title="Tokens the hot rank receives over the mean",
+    source=Source("fedus2022", "section 2.2"),
+    assumes="At most every token goes to the rank, once for each of its experts.",
+    convention="Largest load of a rank over the mean load of the ranks; 1 is perfectly balanced.",
+    no_example="a maximum",
+)
+
+hot_experts = Formula(
+    k_eff,
+    k * gamma_r,
+    title="Expert work of the hot rank, per token of the mean rank",
+    source=Source("fedus2022", "section 2.2"),
+    variant="per_layer",
+    assumes="Every token still goes to k experts; only where they stand is uneven.",
+    no_example="sources print no number for it",
+)
+
+routed_work = Formula(
+    multiplier,
+    1 + (gamma_r - 1) * L_moe * k * P_exp / P_active,
+    title="Active work of the hot rank over that of balanced routing",
+    source=Source("fedus2022", "section 2.2"),
+    variant="per_layer",
+    assumes="Routed experts alone grow with the imbalance: attention, embeddings and shared experts see every "
+    "rank's own tokens.",
+    no_example="sources print no number for it",
+)
+
+hot_rank_parameters = Formula(
+    P_eff,
+    P_active * multiplier,
+    title="Active parameters, hot rank",
+    source=Source("fedus2022", "section 2.2"),
+    variant="per_layer",
+    no_example="sources print no number for it",
+)
+
+all_payload = Formula(
+    payload,
+    b * (s / token) * h * q * k,
+    title="Activations handed to experts, imbalance or not",
+    source=Source("fedus2022", "section 2"),
+    variant="per_layer",
+    assumes="One hidden vector per token and expert. Imbalance moves bytes between ranks and adds none.",
+    convention="All ranks of the group, one direction, one layer; MB = 1e6 bytes.",
+    accuracy=COUNTED,
+    no_example="sources print no number for it",
+)
+
+all_dispatched = Formula(
+    dispatch,
+    payload * (e - 1) / e,
+    title="Activations that leave their rank, imbalance or not",
+    source=Source("fedus2022", "section 5.5"),
+    variant="per_layer",
+    assumes="Where a token starts says nothing of its experts, so one in e stays.",
+    convention="All ranks of the group, one direction, one layer; MB = 1e6 bytes.",
+    accuracy=COUNTED,
+    no_example="sources print no number for it",
+)
+
+hot_rank_bytes = Formula(
+    M_hot,
+    gamma_r * dispatch / e,
+    title="Activations the hot rank receives in one exchange",
+    source=Source("fedus2022", "section 2.2"),
+    assumes="Each rank receives its share of what leaves the others, the hot one gamma times as much.",
+    convention="One direction, one layer; MB = 1e6 bytes.",
+    accuracy=COUNTED,
+    no_example="sources print no number for it",
+)
+
+_hot_payload = gamma_r * payload / e
+
+placed_exchange_time = Formula(
+    t_a2a,
+    when(
+        e <= n_node,
+        all_to_all(e, _hot_payload, beta_node, alpha_node),
+        hierarchical_all_to_all(e, n_node, _hot_payload, (beta_node, alpha_node), (beta, alpha)),
+    ),
+    title="Time of one all-to-all exchange, by placement",
+    source=DEEPSEEK,
+    variant="per_layer",
+    assumes="Ranks fill nodes in order. A group within a node uses its links alone; beyond, each copy of a token "
+    "crosses the fabric once, to the rank of the same place in the other node, and goes on over the links. The hot "
+    "rank's share sets the time, and the two stages do not overlap.",
+    convention="One exchange of one layer; bandwidths in one direction.",
+    no_example="sources print no number for it",
+)
+
+exchanges_per_layer = Formula(
+    n_exchanges,
+    by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}),
+    title="Exchanges of one layer and step",
+    source=DEEPSEEK,
+    assumes="Dispatch and combine in the forward and in the backward pass; full checkpointing repeats the forward.",
+    no_example="counting",
+)
+
+step_dispatch_bytes = Formula(
+    M_step,
+    L_moe * n_exchanges * dispatch,
+    title="Activations that leave their rank in one step",
+    source=DEEPSEEK,
+    convention="All ranks of the group; GB = 1e9 bytes.",
+    no_example="a product",
+)
+
+step_all_to_all_time = Formula(
+    T_step_a2a,
+    L_moe * n_exchanges * t_a2a,
+    title="Time of all exchanges of one step",
+    source=DEEPSEEK,
+    assumes="Nothing else hides it.",
+    no_example="a product",
+)
+
+PER_LAYER = (
+    tokens_per_rank,
+    hot_rank_factor,
+    hot_experts,
+    routed_work,
+    hot_rank_parameters,
+    all_payload,
+    all_dispatched,
+    hot_rank_bytes,
+    placed_exchange_time,
+    exchanges_per_layer,
+    step_dispatch_bytes,
+    step_all_to_all_time,
+)
+FORMULAS = FIRST_ORDER + PER_LAYER

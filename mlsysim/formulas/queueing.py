@@ -44,9 +44,10 @@ def wait_quantile(servers: Any) -> Any:
 
 offered_load = Formula(
     load,
-    qps / mu,
+    when(mu > 0, qps / mu, oo),
     title="Offered load",
     source=Source("gross2008", "section 2.3"),
+    assumes="Infinite where a replica completes nothing.",
     convention="In erlang: replicas kept busy.",
     example=Example({qps: 360 / 1800, mu: 1 / 240}, "48", Source("wfm", "360 calls per half hour of 240 s each")),
 )
@@ -58,6 +59,7 @@ required_replicas = Formula(
     LeastInteger(_n, And(qps < _n * mu, T_base + wait_quantile(_n) <= target), c_max),
     title="Fewest replicas that meet the target",
     source=TUTORIAL,
+    variant="first_order",
     assumes="Replicas are identical and share one queue; the wait falls as replicas are added, so the "
     "least number is found by bisection. Infinite when even the most replicas allowed do not meet it.",
     example=Example(
@@ -86,7 +88,7 @@ capacity = Formula(
 
 utilization_of_replicas = Formula(
     utilization,
-    qps / (c * mu),
+    when(mu > 0, qps / (c * mu), oo),
     title="Utilization",
     source=Source("gross2008", "section 2.3"),
     example=Example({qps: 20, c: 1, mu: 45.99756980103042}, "43.5 %", TUTORIAL),
@@ -97,6 +99,7 @@ probability_of_waiting = Formula(
     when(utilization < 1, ErlangC(c, load), 1),
     title="Probability that a request queues (Erlang C)",
     source=Source("erlang1917"),
+    variant="first_order",
     assumes="Poisson arrivals, exponential service, one first-come first-served queue.",
     example=Example({utilization: 0.872727, c: 55, load: 48}, "0.2387", Source("wfm", "55 agents")),
 )
@@ -106,6 +109,7 @@ queue_wait = Formula(
     when(qps < c * mu, wait_quantile(c), oo),
     title="Queueing time 99% of the requests stay below",
     source=Source("gross2008", "section 2.3"),
+    variant="first_order",
     assumes="Exact for exponential service; (cv^2 + 1) / 2 is Kingman's correction of the mean, used here "
     "on the quantile. Infinite on a queue that is not stable.",
     no_example="the tutorial prints only the sum with the base latency",
@@ -133,6 +137,7 @@ binding_limit = Formula(
     ),
     title="What keeps the deployment from its target",
     source=TUTORIAL,
+    variant="first_order",
     assumes="Named in the order in which adding replicas stops helping: memory and base latency first.",
     example=Example(
         {B_a: 16, T_base: 1153.9, target: 2000, c_req: 1, qps: 20, c_max: 1024, mu: 46.0}, "Feasible", TUTORIAL

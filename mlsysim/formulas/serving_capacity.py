@@ -45,6 +45,7 @@ kv_bytes_per_token = Formula(
     when(r_kv > 0, L * (r_kv + d_rope) * q / token, 2 * L * a_kv * (h / a) * q / token),
     title="KV cache of one token",
     source=Source("kwon2023", "section 3"),
+    variant="first_order",
     assumes="Keys and values have width h / a per head; multi-head latent attention keeps one compressed "
     "vector and one rotary key instead (DeepSeek-V2).",
     convention="All layers, one replica; kB = 1000 bytes.",
@@ -68,6 +69,7 @@ kv_bytes_per_request = Formula(
     kv_token * s_pad / request,
     title="KV cache of one request",
     source=Source("kwon2023", "section 3"),
+    variant="first_order",
     assumes="Every request is charged its prompt; tokens generated later are not added.",
     example=Example(
         {kv_token: 819.2, s_pad: 2048}, "1.6 GiB/request", Source("kwon2023", "section 3: OPT-13B, printed as 1.6 GB")
@@ -88,6 +90,7 @@ prefill_flops = Formula(
     (2 * flop * P * (s / token) + 4 * flop * L * h * (s / token) ** 2) * (B_a / request),
     title="Arithmetic to prefill the active batch",
     source=Source("kaplan2020", "section 2.1"),
+    variant="first_order",
     assumes="Two FLOPs per parameter and token, and attention over the full square: twice the causal "
     "attention term of the source. All parameters work, also where experts leave most of them idle: "
     "3.6 times too much for Mixtral 8x7B.",
@@ -100,6 +103,7 @@ time_to_first_token = Formula(
     when(B_a >= request, flops_prefill / (F * eta) + tau_dispatch, oo),
     title="Time to first token",
     source=TUTORIAL,
+    variant="first_order",
     assumes="Prefill is bound by arithmetic and the whole active batch is prefilled at once. Infinite where "
     "not one request fits beside the weights.",
     no_example="the tutorial prints only the sum with decoding",

@@ -36,6 +36,7 @@ from mlsysim.symbols.training import (
     o,
     optimizer,
     p,
+    q_g,
     t,
 )
 from mlsysim.symbols.workload import L, P, h, q, s
@@ -49,6 +50,7 @@ parameters_per_rank = Formula(
     P / (t * p * e),
     title="Parameters per rank",
     source=TUTORIAL,
+    variant="first_order",
     assumes="Parameters split evenly over tensor, pipeline and expert ranks; with experts this also "
     "divides the dense weights by e, which is too low (Mixtral 8x7B at e = 8: 5.84e9 against 7.24e9, 19% low).",
     convention=RANK,
@@ -60,6 +62,7 @@ weights = Formula(
     q * P_r / sharded(Z >= 3, d),
     title="Weights held by one rank",
     source=ZERO,
+    variant="first_order",
     assumes="One copy in the training precision; the fp32 master copy counts as optimizer state.",
     convention=RANK,
     example=Example({P_r: 8.03e9, q: 2, d: 8, Z: 2}, "16.06 GB", TUTORIAL),
@@ -70,9 +73,21 @@ gradients = Formula(
     q * f * P_r / sharded(Z >= 2, d),
     title="Gradients held by one rank",
     source=ZERO,
+    variant="first_order",
     assumes="Gradients are kept in the training precision, for trained parameters only.",
     convention=RANK,
     example=Example({P_r: 8.03e9, q: 2, f: 1, d: 8, Z: 2}, "2.01 GB", TUTORIAL),
+)
+
+stored_gradients = Formula(
+    G,
+    q_g * f * P_r / sharded(Z >= 2, d),
+    title="Gradients held by one rank, in the format they are kept in",
+    source=Source("korthikanti2023", "section 4"),
+    variant="korthikanti",
+    assumes="Megatron-LM keeps gradients in 32 bit: 18 bytes per parameter with weights and Adam, not 16.",
+    convention=RANK,
+    no_example="the paper prints sums of weights, gradients and optimizer state",
 )
 
 optimizer_bytes = Formula(
@@ -80,6 +95,7 @@ optimizer_bytes = Formula(
     by_label(optimizer, {"adam": 12 * byte, "adamw": 12 * byte, "sgd": 4 * byte, "none": 0}),
     title="Optimizer state per trained parameter",
     source=Source("rajbhandari2020", "section 3.1"),
+    variant="first_order",
     assumes="Mixed precision: an fp32 master copy, and for Adam two fp32 moments.",
     example=Example({optimizer: "adam"}, "12 byte", Source("rajbhandari2020", "section 3.1")),
 )
@@ -89,6 +105,7 @@ optimizer_state = Formula(
     o * f * P_r / sharded(Z >= 1, d),
     title="Optimizer state held by one rank",
     source=ZERO,
+    variant="first_order",
     convention=RANK,
     example=Example({P_r: 7.5e9, o: 12, f: 1, d: 64, Z: 1}, "1.4 GB", Source("rajbhandari2020", "figure 1: 31.4 - 30")),
 )
@@ -145,6 +162,7 @@ communication_buffers = Formula(
     bucket * G + when(p > 1, 2 * m * (s / token) * h * q),
     title="Buffers of the collectives",
     source=TUTORIAL,
+    variant="first_order",
     assumes="The gradient bucket is a fixed share of the gradients; a pipeline stage keeps one send and one "
     "receive buffer of hidden states.",
     convention=RANK,
@@ -156,6 +174,7 @@ total_memory = Formula(
     W + G + O + A + C_buf,
     title="Training memory of one rank",
     source=TUTORIAL,
+    variant="first_order",
     assumes="No allocator reserve, no fragmentation, no framework context.",
     convention=RANK,
     example=Example({W: 16.06, G: 2.0075, O: 12.045, A: 2.684354560, C_buf: 0.100375}, "32.90 GB", TUTORIAL),
@@ -179,7 +198,7 @@ fits = Formula(
     example=Example({M: 32.90, M_cap: 85.899}, "True", TUTORIAL),
 )
 
-FORMULAS = (
+FIRST_ORDER = (
     parameters_per_rank,
     weights,
     gradients,
@@ -194,3 +213,4 @@ FORMULAS = (
     utilization_of_memory,
     fits,
 )
+FORMULAS = (*FIRST_ORDER, stored_gradients)

@@ -12,6 +12,7 @@ from mlsysim.models import convert
 from mlsysim.models.binding import Binding, Slot, bind
 from mlsysim.models.result import Result
 from mlsysim.models.signature import with_signature
+from mlsysim.models.variant import Variant
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
 
 
@@ -28,7 +29,7 @@ class PerformanceModel:
     Attributes
     ----------
     variants : dict
-        Formulas per variant name, complete.
+        Per name a :class:`Variant`, or its formulas alone.
     slots : dict
         Arguments that take catalog entries.
     keywords : tuple of str
@@ -39,32 +40,37 @@ class PerformanceModel:
         Conditions on the inputs.
     headline : tuple of str
         Outputs shown first, and computed by ``sweep``; all of them where left out.
+    arguments : dict
+        Variable per argument, None for a catalog entry; of an instance, those its variant uses.
     """
 
-    variants: ClassVar[dict[str, tuple[Formula, ...]]] = {}
+    variants: ClassVar[Mapping[str, Variant | tuple[Formula, ...]]] = {}
     slots: ClassVar[dict[str, Slot]] = {}
     keywords: ClassVar[tuple[str, ...]] = ()
-    defaults: ClassVar[dict[str, Any]] = {}
-    requirements: ClassVar[tuple[Requirement, ...]] = ()
+    defaults: Mapping[str, Any] = {}
+    requirements: tuple[Requirement, ...] = ()
     headline: tuple[str, ...] = ()
-    arguments: ClassVar[dict[str, Variable | None]] = {}
-    canonical_defaults: ClassVar[dict[str, float]] = {}
+    arguments: Mapping[str, Variable | None] = {}
 
     def __init__(self, variant: str | None = None) -> None:
         variant = next(iter(self.variants), "") if variant is None else variant
         if not isinstance(variant, str) or variant not in self.variants:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
         self.variant = variant
+        chosen = Variant.of(self.variants[variant])
         self.system = _system(type(self), variant)
-        self.headline = type(self).headline or tuple(v.name for v in self.system.variables)
+        self.requirements = (*type(self).requirements, *chosen.requirements)
+        self.defaults = {**type(self).defaults, **chosen.defaults}
+        self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
+        used = _uses(type(self), variant)
+        self.arguments = {name: v for name, v in type(self).arguments.items() if v is None or name in used}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         provided = [name for slot in cls.slots.values() for name in slot.provides]
-        cls.arguments = dict.fromkeys(cls.slots)
-        cls.arguments.update((name, variable_of(name)) for name in (*cls.keywords, *provided))
-        cls.canonical_defaults = {
-            name: convert.scalar(variable_of(name), value) for name, value in cls.defaults.items()
+        cls.arguments = {
+            **dict.fromkeys(cls.slots),
+            **{name: variable_of(name) for name in (*cls.keywords, *provided)},
         }
         for verb in ("solve", "sweep", "function", "sensitivity"):
             setattr(cls, verb, with_signature(cls, getattr(PerformanceModel, verb)))
@@ -246,6 +252,15 @@ class PerformanceModel:
             raise MissingInputError(type(self).__name__, f"{missing} for {name}", self.how_to_give(missing))
         return variable
 
+    def canonical_default(self, name: str) -> float:
+        """The value of a keyword left out, in canonical units."""
+        return _canonical(name, self.defaults[name])
+
+    @classmethod
+    def variants_using(cls, name: str) -> tuple[str, ...]:
+        """Names of the variants that take an argument."""
+        return tuple(variant for variant in cls.variants if name in _uses(cls, variant))
+
     def bind(self, entries: tuple[Any, ...], inputs: Mapping[str, Any], *, sweep: bool = False) -> Binding:
         """Arguments as canonical inputs; see :func:`mlsysim.models.binding.bind`."""
         return bind(self, self._positional(entries, inputs), sweep=sweep)
@@ -280,7 +295,21 @@ class PerformanceModel:
 
 @cache
 def _system(model: type[PerformanceModel], variant: str) -> System:
-    return System(model.variants[variant])
+    return System(Variant.of(model.variants[variant]).formulas)
+
+
+@cache
+def _uses(model: type[PerformanceModel], variant: str) -> frozenset[str]:
+    """Inputs a variant needs, for its formulas or its requirements."""
+    system = _system(model, variant)
+    requirements = (*model.requirements, *Variant.of(model.variants[variant]).requirements)
+    asked = (*system.inputs, *(v for requirement in requirements for v in requirement.inputs))
+    return frozenset(v.name for v in asked if v.name not in system)
+
+
+@cache
+def _canonical(name: str, value: Any) -> float:
+    return convert.scalar(variable_of(name), value)
 
 
 @lru_cache(maxsize=64)

@@ -12,8 +12,9 @@ import numpy as np
 
 from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled_expression
-from mlsysim.errors import InputError, MissingInputError
+from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.models import convert
+from mlsysim.models.shape import counted
 from mlsysim.symbolic import Requirement, System, Variable, variable_of
 
 if TYPE_CHECKING:
@@ -108,14 +109,27 @@ def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool =
     known = model.arguments
     typed = {}
     for name, value in arguments.items():
+        if name not in known and value is None and name in type(model).arguments:
+            continue
         if name not in known:
-            raise convert.unknown_argument(type(model).__name__, name, tuple(known))
+            raise _not_an_argument(model, name, value)
         variable = known[name]
         if value is None and variable is not None and "none" in variable.domain.labels:
             raise InputError(name, None, f"must be {variable.domain.describe()}", "did you mean 'none'?")
         if value is not None:
             typed[name] = value
     return _Binder(model, typed, sweep, mask).run()
+
+
+def _not_an_argument(model: PerformanceModel, name: str, value: Any) -> InputError | UnknownNameError:
+    """The error for a keyword that this variant, or the model as a whole, does not take."""
+    whole = type(model)
+    if name not in whole.arguments:
+        return convert.unknown_argument(whole.__name__, name, tuple(model.arguments))
+    if name in model.system:
+        return InputError(name, value, f"the variant {model.variant} computes it")
+    others = " or ".join(whole.variants_using(name))
+    return InputError(name, value, f"the variant {model.variant} does not use it", f"variant={others} does")
 
 
 class _Binder:
@@ -184,7 +198,7 @@ class _Binder:
             value = self.typed[name]
             self._put(name, convert.scalar(variable, value), (), value if isinstance(value, Value) else GIVEN)
         elif not self._bind_from_entries(name) and name in self.model.defaults:
-            self._put(name, self.model.canonical_defaults[name], (), DEFAULT)
+            self._put(name, self.model.canonical_default(name), (), DEFAULT)
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.slots.items():
@@ -195,7 +209,7 @@ class _Binder:
                 depends.append("precision")
             if depends:
                 return self._bind_table(name, argument, depends)
-            value = self.entries[argument].value_of(name, self._precision())
+            value = _value_of(self.entries[argument], name, self._precision())
             if value is None:
                 return False
             self._put(name, _checked(name, value, self.entries[argument]), (), value)
@@ -223,11 +237,11 @@ class _Binder:
         return True
 
     def _tabulated(self, name: str, entry: Entry, precision: str) -> float:
-        value = entry.value_of(name, precision)
+        value = _value_of(entry, name, precision)
         if value is not None:
             return _checked(name, value, entry)
         if name in self.model.defaults:
-            return self.model.canonical_defaults[name]
+            return self.model.canonical_default(name)
         raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
 
     def _precision(self) -> str:
@@ -272,7 +286,13 @@ class _Binder:
         hint = f"nearest: {', '.join(near)}" if (near := _nearest_allowed(requirement, at)) else ""
         if arrays[0].size > 1:
             hint = f"{refused} of {arrays[0].size} points are refused" + (f"; {hint}" if hint else "")
-        raise InputError(variable.name, _plain(at[variable.name]), requirement.allowed.format(**shown), hint)
+        raise InputError(variable.name, _typed(variable, at[variable.name]), requirement.allowed.format(**shown), hint)
+
+
+def _value_of(entry: Entry, name: str, precision: str) -> Value | None:
+    """What an entry gives for an input, counted from its shape where it gives no count."""
+    value = entry.value_of(name, precision)
+    return counted(entry, name) if value is None else value
 
 
 def _checked(name: str, value: Value, entry: Entry) -> float:
@@ -292,14 +312,19 @@ def _met(requirement: Requirement, values: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(compiled_expression(requirement.condition)(values)["value"])
 
 
-def _plain(value: float) -> float | int:
+def _typed(variable: Variable, value: float) -> str | float | int:
+    """A canonical value of a pure number, label or flag as it was typed."""
+    if variable.domain.kind == "choice":
+        return variable.domain.labels[int(value)]
+    if variable.domain.is_flag:
+        return bool(value)
     return int(value) if value == int(value) else value
 
 
 def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[str]:
     """The closest whole numbers below and above that meet a requirement."""
     variable = variable_of(requirement.argument)
-    if variable.domain.kind != "integer":
+    if variable.domain.kind != "integer" or variable.domain.is_flag:
         return []
     condition = compiled_expression(requirement.condition)
     near = []

@@ -134,8 +134,9 @@ def _number_axis(variable: Variable, values: Any) -> Axis:
     else:
         canonical = np.array([scalar(variable, value) for value in values])
     typed = np.asarray(units.from_canonical(canonical, variable.unit))
-    whole = variable.domain.kind == "integer"
-    return Axis(variable.name, typed.astype(np.int64) if whole else typed, canonical, unit)
+    if variable.domain.kind == "integer":
+        typed = typed.astype(bool if variable.domain.is_flag else np.int64)
+    return Axis(variable.name, typed, canonical, unit)
 
 
 def _plain_numbers(values: Any) -> np.ndarray | None:
@@ -194,11 +195,13 @@ def _number(variable: Variable, given: Any) -> float:
             value = value.quantity
         if not isinstance(value, numbers.Number) and not units.is_quantity(value) and hasattr(value, "__array__"):
             value = np.asarray(value).item()
-        if isinstance(value, str):
+        if isinstance(value, str) and not variable.domain.is_flag:
             value = _parsed(variable, value, allowed)
         if units.is_quantity(value):
             canonical = units.canonical(value, variable.unit, variable.name)
             return float(units.from_canonical(canonical, variable.unit))
+        if isinstance(value, bool | np.bool_) and variable.domain.is_flag:
+            return float(value)
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
             raise InputError(variable.name, given, allowed)
         return float(value)
@@ -228,6 +231,8 @@ def _check(variable: Variable, typed: float, value: Any) -> None:
     if not inside or (domain.open_lower and typed == domain.lower):
         raise InputError(variable.name, value, f"must be {domain.describe()}")
     if domain.kind == "integer":
+        if typed != math.floor(typed) and domain.is_flag:
+            raise InputError(variable.name, value, f"must be {domain.describe()}")
         if typed != math.floor(typed):
             below = math.floor(typed)
             raise InputError(variable.name, value, f"must be {domain.describe()}", f"nearest: {below}, {below + 1}")

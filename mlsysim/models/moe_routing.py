@@ -5,12 +5,16 @@ from __future__ import annotations
 from sympy import Eq, Mod
 
 from mlsysim.catalog import Fleet, SparseTransformerWorkload
-from mlsysim.formulas import collectives, moe_routing, number_formats
+from mlsysim.formulas import collectives, moe_routing, number_formats, parameter_counts
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.binding import Slot
+from mlsysim.models.variant import Variant
 from mlsysim.symbolic import Requirement
+from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
-from mlsysim.symbols.workload import E, k
+from mlsysim.symbols.workload import E, L, L_moe, k
+
+SHARED = number_formats.FORMULAS + collectives.FORMULAS
 
 
 class MoERoutingModel(PerformanceModel):
@@ -19,26 +23,87 @@ class MoERoutingModel(PerformanceModel):
     Without a fleet (and without ``fabric_bandwidth`` and ``fabric_latency``) the latency is left out.
     """
 
-    variants = {"first_order": number_formats.FORMULAS + collectives.FORMULAS + moe_routing.FORMULAS}
+    variants = {
+        "first_order": Variant(
+            SHARED + moe_routing.FIRST_ORDER,
+            about="The tutorial's form: one exchange of the whole batch over the fabric, and bytes that grow with the "
+            "imbalance, by as much as the imbalance too many.",
+        ),
+        "per_layer": Variant(
+            (*SHARED, parameter_counts.expert_parameters, *moe_routing.PER_LAYER),
+            about="Measured to be right: bytes stay, and the hot rank sets the time; every exchange of every layer, "
+            "over the links of a node or the fabric by where the ranks stand. Bytes within 1% of tokens counted at a "
+            "router.",
+            requirements=(
+                Requirement(
+                    e,
+                    (e <= n_node) | Eq(Mod(e, n_node), 0),
+                    "must be at most {accelerators_per_node} or a multiple of it",
+                ),
+                Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
+            ),
+            headline=(
+                "effective_active_experts",
+                "active_parameter_multiplier",
+                "effective_active_parameters",
+                "token_dispatch_bytes",
+                "hot_rank_bytes",
+                "all_to_all_latency",
+                "step_dispatch_bytes",
+                "step_all_to_all_time",
+            ),
+        ),
+    }
     slots = {
         "model": Slot(
             SparseTransformerWorkload,
-            ("active_parameters", "hidden_dim", "experts", "active_experts_per_token"),
+            (
+                "active_parameters",
+                "layers",
+                "hidden_dim",
+                "gated",
+                "experts",
+                "active_experts_per_token",
+                "moe_layers",
+                "expert_ffn_dim",
+            ),
             needs="a mixture-of-experts model (SparseTransformerWorkload); this one is dense",
         ),
-        "fleet": Slot(Fleet, ("fabric_bandwidth", "fabric_latency", "oversubscription"), optional=True),
+        "fleet": Slot(
+            Fleet,
+            (
+                "fabric_bandwidth",
+                "fabric_latency",
+                "oversubscription",
+                "accelerators_per_node",
+                "node_bandwidth",
+                "node_latency",
+                "fleet_size",
+            ),
+            optional=True,
+        ),
     }
-    keywords = ("batch_size", "seq_len", "precision", "ep_size", "routing_imbalance_factor")
+    keywords = (
+        "batch_size",
+        "seq_len",
+        "precision",
+        "ep_size",
+        "routing_imbalance_factor",
+        "activation_checkpointing",
+    )
     defaults = {
         "seq_len": 2048,
         "precision": "fp16",
         "ep_size": 1,
         "routing_imbalance_factor": 1.0,
+        "activation_checkpointing": "selective",
         "oversubscription": 1,
+        "node_latency": 0.0,
     }
     requirements = (
         Requirement(e, Eq(Mod(E, e), 0), "must divide {experts}"),
         Requirement(k, k <= E, "must be at most {experts}"),
+        Requirement(e, e <= n_fleet, "must be at most {fleet_size}"),
     )
     headline = (
         "effective_active_experts",

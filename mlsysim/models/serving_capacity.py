@@ -5,21 +5,70 @@ from __future__ import annotations
 from sympy import Eq, Mod
 
 from mlsysim.catalog import Accelerator, TransformerWorkload
-from mlsysim.formulas import number_formats, queueing, serving_capacity
+from mlsysim.formulas import continuous_batching, number_formats, parameter_counts, queueing, serving_capacity
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.binding import Slot
-from mlsysim.symbolic import Requirement
-from mlsysim.symbols.workload import a, a_kv, d_rope, h, r_kv
+from mlsysim.models.variant import Variant, swapped
+from mlsysim.symbolic import Requirement, System
+from mlsysim.symbols.serving import cv
+from mlsysim.symbols.workload import E, L, L_moe, P, a, a_kv, d_e, d_rope, h, k, r_kv
+
+FIRST_ORDER = System(number_formats.FORMULAS + serving_capacity.FORMULAS + queueing.FORMULAS)
 
 
 class ServingCapacityModel(PerformanceModel):
     """Replicas a serving deployment needs for a rate of requests and a P99 latency."""
 
-    variants = {"first_order": number_formats.FORMULAS + serving_capacity.FORMULAS + queueing.FORMULAS}
+    variants = {
+        "first_order": Variant(
+            FIRST_ORDER,
+            about="The tutorial's form: decoding alone occupies a replica, and the P99 is the mean service plus the "
+            "quantile of the wait. On the tutorial's deployment a replica serves 46 QPS by this form, 13.9 in truth.",
+        ),
+        "prefill_aware": Variant(
+            swapped(
+                FIRST_ORDER,
+                (parameter_counts.expert_parameters, *continuous_batching.FORMULAS),
+                dropped=("padded_seq_len",),
+            ),
+            requirements=(
+                Requirement(k, k <= E, "must be at most {experts}"),
+                Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
+                Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),
+                Requirement(
+                    P,
+                    L_moe * E * parameter_counts.feed_forward(1, d_e, 0) <= P,
+                    "must hold the experts of {moe_layers} layers, {experts}, {expert_ffn_dim}",
+                ),
+                Requirement(cv, cv <= 2, "must be at most 2, beyond which the quantile is not held against anything"),
+            ),
+            defaults={"service_time_cv": 0.0},
+            about="Measured to be right: prefill in the service time, both ceilings in prefill and decode, growing "
+            "context, active experts, and the P99 of the whole stay. Capacity within 0.3% and P99 within 10% of a "
+            "simulation on 44 of 45 settings. Requests are all alike unless service_time_cv says otherwise.",
+        ),
+    }
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", "layers", "hidden_dim", "heads", "kv_heads", "kv_lora_rank", "qk_rope_head_dim"),
+            (
+                "parameters",
+                "active_parameters",
+                "layers",
+                "hidden_dim",
+                "heads",
+                "kv_heads",
+                "head_dim",
+                "kv_lora_rank",
+                "qk_nope_head_dim",
+                "qk_rope_head_dim",
+                "v_head_dim",
+                "gated",
+                "experts",
+                "active_experts_per_token",
+                "moe_layers",
+                "expert_ffn_dim",
+            ),
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
     }
@@ -49,7 +98,10 @@ class ServingCapacityModel(PerformanceModel):
         "dispatch_tax": 0.01,
         "layer_tax": 0.01,
         "kv_lora_rank": 0,
+        "qk_nope_head_dim": 0,
         "qk_rope_head_dim": 0,
+        "v_head_dim": 0,
+        "gated": False,
     }
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),

@@ -59,8 +59,17 @@ def parameters_help(cls: type[PerformanceModel]) -> str:
             default = f", default {cls.defaults[name]!r}" if name in cls.defaults else ""
         else:
             default = ", default from " + " or ".join(a for a, s in cls.slots.items() if name in s.provides)
-        lines += [f"{name} : {annotation(variable)}{default}", f"    {variable.description}"]
+        only = only_in(cls, name)
+        lines += [f"{name} : {annotation(variable)}{default}", f"    {variable.description}{only and f' {only}.'}"]
     return "\n".join(lines)
+
+
+def only_in(cls: type[PerformanceModel], name: str) -> str:
+    """Which variants take an argument, in words; empty where the first one does."""
+    using = cls.variants_using(name)
+    if not cls.variants or next(iter(cls.variants)) in using:
+        return ""
+    return f"Only variant{'s' if len(using) > 1 else ''} {' and '.join(using)}"
 
 
 def _signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> inspect.Signature:

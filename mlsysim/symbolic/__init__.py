@@ -2,7 +2,16 @@
 
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
 from mlsysim.symbolic.formula import Example, Formula, Source
-from mlsysim.symbolic.functions import ErlangC, LeastInteger, by_label, sharded, when
+from mlsysim.symbolic.functions import (
+    ErlangC,
+    EvaluatedAt,
+    LeastInteger,
+    SlotsBusy,
+    by_label,
+    evaluated_at,
+    sharded,
+    when,
+)
 from mlsysim.symbolic.requirement import Requirement
 from mlsysim.symbolic.system import System
 from mlsysim.symbolic.variable import (
@@ -12,6 +21,7 @@ from mlsysim.symbolic.variable import (
     between,
     boolean,
     choice,
+    flag,
     integer,
     nonnegative,
     positive,
@@ -22,11 +32,13 @@ from mlsysim.symbolic.variable import (
 __all__ = [
     "Domain",
     "ErlangC",
+    "EvaluatedAt",
     "Example",
     "Formula",
     "Label",
     "LeastInteger",
     "Requirement",
+    "SlotsBusy",
     "Source",
     "System",
     "UnitSymbol",
@@ -37,6 +49,8 @@ __all__ = [
     "by_label",
     "byte",
     "choice",
+    "evaluated_at",
+    "flag",
     "flop",
     "integer",
     "label",

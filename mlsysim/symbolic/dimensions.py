@@ -15,7 +15,7 @@ from sympy.logic.boolalg import Boolean, BooleanFunction
 
 from mlsysim.errors import UnitError
 from mlsysim.symbolic.constants import Label, UnitSymbol
-from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, LeastInteger
+from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
 from mlsysim.symbolic.variable import variable_of
 from mlsysim.units import COUNTABLE
 
@@ -150,6 +150,8 @@ def _power(expression: sympy.Pow) -> Dimension | _Any:
 @_dimension.register(sympy.exp)
 @_dimension.register(ErlangC)
 @_dimension.register(ErlangCSlope)
+@_dimension.register(SlotsBusy)
+@_dimension.register(SlotsBusySlope)
 def _pure(expression: sympy.Basic) -> Dimension:
     for part in expression.args:
         dimension = _dimension(part)
@@ -195,3 +197,8 @@ def _least(expression: LeastInteger) -> Dimension:
     if not same(_dimension(expression.upper), {}):
         raise UnitError(f"limit {expression.upper} of a least integer is not a pure number")
     return {}
+
+
+@_dimension.register(EvaluatedAt)
+def _elsewhere(expression: EvaluatedAt) -> Dimension:
+    return dict(variable_of(expression.target).dimension)

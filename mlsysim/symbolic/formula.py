@@ -115,6 +115,8 @@ class Formula:
         Assumptions and validity.
     convention : str
         What is counted and how: GB or GiB, which rank, what is in and out.
+    accuracy : str
+        How near it comes to what was measured, and to what.
     variant : str
         Name among several published forms of one variable; empty when there is one form.
     example : Example, optional
@@ -143,6 +145,7 @@ class Formula:
     source: Source
     assumes: str = ""
     convention: str = ""
+    accuracy: str = ""
     variant: str = ""
     example: Example | None = None
     no_example: str = ""

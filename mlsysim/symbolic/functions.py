@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import sympy
 from sympy.core.function import ArgumentIndexError
+from sympy.core.symbol import Str
 from sympy.logic.boolalg import Boolean
 
 from mlsysim.errors import FormulaError
@@ -75,6 +77,101 @@ class LeastInteger(sympy.Expr):
         return sympy.S.Zero
 
 
+class Definition(Protocol):
+    """What a formula says, as far as :func:`evaluated_at` needs it."""
+
+    @property
+    def symbol(self) -> sympy.Symbol:
+        """Left side."""
+        ...
+
+    @property
+    def expression(self) -> sympy.Basic:
+        """Right side."""
+        ...
+
+
+class EvaluatedAt(sympy.Expr):
+    """What a variable would be if another had a different value: :math:`T_{99}(c = n)`.
+
+    Build one with :func:`evaluated_at`. It carries the expressions that lead from the one to the other,
+    so that a condition on the variable can be tried at many values.
+    """
+
+    is_real = True
+
+    @property
+    def target(self) -> str:
+        """Name of the variable."""
+        return str(self.args[0])
+
+    @property
+    def changed(self) -> str:
+        """Name of the variable that has another value."""
+        return str(self.args[1])
+
+    @property
+    def value(self) -> sympy.Expr:
+        """That value."""
+        return self.args[2].args[0].args[1]  # type: ignore[return-value]
+
+    @property
+    def definitions(self) -> tuple[tuple[sympy.Symbol, sympy.Basic], ...]:
+        """Bound symbol and expression of every step, the changed variable first and the target last."""
+        return tuple(pair.args for pair in self.args[2].args)  # type: ignore[misc]
+
+    @property
+    def free_symbols(self) -> set[sympy.Basic]:
+        """Symbols of all steps that no step defines."""
+        steps = self.definitions
+        used: set[sympy.Basic] = set().union(*(expression.free_symbols for _, expression in steps))
+        return used - {symbol for symbol, _ in steps}
+
+    @property
+    def bound_symbols(self) -> list[sympy.Symbol]:
+        """What the steps define."""
+        return [symbol for symbol, _ in self.definitions]
+
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        return self if old in self.bound_symbols else None
+
+
+def evaluated_at(
+    target: sympy.Symbol, changed: sympy.Symbol, value: Any, formulas: Iterable[Definition]
+) -> EvaluatedAt:
+    """The value of ``target`` if ``changed`` were ``value``, by these formulas.
+
+    Parameters
+    ----------
+    target, changed : sympy.Symbol
+        Symbols of declared variables.
+    value : sympy.Expr
+        Instead of ``changed``.
+    formulas : iterable of Formula
+        In order of evaluation; those of the target and of what it needs that depends on ``changed``.
+
+    Returns
+    -------
+    EvaluatedAt
+
+    Raises
+    ------
+    FormulaError
+        If no formula defines the target.
+    """
+    bound: dict[Any, sympy.Dummy] = {changed: sympy.Dummy(changed.name, real=True)}
+    steps = [sympy.Tuple(bound[changed], sympy.sympify(value, strict=True))]
+    for formula in formulas:
+        dummy = sympy.Dummy(formula.symbol.name, real=True)
+        steps.append(sympy.Tuple(dummy, formula.expression.xreplace(bound)))
+        bound[formula.symbol] = dummy
+    if target not in bound:
+        raise FormulaError(f"no formula of {target.name} among those to evaluate")
+    if steps[-1].args[0] != bound[target]:
+        raise FormulaError(f"the formula of {target.name} must be the last of those to evaluate")
+    return EvaluatedAt(Str(target.name), Str(changed.name), sympy.Tuple(*steps))
+
+
 class ErlangC(sympy.Function):
     """Erlang C: the probability that an arrival waits in an M/M/c queue.
 
@@ -111,6 +208,44 @@ class ErlangCSlope(sympy.Function):
     nargs = 2
     is_real = True
     is_nonnegative = True
+
+
+class SlotsBusy(sympy.Function):
+    """Probability that all slots are taken, in a queue whose servers slow down as they fill.
+
+    Parameters
+    ----------
+    m : sympy.Expr
+        Number of slots.
+    a, b : sympy.Expr
+        Arrivals over departures with i slots taken are (a + b i) / i.
+    e : sympy.Expr
+        Exponent that widens the distribution for arrivals that come in bunches.
+    t : sympy.Expr
+        Weight of the queue beyond the slots, over that of all slots taken.
+
+    Notes
+    -----
+    ``B(m, a, b, e, t) = t u_m / (sum_{j<m} u_j + t u_m)`` with ``u_j = prod_{i<=j} ((a + b i)/i)^e``.
+    With ``b = 0``, ``e = 1`` and ``t = m/(m - a)`` it is Erlang C.
+    """
+
+    nargs = 5
+    is_real = True
+    is_nonnegative = True
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """Derivative with respect to all but the number of slots, which is whole."""
+        if argindex not in (2, 3, 4, 5):
+            raise ArgumentIndexError(self, argindex)
+        return SlotsBusySlope(sympy.Integer(argindex), *self.args)
+
+
+class SlotsBusySlope(sympy.Function):
+    r"""Derivative of :class:`SlotsBusy` with respect to one of its arguments, counted from 1."""
+
+    nargs = 6
+    is_real = True
 
 
 def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:

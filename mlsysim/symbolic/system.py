@@ -9,7 +9,7 @@ import sympy
 
 from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownNameError, shown
 from mlsysim.symbolic.formula import Formula
-from mlsysim.symbolic.functions import LeastInteger
+from mlsysim.symbolic.functions import EvaluatedAt, LeastInteger
 from mlsysim.symbolic.variable import Variable
 
 
@@ -135,8 +135,17 @@ class System:
         return System([*self.formulas, *formulas])
 
     def expand(self, output: str) -> sympy.Basic:
-        """The output as one expression of the inputs alone."""
+        """The output as one expression of the inputs alone.
+
+        Raises
+        ------
+        FormulaError
+            If a formula tries a variable at other values, which no substitution reaches.
+        """
         expression = self[output].expression
+        for formula in self.closure([output]):
+            if formula.expression.has(EvaluatedAt):
+                raise FormulaError(f"{output} cannot be expanded: {formula.name} tries values of another variable")
         for formula in reversed(self.closure([output]).formulas[:-1]):
             expression = expression.xreplace({formula.variable.symbol: formula.expression})
         return expression

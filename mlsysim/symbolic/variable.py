@@ -23,7 +23,7 @@ class Domain:
     """Values a variable may take, in the unit it is entered in.
 
     Build one with :func:`positive`, :func:`nonnegative`, :func:`between`, :func:`integer`,
-    :func:`choice` or :func:`boolean`.
+    :func:`flag`, :func:`choice` or :func:`boolean`.
     """
 
     kind: Kind = "real"
@@ -32,9 +32,14 @@ class Domain:
     open_lower: bool = False
     labels: tuple[str, ...] = ()
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is yes or no."""
+        return self.kind == "boolean" or (self.kind == "integer" and self.lower == 0 and self.upper == 1)
+
     def describe(self) -> str:
         """The allowed values in words, as an error message gives them."""
-        if self.kind == "boolean":
+        if self.is_flag:
             return "True or False"
         if self.kind == "choice":
             return "one of " + ", ".join(self.labels)
@@ -52,6 +57,8 @@ class Domain:
             return r"\{\text{false}, \text{true}\}"
         if self.kind == "choice":
             return r"\{" + ", ".join(rf"\text{{{label}}}" for label in self.labels) + r"\}"
+        if self.is_flag:
+            return r"\{0, 1\}"
         if self.kind == "integer":
             if self.upper < math.inf:
                 return rf"\{{{_bound(self.lower)}, \dots, {_bound(self.upper).replace(',', '{,}')}\}}"
@@ -90,6 +97,11 @@ def between(lower: float, upper: float, *, open_lower: bool = False) -> Domain:
 def integer(lower: float = 1, upper: float = math.inf) -> Domain:
     """Whole, from ``lower`` to ``upper``."""
     return Domain(kind="integer", lower=lower, upper=upper)
+
+
+def flag() -> Domain:
+    """Zero or one, entered as ``False`` or ``True``; a factor in formulas."""
+    return Domain(kind="integer", lower=0, upper=1)
 
 
 def choice(*labels: str) -> Domain:

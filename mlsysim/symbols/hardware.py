@@ -1,6 +1,6 @@
 """Symbols of one accelerator and of the network between accelerators."""
 
-from mlsysim.symbolic import at_least, between, nonnegative, positive, variable
+from mlsysim.symbolic import at_least, between, integer, nonnegative, positive, variable
 
 M_cap = variable("memory_capacity", r"M_{\mathrm{cap}}", "GB", "Memory of one accelerator.", positive())
 B_mem = variable("memory_bandwidth", "B", "GB/s", "Memory bandwidth of one accelerator, its peak.", positive())
@@ -33,3 +33,22 @@ oversubscription = variable(
 )
 alpha = variable("fabric_latency", r"\alpha", "µs", "Time before the first byte of a message arrives.", nonnegative())
 beta = variable("link_bandwidth", r"\beta", "GB/s", "Bandwidth left to one accelerator, one direction.", positive())
+
+n_node = variable(
+    "accelerators_per_node",
+    r"n_{\mathrm{node}}",
+    "count",
+    "Accelerators that share the fast links of a node.",
+    integer(1),
+)
+n_fleet = variable("fleet_size", r"N", "count", "Accelerators of the fleet.", integer(1))
+beta_node = variable(
+    "node_bandwidth",
+    r"\beta_{\mathrm{node}}",
+    "GB/s",
+    "Bandwidth of one accelerator to the others of its node, one direction.",
+    positive(),
+)
+alpha_node = variable(
+    "node_latency", r"\alpha_{\mathrm{node}}", "µs", "Time before the first byte arrives within a node.", nonnegative()
+)

@@ -1,6 +1,6 @@
 """Symbols of expert routing."""
 
-from mlsysim.symbolic import nonnegative, positive, variable
+from mlsysim.symbolic import at_least, integer, nonnegative, positive, variable
 
 k_eff = variable(
     "effective_active_experts", r"k_{\mathrm{eff}}", "count", "Experts per token the hot ones make it cost.", positive()
@@ -17,4 +17,41 @@ payload = variable(
 dispatch = variable(
     "token_dispatch_bytes", r"M_{\mathrm{disp}}", "MB", "Activations that leave their rank.", nonnegative()
 )
+n_rank = variable("tokens_per_rank", r"n_{\mathrm{r}}", "token", "Tokens one expert-parallel rank brings.", positive())
+gamma_r = variable(
+    "hot_rank_factor",
+    r"\gamma_{\mathrm{r}}",
+    "count",
+    "Tokens the hot rank receives over the mean; at most all of them.",
+    at_least(1.0),
+)
+M_hot = variable(
+    "hot_rank_bytes",
+    r"M_{\mathrm{hot}}",
+    "MB",
+    "Activations the hot rank receives in one exchange.",
+    nonnegative(),
+)
 t_a2a = variable("all_to_all_latency", r"T_{\mathrm{a2a}}", "ms", "Time of one all-to-all exchange.", nonnegative())
+
+n_exchanges = variable(
+    "exchanges_per_layer",
+    r"n_{\mathrm{x}}",
+    "count",
+    "All-to-all exchanges of one layer and step: dispatch and combine, forward, backward, recomputed.",
+    integer(4),
+)
+M_step = variable(
+    "step_dispatch_bytes",
+    r"M_{\mathrm{step}}",
+    "GB",
+    "Activations that leave their rank in one step, over all layers and exchanges.",
+    nonnegative(),
+)
+T_step_a2a = variable(
+    "step_all_to_all_time",
+    r"T_{\mathrm{step,a2a}}",
+    "ms",
+    "Time of all exchanges of one training step.",
+    nonnegative(),
+)

@@ -28,9 +28,102 @@ bucket = variable(
     between(0, 1),
 )
 
+gradient_storage = variable(
+    "gradient_storage",
+    r"\mathrm{gradients\ in}",
+    "",
+    "Formats gradients are kept in: that of the weights, 32 bit, or both at once.",
+    choice("as_weights", "fp32", "both"),
+)
+n_gather = variable(
+    "gathered_layers",
+    r"n_{\mathrm{gather}}",
+    "count",
+    "Layers whose weights ZeRO-3 holds whole at once: the one at work and those fetched ahead.",
+    integer(1),
+)
+reserve = variable(
+    "reserved_memory",
+    r"M_{\mathrm{res}}",
+    "GB",
+    "Memory the framework keeps for itself: device context, communication library, allocator slack.",
+    nonnegative(),
+)
+
+q_g = variable("gradient_bytes", r"q_{\mathrm{g}}", "byte", "Bytes of one gradient in memory.", positive())
+P_unit = variable(
+    "largest_layer_parameters",
+    r"P_{\mathrm{unit}}",
+    "count",
+    "Parameters of the largest layer on one rank, before ZeRO shards it.",
+    positive(),
+)
+P_dense = variable(
+    "dense_parameters_per_rank",
+    r"P_{\mathrm{d}}",
+    "count",
+    "Parameters of one rank that are not experts.",
+    positive(),
+)
+P_sparse = variable(
+    "expert_parameters_per_rank", r"P_{\mathrm{s}}", "count", "Expert parameters of one rank.", nonnegative()
+)
+P_attn_r = variable(
+    "attention_parameters_per_rank",
+    r"P_{\mathrm{attn,r}}",
+    "count",
+    "Attention parameters of one layer on one tensor-parallel rank.",
+    positive(),
+)
+P_ffn_r = variable(
+    "ffn_parameters_per_rank",
+    r"P_{\mathrm{ffn,r}}",
+    "count",
+    "Feed-forward parameters of one dense layer on one tensor-parallel rank.",
+    nonnegative(),
+)
+P_sh_r = variable(
+    "shared_parameters_per_rank",
+    r"P_{\mathrm{sh,r}}",
+    "count",
+    "Router and shared experts of one layer on one tensor-parallel rank.",
+    positive(),
+)
+P_exp_r = variable(
+    "layer_experts_per_rank",
+    r"P_{\mathrm{exp,r}}",
+    "count",
+    "Parameters of the routed experts of one layer that one rank holds.",
+    nonnegative(),
+)
+P_edge_r = variable(
+    "edge_parameters_per_rank",
+    r"P_{\mathrm{edge,r}}",
+    "count",
+    "Parameters of one rank outside the layers: embedding, head, last norm.",
+    positive(),
+)
+a_kv_r = variable(
+    "kv_heads_per_rank", r"a_{\mathrm{kv,r}}", "count", "Key-value heads one tensor-parallel rank holds.", integer(1)
+)
+ell_moe = variable(
+    "moe_layers_per_stage",
+    r"\ell_{\mathrm{moe}}",
+    "count",
+    "Layers with experts on the stage that holds the most.",
+    integer(0),
+)
+W_gather = variable(
+    "gathered_weights",
+    r"W_{\mathrm{gather}}",
+    "GB",
+    "Weights ZeRO-3 holds whole for the layers at work.",
+    nonnegative(),
+)
 P_r = variable("parameters_per_rank", r"P_{\mathrm{r}}", "count", "Parameters one rank works on.", positive())
 o = variable("optimizer_bytes", "o", "byte", "Optimizer state per trained parameter.", nonnegative())
 m = variable("local_micro_batch", "m", "count", "Sequences one rank holds at once.", integer(1))
+n_mb = variable("micro_batches", r"n_{\mathrm{mb}}", "count", "Micro-batches of one step on one rank.", integer(1))
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
 c_act = variable(
     "activation_bytes",

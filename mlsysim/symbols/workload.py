@@ -1,6 +1,7 @@
 """Symbols of the model that is trained or served."""
 
-from mlsysim.symbolic import at_least, choice, integer, positive, variable
+from mlsysim.formats import NUMBER_FORMATS
+from mlsysim.symbolic import at_least, choice, flag, integer, positive, variable
 
 P = variable("parameters", "P", "count", "Parameters of the model, all experts included.", positive())
 P_active = variable(
@@ -10,6 +11,27 @@ L = variable("layers", "L", "count", "Transformer layers.", integer(1))
 h = variable("hidden_dim", "h", "count", "Width of the residual stream.", integer(1))
 a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1))
 a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
+d_h = variable("head_dim", r"d_{\mathrm{h}}", "count", "Width of one attention head.", integer(1))
+qkv_bias = variable(
+    "qkv_bias", r"\beta_{\mathrm{qkv}}", "count", "Whether query, key and value projections have a bias.", flag()
+)
+o_bias = variable(
+    "attention_output_bias",
+    r"\beta_{\mathrm{o}}",
+    "count",
+    "Whether the output projection of attention has a bias.",
+    flag(),
+)
+qk_norm = variable(
+    "qk_norm", r"\beta_{\mathrm{qk}}", "count", "Whether queries and keys are normalised per head.", flag()
+)
+r_q = variable(
+    "q_lora_rank",
+    r"r_{\mathrm{q}}",
+    "count",
+    "Rank of the compressed query of multi-head latent attention; 0 where queries are not compressed.",
+    integer(0),
+)
 r_kv = variable(
     "kv_lora_rank",
     r"r_{\mathrm{kv}}",
@@ -24,8 +46,52 @@ d_rope = variable(
     "Width of the shared rotary key kept beside the compressed vector (MLA); 0 without it.",
     integer(0),
 )
+d_nope = variable(
+    "qk_nope_head_dim",
+    r"d_{\mathrm{nope}}",
+    "count",
+    "Width per head of queries and keys without rotation (MLA); 0 without it.",
+    integer(0),
+)
+d_v = variable(
+    "v_head_dim", r"d_{\mathrm{v}}", "count", "Width per head of the values (MLA); 0 without it.", integer(0)
+)
+d_ff = variable(
+    "ffn_dim", r"d_{\mathrm{ff}}", "count", "Inner width of the feed-forward block of a dense layer.", integer(0)
+)
+gated = variable(
+    "gated", r"\beta_{\mathrm{g}}", "count", "Whether feed-forward blocks have a gate (SwiGLU, GEGLU).", flag()
+)
+mlp_bias = variable(
+    "mlp_bias", r"\beta_{\mathrm{ff}}", "count", "Whether dense feed-forward blocks have biases.", flag()
+)
+norm_bias = variable(
+    "norm_bias", r"\beta_{\mathrm{n}}", "count", "Whether norms have a bias beside the scale (LayerNorm).", flag()
+)
+V = variable("vocab_size", "V", "count", "Rows of the token embedding.", integer(1))
+tied = variable(
+    "tied_embeddings", r"\beta_{\mathrm{tie}}", "count", "Whether output head and embedding are one matrix.", flag()
+)
+n_pos = variable(
+    "learned_positions", r"n_{\mathrm{pos}}", "count", "Rows of a learned position embedding; 0 without it.", integer(0)
+)
 E = variable("experts", "E", "count", "Experts per MoE layer; 1 for a dense model.", integer(1))
 k = variable("active_experts_per_token", "k", "count", "Experts the router picks for one token (top-k).", integer(1))
+L_moe = variable("moe_layers", r"L_{\mathrm{moe}}", "count", "Layers with experts; 0 for a dense model.", integer(0))
+moe_interval = variable(
+    "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Every how many layers one has experts.", integer(1)
+)
+d_e = variable("expert_ffn_dim", r"d_{\mathrm{e}}", "count", "Inner width of one routed expert.", integer(0))
+d_sh = variable(
+    "shared_ffn_dim", r"d_{\mathrm{sh}}", "count", "Inner width of all shared experts of a layer together.", integer(0)
+)
+router_bias = variable(
+    "router_bias",
+    r"\beta_{\mathrm{rt}}",
+    "count",
+    "Whether the router has a correction bias per expert, set without gradients.",
+    flag(),
+)
 
 s = variable("seq_len", "s", "token", "Tokens per sequence.", integer(1))
 precision = variable(
@@ -33,7 +99,7 @@ precision = variable(
     r"\mathrm{precision}",
     "",
     "Number format of weights, gradients, activations and KV cache.",
-    choice("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4"),
+    choice(*NUMBER_FORMATS),
 )
 q = variable("bytes_per_element", "q", "byte", "Bytes one number takes in memory.", positive())
 gamma = variable(

@@ -48,9 +48,10 @@ class TestEveryGroup:
 
 
 def test_names_stand_in_file_order():
-    assert list(Hardware) == ["Cloud"]
+    assert list(Hardware) == ["Cloud", "Workstation", "Edge"]
     assert list(Hardware.Cloud)[:3] == ["H100", "H200", "A100"]
-    assert repr(Systems.Clusters) == "<Systems.Clusters: Research_256>"
+    assert repr(Systems.Clusters).startswith("<Systems.Clusters: Research_256, ")
+    assert repr(Hardware) == "<Hardware: Cloud, Workstation, Edge>"
 
 
 def test_the_whole_catalog():

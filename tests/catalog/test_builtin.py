@@ -1,6 +1,7 @@
 """The catalog that comes along: every value with provenance, and checked against an independent derivation."""
 
 import datetime
+import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,6 +16,9 @@ from mlsysim.catalog import (
     TransformerWorkload,
     builtin,
 )
+from mlsysim.catalog.loader import _merged
+from mlsysim.errors import CatalogError
+from mlsysim.formats import NUMBER_FORMATS
 from mlsysim.references import bibliography
 from mlsysim.symbolic import variable_of
 from mlsysim.symbols.workload import precision
@@ -22,8 +26,7 @@ from mlsysim.symbols.workload import precision
 ENTRIES = {path: builtin().entry(path) for path in builtin().paths()}
 VALUES = {f"{path}.{field}": value for path, entry in ENTRIES.items() for field, value in entry.values().items()}
 DEVICES = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, Accelerator)}
-WORKLOADS = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, TransformerWorkload)}
-GIGABYTE, TERAFLOP = 1e9, 1e12
+GIGABYTE = 1e9
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
@@ -38,7 +41,7 @@ class TestEveryValue:
             address = urlsplit(value.source)
             assert address.scheme == "https"
             assert "." in address.netloc
-            assert address.path.strip("/")
+            assert (address.path + address.query).strip("/")
 
     def test_has_a_date_on_the_calendar_and_not_in_the_future(self, value):
         day = datetime.date.fromisoformat(value.date if len(value.date) > 7 else f"{value.date}-01")
@@ -48,9 +51,17 @@ class TestEveryValue:
         assert value.quantity.units == units.unit(value.unit)
         assert value.canonical >= 0
 
-    def test_says_how_it_was_derived_or_why_it_was_assumed(self, value):
+    def test_says_how_it_was_derived(self, value):
         if value.kind == "derived":
             assert value.note
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_what_is_assumed_says_what_it_rests_on(path):
+    """In a note of its own, or for all of the entry at once."""
+    for value in ENTRIES[path].values().values():
+        if value.kind == "assumed" and value.source != "mlsysim_registry":
+            assert value.note or ENTRIES[path].description
 
 
 @pytest.mark.parametrize("path", ENTRIES)
@@ -82,44 +93,162 @@ def test_the_cluster_has_the_256_accelerators_of_its_name():
     assert fleet.fabric.latency.canonical == pytest.approx(50e-6, rel=1e-15)
 
 
+def rates(device):
+    return {name: value.canonical for name, value in device.peak_flops.items()}
+
+
 @pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
 class TestEveryDevice:
     def test_rates_are_for_formats_the_formulas_know(self, device):
-        assert set(device.peak_flops) <= set(variable_of(precision).domain.labels)
-        assert "fp16" in device.peak_flops
+        assert set(device.peak_flops) <= set(variable_of(precision).domain.labels) == set(NUMBER_FORMATS)
+        assert {"bf16", "fp16"} & set(device.peak_flops)
 
-    def test_half_the_bits_is_at_least_the_rate(self, device):
-        rates = {name: value.canonical for name, value in device.peak_flops.items()}
-        assert rates["fp32"] <= rates["tf32"] <= rates["fp16"] == rates["bf16"] <= rates["int8"]
-        assert rates.get("fp8", rates["int8"]) == rates["int8"]
+    def test_fewer_bits_are_no_slower(self, device):
+        listed = [rates(device)[name] for name in ("fp32", "tf32", "fp16", "fp8") if name in device.peak_flops]
+        assert listed == sorted(listed)
 
     def test_numbers_are_of_the_right_size(self, device):
-        assert 10e9 < device.memory_capacity.canonical < 1e12
-        assert 0.5e12 < device.memory_bandwidth.canonical < 20e12
-        assert 50 < device.tdp.canonical < 2000
+        assert 16 * 2**30 <= device.memory_capacity.canonical <= 256 * 2**30
+        assert 0.2e12 < device.memory_bandwidth.canonical <= 8e12
+        assert device.tdp is None or 50 < device.tdp.canonical <= 1200
+        assert device.price is None or 1e3 < device.price.canonical < 1e5
+
+    def test_memory_comes_in_binary_sizes(self, device):
+        """What makers print as GB are GiB on every one of these; the number is kept, the unit is right."""
+        assert device.memory_capacity.unit == "GiB"
+        assert device.memory_capacity.value == int(device.memory_capacity.value)
+        assert f"{device.memory_capacity.value:g} G" in f"{device.memory_capacity.note or device.memory_capacity}"
+
+    def test_memory_is_slower_than_arithmetic(self, device):
+        """The ridge point: operations per byte that keep the chip busy, a few hundred on most of these."""
+        best = max(rates(device).values())
+        assert 70 < best / device.memory_bandwidth.canonical < 1300
 
 
-#: Multiprocessors, tensor-core FMAs per clock, boost clock in GHz, memory bus in bits, Gbit/s per pin.
+NVIDIA = {path: device for path, device in DEVICES.items() if device.name.startswith("NVIDIA")}
+SINCE_A100 = {path: device for path, device in NVIDIA.items() if "V100" not in path and "Jetson" not in path}
+
+
+@pytest.mark.parametrize("device", SINCE_A100.values(), ids=SINCE_A100)
+class TestNvidiaSinceAmpere:
+    def test_both_formats_of_sixteen_bits_are_as_fast(self, device):
+        assert rates(device)["bf16"] == rates(device)["fp16"]
+
+    def test_tf32_is_half_as_fast(self, device):
+        if "GeForce" not in device.name:
+            assert rates(device)["tf32"] == pytest.approx(rates(device)["bf16"] / 2, rel=0.025)
+        else:
+            assert rates(device)["tf32"] == rates(device)["bf16"] / 2
+
+
+#: int8 over bf16 (or fp16) where it is not two: no gain, or a bf16 rate halved by fp32 accumulation.
+INT8_GAIN = {"TPU_v4": 1, "MI250X": 1, "RTX_4090": 4}
+
+
+@pytest.mark.parametrize("path", [path for path, device in DEVICES.items() if "int8" in device.peak_flops])
+def test_int8_is_twice_as_fast_as_sixteen_bits(path):
+    found = rates(DEVICES[path])
+    gain = INT8_GAIN.get(path.rpartition(".")[2], 2)
+    assert found["int8"] == pytest.approx(gain * found.get("bf16", found.get("fp16")), rel=0.025)
+
+
+def test_devices_without_int8():
+    without = {path.rpartition(".")[2] for path, device in DEVICES.items() if "int8" not in device.peak_flops}
+    assert without == {"V100", "V100_16GB", "Gaudi2", "Gaudi3"}
+
+
+#: Which devices have fp8, and how much faster than bf16 it is.
+FP8_GAIN = {
+    "H100": 2, "H200": 2, "H100_PCIe": 2, "H100_NVL": 2, "H20": 2, "B200": 2, "GB200": 2, "L4": 2, "L40S": 2,
+    "RTX_4090": 2, "MI300X": 2, "MI325X": 2, "Gaudi2": 2, "Gaudi3": 1, "TPU_v5p": 1,
+}  # fmt: skip
+
+
+def test_fp8_came_with_hopper_and_ada():
+    gains = {
+        path.rpartition(".")[2]: rates(device)["fp8"] / rates(device)["bf16"]
+        for path, device in DEVICES.items()
+        if "fp8" in device.peak_flops
+    }
+    assert gains == {name: pytest.approx(gain, rel=0.025) for name, gain in FP8_GAIN.items()}
+
+
+def note(entry):
+    """What is said of the links of a device or a node."""
+    link = getattr(entry, "link_bandwidth", None)
+    return link.note if link is not None else ""
+
+
+#: GB/s of one accelerator, both directions together, as NVIDIA prints each generation.
+NVLINK = {
+    "V100": 300, "V100_16GB": 300, "A100": 600, "A100_40GB": 600, "H100": 900, "H200": 900, "H20": 900, "B200": 1800,
+    "GB200": 1800, "H100_PCIe": 600, "H100_NVL": 600,
+}  # fmt: skip
+
+
+def test_links_count_one_direction():
+    for name, both in NVLINK.items():
+        assert Hardware.Cloud[name].link_bandwidth.canonical == both / 2 * GIGABYTE
+    linked = {path.rpartition(".")[2] for path, device in DEVICES.items() if note(device).startswith("NVLink")}
+    assert linked == set(NVLINK)
+
+
+LINKED = {path: entry for path, entry in ENTRIES.items() if " GB/s both directions together" in note(entry)}
+
+
+@pytest.mark.parametrize("path", LINKED)
+def test_a_link_is_half_of_what_is_printed_for_both_directions(path):
+    printed = re.search(r"([\d,]+) GB/s both directions together", note(LINKED[path])).group(1)
+    if path != "Hardware.Cloud.MI250X":  # eight links printed, seven counted
+        assert 2 * LINKED[path].link_bandwidth.value == float(printed.replace(",", ""))
+    else:
+        assert LINKED[path].link_bandwidth.value / 7 == float(printed) / 2 / 8 == 50
+
+
+#: Cores, 16-bit multiply-adds per clock in each, clock in GHz; memory bus in bits, Gbit/s per pin.
 MADE_OF = {
-    "Hardware.Cloud.A100": (108, 4 * 256, 1.41, 5120, 3.186),
-    "Hardware.Cloud.A100_40GB": (108, 4 * 256, 1.41, 5120, 2.43),
-    "Hardware.Cloud.H100": (132, 4 * 512, 1.83, 5120, 5.23),
-    "Hardware.Cloud.H200": (132, 4 * 512, 1.83, 6144, 6.25),
-    "Hardware.Cloud.MI300X": (304, 1024, 2.1, 8192, 5.2),
+    "V100": (80, 8 * 64, 1.53, 4096, 1.752),
+    "V100_16GB": (80, 8 * 64, 1.53, 4096, 1.752),
+    "A100": (108, 4 * 256, 1.41, 5120, 3.186),
+    "A100_40GB": (108, 4 * 256, 1.41, 5120, 2.43),
+    "A10": (72, 4 * 128, 1.695, 384, 12.5),
+    "H100": (132, 4 * 512, 1.83, 5120, 5.23),
+    "H100_PCIe": (None, None, None, 5120, 3.2),
+    "H100_NVL": (None, None, None, 6016, 5.23),
+    "H200": (132, 4 * 512, 1.83, 6144, 6.25),
+    "H20": (None, None, None, 6144, 5.23),
+    "B200": (None, None, None, 7680, 7.992),
+    "GB200": (None, None, None, 8192, 8.0),
+    "L4": (58, 4 * 128, 2.04, 192, 12.5),
+    "L40S": (None, None, None, 384, 18),
+    "RTX_4090": (128, 4 * 64, 2.52, 384, 21),
+    "Jetson_AGX_Orin": (16, 4 * 256, 1.3, 256, 6.4),
+    "MI250X": (220, 512, 1.7, 8192, 3.2),
+    "MI300X": (304, 1024, 2.1, 8192, 5.2),
+    "MI325X": (304, 1024, 2.1, 8192, 6.0),
+    "TPU_v4": (8, 128 * 128, 1.05, None, None),
+    "TPU_v5e": (4, 128 * 128, 1.5, None, None),
+    "TPU_v5p": (8, 128 * 128, 1.75, None, None),
+    "TPU_v6e": (4, 256 * 256, 1.75, None, None),
+    "Gaudi2": (2, 256 * 256, 1.65, 6144, 3.2),
+    "Gaudi3": (8, 256 * 256, 1.75, 8192, 3.6),
 }
 
 
-@pytest.mark.parametrize("path", MADE_OF)
-def test_rate_and_bandwidth_follow_from_the_chip(path):
-    """Dense fp16 rate from multiprocessors and clock, bandwidth from pins: within half a percent of the data sheet."""
-    units_, fmas, clock, pins, gigabits = MADE_OF[path]
-    device = ENTRIES[path]
-    assert device.peak_flops["fp16"].canonical == pytest.approx(2 * units_ * fmas * clock * 1e9, rel=5e-3)
-    assert device.memory_bandwidth.canonical == pytest.approx(pins * gigabits * 1e9 / 8, rel=5e-3)
-
-
 def test_every_device_has_been_derived():
-    assert set(MADE_OF) == set(DEVICES)
+    assert set(MADE_OF) == {path.rpartition(".")[2] for path in DEVICES}
+
+
+@pytest.mark.parametrize("name", MADE_OF)
+def test_rate_and_bandwidth_follow_from_the_chip(name):
+    """Dense rate from cores and clock within half a percent; bandwidth from pins within the rounding of TB/s."""
+    cores, multiply_adds, clock, pins, gigabits = MADE_OF[name]
+    device = builtin().find("hardware", name)
+    if cores is not None:
+        made = 2 * cores * multiply_adds * clock * GIGABYTE
+        assert rates(device).get("bf16", rates(device).get("fp16")) == pytest.approx(made, rel=5e-3)
+    if pins is not None:
+        assert device.memory_bandwidth.canonical == pytest.approx(pins * gigabits * GIGABYTE / 8, rel=0.025)
 
 
 @pytest.mark.parametrize("path", ["Hardware.Cloud.A100", "Hardware.Cloud.H100"])
@@ -128,102 +257,78 @@ def test_eighty_gigabytes_of_stacked_memory_are_gibibytes(path):
     assert ENTRIES[path].memory_capacity.canonical == 5 * 16 * 2**30
 
 
-def dense(vocabulary, width, feed_forward, layers, kv_width, feed_forward_matrices=3, experts=1):
-    """Tensors of a Llama-shaped transformer added up; embedding and head are separate."""
-    attention = 2 * width * width + 2 * width * kv_width
-    router = width * experts if experts > 1 else 0
-    block = attention + experts * feed_forward_matrices * width * feed_forward + router + 2 * width
-    return 2 * vocabulary * width + layers * block + width
+def test_two_entries_of_one_release_agree():
+    for size in ("8B", "70B"):
+        old, new = Models.Language[f"Llama3_{size}"], Models.Language[f"Llama3_1_{size}"]
+        assert {name: value.value for name, value in old.values().items()} == {
+            name: value.value for name, value in new.values().items()
+        }
 
 
-COUNTED = {
-    "Models.Language.Llama3_8B": dense(128_256, 4096, 14_336, 32, 8 * 128),
-    "Models.Language.Llama3_70B": dense(128_256, 8192, 28_672, 80, 8 * 128),
-    "Models.Language.Mixtral_8x7B": dense(32_000, 4096, 14_336, 32, 8 * 128, experts=8),
-}
-
-
-@pytest.mark.parametrize("path", COUNTED)
-def test_exact_counts_add_up_from_the_architecture(path):
-    assert ENTRIES[path].counted_parameters.value == COUNTED[path]
-
-
-def test_every_exact_count_has_been_derived():
-    assert set(COUNTED) == {path for path, entry in WORKLOADS.items() if entry.counted_parameters is not None}
-
-
-@pytest.mark.parametrize("path", COUNTED)
-def test_published_counts_are_the_exact_ones_rounded(path):
-    entry = ENTRIES[path]
-    assert entry.parameters.value != entry.counted_parameters.value
-    assert float(f"{entry.counted_parameters.value:.3g}") == entry.parameters.value
-    assert entry.counted().parameters is entry.counted_parameters
-    assert entry.counted().layers is entry.layers
-    assert entry.counted_parameters.kind == "derived"
-
-
-def gpt(vocabulary, context, width, layers):
-    """GPT-2's shape: tied embedding, learned positions, two-matrix feed-forward of four widths, biases."""
-    return (vocabulary + context) * width + layers * (12 * width**2 + 13 * width) + 2 * width
-
-
-@pytest.mark.parametrize(
-    ("path", "count"),
-    [
-        ("Models.Language.GPT3_175B", gpt(50_257, 2048, 12_288, 96)),
-        ("Models.Language.OPT_13B", gpt(50_272, 2050, 5120, 40)),
-    ],
-)
-def test_rounded_counts_fit_the_architecture(path, count):
-    """Published as 175 and 13 billion: right to the last digit printed."""
-    published = ENTRIES[path].parameters.value
-    assert round(count / 1e9) == round(published / 1e9)
-
-
-def deepseek(experts):
-    """DeepSeek-V3 with so many routed experts per token: latent attention, three dense layers, one shared expert."""
-    width, heads, rank, query_rank, nope, rope, value = 7168, 128, 512, 1536, 128, 64, 128
-    attention = (
-        width * query_rank
-        + query_rank * heads * (nope + rope)
-        + width * (rank + rope)
-        + rank * heads * (nope + value)
-        + heads * value * width
-        + query_rank
-        + rank
-    )
-    dense_layer = attention + 3 * width * 18_432 + 2 * width
-    sparse_layer = attention + (experts + 1) * 3 * width * 2048 + 256 * width + 2 * width
-    return 2 * 129_280 * width + 3 * dense_layer + 58 * sparse_layer + width
-
-
-def test_deepseek_adds_up():
+def test_deepseek_keeps_one_compressed_vector():
     entry = Models.Language.DeepSeek_V3
-    assert round(deepseek(256) / 1e9) == entry.parameters.value / 1e9
-    # The paper rounds 37.55 billion down; without the embedding's lookup table it is 36.6.
-    assert deepseek(8) == pytest.approx(entry.active_parameters.value, rel=0.02)
     assert (entry.kv_lora_rank.value, entry.qk_rope_head_dim.value) == (512, 64)
+    assert entry.value_of("head_dim", "fp16").value == 128 + 64
 
 
-def test_mixtral_activates_two_experts():
-    entry = Models.Language.Mixtral_8x7B
-    block = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 2 * 3 * 4096 * 14_336 + 8 * 4096 + 2 * 4096
-    active = 2 * 32_000 * 4096 + 32 * block + 4096
-    assert round(active / 1e9, 1) == entry.active_parameters.value / 1e9
+NODES = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, Node)}
+FLEETS = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, Fleet)}
 
 
-@pytest.mark.parametrize("entry", WORKLOADS.values(), ids=WORKLOADS)
-class TestEveryWorkload:
-    def test_heads_divide_the_width(self, entry):
-        if entry.kv_lora_rank is None:
-            assert entry.hidden_dim.value % entry.heads.value == 0
-            assert entry.hidden_dim.value / entry.heads.value in (64, 128)
+@pytest.mark.parametrize("node", NODES.values(), ids=NODES)
+class TestEveryNode:
+    def test_its_links_are_those_of_its_accelerators(self, node):
+        assert node.link_bandwidth.canonical == node.accelerator.link_bandwidth.canonical
+        assert node.value_of("node_bandwidth", "fp16") is node.link_bandwidth
 
-    def test_key_value_heads_divide_the_heads(self, entry):
-        assert entry.heads.value % (entry.kv_heads or entry.heads).value == 0
+    def test_the_fabric_is_slower_than_the_links(self, node):
+        if node.nics is not None:
+            each = node.nics.value * node.nic_bandwidth.canonical / node.accelerators_per_node.value
+            assert 6.25e9 <= each <= 50e9
+            assert each < node.link_bandwidth.canonical / 4
 
-    def test_twelve_width_squared_per_layer_is_the_right_order(self, entry):
-        """Kaplan's count of a dense transformer; gated and grouped ones stay within a third."""
-        if not isinstance(entry, SparseTransformerWorkload):
-            count = 12 * entry.layers.value * entry.hidden_dim.value**2
-            assert 2 / 3 < entry.parameters.value / count < 4 / 3
+
+#: Accelerators in all.
+SIZES = {
+    "Research_256": 256, "SuperPOD_A100": 160, "SuperPOD_H100": 256, "SuperPOD_GB200": 576, "Llama3_16K": 16_384,
+    "Meta_24K": 24_576,
+}  # fmt: skip
+
+
+def test_fleets_have_as_many_accelerators_as_their_names_say():
+    found = {path: fleet.count.value * fleet.node.accelerators_per_node.value for path, fleet in FLEETS.items()}
+    assert {path.rpartition(".")[2]: size for path, size in found.items()} == SIZES
+
+
+@pytest.mark.parametrize("fleet", FLEETS.values(), ids=FLEETS)
+def test_a_fabric_is_no_faster_than_the_ports_of_its_nodes(fleet):
+    ports = fleet.node.nics.value * fleet.node.nic_bandwidth.canonical / fleet.node.accelerators_per_node.value
+    assert fleet.fabric.bandwidth.canonical <= ports
+    assert fleet.value_of("fabric_bandwidth", "fp16") is fleet.fabric.bandwidth
+    assert fleet.value_of("accelerators_per_node", "fp16") is fleet.node.accelerators_per_node
+
+
+class TestFiles:
+    """The data is in several files, joined group by group."""
+
+    def files(self, tmp_path, *texts):
+        for number, text in enumerate(texts):
+            (tmp_path / f"{number}.toml").write_text(text, encoding="utf-8")
+        return sorted(tmp_path.iterdir())
+
+    def test_groups_are_joined(self, tmp_path):
+        files = self.files(
+            tmp_path, "[Hardware.A.x]\nname = 'x'\n[Hardware.B.y]\nname = 'y'", "[Hardware.A.z]\nname = 'z'"
+        )
+        assert _merged(files) == {
+            "Hardware": {"A": {"x": {"name": "x"}, "z": {"name": "z"}}, "B": {"y": {"name": "y"}}}
+        }
+
+    def test_an_entry_in_two_files_is_refused(self, tmp_path):
+        files = self.files(tmp_path, "[Hardware.A.x]\nname = 'x'", "[Hardware.A.x]\nname = 'y'")
+        with pytest.raises(CatalogError, match=r"^1\.toml: Hardware\.A\.x is in another file too$"):
+            _merged(files)
+
+    def test_the_entries_of_the_tutorial_come_first(self):
+        assert next(iter(Hardware.Cloud)) == "H100"
+        assert next(iter(Models.Language)) == "Llama3_8B"

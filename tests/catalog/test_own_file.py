@@ -164,6 +164,51 @@ def test_experts_make_a_model_sparse(load):
     assert type(own.Models.Mine.Small) is SparseTransformerWorkload
 
 
+def test_a_model_without_a_count_needs_the_whole_shape(load):
+    shape = "vocab_size = 32000\nffn_dim = 8192\ngated = true\n"
+    small = load(swap(MODEL, "parameters = 1e9\n", shape)).Models.Mine.Small
+    assert small.parameters is None
+    assert small.value_of("parameters", "fp16") is None
+    counted = TrainingMemoryModel().solve(small, "H100", batch_size=1).canonical("parameters")
+    layer = 4 * 2048 * 2048 + 3 * 2048 * 8192 + 2 * 2048
+    assert counted == 16 * layer + 2 * 32000 * 2048 + 2048
+    with pytest.raises(CatalogError, match=r"give parameters, or vocab_size, ffn_dim, gated to count from"):
+        load(swap(MODEL, "parameters = 1e9\n", ""))
+    assert TrainingMemoryModel().solve(small, "H100", batch_size=1, parameters=1e9).canonical("parameters") == 1e9
+
+
+@pytest.mark.parametrize(("given", "value"), [("true", 1), ("false", 0), ("1", 1), ("0", 0), ("{ value = true }", 1)])
+def test_yes_and_no(load, given, value):
+    small = load(MODEL + f"tied_embeddings = {given}\n").Models.Mine.Small
+    assert small.tied_embeddings.value == value
+    assert f"tied_embeddings={'yes' if value else 'no'}" in repr(small)
+
+
+class TestWhatIsLeftOut:
+    def test_a_head_is_as_wide_as_its_share(self, load):
+        small = load(MODEL).Models.Mine.Small
+        assert small.value_of("head_dim", "fp16").value == 128
+        assert small.value_of("head_dim", "fp16").kind == "derived"
+        assert small.value_of("kv_heads", "fp16") is small.heads
+
+    def test_no_share_where_it_does_not_divide(self, load):
+        assert load(swap(MODEL, "heads = 16", "heads = 15")).Models.Mine.Small.value_of("head_dim", "fp16") is None
+
+    def test_latent_attention_has_keys_of_two_parts(self, load):
+        latent = "kv_lora_rank = 64\nqk_nope_head_dim = 32\nqk_rope_head_dim = 16\nv_head_dim = 32\n"
+        assert load(MODEL + latent).Models.Mine.Small.value_of("head_dim", "fp16").value == 48
+
+    def test_a_dense_model_has_no_experts(self, load):
+        small = load(MODEL).Models.Mine.Small
+        assert small.value_of("experts", "fp16").value == 1
+        assert small.value_of("moe_layers", "fp16").value == 0
+
+    def test_a_sparse_model_says_how_many_layers_have_experts(self, load):
+        sparse = load(MODEL + "experts = 8\nactive_experts_per_token = 2\nactive_parameters = 3e8\n").Models.Mine.Small
+        assert sparse.value_of("moe_layers", "fp16") is None
+        assert sparse.value_of("moe_layer_interval", "fp16").value == 1
+
+
 def swap(text, old, new):
     assert text.count(old) == 1, old
     return text.replace(old, new)
@@ -250,7 +295,33 @@ MISTAKES = {
     ),
     "experts without the active ones": (
         MODEL + "experts = 8\n",
-        "Small: active_parameters: Field required; active_experts_per_token: Field required",
+        "Small: active_experts_per_token: Field required",
+    ),
+    "experts without any count of what is active": (
+        MODEL + "experts = 8\nactive_experts_per_token = 2\n",
+        "Small: give active_parameters, or vocab_size, ffn_dim, gated, expert_ffn_dim, moe_layers to count from",
+    ),
+    "neither parameters nor the shape": (
+        swap(MODEL, "parameters = 1e9\n", "gated = true\nffn_dim = 8192\n"),
+        "Models.Mine.Small: Small: give parameters, or vocab_size to count from",
+    ),
+    "a feed-forward block of unknown kind": (
+        MODEL + "ffn_dim = 8192\n",
+        "Small: ffn_dim needs gated = true or false beside it",
+    ),
+    "experts of unknown kind": (
+        MODEL + "experts = 8\nactive_experts_per_token = 2\nactive_parameters = 3e8\nexpert_ffn_dim = 512\n",
+        "Small: expert_ffn_dim needs gated = true or false beside it",
+    ),
+    "more layers with experts than layers": (
+        MODEL + "experts = 8\nactive_experts_per_token = 2\nactive_parameters = 3e8\nmoe_layers = 17\n",
+        "Small: moe_layers=17 is more than layers=16",
+    ),
+    "neither yes nor no": (MODEL + "qk_norm = 2\n", "Small: qk_norm: 2 is neither true nor false"),
+    "a yes in words": (MODEL + 'qk_norm = "yes"\n', "Small: qk_norm: "),
+    "an unknown number format": (
+        swap(CHIP, "fp16 =", "fp61 ="),
+        "My chip: peak_flops: unknown number format 'fp61': did you mean fp16",
     ),
     "an unknown table": ("[Hardwar.Mine.Chip]\na = 1", "unknown table 'Hardwar': did you mean Hardware?"),
     "a value at the top": ("x = 1", "unknown table 'x': known: Hardware, Models, Systems"),
@@ -281,7 +352,7 @@ MISTAKES = {
     ),
     "a fabric that is a node": (
         swap(CLUSTER, "Systems.Fabrics.Ethernet_100G_TCP", "Systems.Nodes.Box"),
-        "Systems.Clusters.Lab: unknown fabric 'Systems.Nodes.Box': known: Systems.Fabrics.Ethernet_100G_TCP",
+        "Systems.Clusters.Lab: unknown fabric 'Systems.Nodes.Box': did you mean Systems.Fabrics.RoCE_400G",
     ),
     "not TOML": ("{", "not TOML: "),
     "the same table twice": (CHIP + CHIP, "not TOML: "),

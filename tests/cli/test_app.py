@@ -120,8 +120,10 @@ def test_an_unknown_command_gets_a_suggestion(run):
     [
         ("mlsysim mem", {"memory"}),
         ("mlsysim memory --hardware A100", {"A100", "A100_40GB"}),
-        ("mlsysim moe --model M", {"Mixtral_8x7B"}),
+        ("mlsysim moe --model M", {"Mixtral_8x7B", "Mixtral_8x22B"}),
         ("mlsysim memory --precision fp", {"fp32", "fp16", "fp8"}),
+        ("mlsysim memory --sequence-parallel t", {"true"}),
+        ("mlsysim memory --selective-policy a", {"alternate_matmuls"}),
         ("mlsysim serve --max-", {"--max-batch-size", "--max-replicas"}),
     ],
 )

@@ -178,6 +178,82 @@ def test_infeasible_is_an_answer_unless_strict(run):
     assert strict.stdout == late.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "shards"),
+    [("true", 2), ("True", 2), ("yes", 2), ("on", 2), ("1", 2), ("false", 1), ("FALSE", 1), ("no", 1), ("0", 1)],
+)
+def test_a_flag_takes_what_people_type(run, text, shards):
+    done = run(*LLAMA, "--variant", "per_operator", "--tp-size", "2", "--sequence-parallel", text, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["outputs"]["sequence_shards"]["value"] == shards
+
+
+@pytest.mark.parametrize("text", ["2", "0.5", "maybe", "nan", ""])
+def test_other_text_is_no_flag(run, text):
+    done = run(*LLAMA, "--variant", "per_operator", "--sequence-parallel", text)
+    assert done.exit_code == 2
+    shown = text if text in ("2", "0.5", "nan") else repr(text)
+    assert done.stderr == f"error: --sequence-parallel {shown}: must be True or False\n"
+
+
+def test_yes_is_no_label_and_no_number(run):
+    assert run(*LLAMA, "--batch-size", "yes").stderr.startswith("error: --batch-size 'yes': must be a whole number")
+    assert run(*LLAMA, "--optimizer", "no").stderr.startswith("error: --optimizer 'no': must be one of adam")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ((*LLAMA, "--variant", "per_operator"), "memory"),
+        ((*LLAMA, "--variant", "korthikanti", "--gradient-storage", "fp32"), "memory"),
+        (("moe", "--model", "Mixtral_8x7B", "--fleet", "Research_256", "--batch-size", "4", "--ep-size", "8",
+          "--variant", "per_layer", "--activation-checkpointing", "full"), "moe"),
+    ],
+)  # fmt: skip
+def test_a_variant_shows_its_own_headline(run, words, name):
+    done = run(*words, "--explain")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    found = MODELS[name](words[words.index("--variant") + 1])
+    assert tuple(line.split()[0] for line in lines[4 : 4 + len(found.headline)]) == found.headline
+    answer = json.loads(run(*words, "--json").stdout)
+    assert answer["variant"] == found.variant
+    assert set(found.headline) <= set(answer["outputs"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--vocab-size", "3"), "--vocab-size 3: the variant first_order does not use it; --variant per_operator does"),
+        (
+            ("--sequence-parallel", "true"),
+            "--sequence-parallel True: the variant first_order does not use it; "
+            "--variant korthikanti or per_operator does",
+        ),
+        (
+            ("--variant", "per_operator", "--parameters", "8e9"),
+            "--parameters 8000000000.0: the variant per_operator computes it",
+        ),
+        (
+            ("--variant", "per_operator", "--interleaved-stages", "2"),
+            "--interleaved-stages 2: must be 1 where pp_size=1; nearest: 1",
+        ),
+    ],
+)
+def test_an_option_of_another_variant_names_it(run, words, said):
+    done = run(*LLAMA, *words)
+    assert done.exit_code == 2
+    assert done.stderr == f"error: {said}\n"
+
+
+def test_help_names_the_variants_and_who_takes_an_option(run):
+    text = " ".join(run("memory", "--help").stdout.split())
+    assert "Set of formulas (one of first_order, korthikanti, per_operator)." in text
+    assert "--sequence-parallel TRUE|FALSE" in text
+    assert "(True or False; default False; only variants korthikanti and per_operator)" in text
+    assert "default core_attention; only variant per_operator)" in text
+
+
 def test_strict_is_offered_only_where_there_is_something_to_meet(run):
     done = run("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "--strict")
     assert done.exit_code == 2

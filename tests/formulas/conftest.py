@@ -3,9 +3,11 @@
 import math
 import random
 
+import numpy as np
 import pytest
 
 from mlsysim import units
+from mlsysim.engine import compiled, evaluate
 from mlsysim.symbolic import Variable, variable_of
 
 #: Which names hang together: a queue is drawn whole, so that load, rate and utilization agree.
@@ -32,10 +34,65 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
 #: Zero is in the domain, where a memory holds no request; what follows from it has tests of its own.
 DIVISORS = {"per_replica_qps_capacity"}
 
+#: Formulas with a case for a replica that completes nothing.
+IDLE = {"offered_load", "utilization"}
+
+
+#: Sizes that are multiples of others.
+MULTIPLES = {
+    "ffn_dim": ("tp_size",),
+    "expert_ffn_dim": ("tp_size",),
+    "shared_ffn_dim": ("tp_size",),
+    "heads": ("tp_size", "kv_heads"),
+    "hidden_dim": ("heads",),
+    "experts": ("ep_size",),
+    "dp_size": ("ep_size",),
+}
+#: Parts of which the first is at most the second.
+PARTS = (
+    ("kv_heads", "heads"),
+    ("active_experts_per_token", "experts"),
+    ("moe_layers", "layers"),
+    ("moe_layers_per_stage", "layers_per_stage"),
+    ("pp_size", "layers"),
+)
+
+
+def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
+    """The point with sizes a model accepts together."""
+    if {"kv_heads", "tp_size"} <= set(point):
+        ranks = point["tp_size"]
+        point["kv_heads"] = rng.choice([1.0, ranks, 2 * ranks, max(n for n in (1, 2, 3) if ranks % n == 0)])
+    for whole, parts in MULTIPLES.items():
+        common = math.lcm(*(int(point[part]) for part in parts if part in point))
+        if whole in point and point[whole] % common:
+            point[whole] = float(common * rng.choice([1, 2, 3, 8, 64]))
+    for part, whole in PARTS:
+        if {whole, part} <= set(point):
+            point[part] = min(point[part], point[whole])
+    if {"ep_size", "accelerators_per_node"} <= set(point) and point["ep_size"] > point["accelerators_per_node"]:
+        point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if {"heads", "tp_size", "kv_heads_per_rank"} <= set(point):
+        point["kv_heads_per_rank"] = min(point["kv_heads_per_rank"], point["heads"] / point["tp_size"])
+    if point.get("kv_lora_rank"):
+        point |= dict.fromkeys({"qk_norm"} & set(point), 0.0)
+    if point.get("kv_lora_rank") == 0:
+        point |= dict.fromkeys({"q_lora_rank", "qk_rope_head_dim"} & set(point), 0.0)
+    point |= {name: min(point[name], 2.0) for name in {"service_time_cv"} & set(point)}
+    if point.get("pp_size") == 1:
+        point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
+    if point.get("experts") == 1:
+        point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)
+    if point.get("moe_layers"):
+        point |= {name: point[name] or 64 * point.get("tp_size", 1) for name in {"expert_ffn_dim"} & set(point)}
+    if "moe_layers" in point and point["moe_layers"] != point.get("layers"):
+        point |= {name: point[name] or 256 * point.get("tp_size", 1) for name in {"ffn_dim"} & set(point)}
+    return point
+
 
 def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str, float]:
     """One value per variable, in their units, consistent where the variables belong to one queue."""
-    point = {variable.name: draw_one(variable, rng) for variable in variables}
+    point = fit({variable.name: draw_one(variable, rng) for variable in variables}, rng)
     point |= {name: 10 ** rng.uniform(-2, 2) for name in DIVISORS & set(point)}
     if "offered_load" in point and len(QUEUE & set(point)) > 1:
         servers = float(rng.choice([1, 2, 3, rng.randint(4, 60), rng.randint(60, 400)]))
@@ -60,13 +117,96 @@ def canonical(point: dict[str, float]) -> dict[str, float]:
     return {name: units.to_canonical(value, variable_of(name).unit) for name, value in point.items()}
 
 
+#: Formulas of a replica that prefills and decodes by turns whose inputs make sense together only.
+BATCHING = {
+    "wait_probability[prefill_aware]",
+    "prefill_wait_probability",
+    "required_replicas[prefill_aware]",
+    "estimated_p99_latency[prefill_aware]",
+}
+
+
+def batching(rng: random.Random) -> dict[str, float]:
+    """A replica and its load, in the units of the variables: ms, QPS."""
+    tokens, layers, cv = (
+        rng.choice([1, *(rng.randint(2, 1000) for _ in range(5))]),
+        rng.randint(1, 80),
+        rng.choice([0.0, rng.uniform(0.1, 2.0)]),
+    )
+    batch = rng.choice([1, 2, rng.randint(3, 64), rng.randint(3, 64)])
+    servers = rng.choice([1, 2, 3, rng.randint(4, 40)])
+    weights, computing = 10 ** rng.uniform(-1, 2), 10 ** rng.uniform(-2, 1)
+    experts = rng.choice([1, 1, 8, 64])
+    chosen, sparse = rng.randint(1, min(experts, 4)), weights * rng.uniform(0.1, 0.9) if experts > 1 else 0.0
+    each, tax = weights * 10 ** rng.uniform(-3, 0), 10 ** rng.uniform(-4, -1)
+    prefill = tokens * weights * 10 ** rng.uniform(-3, 0)
+
+    def read(requests):
+        return weights - sparse * (1 - chosen / experts) ** requests
+
+    reading = read(batch)
+
+    def step(requests):
+        return max(read(requests) + each * requests, computing * requests) + tax * layers
+
+    rate = 1000 / (prefill + (tokens - 1) * step(batch) / batch)
+    utilization = rng.choice([*(rng.uniform(0.02, 0.98) for _ in range(4)), 0.999, rng.uniform(1.0, 2.0)])
+    arriving = utilization * rate if utilization < 1 and rng.random() < 0.93 else 0.0
+    prefill_load = arriving * prefill / 1000
+    bunch = prefill_load / (1 - prefill_load)
+    computes = computing * batch > reading + each * batch
+    base = prefill + (tokens - 1) * step(1)
+    quantile = max(0.0, 1 - cv**2 / 9 + 2.326348 * cv / 3) ** 3
+    full = 1000 * batch / rate * quantile
+    return {
+        "output_tokens": tokens,
+        "layers": layers,
+        "layer_tax": tax,
+        "service_time_cv": cv,
+        "active_batch_size": batch if arriving or rng.random() < 0.5 else 0,
+        "replicas": servers,
+        "max_replicas": rng.choice([1, servers, 3 * servers]),
+        "step_weights_time": reading,
+        "served_weights": weights,
+        "memory_bandwidth": 1000.0,
+        "experts": experts,
+        "active_experts_per_token": chosen,
+        "moe_layers": layers if experts > 1 else 0,
+        "bytes_per_element": 2.0,
+        "expert_parameters": 5e8 * sparse / (layers * experts) or 1e6,
+        "step_kv_time": each,
+        "step_compute_time": computing,
+        "prefill_time": prefill,
+        "per_replica_qps_capacity": rate,
+        "qps": utilization * servers * rate,
+        "replica_arrival_rate": arriving,
+        "prefill_load": prefill_load,
+        "decode_share": 1 - prefill_load,
+        "arrival_noise": 1 + bunch + (1 + cv**2) * bunch**2 / 2,
+        "step_floor": tax * layers + (0 if computes else reading),
+        "step_slope": computing if computes else each,
+        "base_request_latency": base,
+        "size_quantile": quantile,
+        "light_load_p99": base * quantile,
+        "fitted_p99": rng.choice([base, full]) * quantile * 10 ** rng.uniform(-0.5, 0.5),
+        "queue_wait_p99": full * 10 ** rng.uniform(-2, 1) if rng.random() < 0.8 else 0.0,
+        "target_p99_latency_ms": base * quantile * rng.choice([0.9, 1.001, 1.2, 2.0, 5.0]),
+    }
+
+
 @pytest.fixture(scope="session")
 def draw_points():
     """``draw_points(formula, count)``: valid points in the units of the variables, the same on every run."""
 
     def draw(formula, count):
         rng = random.Random(formula.id)
-        return [draw_point(formula.inputs, rng) for _ in range(count)]
+        points = [draw_point(formula.inputs, rng) for _ in range(count)]
+        if formula.id in BATCHING:
+            drawn = [batching(rng) for _ in points]
+            points = [{name: float(whole[name]) for name in point} for point, whole in zip(points, drawn, strict=True)]
+        if formula.name in IDLE:
+            points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
+        return points
 
     return draw
 
@@ -75,3 +215,50 @@ def draw_points():
 def to_canonical():
     """Turns a point into canonical units."""
     return canonical
+
+
+def coded(name, value):
+    """A value as compiled code sees it: labels by their place."""
+    return float(variable_of(name).code(value)) if isinstance(value, str) else float(value)
+
+
+@pytest.fixture(scope="session")
+def plain_points():
+    """``plain_points(plain, draw, seed, count)``: random inputs, and what a plain implementation makes of them."""
+
+    def make(plain, draw, seed, count):
+        rng = random.Random(seed)
+        points = [draw(rng) for _ in range(count)]
+        found = [plain(point) for point in points]
+        inputs = {name: np.array([coded(name, point[name]) for point in points]) for name in points[0]}
+        return points, inputs, {name: np.array([float(row[name]) for row in found]) for name in found[0]}
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def on_backend():
+    """``on_backend(system, inputs, outputs, backend)``: the outputs, one point at a time or as one array."""
+
+    def run(system, inputs, outputs, backend):
+        if backend == "jax":
+            return {name: np.asarray(v, float) for name, v in evaluate(system, list(outputs), inputs).items()}
+        function = compiled(system)
+        rows = [function(dict(zip(inputs, row, strict=True))) for row in zip(*inputs.values(), strict=True)]
+        return {name: np.array([float(row[name]) for row in rows]) for name in outputs}
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def assert_close():
+    """``assert_close(found, expected, beside)``: equal to 1e-12, or to 1e-12 of the output named in ``beside``."""
+
+    def check(found, expected, beside=None):
+        for name, values in expected.items():
+            scale = np.abs(expected[beside[name]]) if beside and name in beside else 0.0
+            size = np.maximum(np.abs(values), scale)
+            off = np.abs(found[name] - values) / np.where(size == 0, 1.0, size)
+            assert off.max() <= 1e-12, f"{name} is off by {off.max()} at {off.argmax()}"
+
+    return check

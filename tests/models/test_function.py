@@ -98,11 +98,7 @@ class TestTransformations:
         ("output", "change"),
         [
             ("wait_probability", {"max_replicas": 5}),
-            pytest.param(
-                "wait_probability",
-                {"model": "GPT3_175B"},
-                marks=pytest.mark.xfail(reason="offered_load divides by a rate of zero: 0 * inf in reverse mode"),
-            ),
+            ("wait_probability", {"model": "GPT3_175B"}),
             ("kv_bytes_per_request", {"model": "DeepSeek_V3"}),
             ("qps_capacity", {"model": "GPT3_175B"}),
         ],

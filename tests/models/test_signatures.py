@@ -6,13 +6,32 @@ import pytest
 
 from mlsysim import (
     MoERoutingModel,
+    ParameterCountModel,
     PerformanceModel,
     ServingCapacityModel,
     TrainingMemoryModel,
 )
+from mlsysim.models.signature import only_in
 
 REQUIRED = inspect.Parameter.empty
-MODEL_SHAPE = dict.fromkeys(("parameters", "layers", "hidden_dim", "heads"))
+#: The shape of a transformer, tensor by tensor, in the order of the signatures.
+TENSORS = {
+    **dict.fromkeys(("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "ffn_dim", "gated")),
+    **dict.fromkeys(("experts", "active_experts_per_token", "moe_layers", "expert_ffn_dim", "shared_ffn_dim")),
+    "router_bias": None,
+    "tied_embeddings": False,
+    "learned_positions": 0,
+    "qkv_bias": False,
+    "attention_output_bias": False,
+    "mlp_bias": False,
+    "norm_bias": False,
+    "qk_norm": False,
+    "q_lora_rank": 0,
+    "kv_lora_rank": 0,
+    "qk_nope_head_dim": 0,
+    "qk_rope_head_dim": 0,
+    "v_head_dim": 0,
+}
 
 EXPECTED = {
     TrainingMemoryModel: (
@@ -31,8 +50,19 @@ EXPECTED = {
             "gradient_accumulation_steps": 1,
             "trainable_fraction": 1.0,
             "communication_buffer_fraction": 0.05,
-            **MODEL_SHAPE,
-            "experts": None,
+            "sequence_parallel": False,
+            "interleaved_stages": 1,
+            "gradient_storage": "as_weights",
+            "attention_kernel": "flash",
+            "elementwise_kernels": "fused",
+            "selective_policy": "core_attention",
+            "dropout_mask_bytes": 0.0,
+            "routing_imbalance_factor": 1.0,
+            "gathered_layers": 2,
+            "reserved_memory": 0.0,
+            "parameters": None,
+            **TENSORS,
+            "moe_layer_interval": None,
             "memory_capacity": None,
         },
     ),
@@ -51,10 +81,15 @@ EXPECTED = {
             "kv_page_size": 16,
             "dispatch_tax": 0.01,
             "layer_tax": 0.01,
-            **MODEL_SHAPE,
-            "kv_heads": None,
+            "parameters": None,
+            "active_parameters": None,
+            **dict.fromkeys(("layers", "hidden_dim", "heads", "kv_heads", "head_dim")),
             "kv_lora_rank": 0,
+            "qk_nope_head_dim": 0,
             "qk_rope_head_dim": 0,
+            "v_head_dim": 0,
+            "gated": False,
+            **dict.fromkeys(("experts", "active_experts_per_token", "moe_layers", "expert_ffn_dim")),
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,
@@ -68,15 +103,25 @@ EXPECTED = {
             "precision": "fp16",
             "ep_size": 1,
             "routing_imbalance_factor": 1.0,
+            "activation_checkpointing": "selective",
             "active_parameters": None,
+            "layers": None,
             "hidden_dim": None,
+            "gated": None,
             "experts": None,
             "active_experts_per_token": None,
+            "moe_layers": None,
+            "expert_ffn_dim": None,
             "fabric_bandwidth": None,
             "fabric_latency": None,
             "oversubscription": 1,
+            "accelerators_per_node": None,
+            "node_bandwidth": None,
+            "node_latency": 0.0,
+            "fleet_size": None,
         },
     ),
+    ParameterCountModel: ({"model": None}, TENSORS),
 }
 FIRST = {"solve": [], "sweep": [], "sensitivity": ["output"], "function": ["outputs"]}
 VERBS = [(model, verb) for model in EXPECTED for verb in FIRST]
@@ -94,6 +139,10 @@ UNITS = {
     "layer_tax": "ms",
     "fabric_bandwidth": "GB/s",
     "fabric_latency": "µs",
+    "node_bandwidth": "GB/s",
+    "node_latency": "µs",
+    "dropout_mask_bytes": "byte",
+    "reserved_memory": "GB",
 }
 
 
@@ -163,7 +212,41 @@ def test_help_describes_every_argument_with_its_default(model, verb):
         else:
             slots = [slot for slot, gives in model.slots.items() if name in gives.provides]
             assert lines[start] == f"{annotation}, default from {' or '.join(slots)}"
-        assert lines[start + 1] == f"    {model.arguments[name].description}"
+        only = f" {only_in(model, name)}." if only_in(model, name) else ""
+        assert lines[start + 1] == f"    {model.arguments[name].description}{only}"
+
+
+def test_help_names_the_variants_of_what_the_first_one_does_not_take():
+    lines = inspect.getdoc(TrainingMemoryModel.solve).splitlines()
+
+    def meaning(name):
+        return lines[next(place for place, line in enumerate(lines) if line.startswith(f"{name} : ")) + 1]
+
+    assert meaning("gathered_layers").endswith(" fetched ahead. Only variant per_operator.")
+    assert meaning("sequence_parallel").endswith(" along the sequence. Only variants korthikanti and per_operator.")
+    assert meaning("communication_buffer_fraction").endswith(" share of the gradients.")
+    assert "Only variant" not in inspect.getdoc(ParameterCountModel.solve)
+    found = inspect.getdoc(MoERoutingModel.solve)
+    assert found.count("Only variant per_layer.") == found.count("Only variant") == 8
+
+
+def test_only_in_is_said_of_every_argument_the_first_variant_lacks():
+    for model in EXPECTED:
+        first = model()
+        for name, variable in model.arguments.items():
+            if variable is not None:
+                assert bool(only_in(model, name)) == (name not in first.arguments)
+
+
+@pytest.mark.parametrize("model", EXPECTED)
+def test_the_signature_is_the_union_of_those_of_the_variants(model):
+    """The class has one signature; an instance knows which of its arguments it uses."""
+    union = {name for variant in model.variants for name in model(variant).arguments}
+    assert union == set(model.arguments)
+    for variant in model.variants:
+        assert list(inspect.signature(model(variant).solve).parameters) == list(parameters(model, "solve"))
+        own = list(model(variant).arguments)
+        assert own == [name for name in model.arguments if name in own]
 
 
 @pytest.mark.parametrize("model", EXPECTED)
@@ -183,7 +266,7 @@ def test_verbs_carry_their_own_names(model, verb):
 def test_a_model_names_its_parts(model):
     found = model()
     assert isinstance(found, PerformanceModel)
-    assert repr(found) == f"{model.__name__}(variant='first_order')"
+    assert repr(found) == f"{model.__name__}(variant={next(iter(model.variants))!r})"
     defined = [formula.name for formula in found.formulas]
     assert len(set(defined)) == len(defined)
     assert [v.name for v in found.outputs][: len(model.headline)] == list(model.headline)

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pint
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from mlsysim import (
     Hardware,
     Models,
     MoERoutingModel,
+    ParameterCountModel,
     ServingCapacityModel,
     SparseTransformerWorkload,
     Systems,
@@ -25,11 +27,25 @@ from mlsysim.catalog import Value, builtin
 from mlsysim.errors import MlsysimError
 
 MEMORY, SERVING, ROUTING = TrainingMemoryModel(), ServingCapacityModel(), MoERoutingModel()
+KORTHIKANTI, PER_OPERATOR = TrainingMemoryModel("korthikanti"), TrainingMemoryModel("per_operator")
+PER_LAYER, COUNT = MoERoutingModel("per_layer"), ParameterCountModel()
 POINTS = {
     MEMORY: {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 8},
     SERVING: {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000},
     ROUTING: {"model": "Mixtral_8x7B", "fleet": "Research_256", "batch_size": 4, "ep_size": 8},
+    KORTHIKANTI: {"model": "GPT3_175B", "hardware": "A100", "batch_size": 64, "tp_size": 8, "pp_size": 8},
+    PER_OPERATOR: {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 8, "dp_size": 8, "ep_size": 2},
+    PER_LAYER: {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 64},
+    COUNT: {"model": "DeepSeek_V3"},
 }
+#: An output of each variant that is not the first of its model.
+OTHERS = {
+    KORTHIKANTI: "total_memory",
+    PER_OPERATOR: "total_memory",
+    PER_LAYER: "token_dispatch_bytes",
+    COUNT: "parameters",
+}
+other = pytest.mark.parametrize("model", OTHERS, ids=[model.variant for model in OTHERS])
 #: Infinite where nothing is served, no replica count helps, or the queue grows without bound.
 MAY_BE_INFINITE = {
     "ttft",
@@ -167,6 +183,11 @@ def test_solve_of_the_routing_model():
     fuzz_solve(ROUTING, 300)
 
 
+@other
+def test_solve_of_the_other_variants(model):
+    fuzz_solve(model, 150)
+
+
 def sizes(model):
     """Valid and nearly valid values of every argument, over all magnitudes: mostly answers, some extreme."""
     whole = st.one_of(st.integers(1, 100), st.integers(1, 2**53 - 1), st.sampled_from([1, 2, 4, 8, 2**52]))
@@ -180,7 +201,10 @@ def sizes(model):
     for name, variable in model.arguments.items():
         if variable is None:
             continue
-        pools[name] = labels.get(name, whole if variable.domain.kind == "integer" else real)
+        usual = st.booleans() if variable.domain.is_flag else whole if variable.domain.kind == "integer" else real
+        if variable.domain.labels:
+            usual = st.sampled_from(variable.domain.labels)
+        pools[name] = labels.get(name, usual)
     return st.lists(st.sampled_from(sorted(pools)), min_size=1, max_size=8, unique=True).flatmap(
         lambda names: st.fixed_dictionaries({name: pools[name] for name in names})
     )
@@ -211,6 +235,25 @@ def test_extreme_sizes_of_the_serving_model():
 
 def test_extreme_sizes_of_the_routing_model():
     fuzz_sizes(ROUTING, 100)
+
+
+@other
+def test_extreme_sizes_of_the_other_variants(model):
+    fuzz_sizes(model, 40)
+
+
+@other
+def test_sweep_and_sensitivity_of_the_other_variants(model):
+    @fuzzing(25)
+    @given(arguments(model))
+    def check(typed):
+        found = attempt(lambda: model.sweep(**{**typed, "outputs": OTHERS[model]}))
+        if found is not None:
+            assert np.isfinite(found[OTHERS[model]].values).all()
+        found = attempt(lambda: model.sensitivity(OTHERS[model], **typed))
+        assert found is None or "nan" not in repr(found)
+
+    check()
 
 
 @fuzzing(150)
@@ -261,7 +304,7 @@ def test_sensitivity_of_the_serving_model(typed):
 @fuzzing(200)
 @given(st.data())
 def test_function(data):
-    model = data.draw(st.sampled_from([MEMORY, SERVING, ROUTING]))
+    model = data.draw(st.sampled_from(list(POINTS)))
     names = st.sampled_from([v.name for v in model.outputs])
     outputs = data.draw(st.one_of(names, st.lists(names, max_size=3), ANYTHING))
     found = attempt(lambda: model.function(outputs, **data.draw(arguments(model, SCALARS))))
@@ -275,7 +318,7 @@ def test_function(data):
 @fuzzing(300)
 @given(st.data())
 def test_derivative(data):
-    model = data.draw(st.sampled_from([MEMORY, SERVING, ROUTING]))
+    model = data.draw(st.sampled_from(list(POINTS)))
     names = st.sampled_from([v.name for v in (*model.outputs, *model.inputs)])
     output, by = data.draw(st.one_of(names, names, ANYTHING)), data.draw(st.one_of(names, names, ANYTHING))
     found = attempt(lambda: model.derivative(output, by, relax=data.draw(st.booleans())))
@@ -289,7 +332,7 @@ def test_derivative(data):
 @fuzzing(150)
 @given(st.data())
 def test_names_asked_of_models_and_results(data):
-    model = data.draw(st.sampled_from([MEMORY, SERVING, ROUTING]))
+    model = data.draw(st.sampled_from(list(POINTS)))
     result = model.solve(**POINTS[model])
     name = data.draw(ANYTHING)
     for ask in (

@@ -253,6 +253,7 @@ EVERY_ARGUMENT = {
         "fabric_bandwidth": ["100 Gbit/s", "400 Gbit/s"],
         "fabric_latency": [0, 50],
         "oversubscription": [1, 1.5, 4],
+        "fleet_size": [8, 256],
     },
 }
 

@@ -1,11 +1,7 @@
-"""Published and measured numbers, copied so that the repository stands alone."""
-
-import json
-from pathlib import Path
+"""The published numbers as a fixture."""
 
 import pytest
-
-CASES = {case["id"]: case for case in json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))}
+from validation.cases import CASES
 
 
 @pytest.fixture(scope="session")

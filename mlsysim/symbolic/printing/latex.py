@@ -8,7 +8,7 @@ import sympy
 from sympy.printing.latex import LatexPrinter
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
-from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, LeastInteger
+from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
 from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
@@ -19,6 +19,7 @@ from mlsysim.symbolic.printing.order import (
     reading_order,
     sides,
 )
+from mlsysim.symbolic.variable import variable_of
 
 
 def latex(expression: sympy.Basic, *, units: bool = False) -> str:
@@ -51,6 +52,9 @@ class _Latex(LatexPrinter):
     def _print_Label(self, expr: Label) -> str:
         return rf"\text{{{expr.text.replace('_', chr(92) + '_')}}}"
 
+    def _print_Float(self, expr: sympy.Float) -> str:
+        return f"{float(expr):.7g}"
+
     def _print_Cases(self, expr: Cases) -> str:
         return self._print(expr.args[0])
 
@@ -81,6 +85,18 @@ class _Latex(LatexPrinter):
         c, load = (self._print(arg) for arg in expr.args)
         power = "" if exp is None else f"^{{{exp}}}"
         return rf"\frac{{\partial C}}{{\partial {load}}}{power}\left({c}, {load}\right)"
+
+    def _print_SlotsBusy(self, expr: SlotsBusy, exp: Any = None) -> str:
+        power = "" if exp is None else f"^{{{exp}}}"
+        return rf"B{power}\left({', '.join(map(self._print, expr.args))}\right)"
+
+    def _print_SlotsBusySlope(self, expr: SlotsBusySlope) -> str:
+        which, *args = expr.args
+        return rf"\partial_{{{self._print(which)}}} B\left({', '.join(map(self._print, args))}\right)"
+
+    def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
+        target, changed = (variable_of(name).latex for name in (expr.target, expr.changed))
+        return rf"\left. {target} \right|_{{{changed} = {self._print(expr.value)}}}"
 
     def _print_Relational(self, expr: Any) -> str:
         signs = {"==": "=", ">": ">", "<": "<", ">=": r"\geq", "<=": r"\leq", "!=": r"\neq"}

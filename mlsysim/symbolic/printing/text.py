@@ -12,7 +12,7 @@ from sympy.printing.precedence import PRECEDENCE, precedence
 from sympy.printing.str import StrPrinter
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
-from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, LeastInteger
+from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
 from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
@@ -23,7 +23,7 @@ from mlsysim.symbolic.printing.order import (
     reading_order,
     sides,
 )
-from mlsysim.symbolic.variable import Variable
+from mlsysim.symbolic.variable import Variable, variable_of
 from mlsysim.units import COUNTABLE
 
 
@@ -91,7 +91,7 @@ class _Text(StrPrinter):
         return "∞"
 
     def _print_Float(self, expr: sympy.Float) -> str:
-        return f"{float(expr):.15g}"
+        return f"{float(expr):.7g}"
 
     def _print_Mul(self, expr: sympy.Mul) -> str:
         coefficient, rest = expr.as_coeff_Mul()
@@ -211,3 +211,14 @@ class _Text(StrPrinter):
 
     def _print_ErlangCSlope(self, expr: ErlangCSlope) -> str:
         return f"∂C/∂{self._print(expr.args[1])}({', '.join(self._print(arg) for arg in expr.args)})"
+
+    def _print_SlotsBusy(self, expr: SlotsBusy) -> str:
+        return f"B({', '.join(self._print(arg) for arg in expr.args)})"
+
+    def _print_SlotsBusySlope(self, expr: SlotsBusySlope) -> str:
+        which, *args = expr.args
+        return f"∂{self._print(which)} B({', '.join(self._print(arg) for arg in args)})"
+
+    def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
+        target, changed = (symbol_text(variable_of(name)) for name in (expr.target, expr.changed))
+        return f"{target}({changed} = {self._print(expr.value)})"

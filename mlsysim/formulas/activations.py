@@ -1,0 +1,414 @@
+"""Activations
+
+What a layer keeps for its backward pass. The published per-layer sums of Korthikanti et al., and a sum
+over the operators of the layer: every operator keeps its inputs, fused or eager, and tensor-parallel
+ranks split what they compute apart. Beside the layers stand what a pipeline has in flight, the
+backward pass of the layer at work, and the logits with their loss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Eq, Max, Min, ceiling
+
+from mlsysim.formulas.rank_parameters import dense_layers, sparse_layers
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, token, when
+from mlsysim.symbols.activations import (
+    A_bwd,
+    A_loss,
+    A_stage,
+    attention_kernel,
+    elementwise_kernels,
+    mask,
+    n_ffn,
+    n_fly,
+    q_copy,
+    selective_policy,
+    sequence_parallel,
+    sigma,
+    v_chunks,
+    x_all,
+    x_attn,
+    x_core,
+    x_dense,
+    x_drop,
+    x_ffn,
+    x_in,
+    x_mm,
+    x_moe,
+    x_norm,
+    x_sparse,
+)
+from mlsysim.symbols.routing import gamma_r
+from mlsysim.symbols.training import (
+    A,
+    C_buf,
+    G,
+    M,
+    O,
+    W,
+    W_gather,
+    a_kv_r,
+    b,
+    checkpointing,
+    d,
+    ell,
+    m,
+    n_mb,
+    p,
+    reserve,
+    t,
+)
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    V,
+    a,
+    d_e,
+    d_ff,
+    d_h,
+    d_nope,
+    d_rope,
+    d_sh,
+    d_v,
+    gated,
+    h,
+    k,
+    q,
+    qk_norm,
+    r_kv,
+    r_q,
+    s,
+)
+
+KORTHIKANTI = Source("korthikanti2023", "table 2")
+AUTOGRAD = Source("korthikanti2023", "section 4.1")
+HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Llama, Qwen3, Mixtral, DeepSeek-V3."
+
+_eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
+_flash = Eq(attention_kernel, label(attention_kernel, "flash"))
+
+micro_batches = Formula(
+    n_mb,
+    ceiling(b / (d * m)),
+    title="Micro-batches of one step",
+    source=Source("narayanan2021", "section 2.2"),
+    assumes="No more than the sequences of a rank fill.",
+    no_example="counting",
+)
+
+in_flight_micro_batches = Formula(
+    n_fly,
+    when(p > 1, Min(n_mb, p + when(v_chunks > 1, (p - 1) / v_chunks)), 1),
+    title="Micro-batches the first pipeline stage holds at once",
+    source=Source("korthikanti2023", "section 4.2.3"),
+    assumes="One forward, one backward (1F1B): the first stage starts as many micro-batches as there are stages; "
+    "interleaving starts (p - 1) / v more. Never more than there are.",
+    accuracy="Equal to a schedule simulated operation by operation, in whole chunks.",
+    example=Example({p: 8, n_mb: 64, v_chunks: 3}, "10.33", Source("korthikanti2023", "section 4.2.3")),
+)
+
+_split = (1 - sequence_parallel) * (10 + 24 / t) + sequence_parallel * 34 / t
+_scores = 5 * a * (s / token) / (h * t)
+
+korthikanti_activations = Formula(
+    A,
+    (q / (2 * byte))
+    * (byte / token)
+    * m
+    * s
+    * h
+    * ell
+    * n_fly
+    * by_label(checkpointing, {"none": _split + _scores, "selective": _split, "full": 2}),
+    title="Activations, layer sums of Korthikanti et al.",
+    source=KORTHIKANTI,
+    variant="korthikanti",
+    assumes="A GPT layer with dropout: feed-forward of width 4 h without a gate, all heads keep keys and values, "
+    "one-byte masks, 16 bit (other formats scale everything). Embedding, head and loss are left out.",
+    convention="The first pipeline stage; GB = 1e9 bytes.",
+    accuracy="Within 0.5% of the paper's figure 1, four models. A Llama layer keeps as much with fused norms and gate, "
+    "and 44% more with eager ones.",
+    example=Example(
+        {checkpointing: "selective", q: 2, m: 4, s: 2048, h: 6144, ell: 48, n_fly: 1, t: 8, a: 64,
+         sequence_parallel: 1},
+        "9.5625 GiB",
+        Source("korthikanti2023", "figure 1: 22B, as read by Calculon"),
+    ),
+)  # fmt: skip
+
+sequence_shards = Formula(
+    sigma,
+    1 + sequence_parallel * (t - 1),
+    title="Ranks that share norms, residuals and dropout",
+    source=Source("korthikanti2023", "section 4.2.2"),
+    no_example="a case distinction",
+)
+
+
+def normalised(width: Any) -> Any:
+    """Bytes per token that a norm keeps with its output: eager, an fp32 copy beside; a statistic per token."""
+    return ((2 * q + q_copy) * width + 4 * byte) / token
+
+
+norm_copy_bytes = Formula(
+    q_copy,
+    when(_eager, 4 * byte),
+    title="What an eager norm keeps beside input and output",
+    source=AUTOGRAD,
+    assumes="An fp32 copy of the input, as RMSNorm in transformers makes.",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+ffn_tensors = Formula(
+    n_ffn,
+    2 + gated * when(_eager, 2, 1),
+    title="Tensors of the inner width that a feed-forward block keeps",
+    source=AUTOGRAD,
+    assumes="Input and output of the activation; a gate adds its other factor, and eager code the activated gate.",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+norm_activation = Formula(
+    x_norm,
+    normalised(h) / sigma,
+    title="Kept by one norm and the products that read it",
+    source=AUTOGRAD,
+    variant="per_operator",
+    assumes="Fused: its input and its output. Eager: an fp32 copy of the input, the normalised input and the output.",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+_heads = (a / t + a_kv_r) * qk_norm * ((q + q_copy) * d_h + 4 * byte) / token
+_grouped = q * (2 * a / t * d_h + 2 * a_kv_r * d_h) / token
+_latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(_eager, 0, q * d_rope / token)
+_latent = _latents + q * a / t * (2 * (d_nope + d_rope) + (d_nope + d_v) + d_v) / token
+
+attention_activation = Formula(
+    x_attn,
+    when(r_kv > 0, _latent, _grouped + _heads),
+    title="Kept by attention outside its core",
+    source=AUTOGRAD,
+    variant="per_operator",
+    assumes="Queries, keys and values once each and the output; rotary embeddings keep tables only. Latent attention "
+    "also keeps the compressed vectors with their norms and the keys it assembles.",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+_expanded = 2 * q * (a / t - a_kv_r) * d_h / token
+_score_rows = (q + 4 * byte + mask) * a / t * (s / token) / token
+
+attention_core_activation = Formula(
+    x_core,
+    when(_flash, 4 * byte * a / t / token, when(r_kv > 0, _score_rows, _expanded + _score_rows)),
+    title="Kept by the core of attention",
+    source=Source("dao2022", "section 3.1"),
+    variant="per_operator",
+    assumes="Flash attention keeps one statistic per head. Eager attention keeps the softmax in fp32, its cast, a "
+    "dropout mask, and keys and values repeated for all heads.",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+ffn_activation = Formula(
+    x_ffn,
+    n_ffn * q * d_ff / t / token,
+    title="Kept by the feed-forward block of a dense layer",
+    source=AUTOGRAD,
+    variant="per_operator",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+moe_activation = Formula(
+    x_moe,
+    (
+        gamma_r * k * (2 * q * h + n_ffn * q * d_e / t)
+        + n_ffn * q * d_sh / t
+        + 4 * byte * (E + 2 * k + 1)
+    )
+    / token,
+    title="Kept by router and experts of a layer",
+    source=AUTOGRAD,
+    variant="per_operator",
+    assumes="Each token is copied once per expert it goes to, and each expert's output is kept for the gradient of its "
+    "weight; the router works in fp32. The hot rank holds gamma times the mean. Routing weights in "
+    "fp32 double the outputs kept.",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)  # fmt: skip
+
+dropout_activation = Formula(
+    x_drop,
+    2 * mask * h / sigma / token,
+    title="Dropout masks of a layer",
+    source=KORTHIKANTI,
+    variant="per_operator",
+    assumes="One after attention and one after the feed-forward block.",
+    accuracy=HOOKS,
+    example=Example({mask: 1, h: 1, sigma: 1}, "2 byte/token", KORTHIKANTI),
+)
+
+layer_input = Formula(
+    x_in,
+    q * h / sigma / token,
+    title="Input of a layer",
+    source=Source("chen2016", "section 3"),
+    no_example="one hidden vector",
+)
+
+_around = 2 * x_norm + x_attn + x_drop
+
+alternate_matmul_activation = Formula(
+    x_mm,
+    2 * x_in + q * (2 * a / t * d_h + a_kv_r * d_h + d_ff / t) / token + 4 * byte * a / t / token,
+    title="Kept where every second matrix product is kept",
+    source=Source("liang2024", "section 2.2.1"),
+    variant="per_operator",
+    assumes="Input, queries, values, gate, output of the block and of flash attention, in the order of a Llama layer.",
+    accuracy="Exact on a Llama layer under torchtitan's policy.",
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+
+def kept(block: Any) -> Any:
+    """What a layer with this feed-forward block keeps under each checkpointing policy."""
+    selective = by_label(selective_policy, {"core_attention": _around + block, "alternate_matmuls": x_mm})
+    return by_label(checkpointing, {"none": _around + x_core + block, "selective": selective, "full": x_in})
+
+
+dense_layer_activation = Formula(
+    x_dense,
+    kept(x_ffn),
+    title="Kept by one dense layer",
+    source=AUTOGRAD,
+    variant="per_operator",
+    assumes="Selective checkpointing recomputes the core of attention (Megatron-LM), or keeps every second matrix "
+    "product and the attention output alone (torchtitan; gated feed-forward and grouped queries only).",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+moe_layer_activation = Formula(
+    x_sparse,
+    kept(x_moe),
+    title="Kept by one layer with experts",
+    source=AUTOGRAD,
+    variant="per_operator",
+    accuracy=HOOKS,
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+
+def of_layers(experts: Any) -> Any:
+    """Bytes per token of a stage with so many layers with experts."""
+    return (ell - experts) * x_dense + experts * x_sparse
+
+
+stage_activations = Formula(
+    A_stage,
+    m * s * Max(of_layers(sparse_layers), of_layers(ell - dense_layers)),
+    title="Activations of one micro-batch on one pipeline stage",
+    source=AUTOGRAD,
+    assumes="The stage with as many layers with experts as one can have, or with as few; it need not be the one with "
+    "the most weights, and then the total of both is an upper bound.",
+    no_example="a sum over layers",
+)
+
+per_operator_activations = Formula(
+    A,
+    n_fly * A_stage,
+    title="Activations, operator by operator",
+    source=Source("korthikanti2023", "section 4.2.3"),
+    variant="per_operator",
+    convention="The first pipeline stage, which holds the most micro-batches; GB = 1e9 bytes.",
+    accuracy=HOOKS,
+    no_example="a product; its factors are counted with PyTorch",
+)
+
+_has_dense, _has_experts = Min(1, L - L_moe), Min(1, L_moe)
+
+largest_layer_activation = Formula(
+    x_all,
+    _around + x_core + Max(_has_dense * x_ffn, _has_experts * x_moe),
+    title="Everything one layer makes for its backward pass",
+    source=AUTOGRAD,
+    no_example="a sum over operators",
+)
+
+backward_buffer = Formula(
+    A_bwd,
+    m
+    * s
+    * (
+        x_all
+        - Max(_has_dense * x_dense, _has_experts * x_sparse)
+        + x_in
+        + 2 * q * Max(_has_dense * d_ff / t, _has_experts * gamma_r * k * (d_e / t + h)) / token
+    ),
+    title="What one layer's backward pass needs beyond what was kept",
+    source=Source("chen2016", "section 3"),
+    assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive.",
+    accuracy="Peaks of PyTorch layers on a few small shapes: dense layers within 10%.",
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+loss_buffer = Formula(
+    A_loss,
+    m * s * (12 * byte * ceiling(V / t) / token + x_norm),
+    title="Logits, their softmax and its gradient",
+    source=Source("liang2024", "section 2.2.1"),
+    assumes="Cross-entropy in fp32 without fusing or chunking: log-softmax, its gradient and that of the likelihood "
+    "are alive at once. 14 bytes where the 16-bit logits stay referenced.",
+    accuracy="12 bytes per token and row of the vocabulary is the peak PyTorch reaches.",
+    no_example="counted with PyTorch, see docs/validation.md",
+)
+
+total_memory = Formula(
+    M,
+    W + G + O + C_buf + W_gather + Max(A + A_bwd, A / n_fly + A_loss) + reserve,
+    title="Training memory of one rank at its peak",
+    source=Source("rajbhandari2020", "section 3"),
+    variant="per_operator",
+    assumes="Two peaks compete: the first pipeline stage while its first micro-batch goes back, and the last stage at "
+    "its loss. They are one stage without a pipeline.",
+    convention="The rank that holds the most; GB = 1e9 bytes.",
+    no_example="a sum",
+)
+
+KORTHIKANTI_FORMULAS = (micro_batches, in_flight_micro_batches, korthikanti_activations)
+PER_OPERATOR_FORMULAS = (
+    micro_batches,
+    in_flight_micro_batches,
+    sequence_shards,
+    norm_copy_bytes,
+    ffn_tensors,
+    norm_activation,
+    attention_activation,
+    attention_core_activation,
+    ffn_activation,
+    moe_activation,
+    dropout_activation,
+    layer_input,
+    alternate_matmul_activation,
+    dense_layer_activation,
+    moe_layer_activation,
+    stage_activations,
+    per_operator_activations,
+    largest_layer_activation,
+    backward_buffer,
+    loss_buffer,
+    total_memory,
+)
+FORMULAS = (
+    micro_batches,
+    in_flight_micro_batches,
+    korthikanti_activations,
+    *PER_OPERATOR_FORMULAS[2:],
+)

@@ -1,0 +1,739 @@
+"""Continuous batching
+
+A replica works serially: it prefills a request whole, or makes one decode step for every request in its
+batch. Prefill takes time from decoding, steps grow with the batch, and the batch grows with the load,
+so a request stays longer the busier the replica is. Requests join the replica with the fewest, and wait
+for a slot when all are taken. Sizes of requests (prompt and answer together) vary with a coefficient of
+variation; the latency that 99% stay below follows from three cumulants of waiting, staying and size.
+No constant here is fitted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import And, Dummy, Float, Ge, Lt, Max, Min, Piecewise, Rational, ceiling, log, oo, sqrt
+
+from mlsysim.symbolic import (
+    ErlangC,
+    Example,
+    Formula,
+    LeastInteger,
+    SlotsBusy,
+    Source,
+    evaluated_at,
+    flop,
+    label,
+    request,
+    token,
+    when,
+)
+from mlsysim.symbols.batching import (
+    N_1,
+    N_2,
+    E_t,
+    N_mean,
+    S_res,
+    T_alone,
+    T_fit,
+    T_light,
+    V_res,
+    Z_n,
+    attention_flops,
+    f_free,
+    g99,
+    k_b,
+    k_exp,
+    k_read,
+    k_T,
+    kv_read,
+    lam_r,
+    m_T,
+    o_own,
+    p_pre,
+    phi,
+    q_dec,
+    rho_p,
+    s_end,
+    t_pre,
+    theta,
+    theta_pre,
+    v_T,
+    w_b,
+    w_load,
+    w_read,
+    x_own,
+    y_T,
+)
+from mlsysim.symbols.hardware import B_mem, F, eta, tau_dispatch, tau_layer
+from mlsysim.symbols.parameters import P_exp
+from mlsysim.symbols.serving import (
+    T99,
+    W99,
+    B_a,
+    T_base,
+    W_s,
+    bottleneck,
+    c,
+    c_max,
+    c_req,
+    cv,
+    flops_prefill,
+    itl,
+    kv_request,
+    kv_token,
+    mu,
+    n_out,
+    page,
+    qps,
+    t_step,
+    target,
+    ttft,
+    wait_probability,
+)
+from mlsysim.symbols.training import feasible
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    P_active,
+    a,
+    a_kv,
+    d_h,
+    d_nope,
+    d_rope,
+    d_v,
+    k,
+    q,
+    r_kv,
+    s,
+)
+
+NAME = "prefill_aware"
+ORCA = Source("yu2022", "section 3")
+SARATHI = Source("agrawal2024", "section 3")
+DERIVED = "sources print no number for it"
+SIMULATED = "Capacity within 0.3% and P99 within 10% of a simulation on 44 of 45 settings (docs/validation.md)."
+
+#: 99% quantile of the normal law.
+Z99 = Float("2.326348")
+
+_fits = B_a >= request
+#: Decode steps of an answer: prefill gives its first token.
+_answer = n_out / token - 1
+_batch = B_a / request
+
+
+def step(weights: Any, requests: Any) -> Any:
+    """A decode step of so many requests: the slower of reading and computing, and the taxes of its layers."""
+    return Max(weights + k_read * requests, phi * requests) + tau_layer * L
+
+
+def normal_cubed(spread: Any) -> Any:
+    """99% quantile of a gamma law of mean one with this coefficient of variation."""
+    return Max(0, 1 - spread**2 / 9 + Z99 * spread / 3) ** 3
+
+
+def waits(probability: Any, mean: Any) -> tuple[Any, Any, Any]:
+    """Three cumulants of a wait that is zero, or with this probability exponential."""
+    return (
+        probability * mean,
+        probability * (2 - probability) * mean**2,
+        2 * probability * (3 - 3 * probability + probability**2) * mean**3,
+    )
+
+
+kv_bytes_per_token = Formula(
+    kv_token,
+    when(r_kv > 0, L * (r_kv + d_rope) * q / token, 2 * L * a_kv * d_h * q / token),
+    title="KV cache of one token, by the width of a head",
+    source=Source("ainslie2023", "section 2"),
+    variant=NAME,
+    assumes="A head is as wide as the model says, which need not be h / a (Qwen3: 128, twice h / a).",
+    convention="All layers, one replica; kB = 1000 bytes.",
+    accuracy="Equal to the cache of transformers models, tensor for tensor (docs/validation.md).",
+    example=Example(
+        {L: 40, a_kv: 40, d_h: 128, q: 2, r_kv: 0, d_rope: 0},
+        "800 KiB/token",
+        Source("kwon2023", "section 3: OPT-13B, printed as 800 KB"),
+    ),
+)
+
+peak_seq_len = Formula(
+    s_end,
+    ceiling((s + n_out) / page) * page,
+    title="Prompt and answer in whole pages",
+    source=Source("kwon2023", "section 4.1"),
+    no_example="rounding up; the sources print no number for it",
+)
+
+kv_bytes_per_request = Formula(
+    kv_request,
+    kv_token * s_end / request,
+    title="KV cache of one request at the end of its answer",
+    source=Source("kwon2023", "section 3"),
+    variant=NAME,
+    assumes="Room is kept for the whole answer, so that no request is put off half way.",
+    no_example="the paper prints the cache of a prompt",
+)
+
+kv_bytes_read = Formula(
+    kv_read,
+    kv_token * (s + n_out / 2) / request,
+    title="KV cache a decode step reads for one request",
+    source=ORCA,
+    assumes="The context grows by a token per step; its mean over the answer is taken.",
+    no_example=DERIVED,
+)
+
+
+def touched(tokens: Any) -> Any:
+    """Experts of a layer that so many tokens go to, each choosing at random."""
+    return E * (1 - (1 - k / E) ** tokens)
+
+
+def reading(experts: Any) -> Any:
+    """Time to read the weights of a decode step that goes to so many experts of each layer."""
+    return (W_s - q * L_moe * (E - experts) * P_exp) / B_mem
+
+
+touched_experts = Formula(
+    E_t,
+    when(_fits, touched(_batch), k),
+    title="Experts a decode step of the full batch reads",
+    source=Source("fedus2022", "section 2"),
+    assumes="Each token picks its experts at random.",
+    no_example=DERIVED,
+)
+
+attention_work = Formula(
+    attention_flops,
+    when(r_kv > 0, 2 * L * a * (d_nope + d_rope + d_v), 4 * L * a * d_h) * flop / token**2,
+    title="Arithmetic of attention, per pair of tokens",
+    source=Source("kaplan2020", "table 1"),
+    assumes="Scores and weighted values, two FLOPs per product.",
+    no_example=DERIVED,
+)
+
+prefill_work = Formula(
+    flops_prefill,
+    2 * flop * P_active * (s / token) + attention_flops * s**2,
+    title="Arithmetic to prefill one request",
+    source=Source("kaplan2020", "section 2.1"),
+    variant=NAME,
+    assumes="Only active parameters work. Attention over the full square; kernels that skip the masked half do half "
+    "of that term.",
+    convention="One request; the first-order form counts the whole batch.",
+    no_example=DERIVED,
+)
+
+prefill_time = Formula(
+    t_pre,
+    Max(flops_prefill / (F * eta), W_s / B_mem) + tau_dispatch,
+    title="Time to prefill one request",
+    source=SARATHI,
+    assumes="Bound by arithmetic, or by reading the weights once; prompts are neither batched nor chunked.",
+    no_example=DERIVED,
+)
+
+step_weights_time = Formula(
+    w_read,
+    reading(E_t),
+    title="Reading the weights in a decode step of the full batch",
+    source=Source("pope2023", "section 2"),
+    assumes="Everything but the experts that no token goes to; the embedding is counted whole.",
+    no_example=DERIVED,
+)
+
+step_kv_time = Formula(
+    k_read,
+    kv_read * request / B_mem,
+    title="Reading the KV cache of one request in a decode step",
+    source=Source("pope2023", "section 2"),
+    no_example=DERIVED,
+)
+
+step_compute_time = Formula(
+    phi,
+    (2 * flop * P_active + attention_flops * token * (s + n_out / 2)) / (F * eta),
+    title="Computing the token of one request in a decode step",
+    source=Source("pope2023", "section 2"),
+    no_example=DERIVED,
+)
+
+decode_step_time = Formula(
+    t_step,
+    when(_fits, step(w_read, _batch), oo),
+    title="One decode step of the full batch",
+    source=SARATHI,
+    variant=NAME,
+    assumes="Bound by reading weights and caches, or by arithmetic. Infinite where not one request fits.",
+    no_example=DERIVED,
+)
+
+request_rate = Formula(
+    mu,
+    when(_fits, request / (t_pre + _answer * t_step / _batch), 0),
+    title="Requests one replica completes per second, prefill included",
+    source=SARATHI,
+    variant=NAME,
+    assumes="A request takes its own prefill and its share of the decode steps of a full batch.",
+    accuracy=SIMULATED,
+    no_example="the tutorial's deployment gives 13.9 QPS, which a simulation confirms",
+)
+
+base_latency = Formula(
+    T_base,
+    when(_fits, t_pre + _answer * step(reading(k), 1), oo),
+    title="Latency of a request of mean size on an idle replica",
+    source=SARATHI,
+    variant=NAME,
+    assumes="Prefill gives the first token, each further one takes a step, which alone reads k experts of a layer.",
+    no_example=DERIVED,
+)
+
+replica_arrival_rate = Formula(
+    lam_r,
+    when(qps < c * mu, qps / (c * request), 0),
+    title="Requests arriving at one replica",
+    source=Source("gross2008", "section 2.3"),
+    assumes="Requests are spread evenly. 0 stands for no steady state, where nothing that follows is used.",
+    no_example="a quotient",
+)
+
+_tax = tau_layer * L
+
+
+def crowd(weights: Any, each: Any) -> Any:
+    """Mean number in a batch whose step takes ``weights + each * n``."""
+    return lam_r * _answer * weights / (1 - lam_r * (t_pre + _answer * each))
+
+
+def batch_next(size: Any) -> Any:
+    """The mean batch if steps read the experts that a batch of this size goes to."""
+    return Max(1, Min(_batch, crowd(reading(touched(size)) + _tax, k_read)))
+
+
+first_batch_estimate = Formula(
+    N_1,
+    batch_next(_batch),
+    title="Mean number in the batch, if every step read as many experts as a full one",
+    source=Source("little1961"),
+    assumes="Reading binds. Without experts this is the mean itself.",
+    no_example="derived here; no source prints it",
+)
+
+second_batch_estimate = Formula(
+    N_2,
+    batch_next(N_1),
+    title="Mean number in the batch, second estimate",
+    source=Source("little1961"),
+    no_example="derived here; no source prints it",
+)
+
+mean_batch = Formula(
+    N_mean,
+    batch_next(N_2),
+    title="Mean number in the batch",
+    source=Source("little1961"),
+    assumes="The third step of a fixed-point iteration, which has settled where it matters.",
+    no_example="derived here; no source prints it",
+)
+
+_idle = 1 - k / E
+
+step_experts_time = Formula(
+    k_exp,
+    when(k < E, -q * L_moe * E * P_exp / B_mem * log(_idle) * _idle ** (N_mean + 1), 0),
+    title="Reading the experts that one more request adds to a step",
+    source=Source("fedus2022", "section 2"),
+    assumes="The slope at the batch that a request meets, itself included.",
+    no_example="derived here; no source prints it",
+)
+
+weights_at_load = Formula(
+    w_load,
+    reading(touched(N_mean + 1)) - k_exp * (N_mean + 1),
+    title="Reading the weights in a decode step at this load",
+    source=Source("fedus2022", "section 2"),
+    assumes="The experts a batch reads, as a straight line through the batch that a request meets.",
+    accuracy="Mixtures of experts: P99 within 10% of the simulation, 31% high on one replica with few experts at a "
+    "tenth of its load.",
+    no_example="derived here; no source prints it",
+)
+
+_compute_binds = And(
+    lam_r * (t_pre + _answer * phi) < 1,
+    crowd(_tax, phi) > crowd(w_load + _tax, k_read + k_exp),
+)
+
+step_floor = Formula(
+    w_b,
+    when(_compute_binds, _tax, w_load + _tax),
+    title="Decode step of an empty batch",
+    source=Source("williams2009"),
+    assumes="The ceiling that binds is the one with more requests in the batch.",
+    accuracy="Where a batch turns from reading to computing at its mean size, the P99 is up to 39% low at high load.",
+    no_example="a case distinction",
+)
+
+step_slope = Formula(
+    k_b,
+    when(_compute_binds, phi, k_read + k_exp),
+    title="What each request adds to a decode step",
+    source=Source("williams2009"),
+    no_example="a case distinction",
+)
+
+exclusive_work = Formula(
+    x_own,
+    t_pre + _answer * k_b,
+    title="Time of the replica that one request takes alone",
+    source=SARATHI,
+    no_example="a sum",
+)
+
+prefill_load = Formula(
+    rho_p,
+    lam_r * t_pre,
+    title="Share of the replica's time spent on prefill",
+    source=SARATHI,
+    no_example="a product",
+)
+
+decode_share = Formula(
+    q_dec,
+    1 - rho_p,
+    title="Share of the replica's time left to decode",
+    source=SARATHI,
+    no_example="a difference",
+)
+
+free_share = Formula(
+    f_free,
+    when(And(_fits, n_out > token), Max(1 - lam_r * x_own, (1 - lam_r * request / mu) / _batch), 1),
+    title="Share of the replica's time that other requests leave free",
+    source=Source("kleinrock1976", "section 4.4"),
+    assumes="1 where prefill is the whole answer, and requests are served one after the other; never less than "
+    "what is free over the slots, where the batch ends.",
+    no_example="a difference",
+)
+
+_bunch = rho_p / q_dec
+
+arrival_noise = Formula(
+    Z_n,
+    1 + _bunch + (1 + cv**2) * _bunch**2 / 2,
+    title="Spread of the number in the batch over that of single arrivals",
+    source=Source("kleinrock1975", "section 2.5"),
+    assumes="A prefill stops all decoding, so requests come to the batch in bunches.",
+    no_example="derived here; no source prints it",
+)
+
+_tail = 1 / ((1 - lam_r * request / mu) * (1 - t_pre * mu / request))
+
+slots_busy = Formula(
+    wait_probability,
+    when(
+        lam_r > 0,
+        SlotsBusy(
+            c * _batch,
+            c * lam_r * _answer * w_b / q_dec,
+            lam_r * _answer * k_b / q_dec,
+            1 / Z_n,
+            _tail,
+        ),
+        when(qps < c * mu, 0, 1),
+    ),
+    title="Probability that a request finds every slot taken",
+    source=Source("kleinrock1975", "section 3.2"),
+    variant=NAME,
+    assumes="A birth-death chain of the requests in all replicas, kept level by the dispatcher; widened for bunches.",
+    no_example="derived here; no source prints it",
+)
+
+slot_wait = Formula(
+    theta,
+    when(lam_r > 0, (1 + cv**2) / 2 * request / (c * mu - qps), 0),
+    title="Mean wait of a request that finds every slot taken",
+    source=Source("kingman1961"),
+    no_example="derived here; no source prints it",
+)
+
+prefill_wait_probability = Formula(
+    p_pre,
+    when(rho_p > 0, ErlangC(c, c * rho_p), 0),
+    title="Probability that another prefill is under way",
+    source=Source("erlang1917"),
+    no_example="derived here; no source prints it",
+)
+
+prefill_wait = Formula(
+    theta_pre,
+    (1 + cv**2) / 2 * t_pre / (c * q_dec * f_free),
+    title="Mean wait of a request that finds another prefill under way",
+    source=Source("kingman1961"),
+    assumes="Those who arrive meanwhile are prefilled before the first decode step.",
+    no_example="derived here; no source prints it",
+)
+
+own_share = Formula(
+    o_own,
+    1 / c + (c - 1 / c) / (6 * Max(lam_r * c * (_answer * w_b + x_own), c)),
+    title="Part of its own work that a request adds to the replica it joins",
+    source=Source("kleinrock1976", "section 4.4"),
+    assumes="Level replicas share the disturbance; the second term is the mean of the remainder.",
+    no_example="derived here; no source prints it",
+)
+
+undisturbed_time = Formula(
+    T_alone,
+    Max(T_base, _answer * w_b + x_own),
+    title="Time of a request that others do not hold up",
+    source=SARATHI,
+    assumes="With experts a step at this load reads more of them than one request alone would.",
+    no_example="a maximum",
+)
+
+residence_time = Formula(
+    S_res,
+    when(_fits, Max(T_alone, (_answer * w_b + x_own * o_own * (1 - wait_probability)) / f_free), oo),
+    title="Mean time of a request in the batch",
+    source=Source("little1961"),
+    assumes="Little's law on the chain, cut where the slots end; on one replica with room it is processor sharing.",
+    no_example="derived here; no source prints it",
+)
+
+residence_variance = Formula(
+    V_res,
+    when(
+        And(lam_r > 0, n_out > token),
+        (1 - wait_probability)
+        * lam_r
+        * S_res
+        / c
+        * (
+            (1 + cv**2) * t_pre**2 / q_dec**2
+            + (1 + cv**2) * t_pre * _answer * k_b / q_dec**3
+            + Z_n * (_answer * k_b) ** 2 / (f_free * q_dec)
+        ),
+    ),
+    title="Variance of that time by what other requests do",
+    source=Source("campbell1909"),
+    assumes="Prefills interrupt as shot noise, directly and through the batch, which keeps its level meanwhile.",
+    no_example="derived here; no source prints it",
+)
+
+_slot = waits(wait_probability, theta)
+_prefill = tuple((1 - wait_probability) * part for part in waits(p_pre, theta_pre))
+
+mean_latency = Formula(
+    m_T,
+    when(And(_fits, qps < c * mu), _slot[0] + _prefill[0] + S_res, oo),
+    title="Mean latency of a request",
+    source=Source("little1961"),
+    assumes="Infinite where the deployment cannot keep up.",
+    no_example="a sum",
+)
+
+latency_variance = Formula(
+    v_T,
+    when(_fits, _slot[1] + _prefill[1] + cv**2 * S_res**2 + V_res, oo),
+    title="Variance of the latency",
+    source=Source("gross2008", "section 1.6"),
+    assumes="Waits, stay and size are independent; a stay grows in proportion to the size.",
+    no_example="a sum",
+)
+
+latency_third_cumulant = Formula(
+    k_T,
+    when(
+        _fits,
+        _slot[2]
+        + _prefill[2]
+        + 2 * cv**4 * S_res**3
+        + 3 * cv**2 * S_res * V_res
+        + V_res**2 / Max(S_res - T_alone + _prefill[0], x_own),
+        oo,
+    ),
+    title="Third cumulant of the latency",
+    source=Source("campbell1909"),
+    assumes="Gamma sizes; interruptions as a scaled Poisson law of at least one.",
+    no_example="a sum",
+)
+
+latency_skewness = Formula(
+    y_T,
+    when(And(_fits, v_T > 0), Max(k_T / (6 * v_T ** Rational(3, 2)), Rational(1, 1000)), Rational(1, 1000)),
+    title="Sixth of the skewness of the latency",
+    source=Source("wilson1931"),
+    assumes="Never below a thousandth, where the law is normal.",
+    no_example="a quotient",
+)
+
+fitted_p99 = Formula(
+    T_fit,
+    when(And(_fits, v_T > 0), m_T + sqrt(v_T) * (Max(0, 1 + (Z99 - y_T) * y_T) ** 3 - 1) / (3 * y_T), m_T),
+    title="99% quantile of the gamma law with these cumulants",
+    source=Source("wilson1931"),
+    assumes="Wilson and Hilferty's cube of a normal variate: 0.1% off for an exponential law, 4% low for a coefficient "
+    "of variation of 2.",
+    no_example="derived here; no source prints it",
+)
+
+size_quantile = Formula(
+    g99,
+    normal_cubed(cv),
+    title="Size that 99% of the requests stay below",
+    source=Source("wilson1931"),
+    assumes="Sizes follow a gamma law; 1 where all are alike.",
+    example=Example({cv: 1}, "4.6", Source("wilson1931", "exponential law: ln 100 = 4.605")),
+)
+
+light_load_p99 = Formula(
+    T_light,
+    T_base * g99,
+    title="Latency 99% of the requests stay below on an idle deployment",
+    source=SARATHI,
+    no_example="a product",
+)
+
+queue_wait = Formula(
+    W99,
+    when(qps < c * mu, theta * log(Max(1, 100 * wait_probability)), oo),
+    title="Wait for a slot that 99% of the requests stay below",
+    source=Source("gross2008", "section 2.3"),
+    variant=NAME,
+    no_example="derived here; no source prints it",
+)
+
+p99_latency = Formula(
+    T99,
+    when(
+        And(_fits, qps < c * mu),
+        Max(T_light, when(n_out > token, Min(T_fit, B_a / mu * g99 + W99), T_fit)),
+        oo,
+    ),
+    title="Latency 99% of the requests stay below",
+    source=Source("wilson1931"),
+    variant=NAME,
+    assumes="Between the latency of an idle deployment and, where there is decoding, that of full batches with the "
+    "wait for a slot. Infinite where the deployment cannot keep up.",
+    accuracy=SIMULATED + " Where prefill is more than nine tenths of the service, 12% of the cases tried are more "
+    "than 20% off, the worst by a factor of two; from 98% on, next to saturation, it can be far too low.",
+    no_example="derived here; no source prints it",
+)
+
+#: What the P99 needs that depends on the number of replicas, in order.
+BY_REPLICAS = (
+    replica_arrival_rate,
+    first_batch_estimate,
+    second_batch_estimate,
+    mean_batch,
+    step_experts_time,
+    weights_at_load,
+    step_floor,
+    step_slope,
+    exclusive_work,
+    prefill_load,
+    decode_share,
+    free_share,
+    arrival_noise,
+    slots_busy,
+    slot_wait,
+    prefill_wait_probability,
+    prefill_wait,
+    own_share,
+    undisturbed_time,
+    residence_time,
+    residence_variance,
+    mean_latency,
+    latency_variance,
+    latency_third_cumulant,
+    latency_skewness,
+    fitted_p99,
+    queue_wait,
+    p99_latency,
+)
+
+_n = Dummy("n", integer=True, positive=True)
+
+required_replicas = Formula(
+    c_req,
+    LeastInteger(_n, And(qps < _n * mu, evaluated_at(T99, c, _n, BY_REPLICAS) <= target), c_max),
+    title="Fewest replicas that meet the target",
+    source=Source("gross2008", "section 2.3"),
+    variant=NAME,
+    assumes="The P99 falls as replicas are added, so the least number is found by bisection. Its closed form can rise "
+    "by about 1% on the way, and by more where prefill is nearly all of the service.",
+    no_example="derived here; no source prints it",
+)
+
+inter_token_latency = Formula(
+    itl,
+    when(_fits, when(n_out > token, (S_res - t_pre) / _answer, 0), oo),
+    title="Inter-token latency at this load",
+    source=SARATHI,
+    variant=NAME,
+    assumes="Mean over the answer; steps stand still while others are prefilled. 0 where there is one token.",
+    no_example=DERIVED,
+)
+
+time_to_first_token = Formula(
+    ttft,
+    when(_fits, t_pre + _slot[0] + _prefill[0], oo),
+    title="Mean time to first token at this load",
+    source=SARATHI,
+    variant=NAME,
+    no_example=DERIVED,
+)
+
+binding_limit = Formula(
+    bottleneck,
+    Piecewise(
+        (label(bottleneck, "Memory"), Lt(B_a, request)),
+        (label(bottleneck, "Base Latency"), T_light > target),
+        (label(bottleneck, "Feasible"), c_req <= c_max),
+        (label(bottleneck, "Capacity"), Ge(qps, c_max * mu)),
+        (label(bottleneck, "Tail Latency"), True),
+    ),
+    title="What keeps the deployment from its target",
+    source=Source("mlsysim_tutorial", "section 2"),
+    variant=NAME,
+    assumes="Base latency is that of large requests on an idle deployment, which no replica mends.",
+    no_example="labels",
+)
+
+meets_target = Formula(
+    feasible,
+    And(_fits, T_light <= target, c_req <= c_max),
+    title="Whether the target is met",
+    source=Source("mlsysim_tutorial", "section 2"),
+    variant=NAME,
+    no_example="a truth value",
+)
+
+FORMULAS = (
+    kv_bytes_per_token,
+    peak_seq_len,
+    kv_bytes_per_request,
+    kv_bytes_read,
+    touched_experts,
+    attention_work,
+    prefill_work,
+    prefill_time,
+    step_weights_time,
+    step_kv_time,
+    step_compute_time,
+    decode_step_time,
+    request_rate,
+    base_latency,
+    size_quantile,
+    light_load_p99,
+    required_replicas,
+    *BY_REPLICAS,
+    inter_token_latency,
+    time_to_first_token,
+    binding_limit,
+    meets_target,
+)

@@ -1,0 +1,200 @@
+"""Parameter counts
+
+Every tensor a transformer stores, added up from its shape: embeddings, attention (grouped-query or
+multi-head latent), feed-forward blocks plain or gated, experts, shared experts, routers, norms,
+biases. Rotary tables are not parameters. A flag (``gated``, ``qkv_bias``) is 0 or 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbols.parameters import P_attn, P_emb, P_exp, P_ffn, P_head, P_norm, P_rt, P_sh
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    P,
+    P_active,
+    V,
+    a,
+    a_kv,
+    d_e,
+    d_ff,
+    d_h,
+    d_nope,
+    d_rope,
+    d_sh,
+    d_v,
+    gated,
+    h,
+    k,
+    mlp_bias,
+    n_pos,
+    norm_bias,
+    o_bias,
+    qk_norm,
+    qkv_bias,
+    r_kv,
+    r_q,
+    router_bias,
+    tied,
+)
+
+SHAPE = "Every stored tensor once; buffers such as rotary tables are not parameters."
+
+
+def grouped_query_attention(ways: Any, kv_heads: Any) -> Any:
+    """Query, key, value and output projections on one of so many tensor-parallel ranks."""
+    weights = 2 * a / ways * d_h * h + 2 * kv_heads * d_h * h
+    biases = qkv_bias * (a / ways + 2 * kv_heads) * d_h + o_bias * h
+    return weights + biases + qk_norm * 2 * (1 + norm_bias) * d_h
+
+
+def latent_attention(ways: Any) -> Any:
+    """Multi-head latent attention on one of so many ranks: what is compressed is held by all."""
+    query = when(
+        r_q > 0,
+        r_q * (h + 1) + r_q * a / ways * (d_nope + d_rope),
+        h * a / ways * (d_nope + d_rope),
+    )
+    compressed = h * (r_kv + d_rope) + r_kv
+    return query + compressed + r_kv * a / ways * (d_nope + d_v) + a / ways * d_v * h
+
+
+def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
+    """Two matrices, three with a gate, split along the inner width; the output bias is held by all."""
+    return (2 + gated) * h * width / ways + bias * ((1 + gated) * width / ways + h)
+
+
+norm_parameters = Formula(
+    P_norm,
+    (1 + norm_bias) * h,
+    title="Parameters of one norm",
+    source=Source("zhang2019", "equation 4"),
+    assumes="A scale per channel (RMSNorm), and a bias where the norm has one (LayerNorm).",
+    no_example="one or two vectors of the width",
+)
+
+attention_parameters = Formula(
+    P_attn,
+    when(r_kv > 0, latent_attention(1), grouped_query_attention(1, a_kv)),
+    title="Attention parameters of one layer",
+    source=Source("deepseek2024v2", "section 2.1 and appendix C"),
+    assumes="Multi-head latent attention where the cache has a rank, with a norm on each compressed vector; "
+    "grouped-query attention otherwise.",
+    convention=SHAPE,
+    no_example="sources print totals only",
+)
+
+ffn_parameters = Formula(
+    P_ffn,
+    feed_forward(1, d_ff, mlp_bias),
+    title="Feed-forward parameters of one dense layer",
+    source=Source("shazeer2020", "section 2"),
+    assumes="An input and an output matrix; a gate is a second input matrix.",
+    convention=SHAPE,
+    no_example="sources print the width, not the count",
+)
+
+expert_parameters = Formula(
+    P_exp,
+    feed_forward(1, d_e, 0),
+    title="Parameters of one routed expert",
+    source=Source("jiang2024", "section 2.2"),
+    assumes="Experts are feed-forward blocks without biases.",
+    convention=SHAPE,
+    no_example="sources print totals only",
+)
+
+shared_expert_parameters = Formula(
+    P_sh,
+    feed_forward(1, d_sh, 0),
+    title="Parameters of the shared experts of one layer",
+    source=Source("deepseek2024v2", "section 2.2"),
+    assumes="All shared experts of a layer are one block of their summed width.",
+    convention=SHAPE,
+    no_example="sources print totals only",
+)
+
+router_parameters = Formula(
+    P_rt,
+    when(L_moe > 0, E * (h + router_bias)),
+    title="Parameters of the router of one layer",
+    source=Source("fedus2022", "section 2.1"),
+    convention=SHAPE,
+    no_example="sources print totals only",
+)
+
+embedding_parameters = Formula(
+    P_emb,
+    V * h + n_pos * h,
+    title="Parameters of the embeddings",
+    source=Source("brown2020", "section 2.1"),
+    convention=SHAPE,
+    no_example="sources print totals only",
+)
+
+head_parameters = Formula(
+    P_head,
+    (1 - tied) * V * h,
+    title="Parameters of an output head of its own",
+    source=Source("press2017", "section 3"),
+    assumes="None where head and embedding are one matrix.",
+    convention=SHAPE,
+    no_example="sources print totals only",
+)
+
+
+def everything(experts: Any) -> Any:
+    """Embeddings, layers and head with so many experts counted in each layer that has experts."""
+    layers = L * (P_attn + 2 * P_norm) + (L - L_moe) * P_ffn + L_moe * (P_rt + P_sh + experts * P_exp)
+    return P_emb + P_head + P_norm + layers
+
+
+counted_parameters = Formula(
+    P,
+    everything(E),
+    title="Parameters, counted",
+    source=Source("kaplan2020", "table 1"),
+    variant="counted",
+    assumes="Two norms per layer and one after the last. The source leaves embeddings, norms and biases out; "
+    "here nothing is left out.",
+    convention=SHAPE + " Modules for predicting further tokens are not counted.",
+    example=Example(
+        {L: 32, L_moe: 0, E: 1, P_emb: 525336576, P_head: 525336576, P_norm: 4096, P_attn: 41943040,
+         P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
+        "8.03e9",
+        Source("grattafiori2024", "model card of Llama 3 8B"),
+    ),
+)  # fmt: skip
+
+counted_active_parameters = Formula(
+    P_active,
+    everything(k),
+    title="Active parameters, counted",
+    source=Source("jiang2024", "section 2.2"),
+    variant="counted",
+    convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
+    "count, DeepSeek-V3 (37e9) leaves the embedding out.",
+    example=Example(
+        {L: 32, L_moe: 32, k: 2, P_emb: 131072000, P_head: 131072000, P_norm: 4096, P_attn: 41943040,
+         P_ffn: 0, P_exp: 176160768, P_sh: 0, P_rt: 32768},
+        "12.9e9",
+        Source("jiang2024", "section 1 and the announcement: 12.9B active"),
+    ),
+)  # fmt: skip
+
+FORMULAS = (
+    norm_parameters,
+    attention_parameters,
+    ffn_parameters,
+    expert_parameters,
+    shared_expert_parameters,
+    router_parameters,
+    embedding_parameters,
+    head_parameters,
+    counted_parameters,
+    counted_active_parameters,
+)

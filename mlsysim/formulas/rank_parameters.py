@@ -1,0 +1,297 @@
+"""Parameters and states per rank
+
+What one rank holds, tensor by tensor, of a model split by tensor, pipeline and expert parallelism.
+Each kind of tensor has its own group: projections are split over the tensor-parallel ranks, norms and
+routers are held by all of them, experts are split over the expert-parallel ranks, and ZeRO shards the
+dense parameters over all data-parallel ranks but an expert only over those that hold it. The
+expert-parallel ranks are data-parallel ranks for everything that is not an expert.
+"""
+
+from __future__ import annotations
+
+from sympy import And, Max, Min, ceiling, floor
+
+from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
+from mlsysim.symbols.activations import sigma
+from mlsysim.symbols.parameters import P_norm, P_rt
+from mlsysim.symbols.training import (
+    C_buf,
+    G,
+    O,
+    P_attn_r,
+    P_dense,
+    P_edge_r,
+    P_exp_r,
+    P_ffn_r,
+    P_r,
+    P_sh_r,
+    P_sparse,
+    P_unit,
+    W,
+    W_gather,
+    Z,
+    a_kv_r,
+    d,
+    e,
+    ell,
+    ell_moe,
+    f,
+    gradient_storage,
+    m,
+    n_gather,
+    o,
+    optimizer,
+    p,
+    q_g,
+    t,
+)
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    V,
+    a_kv,
+    d_e,
+    d_ff,
+    d_sh,
+    h,
+    mlp_bias,
+    moe_interval,
+    n_pos,
+    q,
+    r_kv,
+    router_bias,
+    s,
+    tied,
+)
+
+MEGATRON = Source("shoeybi2019", "section 3")
+ZERO = Source("rajbhandari2020", "section 5")
+RANK = "The rank that holds the most; GB = 1e9 bytes."
+COUNTED = "Equal, tensor for tensor, to PyTorch and transformers models split the same way (docs/validation.md)."
+
+kv_heads_per_rank = Formula(
+    a_kv_r,
+    ceiling(a_kv / t),
+    title="Key-value heads on one tensor-parallel rank",
+    source=MEGATRON,
+    assumes="Ranks beyond the number of key-value heads hold copies.",
+    no_example="rounding up; sources print no number for it",
+)
+
+attention_parameters_per_rank = Formula(
+    P_attn_r,
+    when(r_kv > 0, latent_attention(t), grouped_query_attention(t, a_kv_r)),
+    title="Attention parameters of one layer on one rank",
+    source=MEGATRON,
+    assumes="Query, key and value products are split by heads, the output product by its rows; compressed latents, "
+    "norms of heads and the output bias are held by all.",
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+ffn_parameters_per_rank = Formula(
+    P_ffn_r,
+    feed_forward(t, d_ff, mlp_bias),
+    title="Feed-forward parameters of one dense layer on one rank",
+    source=MEGATRON,
+    assumes="Split along the inner width; the output bias is held by all.",
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+shared_parameters_per_rank = Formula(
+    P_sh_r,
+    P_rt + feed_forward(t, d_sh, 0),
+    title="Router and shared experts of one layer on one rank",
+    source=MEGATRON,
+    assumes="The router is held by all ranks.",
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+layer_experts_per_rank = Formula(
+    P_exp_r,
+    E / e * feed_forward(t, d_e, 0),
+    title="Routed experts of one layer that one rank holds",
+    source=Source("fedus2022", "section 5.5"),
+    assumes="Experts are split evenly over expert-parallel ranks, and each over the tensor-parallel ranks.",
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+edge_parameters_per_rank = Formula(
+    P_edge_r,
+    when(
+        p > 1,
+        ceiling(V / t) * h + Max(n_pos * h, P_norm),
+        (2 - tied) * ceiling(V / t) * h + n_pos * h + P_norm,
+    ),
+    title="Parameters of one rank outside the layers",
+    source=MEGATRON,
+    assumes="Embedding and head are split by rows of the vocabulary. With a pipeline one end holds the embedding, the "
+    "other the head, a copy where they are one matrix.",
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+#: The most layers with experts, and without, that one stage can have.
+sparse_layers = Min(L_moe, ceiling(ell / moe_interval))
+dense_layers = Min(L - L_moe, when(moe_interval > 1, ell - floor(ell / moe_interval), ell))
+
+moe_layers_per_stage = Formula(
+    ell_moe,
+    when(
+        P_ffn_r > P_sh_r + P_exp_r,
+        Min(L_moe, ell - dense_layers),
+        sparse_layers,
+    ),
+    title="Layers with experts on the stage that holds the most",
+    source=Source("narayanan2021", "section 2.2"),
+    assumes="Every so many layers one has experts. The fullest stage has as many as it can of the larger kind of "
+    "layer, before ZeRO shards it.",
+    no_example="counting; sources print no number for it",
+)
+
+dense_parameters_per_rank = Formula(
+    P_dense,
+    ell * (P_attn_r + 2 * P_norm) + (ell - ell_moe) * P_ffn_r + ell_moe * P_sh_r + P_edge_r,
+    title="Parameters of one rank that are not experts",
+    source=MEGATRON,
+    assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head.",
+    convention=RANK,
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+expert_parameters_per_rank = Formula(
+    P_sparse,
+    ell_moe * P_exp_r,
+    title="Expert parameters of one rank",
+    source=Source("fedus2022", "section 5.5"),
+    convention=RANK,
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+parameters_per_rank = Formula(
+    P_r,
+    P_dense + P_sparse,
+    title="Parameters of one rank, counted",
+    source=Source("fedus2022", "section 5.5"),
+    variant="per_operator",
+    assumes="Only experts are split by expert parallelism.",
+    convention=RANK,
+    accuracy=COUNTED,
+    no_example="sources print totals only",
+)
+
+weights = Formula(
+    W,
+    q * (P_dense / sharded(Z >= 3, d) + P_sparse / sharded(Z >= 3, d / e)),
+    title="Weights held by one rank, each kind over its own group",
+    source=ZERO,
+    variant="per_operator",
+    assumes="An expert is on d / e ranks, so ZeRO-3 shards it over those only.",
+    convention=RANK,
+    no_example="sources print totals only",
+)
+
+#: A router's correction bias is set by counting, without gradients.
+_trained = P_dense - router_bias * E * ell_moe
+
+gradient_bytes = Formula(
+    q_g,
+    by_label(gradient_storage, {"as_weights": q, "fp32": 4 * byte, "both": q + 4 * byte}),
+    title="Bytes of one gradient",
+    source=Source("korthikanti2023", "section 4"),
+    assumes="Megatron-LM accumulates in 32 bit, DeepSpeed keeps a 32-bit copy beside the 16-bit gradients.",
+    no_example="a table of three cases",
+)
+
+gradients = Formula(
+    G,
+    q_g * f * (_trained / sharded(Z >= 2, d) + P_sparse / sharded(Z >= 2, d / e)),
+    title="Gradients held by one rank, each kind over its own group",
+    source=ZERO,
+    variant="per_operator",
+    convention=RANK,
+    no_example="sources print totals only",
+)
+
+_master = when(q < 4 * byte, 4 * byte)
+
+optimizer_bytes = Formula(
+    o,
+    by_label(optimizer, {"adam": 8 * byte + _master, "adamw": 8 * byte + _master, "sgd": _master, "none": 0}),
+    title="Optimizer state per trained parameter",
+    source=Source("rajbhandari2020", "section 3.1"),
+    variant="per_operator",
+    assumes="Two fp32 moments for Adam, none for SGD without momentum, and an fp32 master copy unless the weights "
+    "are 32 bit themselves.",
+    example=Example({optimizer: "adam", q: 2}, "12 byte", Source("rajbhandari2020", "section 3.1")),
+)
+
+optimizer_state = Formula(
+    O,
+    o * f * (_trained / sharded(Z >= 1, d) + P_sparse / sharded(Z >= 1, d / e)),
+    title="Optimizer state held by one rank, each kind over its own group",
+    source=ZERO,
+    variant="per_operator",
+    convention=RANK,
+    no_example="sources print totals only",
+)
+
+largest_layer_parameters = Formula(
+    P_unit,
+    P_attn_r + 2 * P_norm + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(d > e, P_exp_r))),
+    title="Parameters of the largest layer on one rank",
+    source=Source("zhao2023", "section 3.2"),
+    assumes="Experts held by one rank alone are not sharded, so they are not gathered.",
+    convention=RANK,
+    no_example="sources print totals only",
+)
+
+gathered_weights = Formula(
+    W_gather,
+    when(And(Z >= 3, d > 1), q * (Min(n_gather, ell) * P_unit + ceiling(V / t) * h)),
+    title="Weights ZeRO-3 holds whole",
+    source=Source("zhao2023", "section 3.2"),
+    assumes="The layers at work and fetched ahead, and one embedding or head.",
+    convention=RANK,
+    no_example="sources print no number for it",
+)
+
+communication_buffers = Formula(
+    C_buf,
+    when(And(Z >= 2, d > 1), q * f * P_unit) + when(p > 1, 2 * q * m * (s / token) * h / sigma),
+    title="Buffers of the collectives, by layer",
+    source=Source("zhao2023", "section 4.2"),
+    variant="per_operator",
+    assumes="Gradients of one layer wait whole for their reduction; a pipeline stage keeps one send and one receive "
+    "buffer of hidden states.",
+    convention=RANK,
+    no_example="sources print no number for it",
+)
+
+FORMULAS = (
+    kv_heads_per_rank,
+    attention_parameters_per_rank,
+    ffn_parameters_per_rank,
+    shared_parameters_per_rank,
+    layer_experts_per_rank,
+    edge_parameters_per_rank,
+    moe_layers_per_stage,
+    dense_parameters_per_rank,
+    expert_parameters_per_rank,
+    parameters_per_rank,
+    weights,
+    gradient_bytes,
+    gradients,
+    optimizer_bytes,
+    optimizer_state,
+    largest_layer_parameters,
+    gathered_weights,
+    communication_buffers,
+)

@@ -1,0 +1,30 @@
+"""How many parameters does a transformer have, and where?"""
+
+from __future__ import annotations
+
+from mlsysim.catalog import TransformerWorkload
+from mlsysim.formulas import parameter_counts
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.binding import Slot
+from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
+
+
+class ParameterCountModel(PerformanceModel):
+    """Parameters of a transformer by its shape, total and active, tensor by tensor."""
+
+    variants = {"counted": parameter_counts.FORMULAS}
+    slots = {"model": Slot(TransformerWorkload, SHAPE)}
+    defaults = OPTIONAL_SHAPE
+    requirements = SHAPE_REQUIREMENTS
+    headline = (
+        "parameters",
+        "active_parameters",
+        "embedding_parameters",
+        "attention_parameters",
+        "ffn_parameters",
+        "expert_parameters",
+        "shared_expert_parameters",
+        "router_parameters",
+        "norm_parameters",
+        "head_parameters",
+    )

@@ -1,0 +1,93 @@
+"""The shape of a transformer as inputs: what a catalog entry gives, and what may be left out."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sympy import Eq, Mod
+
+from mlsysim.catalog import Entry, Value
+from mlsysim.engine import compiled
+from mlsysim.formulas import parameter_counts
+from mlsysim.symbolic import Requirement, System
+from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, k, qk_norm, r_kv, r_q
+
+#: Inputs that describe a transformer tensor by tensor.
+SHAPE = (
+    "layers",
+    "hidden_dim",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "vocab_size",
+    "ffn_dim",
+    "gated",
+    "experts",
+    "active_experts_per_token",
+    "moe_layers",
+    "expert_ffn_dim",
+    "shared_ffn_dim",
+    "router_bias",
+    "tied_embeddings",
+    "learned_positions",
+    "qkv_bias",
+    "attention_output_bias",
+    "mlp_bias",
+    "norm_bias",
+    "qk_norm",
+    "q_lora_rank",
+    "kv_lora_rank",
+    "qk_nope_head_dim",
+    "qk_rope_head_dim",
+    "v_head_dim",
+)
+
+#: What a model has that says nothing of it.
+OPTIONAL_SHAPE: dict[str, Any] = {
+    "tied_embeddings": False,
+    "learned_positions": 0,
+    "qkv_bias": False,
+    "attention_output_bias": False,
+    "mlp_bias": False,
+    "norm_bias": False,
+    "qk_norm": False,
+    "q_lora_rank": 0,
+    "kv_lora_rank": 0,
+    "qk_nope_head_dim": 0,
+    "qk_rope_head_dim": 0,
+    "v_head_dim": 0,
+}
+
+SHAPE_REQUIREMENTS = (
+    Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
+    Requirement(k, k <= E, "must be at most {experts}"),
+    Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
+    Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),
+    Requirement(d_e, (d_e > 0) | Eq(L_moe, 0), "must be above 0 where {moe_layers} have experts"),
+    Requirement(d_ff, (d_ff > 0) | Eq(L_moe, L), "must be above 0 where layers have no experts"),
+    Requirement(qk_norm, Eq(qk_norm, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
+    Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
+)
+
+
+#: Inputs that follow from the shape of a model where it does not give them.
+COUNTED = ("parameters", "active_parameters")
+
+
+def counted(entry: Entry, name: str) -> Value | None:
+    """A count the entry does not give, by formula from its shape; None where the shape is not complete."""
+    if name not in COUNTED:
+        return None
+    shape = {}
+    for variable in _counts().inputs:
+        value = entry.value_of(variable.name, "")
+        if value is None and variable.name not in OPTIONAL_SHAPE:
+            return None
+        shape[variable.name] = float(OPTIONAL_SHAPE[variable.name]) if value is None else value.canonical
+    return Value.of(compiled(_counts())(shape)[name], source=f"counted from the shape of {entry.name}")
+
+
+@cache
+def _counts() -> System:
+    return System(parameter_counts.FORMULAS)

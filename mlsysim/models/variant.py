@@ -1,0 +1,58 @@
+"""One of the sets of formulas a model offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlsysim.symbolic import Formula, Requirement, System
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A complete set of formulas, and what it asks for beyond its model.
+
+    Parameters
+    ----------
+    formulas : iterable of Formula
+        All of them; what they leave undefined are the inputs.
+    requirements : tuple of Requirement
+        Conditions on the inputs, beside those of the model.
+    defaults : mapping
+        Values of keywords left out that differ from the model's.
+    headline : tuple of str
+        Outputs shown first; those of the model where left out.
+    about : str
+        What sets it apart and how near it comes to what was measured, for the book.
+    """
+
+    formulas: Iterable[Formula]
+    requirements: tuple[Requirement, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    headline: tuple[str, ...] = ()
+    about: str = ""
+
+    @classmethod
+    def of(cls, given: Variant | Iterable[Formula]) -> Variant:
+        """A variant declared as such, or by its formulas alone."""
+        return given if isinstance(given, Variant) else cls(tuple(given))
+
+
+def swapped(system: System, formulas: Iterable[Formula], dropped: tuple[str, ...] = ()) -> tuple[Formula, ...]:
+    """The formulas of a system with some swapped for others of the same variable, and some added.
+
+    Parameters
+    ----------
+    system : System
+        To start from.
+    formulas : iterable of Formula
+        New ones; those of a variable the system defines take its place.
+    dropped : tuple of str
+        Names of variables that are no longer needed.
+    """
+    kept = System(formula for formula in system if formula.name not in dropped)
+    known, new = [], []
+    for formula in formulas:
+        (known if formula.name in kept else new).append(formula)
+    return kept.replace(*known).extend(*new).formulas

@@ -1,0 +1,124 @@
+"""Symbols of what a layer keeps for its backward pass, operator by operator."""
+
+from mlsysim.symbolic import choice, flag, integer, nonnegative, positive, variable
+
+sequence_parallel = variable(
+    "sequence_parallel",
+    r"\beta_{\mathrm{sp}}",
+    "count",
+    "Whether tensor-parallel ranks also split norms, residuals and dropout along the sequence.",
+    flag(),
+)
+v_chunks = variable("interleaved_stages", "v", "count", "Model chunks per pipeline stage; 1 is plain 1F1B.", integer(1))
+attention_kernel = variable(
+    "attention_kernel",
+    r"\mathrm{attention}",
+    "",
+    "How attention is computed: flash recomputes the score matrix, eager keeps it.",
+    choice("flash", "eager"),
+)
+elementwise_kernels = variable(
+    "elementwise_kernels",
+    r"\mathrm{elementwise}",
+    "",
+    "How norms and gates are computed: fused keeps their inputs alone, eager every intermediate.",
+    choice("fused", "eager"),
+)
+selective_policy = variable(
+    "selective_policy",
+    r"\mathrm{selective}",
+    "",
+    "What selective checkpointing recomputes: the core of attention, or all but every second matrix product.",
+    choice("core_attention", "alternate_matmuls"),
+)
+mask = variable(
+    "dropout_mask_bytes",
+    r"q_{\mathrm{mask}}",
+    "byte",
+    "Bytes per element of a dropout mask; 0 without dropout, 1 for a boolean mask.",
+    nonnegative(),
+)
+sigma = variable("sequence_shards", r"\sigma", "count", "Ranks that share norms, residuals and dropout.", integer(1))
+q_copy = variable(
+    "norm_copy_bytes",
+    r"q_{\mathrm{copy}}",
+    "byte",
+    "Bytes per element an eager norm keeps beside input and output.",
+    nonnegative(),
+)
+n_ffn = variable(
+    "ffn_tensors",
+    r"n_{\mathrm{ff}}",
+    "count",
+    "Tensors of the inner width that a feed-forward block keeps.",
+    integer(2),
+)
+x_norm = variable(
+    "norm_activation", r"x_{\mathrm{norm}}", "byte/token", "Kept by one norm and the products that read it.", positive()
+)
+x_attn = variable(
+    "attention_activation",
+    r"x_{\mathrm{attn}}",
+    "byte/token",
+    "Kept by attention outside its core: queries, keys, values, output.",
+    positive(),
+)
+x_core = variable(
+    "attention_core_activation",
+    r"x_{\mathrm{core}}",
+    "byte/token",
+    "Kept by the core of attention, which selective checkpointing recomputes.",
+    nonnegative(),
+)
+x_ffn = variable(
+    "ffn_activation",
+    r"x_{\mathrm{ffn}}",
+    "byte/token",
+    "Kept by the feed-forward block of a dense layer.",
+    nonnegative(),
+)
+x_moe = variable(
+    "moe_activation", r"x_{\mathrm{moe}}", "byte/token", "Kept by router and experts of a layer.", nonnegative()
+)
+x_drop = variable("dropout_activation", r"x_{\mathrm{drop}}", "byte/token", "Dropout masks of a layer.", nonnegative())
+x_in = variable("layer_input", r"x_{\mathrm{in}}", "byte/token", "Input of a layer.", positive())
+x_mm = variable(
+    "alternate_matmul_activation",
+    r"x_{\mathrm{mm}}",
+    "byte/token",
+    "Kept where selective checkpointing keeps every second matrix product.",
+    positive(),
+)
+x_dense = variable("dense_layer_activation", r"x_{\mathrm{d}}", "byte/token", "Kept by one dense layer.", positive())
+x_sparse = variable(
+    "moe_layer_activation", r"x_{\mathrm{s}}", "byte/token", "Kept by one layer with experts.", positive()
+)
+n_fly = variable(
+    "in_flight_micro_batches",
+    r"n_{\mathrm{fly}}",
+    "count",
+    "Micro-batches whose activations the first pipeline stage holds at once.",
+    positive(),
+)
+A_stage = variable(
+    "stage_activations",
+    r"A_{\mathrm{stage}}",
+    "GB",
+    "Activations of one micro-batch on one pipeline stage.",
+    positive(),
+)
+x_all = variable(
+    "largest_layer_activation",
+    r"x_{\mathrm{all}}",
+    "byte/token",
+    "Everything one layer makes for its backward pass, the largest of the kinds there are.",
+    positive(),
+)
+A_bwd = variable(
+    "backward_buffer",
+    r"A_{\mathrm{bwd}}",
+    "GB",
+    "What one layer's backward pass needs beyond what was kept: what it recomputes, and gradients of activations.",
+    nonnegative(),
+)
+A_loss = variable("loss_buffer", r"A_{\mathrm{loss}}", "GB", "Logits, their softmax and its gradient.", nonnegative())

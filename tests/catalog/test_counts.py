@@ -1,0 +1,126 @@
+"""Parameter counts of the built-in models, added up tensor by tensor in plain Python, against what was published."""
+
+import math
+
+import pytest
+
+from mlsysim.catalog import SparseTransformerWorkload, TransformerWorkload, builtin
+
+MODELS = {
+    path.rpartition(".")[2]: builtin().entry(path)
+    for path in builtin().paths()
+    if isinstance(builtin().entry(path), TransformerWorkload)
+}
+SHAPED = {name: model for name, model in MODELS.items() if model.vocab_size is not None}
+MATRICES_ONLY = {name: model for name, model in MODELS.items() if model.vocab_size is None}
+
+
+def printed_as(count, published):
+    """Whether a count gives the published digits, rounded or cut."""
+    decimals = len(f"{published / 1e9:.9f}".rstrip("0").partition(".")[2])
+    step = 1e9 / 10**decimals
+    return math.isclose(published, step * round(count / step)) or math.isclose(published, step * (count // step))
+
+
+#: Published numbers that are not the digits of the count, and how far off they are.
+OFF = {"Llama2_70B": 0.015, "Mistral_7B": 0.009, "DeepSpeedMoE_2_4B_MoE_128": 0.008}
+#: Counted with a part the shape leaves out: Llama 4's vision encoder and projector.
+VISION = {"Llama4_Scout": 871_932_416}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_the_shape_gives_the_published_count(name, total):
+    count = total(SHAPED[name]) + VISION.get(name, 0)
+    published = SHAPED[name].parameters.value
+    if name in OFF:
+        assert not printed_as(count, published)
+        assert count == pytest.approx(published, rel=OFF[name])
+    else:
+        assert printed_as(count, published)
+
+
+def test_a_count_that_is_neither_rounded_nor_cut_is_told_apart():
+    assert printed_as(8_030_261_248, 8.03e9)
+    assert printed_as(405_853_388_800, 405e9)
+    assert not printed_as(68_976_648_192, 70e9)
+    assert not printed_as(8_040_261_248, 8.03e9)
+
+
+COUNTED = {name: model for name, model in MODELS.items() if model.counted_parameters is not None}
+
+
+def test_counts_of_others_are_kept_for_these():
+    assert set(COUNTED) == {
+        "Llama3_8B", "Llama3_70B", "Llama3_1_8B", "Llama3_1_70B", "Llama3_1_405B", "Mixtral_8x7B", "Mixtral_8x22B",
+        "Qwen3_30B_A3B", "Qwen3_235B_A22B", "DeepSeek_V3", "Llama4_Maverick", "torchtitan_llama4_3bx128e",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_the_shape_gives_the_exact_count(name, total):
+    model = COUNTED[name]
+    assert total(model) == model.counted_parameters.value
+    assert model.counted_parameters.kind == "derived"
+    assert model.counted().parameters is model.counted_parameters
+    assert model.counted().layers is model.layers
+
+
+SPARSE = {name: model for name, model in SHAPED.items() if isinstance(model, SparseTransformerWorkload)}
+#: The embedding table is a lookup, and its publisher leaves it out.
+WITHOUT_EMBEDDING = {"DeepSeek_V3"}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_the_shape_gives_the_published_active_count(name, active):
+    model = SPARSE[name]
+    table = model.vocab_size.value * model.hidden_dim.value
+    count = active(model) - (table if name in WITHOUT_EMBEDDING else 0)
+    assert printed_as(count, model.active_parameters.value)
+
+
+def test_the_exact_active_count(active):
+    counted = {name: model for name, model in SPARSE.items() if model.counted_active_parameters is not None}
+    assert set(counted) == {"Qwen3_30B_A3B"}
+    model = counted["Qwen3_30B_A3B"]
+    assert active(model) == model.counted_active_parameters.value
+    assert model.counted().active_parameters is model.counted_active_parameters
+    assert SPARSE["DeepSeek_V3"].counted().active_parameters is SPARSE["DeepSeek_V3"].active_parameters
+
+
+@pytest.mark.parametrize("name", MATRICES_ONLY)
+def test_the_matrices_of_deepspeed_moe(name):
+    """Twelve squares of the width per layer; with experts, the eight of the feed-forward block come 128 times."""
+    model = MATRICES_ONLY[name]
+    layers, square = model.layers.value, model.hidden_dim.value**2
+    count = 12 * layers * square + layers / 2 * 127 * 8 * square
+    assert (model.moe_layers.value, model.experts.value) == (layers / 2, 128)
+    assert model.active_parameters.value == 12 * layers * square
+    if name in OFF:
+        assert count == pytest.approx(model.parameters.value, rel=OFF[name])
+    else:
+        assert printed_as(count, model.parameters.value)
+
+
+@pytest.mark.parametrize("model", SHAPED.values(), ids=SHAPED)
+class TestEveryShape:
+    def test_heads_of_a_usual_width(self, model):
+        width = model.value_of("head_dim", "fp16").value
+        assert width == (192 if model.kv_lora_rank else 64 if model.name in ("GPT-2 XL",) or width == 64 else 128)
+
+    def test_key_value_heads_divide_the_heads(self, model):
+        assert model.heads.value % (model.kv_heads or model.heads).value == 0
+
+    def test_embeddings_are_tied_where_positions_are_learned(self, model):
+        """GPT-2's layout is one package: all of it or none of it."""
+        package = [model.tied_embeddings, model.norm_bias, model.mlp_bias, model.attention_output_bias]
+        assert all((flag is not None and flag.value == 1) == (model.learned_positions is not None) for flag in package)
+        assert model.gated.value == (model.learned_positions is None)
+
+    def test_four_widths_of_feed_forward_work_per_token(self, model):
+        """Two matrices of four widths, three of eight thirds, or wider ones in models with grouped keys."""
+        if not isinstance(model, SparseTransformerWorkload):
+            matrices = 3 if model.gated.value else 2
+            assert 7.9 <= matrices * model.ffn_dim.value / model.hidden_dim.value <= 16
+
+    def test_a_vocabulary_fits_the_family(self, model):
+        assert 32_000 <= model.vocab_size.value <= 202_048

@@ -1,0 +1,148 @@
+"""The per_layer routing system against plain Python that sends messages between ranks, not against its formulas.
+
+Inputs are canonical: byte, second, FLOP, token, request.
+"""
+
+import random
+
+import pytest
+
+from mlsysim.models import MoERoutingModel
+
+BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
+POINTS = 1500
+
+
+def exchange_time(x, ranks, received):
+    """The hot rank's time: messages to every other rank of its node, and over the fabric to its like in each node."""
+    near, far = x["node_bandwidth"], x["fabric_bandwidth"] / x["oversubscription"]
+    node = x["accelerators_per_node"]
+    if ranks <= node:
+        return sum(received / ranks / near + x["node_latency"] for _ in range(ranks - 1))
+    nodes = ranks // node
+    over_fabric = sum(received / nodes / far + x["fabric_latency"] for _ in range(nodes - 1))
+    return over_fabric + sum(received / node / near + x["node_latency"] for _ in range(node - 1))
+
+
+def per_layer(x):
+    E, k, e, L_moe = x["experts"], x["active_experts_per_token"], x["ep_size"], x["moe_layers"]
+    token = x["hidden_dim"] * BYTES[x["precision"]]
+    tokens = x["batch_size"] * x["seq_len"]
+    payload = tokens * k * token
+    # A rank cannot receive more than every token, once for each expert it holds.
+    hot = min(x["routing_imbalance_factor"], min(k, E / e) * tokens / (tokens * k / e))
+    expert = x["hidden_dim"] * x["expert_ffn_dim"] * (3 if x["gated"] else 2)
+    routed_work = L_moe * k * expert
+    parameters = x["active_parameters"] + (hot - 1) * routed_work
+    dispatch = payload - payload / e
+    exchanges = 4 + (2 if x["activation_checkpointing"] == "full" else 0)
+    once = exchange_time(x, e, hot * payload / e)
+    return {
+        "tokens_per_rank": tokens / e,
+        "hot_rank_factor": hot,
+        "effective_active_experts": k * hot,
+        "active_parameter_multiplier": parameters / x["active_parameters"],
+        "effective_active_parameters": parameters,
+        "routed_payload": payload,
+        "token_dispatch_bytes": dispatch,
+        "hot_rank_bytes": hot * dispatch / e,
+        "all_to_all_latency": once,
+        "exchanges_per_layer": exchanges,
+        "step_dispatch_bytes": sum(dispatch for _ in range(L_moe * exchanges)),
+        "step_all_to_all_time": sum(once for _ in range(L_moe * exchanges)),
+    }
+
+
+def draw(r):
+    node = r.choice([1, 2, 4, 8, 72])
+    e = r.choice([1, r.randint(1, node), node * r.choice([1, 2, 3, 8])])
+    experts = e * r.choice([1, 2, 8])
+    return {
+        "experts": experts,
+        "active_experts_per_token": r.randint(1, min(experts, 8)),
+        "active_parameters": 10 ** r.uniform(8, 12),
+        "batch_size": r.randint(1, 5000),
+        "seq_len": r.randint(1, 100_000),
+        "hidden_dim": r.randint(1, 20_000),
+        "precision": r.choice(list(BYTES)),
+        "ep_size": e,
+        "routing_imbalance_factor": r.choice([1.0, r.uniform(1, 10)]),
+        "activation_checkpointing": r.choice(["none", "selective", "full"]),
+        "gated": r.randint(0, 1),
+        "moe_layers": r.randint(0, 100),
+        "expert_ffn_dim": r.randint(1, 30_000),
+        "fabric_bandwidth": 10 ** r.uniform(9, 12),
+        "oversubscription": r.choice([1.0, r.uniform(1, 8)]),
+        "fabric_latency": r.choice([0.0, 10 ** r.uniform(-7, -4)]),
+        "accelerators_per_node": node,
+        "node_bandwidth": 10 ** r.uniform(10, 12),
+        "node_latency": r.choice([0.0, 10 ** r.uniform(-7, -5)]),
+    }
+
+
+@pytest.fixture(scope="module")
+def case(plain_points):
+    return plain_points(per_layer, draw, "per_layer", POINTS)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_equals_the_plain_implementation(case, backend, on_backend, assert_close):
+    _, inputs, expected = case
+    system = MoERoutingModel("per_layer").system
+    assert set(inputs) == {v.name for v in system.inputs}
+    assert_close(on_backend(system, inputs, expected, backend), expected)
+
+
+def test_every_output_but_helpers_is_compared(case):
+    system = MoERoutingModel("per_layer").system
+    helpers = {"bytes_per_element", "link_bandwidth", "expert_parameters"}
+    assert {v.name for v in system.variables} - helpers == set(case[2])
+
+
+def test_both_placements_are_drawn(case):
+    points, _, _ = case
+    within = sum(point["ep_size"] <= point["accelerators_per_node"] for point in points)
+    assert 100 < within < POINTS - 100
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bytes_and_factor_equal_those_of_a_simulated_router(seed):
+    """Tokens sent one by one, expert by expert: totals exactly, the hot rank with its counted factor.
+
+    A token's experts do not depend on where it starts, so what stays local is one in e up to chance; here
+    every token is counted from every rank in turn, which leaves no chance.
+    """
+    r = random.Random(seed)
+    e = r.choice([2, 4, 8])
+    E, k = e * r.choice([1, 2, 4]), r.randint(1, 2)
+    n, h = 60, 16
+    popularity = [r.uniform(0.2, 1) ** 3 for _ in range(E)]
+    received, left, into_hot = [0] * e, 0, [0] * e
+    for _ in range(n):
+        chosen = []
+        while len(chosen) < k:
+            (pick,) = r.choices(range(E), popularity)
+            chosen += [pick] if pick not in chosen else []
+        for expert in chosen:
+            home = expert // (E // e)
+            received[home] += 1
+            left += e - 1
+            into_hot[home] += e - 1
+    factor = max(received) / (sum(received) / e)
+    found = MoERoutingModel("per_layer").solve(
+        active_parameters=1e9,
+        hidden_dim=h,
+        gated=True,
+        layers=1,
+        moe_layers=1,
+        expert_ffn_dim=8,
+        experts=E,
+        active_experts_per_token=k,
+        batch_size=n,
+        seq_len=1,
+        ep_size=e,
+        routing_imbalance_factor=factor,
+    )
+    assert found.hot_rank_factor == pytest.approx(factor, rel=1e-12)
+    assert found.token_dispatch_bytes.to("byte").magnitude == pytest.approx(left / e * 2 * h, rel=1e-12)
+    assert found.hot_rank_bytes.to("byte").magnitude == pytest.approx(max(into_hot) / e * 2 * h, rel=1e-12)

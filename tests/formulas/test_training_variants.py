@@ -1,0 +1,390 @@
+"""The korthikanti and per_operator systems against plain Python that lists tensors, not formulas.
+
+Inputs are canonical: byte, second, FLOP, token, request.
+"""
+
+import pytest
+
+from mlsysim.models import TrainingMemoryModel
+
+BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
+POINTS = 1200
+
+
+def up(value, by):
+    """Whole division, rounded up."""
+    return -(-value // by)
+
+
+def micro_batch(x):
+    """Sequences of a micro-batch, and how many of them fill the batch of a rank."""
+    size = up(x["batch_size"], x["dp_size"] * x["gradient_accumulation_steps"])
+    return size, up(x["batch_size"], x["dp_size"] * size)
+
+
+def in_flight(x):
+    p, v = x["pp_size"], x["interleaved_stages"]
+    if p == 1:
+        return 1
+    return min(micro_batch(x)[1], p + ((p - 1) / v if v > 1 else 0))
+
+
+def hot_rank(x):
+    """Load of the hot rank over the mean: no more than every token, once for each of its experts."""
+    return min(x["routing_imbalance_factor"], x["ep_size"], x["experts"] / x["active_experts_per_token"])
+
+
+def gradient_bytes(x, q):
+    return {"as_weights": q, "fp32": 4, "both": q + 4}[x["gradient_storage"]]
+
+
+# --- Korthikanti et al. ---------------------------------------------------------------------------
+
+
+def korthikanti(x):
+    q, d, t, p, Z = BYTES[x["precision"]], x["dp_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
+    rank = x["parameters"] / (t * p * x["ep_size"])
+    trained = rank * x["trainable_fraction"]
+    weights, gradients = q * rank, gradient_bytes(x, q) * trained
+    optimizer = {"adam": 12, "adamw": 12, "sgd": 4, "none": 0}[x["optimizer"]] * trained
+    m, deepest = micro_batch(x)[0], up(x["layers"], p)
+    s, h = x["seq_len"], x["hidden_dim"]
+    scores = 5 * x["heads"] * s / h
+    linear = 34 / t if x["sequence_parallel"] else 10 + 24 / t
+    per_layer = {"none": linear + scores / t, "selective": linear, "full": 2}[x["activation_checkpointing"]]
+    activations = per_layer * s * m * h * deepest * (q / 2) * in_flight(x)
+    if Z >= 3:
+        weights /= d
+    if Z >= 2:
+        gradients /= d
+    if Z >= 1:
+        optimizer /= d
+    buffers = x["communication_buffer_fraction"] * gradients + (2 * m * s * h * q if p > 1 else 0)
+    total = weights + gradients + optimizer + activations + buffers
+    return {
+        "weights": weights,
+        "gradients": gradients,
+        "optimizer_state": optimizer,
+        "micro_batches": micro_batch(x)[1],
+        "in_flight_micro_batches": in_flight(x),
+        "activations": activations,
+        "communication_buffers": buffers,
+        "total_memory": total,
+        "memory_utilization": total / x["memory_capacity"],
+        "feasible": total <= x["memory_capacity"],
+    }
+
+
+# --- operator by operator -------------------------------------------------------------------------
+
+
+def attention_weights(x, ways):
+    """Elements of every tensor of attention on one of so many ranks."""
+    h, heads = x["hidden_dim"], x["heads"] // ways
+    nope, rope, value = x["qk_nope_head_dim"], x["qk_rope_head_dim"], x["v_head_dim"]
+    if x["kv_lora_rank"]:
+        r_q, r_kv = x["q_lora_rank"], x["kv_lora_rank"]
+        down = [h * r_q, r_q] if r_q else []
+        query = [(r_q or h) * heads * (nope + rope)]
+        keys = [h * r_kv, h * rope, r_kv, r_kv * heads * nope, r_kv * heads * value]
+        return [*down, *query, *keys, heads * value * h]
+    kv, width = up(x["kv_heads"], ways), x["head_dim"]
+    tensors = [h * heads * width, h * kv * width, h * kv * width, heads * width * h]
+    if x["qkv_bias"]:
+        tensors += [heads * width, kv * width, kv * width]
+    if x["attention_output_bias"]:
+        tensors += [h]
+    if x["qk_norm"]:
+        tensors += [width, width] * (2 if x["norm_bias"] else 1)
+    return tensors
+
+
+def ffn_weights(x, width, bias, ways):
+    """Elements of every tensor of a feed-forward block; widths need not divide, as in the formulas."""
+    h, inner = x["hidden_dim"], 2 if x["gated"] else 1
+    tensors = [h * width / ways] * (inner + 1)
+    return [*tensors, *[width / ways] * inner, h] if bias else tensors
+
+
+def norm_weights(x):
+    return [x["hidden_dim"]] * (2 if x["norm_bias"] else 1)
+
+
+def router_weights(x):
+    return [x["experts"] * x["hidden_dim"], *([x["experts"]] if x["router_bias"] else [])]
+
+
+def layer_weights(x, ways, experts, sparse):
+    """What one layer holds beside its experts, and the experts."""
+    dense = [*attention_weights(x, ways), *norm_weights(x), *norm_weights(x)]
+    if not sparse:
+        return [*dense, *ffn_weights(x, x["ffn_dim"], x["mlp_bias"], ways)], []
+    shared = ffn_weights(x, x["shared_ffn_dim"], False, ways)
+    return [*dense, *router_weights(x), *shared], ffn_weights(x, x["expert_ffn_dim"], False, ways) * int(experts)
+
+
+def whole_model(x, experts):
+    """Parameters with so many experts counted in a layer that has some."""
+    V, h = x["vocab_size"], x["hidden_dim"]
+    edges = [V * h, x["learned_positions"] * h, *norm_weights(x), *([] if x["tied_embeddings"] else [V * h])]
+    total = sum(edges)
+    for count, sparse in ((x["layers"] - x["moe_layers"], False), (x["moe_layers"], True)):
+        dense, routed = layer_weights(x, 1, experts, sparse)
+        total += count * (sum(dense) + sum(routed))
+    return total
+
+
+def norm_saves(x, q, width):
+    """Bytes per token of the input and the output of a norm, its statistic, and an fp32 copy where eager."""
+    return 2 * q * width + 4 + (4 * width if x["elementwise_kernels"] == "eager" else 0)
+
+
+def attention_saves(x, q):
+    """Bytes per token that attention keeps: outside its core, and in it."""
+    heads, eager = x["heads"] // x["tp_size"], x["elementwise_kernels"] == "eager"
+    nope, rope, value = x["qk_nope_head_dim"], x["qk_rope_head_dim"], x["v_head_dim"]
+    kv, width = up(x["kv_heads"], x["tp_size"]), x["head_dim"]
+    latent = x["kv_lora_rank"] > 0
+    if latent:
+        outside = norm_saves(x, q, x["kv_lora_rank"]) + (norm_saves(x, q, x["q_lora_rank"]) if x["q_lora_rank"] else 0)
+        outside += 0 if eager else q * rope
+        queries, keys, expanded, output = nope + rope, nope + rope, nope + value, value
+        outside += q * heads * (queries + keys + expanded + output)
+    else:
+        outside = q * width * (heads + kv + kv + heads)
+        if x["qk_norm"]:
+            outside += (heads + kv) * (q * width + (4 * width if eager else 0) + 4)
+    if x["attention_kernel"] == "flash":
+        return outside, 4 * heads
+    rows = heads * x["seq_len"]
+    repeated = 0 if latent else 2 * q * width * (heads - kv)
+    return outside, rows * q + rows * 4 + rows * x["dropout_mask_bytes"] + repeated
+
+
+def layer_saves(x, q, sparse):
+    """Bytes per token of one layer: all of it, and what the checkpointing policy keeps."""
+    h, t, k = x["hidden_dim"], x["tp_size"], x["active_experts_per_token"]
+    split = t if x["sequence_parallel"] else 1
+    inner = 2 + (0 if not x["gated"] else 2 if x["elementwise_kernels"] == "eager" else 1)
+    outside, core = attention_saves(x, q)
+    if sparse:
+        routed = k * hot_rank(x) * (q * h + inner * q * x["expert_ffn_dim"] / t + q * h)
+        block = routed + inner * q * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
+    else:
+        block = inner * q * x["ffn_dim"] / t
+    rest = 2 * norm_saves(x, q, h) / split + outside + 2 * x["dropout_mask_bytes"] * h / split
+    entry = q * h / split
+    heads, kv, width = x["heads"] // t, up(x["kv_heads"], t), x["head_dim"]
+    queries, values, gate, attended = q * heads * width, q * kv * width, q * x["ffn_dim"] / t, (q * width + 4) * heads
+    matmuls = entry + queries + values + attended + gate + entry
+    selective = {"core_attention": rest + block, "alternate_matmuls": matmuls}[x["selective_policy"]]
+    kept = {"none": rest + core + block, "selective": selective, "full": entry}[x["activation_checkpointing"]]
+    return rest + core + block, kept
+
+
+def per_operator(x):
+    q, d, e, t, p, Z = (
+        BYTES[x["precision"]], x["dp_size"], x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
+    )  # fmt: skip
+    L, L_moe, h, s = x["layers"], x["moe_layers"], x["hidden_dim"], x["seq_len"]
+    m, deepest = micro_batch(x)[0], up(L, p)
+    rows = up(x["vocab_size"], t)
+
+    plain_layer, _ = layer_weights(x, t, 0, False)
+    sparse_layer, experts = layer_weights(x, t, x["experts"] // e, True)
+    every = x["moe_layer_interval"]
+    fewest = deepest - min(L - L_moe, deepest - deepest // every if every > 1 else deepest)
+    most = min(L_moe, up(deepest, every))
+    plain_is_larger = sum(plain_layer) > sum(sparse_layer) + sum(experts)
+    sparse_layers = min(L_moe, fewest) if plain_is_larger else most
+    positions, norm = x["learned_positions"] * h, sum(norm_weights(x))
+    if p > 1:
+        edges = rows * h + max(positions, norm)
+    else:
+        edges = rows * h * (1 if x["tied_embeddings"] else 2) + positions + norm
+    dense = (deepest - sparse_layers) * sum(plain_layer) + sparse_layers * sum(sparse_layer) + edges
+    routed = sparse_layers * sum(experts)
+
+    by_counting = sparse_layers * x["experts"] if x["router_bias"] else 0
+
+    def held(per_parameter, stage, untrained=0):
+        """Dense tensors over all data-parallel ranks, experts over those that hold the same ones."""
+        ways, copies = (d, d / e) if stage <= Z else (1, 1)
+        return per_parameter * (dense - untrained) / ways + per_parameter * routed / copies
+
+    f = x["trainable_fraction"]
+    master = 4 if q < 4 else 0
+    state = {"adam": 8 + master, "adamw": 8 + master, "sgd": master, "none": 0}[x["optimizer"]]
+    weights = held(q, 3)
+    gradients = held(gradient_bytes(x, q) * f, 2, untrained=by_counting)
+    optimizer = held(state * f, 1, untrained=by_counting)
+
+    units = [sum(plain_layer)] if L_moe < L else []
+    if L_moe:
+        units.append(sum(sparse_layer) + (sum(experts) if d > e else 0))
+    unit = max(units)
+    gathered = q * (min(x["gathered_layers"], deepest) * unit + rows * h) if Z >= 3 and d > 1 else 0
+    split = t if x["sequence_parallel"] else 1
+    buffers = (q * f * unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
+
+    all_dense, kept_dense = layer_saves(x, q, False)
+    all_sparse, kept_sparse = layer_saves(x, q, True)
+    stage = max(m * s * ((deepest - n) * kept_dense + n * kept_sparse) for n in (most, fewest))
+    fly = in_flight(x)
+    kinds = [(all_dense, kept_dense, x["ffn_dim"] / t)] if L_moe < L else []
+    if L_moe:
+        wide = hot_rank(x) * x["active_experts_per_token"] * (x["expert_ffn_dim"] / t + h)
+        kinds.append((all_sparse, kept_sparse, wide))
+    largest, kept, widest = (max(kind) for kind in zip(*kinds, strict=True))
+    backward = m * s * (largest - kept + q * h / split + 2 * q * widest)
+    loss = m * s * (12 * rows + norm_saves(x, q, h) / split)
+    peak = max(fly * stage + backward, stage + loss)
+    total = weights + gradients + optimizer + buffers + gathered + peak + x["reserved_memory"]
+    return {
+        "parameters": whole_model(x, x["experts"]),
+        "active_parameters": whole_model(x, x["active_experts_per_token"]),
+        "dense_parameters_per_rank": dense,
+        "expert_parameters_per_rank": routed,
+        "parameters_per_rank": dense + routed,
+        "weights": weights,
+        "gradients": gradients,
+        "optimizer_state": optimizer,
+        "largest_layer_parameters": unit,
+        "gathered_weights": gathered,
+        "communication_buffers": buffers,
+        "dense_layer_activation": kept_dense,
+        "moe_layer_activation": kept_sparse,
+        "micro_batches": micro_batch(x)[1],
+        "hot_rank_factor": hot_rank(x),
+        "in_flight_micro_batches": fly,
+        "stage_activations": stage,
+        "activations": fly * stage,
+        "backward_buffer": backward,
+        "loss_buffer": loss,
+        "total_memory": total,
+        "memory_utilization": total / x["memory_capacity"],
+        "feasible": total <= x["memory_capacity"],
+    }
+
+
+# --- random inputs --------------------------------------------------------------------------------
+
+
+def draw_run(r):
+    """What both variants ask of a run."""
+    e, t, p = r.choice([1, 2, 8]), r.choice([1, 2, 4, 8]), r.choice([1, r.randint(2, 16)])
+    return {
+        "batch_size": r.randint(1, 3000),
+        "seq_len": r.choice([r.randint(1, 100_000), 2048]),
+        "precision": r.choice(list(BYTES)),
+        "optimizer": r.choice(["adam", "adamw", "sgd", "none"]),
+        "activation_checkpointing": r.choice(["none", "selective", "full"]),
+        "zero_stage": r.randint(0, 3),
+        "dp_size": e * r.choice([1, 1, r.randint(2, 60)]),
+        "tp_size": t,
+        "pp_size": p,
+        "ep_size": e,
+        "gradient_accumulation_steps": r.choice([1, r.randint(1, 32)]),
+        "trainable_fraction": r.choice([0.0, 1.0, r.random()]),
+        "sequence_parallel": r.randint(0, 1),
+        "interleaved_stages": r.choice([1, r.randint(2, 6)]) if p > 1 else 1,
+        "gradient_storage": r.choice(["as_weights", "fp32", "both"]),
+        "layers": r.randint(p, 130),
+        "hidden_dim": r.choice([r.randint(1, 20_000), 4096]),
+        "heads": t * r.choice([1, 2, 3, 4, 6, 8, 12, 16]),
+        "memory_capacity": 10 ** r.uniform(10, 13),
+    }
+
+
+def draw_korthikanti(r):
+    x = draw_run(r)
+    return {**x, "parameters": 10 ** r.uniform(7, 12), "communication_buffer_fraction": r.choice([0.05, r.random()])}
+
+
+def draw_per_operator(r):
+    x = draw_run(r)
+    e, L = x["ep_size"], x["layers"]
+    sparse = e > 1 or r.random() < 0.5
+    experts = e * r.choice([2, 3, 8]) if sparse else 1
+    interval = r.choice([1, 1, 2, 3]) if sparse else 1
+    L_moe = (L // interval if interval > 1 else r.choice([L, r.randint(1, L)])) if sparse else 0
+    t = x["tp_size"]
+    latent = r.random() < 0.3
+    gated = r.randint(0, 1)
+    plain = L_moe == 0 and gated and not latent
+    return {
+        **x,
+        "attention_kernel": r.choice(["flash", "eager"]),
+        "elementwise_kernels": r.choice(["fused", "eager"]),
+        "selective_policy": r.choice(["core_attention", "alternate_matmuls"]) if plain else "core_attention",
+        "dropout_mask_bytes": r.choice([0.0, 1.0, r.random()]),
+        "routing_imbalance_factor": r.choice([1.0, r.uniform(1, 8)]),
+        "gathered_layers": r.randint(1, 5),
+        "reserved_memory": r.choice([0.0, 10 ** r.uniform(8, 10)]),
+        "kv_heads": r.choice(
+            [n for n in range(1, x["heads"] + 1) if x["heads"] % n == 0 and (n % t == 0 or t % n == 0)]
+        ),
+        "head_dim": r.choice([64, 80, 128]),
+        "vocab_size": r.randint(1, 300_000),
+        "ffn_dim": t * r.randint(0 if L_moe == L else 1, 10_000),
+        "gated": gated,
+        "experts": experts,
+        "active_experts_per_token": r.randint(1, min(experts, 8)),
+        "moe_layers": L_moe,
+        "moe_layer_interval": interval,
+        "expert_ffn_dim": t * r.choice([r.randint(1, 50), r.randint(1, 5000)]) if L_moe else 0,
+        "shared_ffn_dim": t * r.choice([0, r.randint(1, 5000)]) if L_moe else 0,
+        "router_bias": r.randint(0, 1),
+        "tied_embeddings": r.randint(0, 1),
+        "learned_positions": r.choice([0, 2048]),
+        "qkv_bias": r.randint(0, 1),
+        "attention_output_bias": r.randint(0, 1),
+        "mlp_bias": r.randint(0, 1),
+        "norm_bias": r.randint(0, 1),
+        "qk_norm": 0 if latent else r.randint(0, 1),
+        "q_lora_rank": r.choice([0, 1536, r.randint(1, 2000)]) if latent else 0,
+        "kv_lora_rank": r.choice([512, r.randint(1, 1000)]) if latent else 0,
+        "qk_nope_head_dim": r.randint(0, 128),
+        "qk_rope_head_dim": r.randint(0, 64) if latent else 0,
+        "v_head_dim": r.randint(1, 128),
+    }
+
+
+CASES = {"korthikanti": (korthikanti, draw_korthikanti), "per_operator": (per_operator, draw_per_operator)}
+#: A difference of what a layer makes and keeps; where it is small, only its size beside the rest counts.
+BESIDE = {"backward_buffer": "total_memory"}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request, plain_points):
+    plain, draw = CASES[request.param]
+    return TrainingMemoryModel(request.param), *plain_points(plain, draw, request.param, POINTS)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_equals_the_plain_implementation(case, backend, on_backend, assert_close):
+    model, _, inputs, expected = case
+    assert {v.name for v in model.system.inputs} <= set(inputs)
+    inputs = {v.name: inputs[v.name] for v in model.system.inputs}
+    assert_close(on_backend(model.system, inputs, expected, backend), expected, BESIDE)
+
+
+def test_every_headline_output_is_compared(case):
+    model, _, _, expected = case
+    assert set(model.headline) <= set(expected)
+
+
+def test_the_draws_are_inputs_the_model_accepts(case):
+    """Through the front door, so that what is compared is what a user can ask."""
+    model, points, _, expected = case
+    for place, point in enumerate(points[:60]):
+        typed = {k: v for k, v in point.items() if k in model.arguments}
+        typed |= {"memory_capacity": f"{point['memory_capacity']!r} byte"}
+        typed |= {k: f"{point[k]!r} byte" for k in ("reserved_memory",) if k in typed}
+        found = model.solve(**typed).canonical("total_memory")
+        assert found == pytest.approx(expected["total_memory"][place], rel=1e-12)
+
+
+def test_the_draws_reach_both_answers(case):
+    _, _, _, expected = case
+    assert 0.1 < expected["feasible"].mean() < 0.9

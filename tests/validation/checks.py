@@ -1,0 +1,133 @@
+"""What a validation table is made of: numbers of ours beside numbers that share no code with us."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+#: Equal but for the last bits of a float64.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Check:
+    """One number of ours against one of theirs.
+
+    Parameters
+    ----------
+    what : str
+        Case and quantity.
+    theirs, ours : float
+        In ``unit``.
+    tolerance : float
+        Largest relative error; 0 asks for equality.
+    unit : str
+        Of both.
+    first_order : float, optional
+        What the first-order form gives.
+    missed : str
+        Why the error is larger than the tolerance. The test fails when it is not.
+    """
+
+    what: str
+    theirs: float
+    ours: float
+    tolerance: float
+    unit: str = ""
+    first_order: float | None = None
+    missed: str = ""
+
+    @property
+    def error(self) -> float:
+        """Relative error of ours."""
+        return relative(self.ours, self.theirs)
+
+    @property
+    def holds(self) -> bool:
+        """Within the tolerance, or outside it where a miss is declared."""
+        return (abs(self.error) <= self.tolerance + ROUNDING) != bool(self.missed)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Checks with one source.
+
+    Parameters
+    ----------
+    name : str
+        Of the test.
+    title : str
+        Heading in the docs.
+    about : str
+        What is compared with what, and how far apart they may be.
+    source : str
+        Who published, counted or simulated theirs.
+    checks : callable
+        Computes them.
+    needs : tuple of str
+        Packages without which it cannot run.
+    """
+
+    name: str
+    title: str
+    about: str
+    source: str
+    checks: Callable[[], list[Check]]
+    needs: tuple[str, ...] = ()
+
+
+def relative(ours: float, theirs: float) -> float:
+    """Relative error; zero where both are infinite or both zero."""
+    if ours == theirs:
+        return 0.0
+    return ours / theirs - 1 if theirs and math.isfinite(theirs) else math.inf
+
+
+def render(group: Group, checks: list[Check]) -> str:
+    """The section of a group in ``docs/validation.md``."""
+    compared = any(check.first_order is not None for check in checks)
+    head = ["Case", "Theirs", "Ours", "Error", "Allowed"] + (["First order", "Its error"] if compared else [])
+    lines = [f"## {group.title}", "", group.about, "", f"Theirs: {group.source}.", "", _row(head)]
+    lines.append(_row(["---", *["---:"] * (len(head) - 1)]))
+    misses: list[str] = []
+    for check in checks:
+        mark = ""
+        if check.missed:
+            if check.missed not in misses:
+                misses.append(check.missed)
+            mark = f" [{misses.index(check.missed) + 1}]"
+        cells = [
+            check.what,
+            f"{number(check.theirs)} {check.unit}".rstrip(),
+            number(check.ours),
+            percent(check.error) + mark,
+            percent(check.tolerance).lstrip("+") if check.tolerance else "equal",
+        ]
+        if compared:
+            first = check.first_order
+            cells += ["", ""] if first is None else [number(first), percent(relative(first, check.theirs))]
+        lines.append(_row(cells))
+    if misses:
+        lines += ["", *(f"{place}. Missed: {why}." for place, why in enumerate(misses, 1))]
+    return "\n".join(lines) + "\n"
+
+
+def number(value: float) -> str:
+    """A number with four digits, all of them where it is whole."""
+    if math.isinf(value):
+        return "infinite"
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def percent(value: float) -> str:
+    """A relative error; none at all prints as 0."""
+    if abs(value) < ROUNDING:
+        return "0"
+    if math.isinf(value):
+        return "infinite"
+    return f"{100 * value:+.2g}%" if abs(value) < 0.1 else f"{100 * value:+.0f}%"
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,22 @@
+"""Every group of checks, in the order the docs print them."""
+
+from validation import (
+    counted_activations,
+    counted_routing,
+    counted_tensors,
+    published_counts,
+    published_memory,
+    published_serving,
+    simulated_queue,
+)
+from validation.checks import Group
+
+GROUPS: tuple[Group, ...] = (
+    *published_counts.GROUPS,
+    *published_memory.GROUPS,
+    *counted_tensors.GROUPS,
+    *counted_activations.GROUPS,
+    *published_serving.GROUPS,
+    *simulated_queue.GROUPS,
+    *counted_routing.GROUPS,
+)
