@@ -47,8 +47,11 @@ class Result:
         self.__setattr__(name, None)
 
     def __getattr__(self, name: str) -> Any:
-        if isinstance(name, str) and name.startswith("_"):
+        if name.startswith("_"):
             raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Any:
         if not isinstance(name, str) or name not in self._values:
             if isinstance(name, str) and name in self.model.system:
                 raise UnknownNameError(
@@ -59,8 +62,6 @@ class Result:
                 )
             raise UnknownNameError(f"output of {type(self.model).__name__}", name, self._values)
         return shown(variable_of(name), self._values[name])
-
-    __getitem__ = __getattr__
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._values]

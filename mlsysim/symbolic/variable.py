@@ -71,7 +71,7 @@ class Domain:
 
 
 def _bound(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
+    return f"{value:,.0f}" if math.isfinite(value) and value == int(value) else f"{value:g}"
 
 
 def positive() -> Domain:

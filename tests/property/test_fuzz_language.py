@@ -4,7 +4,7 @@ import math
 
 import pytest
 import sympy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mlsysim import Example, Formula, Source, System, TrainingMemoryModel, variable
@@ -69,6 +69,7 @@ DOMAINS = st.one_of(
 
 @fuzzing(500)
 @given(NAMES, st.text(max_size=6), UNITS, st.text(max_size=10), DOMAINS, st.booleans())
+@example("A", "", "GB", "", at_least(math.inf), False)
 def test_variables(name, latex, unit, description, domain, named_unit):
     found = attempt(lambda: Variable(name, latex, unit, description, domain, named_unit))
     if found is not None:
