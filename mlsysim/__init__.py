@@ -18,6 +18,7 @@ _HOME = {
     "SparseTransformerWorkload": "mlsysim.catalog",
     "TransformerWorkload": "mlsysim.catalog",
     "load_catalog": "mlsysim.catalog",
+    "DistributedModel": "mlsysim.models",
     "MoERoutingModel": "mlsysim.models",
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
@@ -43,6 +44,7 @@ __all__ = [
     "Q_",
     "Accelerator",
     "Catalog",
+    "DistributedModel",
     "Example",
     "Fabric",
     "Fleet",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
         load_catalog,
     )
     from mlsysim.models import (
+        DistributedModel,
         MoERoutingModel,
         ParameterCountModel,
         PerformanceModel,

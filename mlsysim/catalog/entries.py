@@ -172,6 +172,8 @@ class Accelerator(Entry):
         InputError
             If the device has no rate for the precision.
         """
+        if name == "node_bandwidth":
+            return self.link_bandwidth
         if name != "peak_flops":
             return super().value_of(name, precision)
         if precision not in self.peak_flops:
@@ -414,6 +416,10 @@ _DENSE = {
 }  # fmt: skip
 
 
+#: What a node and a fleet pass on of the accelerators they are made of.
+OF_ACCELERATOR = ("memory_capacity", "memory_bandwidth", "peak_flops", "tdp", "price")
+
+
 class Fabric(Entry):
     """The network between nodes, as one accelerator sees it.
 
@@ -452,6 +458,7 @@ class Node(Entry):
     """
 
     what: ClassVar[str] = "node"
+    by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
 
     accelerator: Accelerator
     accelerators_per_node: Count
@@ -466,6 +473,8 @@ class Node(Entry):
             return self.link_bandwidth or self.accelerator.link_bandwidth
         if name == "node_latency":
             return self.link_latency
+        if name in OF_ACCELERATOR:
+            return self.accelerator.value_of(name, precision)
         return super().value_of(name, precision)
 
 
@@ -483,6 +492,7 @@ class Fleet(Entry):
     """
 
     what: ClassVar[str] = "fleet"
+    by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
 
     node: Node
     count: Count

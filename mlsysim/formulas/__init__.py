@@ -17,11 +17,14 @@ TOPICS = (
     "training_memory",
     "rank_parameters",
     "activations",
+    "transformer_flops",
     "serving_capacity",
     "queueing",
     "continuous_batching",
     "collectives",
     "moe_routing",
+    "pipeline_schedule",
+    "step_time",
 )
 
 

@@ -51,11 +51,13 @@ from mlsysim.symbols.training import (
     W_gather,
     a_kv_r,
     b,
+    c_cp,
     checkpointing,
     d,
     ell,
     m,
     n_mb,
+    n_tok,
     p,
     reserve,
     t,
@@ -97,6 +99,15 @@ micro_batches = Formula(
     source=Source("narayanan2021", "section 2.2"),
     assumes="No more than the sequences of a rank fill.",
     no_example="counting",
+)
+
+micro_batch_tokens = Formula(
+    n_tok,
+    m * s / c_cp,
+    title="Tokens of one micro-batch on one rank",
+    source=Source("liu2024", "section 3"),
+    assumes="Context-parallel ranks hold equal parts of every sequence.",
+    no_example="a quotient",
 )
 
 in_flight_micro_batches = Formula(
@@ -313,7 +324,7 @@ def of_layers(experts: Any) -> Any:
 
 stage_activations = Formula(
     A_stage,
-    m * s * Max(of_layers(sparse_layers), of_layers(ell - dense_layers)),
+    n_tok * Max(of_layers(sparse_layers), of_layers(ell - dense_layers)),
     title="Activations of one micro-batch on one pipeline stage",
     source=AUTOGRAD,
     assumes="The stage with as many layers with experts as one can have, or with as few; it need not be the one with "
@@ -344,8 +355,7 @@ largest_layer_activation = Formula(
 
 backward_buffer = Formula(
     A_bwd,
-    m
-    * s
+    n_tok
     * (
         x_all
         - Max(_has_dense * x_dense, _has_experts * x_sparse)
@@ -361,7 +371,7 @@ backward_buffer = Formula(
 
 loss_buffer = Formula(
     A_loss,
-    m * s * (12 * byte * ceiling(V / t) / token + x_norm),
+    n_tok * (12 * byte * ceiling(V / t) / token + x_norm),
     title="Logits, their softmax and its gradient",
     source=Source("liang2024", "section 2.2.1"),
     assumes="Cross-entropy in fp32 without fusing or chunking: log-softmax, its gradient and that of the likelihood "
@@ -385,6 +395,7 @@ total_memory = Formula(
 KORTHIKANTI_FORMULAS = (micro_batches, in_flight_micro_batches, korthikanti_activations)
 PER_OPERATOR_FORMULAS = (
     micro_batches,
+    micro_batch_tokens,
     in_flight_micro_batches,
     sequence_shards,
     norm_copy_bytes,
@@ -408,7 +419,8 @@ PER_OPERATOR_FORMULAS = (
 )
 FORMULAS = (
     micro_batches,
+    micro_batch_tokens,
     in_flight_micro_batches,
     korthikanti_activations,
-    *PER_OPERATOR_FORMULAS[2:],
+    *PER_OPERATOR_FORMULAS[3:],
 )

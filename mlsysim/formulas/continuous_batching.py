@@ -97,12 +97,9 @@ from mlsysim.symbols.workload import (
     L,
     L_moe,
     P_active,
-    a,
     a_kv,
     d_h,
-    d_nope,
     d_rope,
-    d_v,
     k,
     q,
     r_kv,
@@ -203,15 +200,6 @@ touched_experts = Formula(
     title="Experts a decode step of the full batch reads",
     source=Source("fedus2022", "section 2"),
     assumes="Each token picks its experts at random.",
-    no_example=DERIVED,
-)
-
-attention_work = Formula(
-    attention_flops,
-    when(r_kv > 0, 2 * L * a * (d_nope + d_rope + d_v), 4 * L * a * d_h) * flop / token**2,
-    title="Arithmetic of attention, per pair of tokens",
-    source=Source("kaplan2020", "table 1"),
-    assumes="Scores and weighted values, two FLOPs per product.",
     no_example=DERIVED,
 )
 
@@ -719,7 +707,6 @@ FORMULAS = (
     kv_bytes_per_request,
     kv_bytes_read,
     touched_experts,
-    attention_work,
     prefill_work,
     prefill_time,
     step_weights_time,

@@ -32,14 +32,16 @@ from mlsysim.symbols.training import (
     W_gather,
     Z,
     a_kv_r,
+    c_cp,
     d,
     e,
     ell,
     ell_moe,
     f,
     gradient_storage,
-    m,
     n_gather,
+    n_tok,
+    n_z,
     o,
     optimizer,
     p,
@@ -62,7 +64,6 @@ from mlsysim.symbols.workload import (
     q,
     r_kv,
     router_bias,
-    s,
     tied,
 )
 
@@ -187,13 +188,22 @@ parameters_per_rank = Formula(
     no_example="sources print totals only",
 )
 
+zero_ranks = Formula(
+    n_z,
+    d * c_cp,
+    title="Ranks that hold the same dense parameters",
+    source=Source("liu2024", "section 3"),
+    assumes="Context-parallel ranks share sequences, not weights, so they are data-parallel to the parameters.",
+    no_example="a product",
+)
+
 weights = Formula(
     W,
-    q * (P_dense / sharded(Z >= 3, d) + P_sparse / sharded(Z >= 3, d / e)),
+    q * (P_dense / sharded(Z >= 3, n_z) + P_sparse / sharded(Z >= 3, n_z / e)),
     title="Weights held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
-    assumes="An expert is on d / e ranks, so ZeRO-3 shards it over those only.",
+    assumes="An expert is on one in e of those ranks, so ZeRO-3 shards it over those only.",
     convention=RANK,
     no_example="sources print totals only",
 )
@@ -212,7 +222,7 @@ gradient_bytes = Formula(
 
 gradients = Formula(
     G,
-    q_g * f * (_trained / sharded(Z >= 2, d) + P_sparse / sharded(Z >= 2, d / e)),
+    q_g * f * (_trained / sharded(Z >= 2, n_z) + P_sparse / sharded(Z >= 2, n_z / e)),
     title="Gradients held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
@@ -235,7 +245,7 @@ optimizer_bytes = Formula(
 
 optimizer_state = Formula(
     O,
-    o * f * (_trained / sharded(Z >= 1, d) + P_sparse / sharded(Z >= 1, d / e)),
+    o * f * (_trained / sharded(Z >= 1, n_z) + P_sparse / sharded(Z >= 1, n_z / e)),
     title="Optimizer state held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
@@ -245,7 +255,7 @@ optimizer_state = Formula(
 
 largest_layer_parameters = Formula(
     P_unit,
-    P_attn_r + 2 * P_norm + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(d > e, P_exp_r))),
+    P_attn_r + 2 * P_norm + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(n_z > e, P_exp_r))),
     title="Parameters of the largest layer on one rank",
     source=Source("zhao2023", "section 3.2"),
     assumes="Experts held by one rank alone are not sharded, so they are not gathered.",
@@ -255,7 +265,7 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(And(Z >= 3, d > 1), q * (Min(n_gather, ell) * P_unit + ceiling(V / t) * h)),
+    when(And(Z >= 3, n_z > 1), q * (Min(n_gather, ell) * P_unit + ceiling(V / t) * h)),
     title="Weights ZeRO-3 holds whole",
     source=Source("zhao2023", "section 3.2"),
     assumes="The layers at work and fetched ahead, and one embedding or head.",
@@ -265,7 +275,7 @@ gathered_weights = Formula(
 
 communication_buffers = Formula(
     C_buf,
-    when(And(Z >= 2, d > 1), q * f * P_unit) + when(p > 1, 2 * q * m * (s / token) * h / sigma),
+    when(And(Z >= 2, n_z > 1), q * f * P_unit) + when(p > 1, 2 * q * n_tok / token * h / sigma),
     title="Buffers of the collectives, by layer",
     source=Source("zhao2023", "section 4.2"),
     variant="per_operator",
@@ -286,6 +296,7 @@ FORMULAS = (
     dense_parameters_per_rank,
     expert_parameters_per_rank,
     parameters_per_rank,
+    zero_ranks,
     weights,
     gradient_bytes,
     gradients,

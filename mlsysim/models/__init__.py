@@ -1,6 +1,7 @@
 """The front door: one class per question."""
 
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.moe_routing import MoERoutingModel
 from mlsysim.models.parameter_count import ParameterCountModel
 from mlsysim.models.result import Result
@@ -9,6 +10,7 @@ from mlsysim.models.training_memory import TrainingMemoryModel
 from mlsysim.models.variant import Variant
 
 __all__ = [
+    "DistributedModel",
     "MoERoutingModel",
     "ParameterCountModel",
     "PerformanceModel",
@@ -21,4 +23,4 @@ __all__ = [
 
 def every_model() -> tuple[type[PerformanceModel], ...]:
     """All models that come with the library, in the order of the book."""
-    return (ParameterCountModel, TrainingMemoryModel, ServingCapacityModel, MoERoutingModel)
+    return (ParameterCountModel, TrainingMemoryModel, ServingCapacityModel, MoERoutingModel, DistributedModel)

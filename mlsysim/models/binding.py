@@ -211,7 +211,7 @@ class _Binder:
                 return self._bind_table(name, argument, depends)
             value = _value_of(self.entries[argument], name, self._precision())
             if value is None:
-                return False
+                continue
             self._put(name, _checked(name, value, self.entries[argument]), (), value)
             return True
         return False

@@ -5,7 +5,14 @@ from __future__ import annotations
 from sympy import Eq, Mod
 
 from mlsysim.catalog import Accelerator, TransformerWorkload
-from mlsysim.formulas import continuous_batching, number_formats, parameter_counts, queueing, serving_capacity
+from mlsysim.formulas import (
+    continuous_batching,
+    number_formats,
+    parameter_counts,
+    queueing,
+    serving_capacity,
+    transformer_flops,
+)
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.binding import Slot
 from mlsysim.models.variant import Variant, swapped
@@ -28,7 +35,11 @@ class ServingCapacityModel(PerformanceModel):
         "prefill_aware": Variant(
             swapped(
                 FIRST_ORDER,
-                (parameter_counts.expert_parameters, *continuous_batching.FORMULAS),
+                (
+                    parameter_counts.expert_parameters,
+                    transformer_flops.attention_work,
+                    *continuous_batching.FORMULAS,
+                ),
                 dropped=("padded_seq_len",),
             ),
             requirements=(

@@ -45,6 +45,21 @@ PER_OPERATOR = swapped(
     dropped=("activation_bytes",),
 )
 
+#: What a layout of ranks asks of a model that is counted tensor by tensor.
+LAYOUT_REQUIREMENTS = (
+    Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
+    Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
+    Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
+    Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
+    Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
+    *SHAPE_REQUIREMENTS,
+    Requirement(
+        selective_policy,
+        Eq(selective_policy, label(selective_policy, "core_attention")) | (Eq(L_moe, 0) & Eq(gated, 1) & Eq(r_kv, 0)),
+        "must be core_attention but for dense layers with a gate and without latent attention",
+    ),
+)
+
 
 class TrainingMemoryModel(PerformanceModel):
     """Memory one accelerator needs to train a transformer, part by part."""
@@ -67,21 +82,8 @@ class TrainingMemoryModel(PerformanceModel):
             "layer, loss, pipeline and gathered layers. States equal counted tensors, activations are within 0.2% of "
             "saved tensors, peaks of torchtitan within 21% but for one layout.",
             requirements=(
-                Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
-                Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
-                Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
-                Requirement(
-                    t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"
-                ),
+                *LAYOUT_REQUIREMENTS,
                 Requirement(e, Eq(Mod(d, e), 0), "must divide {dp_size}: expert-parallel ranks are data-parallel too"),
-                Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
-                *SHAPE_REQUIREMENTS,
-                Requirement(
-                    selective_policy,
-                    Eq(selective_policy, label(selective_policy, "core_attention"))
-                    | (Eq(L_moe, 0) & Eq(gated, 1) & Eq(r_kv, 0)),
-                    "must be core_attention but for dense layers with a gate and without latent attention",
-                ),
             ),
             headline=(
                 "parameters_per_rank",
@@ -116,6 +118,7 @@ class TrainingMemoryModel(PerformanceModel):
         "dp_size",
         "tp_size",
         "pp_size",
+        "cp_size",
         "ep_size",
         "gradient_accumulation_steps",
         "trainable_fraction",
@@ -140,6 +143,7 @@ class TrainingMemoryModel(PerformanceModel):
         "dp_size": 1,
         "tp_size": 1,
         "pp_size": 1,
+        "cp_size": 1,
         "ep_size": 1,
         "gradient_accumulation_steps": 1,
         "trainable_fraction": 1.0,

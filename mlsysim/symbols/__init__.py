@@ -4,6 +4,6 @@ The families are imported in one fixed order, because formulas print their symbo
 declaration.
 """
 
-from mlsysim.symbols import workload, parameters, hardware, training, activations, serving, batching, routing  # noqa: I001
+from mlsysim.symbols import workload, parameters, hardware, training, activations, serving, batching, routing, step  # noqa: I001
 
-__all__ = ["activations", "batching", "hardware", "parameters", "routing", "serving", "training", "workload"]
+__all__ = ["activations", "batching", "hardware", "parameters", "routing", "serving", "step", "training", "workload"]

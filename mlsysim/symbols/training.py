@@ -7,6 +7,9 @@ t = variable("tp_size", "t", "count", "Tensor-parallel ranks.", integer(1))
 p = variable("pp_size", "p", "count", "Pipeline-parallel stages.", integer(1))
 d = variable("dp_size", "d", "count", "Data-parallel ranks.", integer(1))
 e = variable("ep_size", "e", "count", "Expert-parallel ranks.", integer(1))
+c_cp = variable(
+    "cp_size", r"c_{\mathrm{cp}}", "count", "Context-parallel ranks, which share every sequence.", integer(1)
+)
 Z = variable(
     "zero_stage", "Z", "count", "ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 weights too.", integer(0, 3)
 )
@@ -124,6 +127,12 @@ P_r = variable("parameters_per_rank", r"P_{\mathrm{r}}", "count", "Parameters on
 o = variable("optimizer_bytes", "o", "byte", "Optimizer state per trained parameter.", nonnegative())
 m = variable("local_micro_batch", "m", "count", "Sequences one rank holds at once.", integer(1))
 n_mb = variable("micro_batches", r"n_{\mathrm{mb}}", "count", "Micro-batches of one step on one rank.", integer(1))
+n_tok = variable(
+    "micro_batch_tokens", r"n_{\mathrm{tok}}", "token", "Tokens of one micro-batch on one rank.", positive()
+)
+n_z = variable(
+    "zero_ranks", r"n_Z", "count", "Ranks that hold the same dense parameters, over which ZeRO shards.", integer(1)
+)
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
 c_act = variable(
     "activation_bytes",

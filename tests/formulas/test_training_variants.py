@@ -183,10 +183,9 @@ def layer_saves(x, q, sparse):
 
 
 def per_operator(x):
-    q, d, e, t, p, Z = (
-        BYTES[x["precision"]], x["dp_size"], x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
-    )  # fmt: skip
-    L, L_moe, h, s = x["layers"], x["moe_layers"], x["hidden_dim"], x["seq_len"]
+    q, e, t, p, Z = BYTES[x["precision"]], x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
+    d = x["dp_size"] * x["cp_size"]
+    L, L_moe, h, s = x["layers"], x["moe_layers"], x["hidden_dim"], x["seq_len"] / x["cp_size"]
     m, deepest = micro_batch(x)[0], up(L, p)
     rows = up(x["vocab_size"], t)
 
@@ -283,6 +282,7 @@ def draw_run(r):
         "dp_size": e * r.choice([1, 1, r.randint(2, 60)]),
         "tp_size": t,
         "pp_size": p,
+        "cp_size": r.choice([1, 1, 2, 8]),
         "ep_size": e,
         "gradient_accumulation_steps": r.choice([1, r.randint(1, 32)]),
         "trainable_fraction": r.choice([0.0, 1.0, r.random()]),

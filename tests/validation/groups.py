@@ -7,6 +7,7 @@ from validation import (
     published_counts,
     published_memory,
     published_serving,
+    published_steps,
     simulated_queue,
 )
 from validation.checks import Group
@@ -19,4 +20,5 @@ GROUPS: tuple[Group, ...] = (
     *published_serving.GROUPS,
     *simulated_queue.GROUPS,
     *counted_routing.GROUPS,
+    *published_steps.GROUPS,
 )

@@ -1,0 +1,185 @@
+"""Transformer FLOPs
+
+The arithmetic of a training step, product by product: two FLOPs per weight and token forward, twice as
+many backward; attention over the scores its mask leaves; logits, but no embedding look-ups; recomputation
+beside it. Which of these a published utilization counts is a convention, and conventions are named.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlsysim.symbolic import Formula, Source, by_label, flop, token, when
+from mlsysim.symbols.activations import selective_policy
+from mlsysim.symbols.batching import attention_flops
+from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
+from mlsysim.symbols.routing import gamma_r
+from mlsysim.symbols.step import (
+    Phi,
+    Phi_hw,
+    attention_mask,
+    f_mask,
+    flop_convention,
+    rho_attn,
+    rho_el,
+    rho_lin,
+    w_attn,
+    w_head,
+    w_hot,
+    w_lin,
+)
+from mlsysim.symbols.training import b, checkpointing
+from mlsysim.symbols.workload import L, L_moe, P_active, V, a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
+
+KAPLAN = Source("kaplan2020", "section 2.1")
+CHECKPOINTS = Source("korthikanti2023", "section 5")
+DERIVED = "sources print no number for it"
+
+attention_work = Formula(
+    attention_flops,
+    when(r_kv > 0, 2 * L * a * (d_nope + d_rope + d_v), 4 * L * a * d_h) * flop / token**2,
+    title="Arithmetic of attention, per pair of tokens",
+    source=Source("kaplan2020", "table 1"),
+    assumes="Scores and weighted values, two FLOPs per product.",
+    no_example=DERIVED,
+)
+
+scores = Formula(
+    f_mask,
+    by_label(attention_mask, {"causal": 0.5, "full": 1}),
+    title="Share of the scores that is computed",
+    source=Source("dao2022", "section 3.1"),
+    assumes="A kernel that skips masked blocks computes half of the square.",
+    no_example="a table of two cases",
+)
+
+
+def products(load: Any) -> Any:
+    """Forward arithmetic of all layers when experts work this many times the mean."""
+    sparse = P_rt + P_sh + load * k * P_exp
+    return 2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * sparse) / token
+
+
+product_work = Formula(
+    w_lin,
+    products(1),
+    title="Arithmetic of the products with weights, per token",
+    source=KAPLAN,
+    assumes="Two FLOPs per weight. The few biases and norms of heads are counted as if they were products.",
+    no_example=DERIVED,
+)
+
+hot_product_work = Formula(
+    w_hot,
+    products(gamma_r),
+    title="Arithmetic of the products on the hot rank, per token",
+    source=Source("fedus2022", "section 2.2"),
+    assumes="Routed experts alone grow with the imbalance.",
+    no_example=DERIVED,
+)
+
+score_work = Formula(
+    w_attn,
+    f_mask * attention_flops * s,
+    title="Arithmetic of the core of attention, per token",
+    source=Source("kaplan2020", "table 1"),
+    no_example="the source prints the formula for the full square",
+)
+
+logit_work = Formula(
+    w_head,
+    2 * flop * V * h / token,
+    title="Arithmetic of the logits, per token",
+    source=Source("narayanan2021", "appendix"),
+    assumes="The look-up of the embedding multiplies nothing.",
+    no_example=DERIVED,
+)
+
+model_arithmetic = Formula(
+    Phi,
+    b
+    * s
+    * by_label(
+        flop_convention,
+        {
+            "counted": 3 * (w_lin + w_attn + w_head),
+            "palm": 6 * flop * P_active / token + 3 * attention_flops * s,
+            "six_n": 6 * flop * P_active / token,
+        },
+    ),
+    title="Model FLOPs of a step",
+    source=Source("chowdhery2022", "appendix B"),
+    assumes="Forward and twice as much backward, nothing recomputed.",
+    convention="counted: products, logits and the scores the mask leaves. palm: 6 N + 12 L a d_h s, the full square. "
+    "six_n: 6 N. N counts embedding and head, and active experts only.",
+    no_example="the paper prints utilizations",
+)
+
+recomputed_products = Formula(
+    rho_lin,
+    by_label(
+        checkpointing,
+        {
+            "none": 0,
+            "selective": by_label(selective_policy, {"core_attention": 0, "alternate_matmuls": 0.5}),
+            "full": 1,
+        },
+    ),
+    title="Products that are recomputed",
+    source=CHECKPOINTS,
+    no_example="a table of cases",
+)
+
+recomputed_attention = Formula(
+    rho_attn,
+    by_label(
+        checkpointing,
+        {
+            "none": 0,
+            "selective": by_label(selective_policy, {"core_attention": 1, "alternate_matmuls": 0}),
+            "full": 1,
+        },
+    ),
+    title="Whether the core of attention is recomputed",
+    source=CHECKPOINTS,
+    assumes="What a flash kernel recomputes inside its own backward pass is part of that pass.",
+    no_example="a table of cases",
+)
+
+recomputed_elementwise = Formula(
+    rho_el,
+    by_label(
+        checkpointing,
+        {
+            "none": 0,
+            "selective": by_label(selective_policy, {"core_attention": 0, "alternate_matmuls": 1}),
+            "full": 1,
+        },
+    ),
+    title="Whether element-wise work is recomputed",
+    source=CHECKPOINTS,
+    no_example="a table of cases",
+)
+
+executed_arithmetic = Formula(
+    Phi_hw,
+    b * s * ((3 + rho_lin) * w_lin + (3 + rho_attn) * w_attn + 3 * w_head),
+    title="FLOPs of a step that are carried out",
+    source=CHECKPOINTS,
+    assumes="What is recomputed is a fourth pass; the logits never are.",
+    no_example="the paper prints utilizations",
+)
+
+FORMULAS = (
+    attention_work,
+    scores,
+    product_work,
+    hot_product_work,
+    score_work,
+    logit_work,
+    model_arithmetic,
+    recomputed_products,
+    recomputed_attention,
+    recomputed_elementwise,
+    executed_arithmetic,
+)

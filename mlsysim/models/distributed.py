@@ -1,0 +1,131 @@
+"""How long does a step take on many accelerators?"""
+
+from __future__ import annotations
+
+from sympy import Eq, Mod
+
+from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
+from mlsysim.formulas import collectives, moe_routing, pipeline_schedule, step_time, transformer_flops
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.binding import Slot
+from mlsysim.models.shape import SHAPE
+from mlsysim.models.training_memory import LAYOUT_REQUIREMENTS, PER_OPERATOR, TrainingMemoryModel
+from mlsysim.models.variant import swapped
+from mlsysim.symbolic import Requirement, System
+from mlsysim.symbols.activations import v_chunks
+from mlsysim.symbols.hardware import n_fleet
+from mlsysim.symbols.training import b, c_cp, e, g, p, t
+from mlsysim.symbols.workload import s
+
+DISTRIBUTED = swapped(
+    System(PER_OPERATOR),
+    (
+        *collectives.FORMULAS,
+        *transformer_flops.FORMULAS,
+        moe_routing.exchanges_per_layer,
+        *pipeline_schedule.FORMULAS,
+        *step_time.FORMULAS,
+    ),
+)
+_MEMORY = TrainingMemoryModel
+
+
+class DistributedModel(PerformanceModel):
+    """Step time of a transformer on a fleet, part by part, with the memory of a rank by the same formulas."""
+
+    variants = {"per_operator": DISTRIBUTED}
+    slots = {
+        "model": Slot(TransformerWorkload, ("parameters", "active_parameters", *SHAPE, "moe_layer_interval")),
+        "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops", "node_bandwidth")),
+        "fleet": Slot(
+            Fleet,
+            (
+                "fleet_size",
+                "memory_capacity",
+                "memory_bandwidth",
+                "peak_flops",
+                "accelerators_per_node",
+                "node_bandwidth",
+                "node_latency",
+                "fabric_bandwidth",
+                "fabric_latency",
+                "oversubscription",
+            ),
+        ),
+    }
+    keywords = (
+        *(name for name in _MEMORY.keywords if name != "dp_size"),
+        "attention_mask",
+        "flop_convention",
+        "efficiency",
+        "attention_efficiency",
+        "memory_efficiency",
+        "link_efficiency",
+        "dp_overlap",
+        "tp_overlap",
+        "cp_overlap",
+        "congestion_factor",
+        "straggler_factor",
+        "training_tokens",
+    )
+    defaults = {
+        **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
+        "attention_mask": "causal",
+        "flop_convention": "counted",
+        "efficiency": 0.6,
+        "attention_efficiency": 0.5,
+        "memory_efficiency": 0.8,
+        "link_efficiency": 0.75,
+        "dp_overlap": 1.0,
+        "tp_overlap": 0.0,
+        "cp_overlap": 1.0,
+        "congestion_factor": 1.0,
+        "straggler_factor": 1.0,
+        "training_tokens": 1e12,
+        "oversubscription": 1,
+        "node_latency": 0.0,
+        "accelerators_per_node": 8,
+    }
+    requirements = (
+        *_MEMORY.requirements,
+        *LAYOUT_REQUIREMENTS,
+        Requirement(
+            n_fleet,
+            Eq(Mod(n_fleet, t * p * c_cp * e), 0),
+            "must be a multiple of {tp_size} times {pp_size} times {cp_size} times {ep_size}",
+        ),
+        Requirement(
+            b,
+            Eq(Mod(b * t * p * c_cp, n_fleet * g), 0),
+            "must fill {gradient_accumulation_steps} micro-batches on every data-parallel rank: of {fleet_size} "
+            "accelerators, one in {tp_size} times {pp_size} times {cp_size}",
+        ),
+        Requirement(
+            g,
+            Eq(v_chunks, 1) | Eq(Mod(g, p), 0),
+            "must be a multiple of {pp_size} where stages are interleaved ({interleaved_stages})",
+        ),
+        Requirement(s, Eq(Mod(s, c_cp), 0), "must be a multiple of {cp_size}"),
+    )
+    headline = (
+        "step_time",
+        "compute_time",
+        "tp_time",
+        "ep_time",
+        "cp_time",
+        "bubble_time",
+        "pp_time",
+        "dp_time",
+        "optimizer_time",
+        "mfu",
+        "hfu",
+        "tokens_per_second",
+        "tokens_per_second_per_accelerator",
+        "scaling_efficiency",
+        "training_time",
+        "dp_size",
+        "total_memory",
+        "memory_utilization",
+        "feasible",
+        "step_bottleneck",
+    )

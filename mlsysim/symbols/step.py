@@ -1,0 +1,191 @@
+"""Symbols of the time of one distributed training step."""
+
+from mlsysim.symbolic import at_least, between, choice, nonnegative, positive, variable
+
+N_COUNT, MS = "count", "ms"
+
+attention_mask = variable(
+    "attention_mask",
+    r"\mathrm{mask}",
+    "",
+    "Which scores attention computes: those of earlier tokens alone, or all.",
+    choice("causal", "full"),
+)
+flop_convention = variable(
+    "flop_convention",
+    r"\mathrm{FLOPs}",
+    "",
+    "What model FLOPs count: every product once, six per parameter with attention over the full square, or six alone.",
+    choice("counted", "palm", "six_n"),
+)
+f_mask = variable(
+    "scores_share", r"f_{\mathrm{mask}}", N_COUNT, "Share of the scores that attention computes.", positive()
+)
+w_lin = variable(
+    "product_flops",
+    r"w_{\mathrm{lin}}",
+    "FLOP/token",
+    "Forward arithmetic of the products with weights, all layers.",
+    positive(),
+)
+w_hot = variable(
+    "hot_product_flops",
+    r"w_{\mathrm{hot}}",
+    "FLOP/token",
+    "The same on the rank with the hottest experts.",
+    positive(),
+)
+w_attn = variable(
+    "score_flops", r"w_{\mathrm{attn}}", "FLOP/token", "Forward arithmetic of the core of attention, all layers.",
+    positive(),
+)  # fmt: skip
+w_head = variable("logit_flops", r"w_{\mathrm{head}}", "FLOP/token", "Forward arithmetic of the logits.", positive())
+rho_lin = variable(
+    "recomputed_products", r"\rho_{\mathrm{lin}}", N_COUNT, "Share of the products that is recomputed.", nonnegative()
+)
+rho_attn = variable(
+    "recomputed_attention",
+    r"\rho_{\mathrm{attn}}",
+    N_COUNT,
+    "Whether the core of attention is recomputed.",
+    nonnegative(),
+)
+rho_el = variable(
+    "recomputed_elementwise",
+    r"\rho_{\mathrm{el}}",
+    N_COUNT,
+    "Whether norms, activations and residuals are recomputed.",
+    nonnegative(),
+)
+Phi = variable("model_flops", r"\Phi", "PFLOP", "Arithmetic of one step by the convention, all ranks.", positive())
+Phi_hw = variable(
+    "hardware_flops",
+    r"\Phi_{\mathrm{hw}}",
+    "PFLOP",
+    "Arithmetic of one step that is carried out, recomputation included, all ranks.",
+    positive(),
+)
+
+eta_attn = variable(
+    "attention_efficiency",
+    r"\eta_{\mathrm{attn}}",
+    N_COUNT,
+    "Rate of the attention kernel over that of the products.",
+    between(0, 1, open_lower=True),
+)
+eta_mem = variable(
+    "memory_efficiency",
+    r"\eta_B",
+    N_COUNT,
+    "Share of the memory bandwidth that element-wise code reaches.",
+    between(0, 1, open_lower=True),
+)
+eta_link = variable(
+    "link_efficiency",
+    r"\eta_{\beta}",
+    N_COUNT,
+    "Share of a link's bandwidth that a collective reaches.",
+    between(0, 1, open_lower=True),
+)
+congestion = variable(
+    "congestion_factor", r"\kappa_{\mathrm{c}}", N_COUNT, "Factor on traffic over the fabric; 1 without.", at_least(1.0)
+)
+straggler = variable(
+    "straggler_factor", r"\kappa_{\mathrm{s}}", N_COUNT, "Step of the slowest rank over that of the mean.",
+    at_least(1.0),
+)  # fmt: skip
+phi_dp = variable(
+    "dp_overlap",
+    r"\varphi_{\mathrm{dp}}",
+    N_COUNT,
+    "Share of the computing beside which data-parallel traffic may run.",
+    between(0, 1),
+)
+phi_tp = variable(
+    "tp_overlap", r"\varphi_{\mathrm{tp}}", N_COUNT, "Share of tensor-parallel traffic hidden by computing.",
+    between(0, 1),
+)  # fmt: skip
+phi_cp = variable(
+    "cp_overlap",
+    r"\varphi_{\mathrm{cp}}",
+    N_COUNT,
+    "Share of attention beside which context-parallel traffic may run.",
+    between(0, 1),
+)
+
+x_el = variable(
+    "elementwise_traffic",
+    r"x_{\mathrm{el}}",
+    "byte/token",
+    "Memory traffic of the element-wise work of one layer, forward.",
+    positive(),
+)
+q_red = variable("reduced_bytes", r"q_{\mathrm{red}}", "byte", "Bytes of a gradient on the wire.", positive())
+t_lin = variable("product_time", r"t_{\mathrm{lin}}", MS, "Products with weights, one micro-batch.", positive())
+t_attn = variable("score_time", r"t_{\mathrm{attn}}", MS, "Core of attention, one micro-batch.", positive())
+t_el = variable("elementwise_time", r"t_{\mathrm{el}}", MS, "Everything bound by memory, one micro-batch.", positive())
+t_tp = variable(
+    "tp_exposed_time", r"t_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed, one micro-batch.", nonnegative()
+)
+t_ep = variable("ep_exposed_time", r"t_{\mathrm{ep}}", MS, "Expert-parallel exchanges, one micro-batch.", nonnegative())
+t_ring = variable(
+    "cp_traffic_time", r"t_{\mathrm{ring}}", MS, "Keys and values around the ring, one micro-batch.", nonnegative()
+)
+t_cp = variable(
+    "cp_exposed_time", r"t_{\mathrm{cp}}", MS, "Context-parallel traffic left exposed, one micro-batch.", nonnegative()
+)
+t_mb = variable("micro_batch_time", r"t_{\mathrm{mb}}", MS, "One micro-batch through one stage, both ways.", positive())
+t_rs = variable(
+    "gradient_reduction_time", r"t_{\mathrm{rs}}", MS, "One reduce-scatter of all gradients of a rank.", nonnegative()
+)
+t_ag = variable("weight_gather_time", r"t_{\mathrm{ag}}", MS, "One all-gather of all weights of a rank.", nonnegative())
+t_send = variable("send_time", r"t_{\mathrm{send}}", MS, "Hidden states from one stage to the next.", nonnegative())
+
+T_comp = variable("compute_time", r"T_{\mathrm{comp}}", MS, "Computing of one step on one rank.", positive())
+T_tp = variable("tp_time", r"T_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed in a step.", nonnegative())
+T_ep = variable("ep_time", r"T_{\mathrm{ep}}", MS, "Expert-parallel exchanges of a step.", nonnegative())
+T_cp = variable("cp_time", r"T_{\mathrm{cp}}", MS, "Context-parallel traffic left exposed in a step.", nonnegative())
+T_bub = variable("bubble_time", r"T_{\mathrm{bub}}", MS, "Time a stage waits for the others to fill.", nonnegative())
+T_pp = variable("pp_time", r"T_{\mathrm{pp}}", MS, "Sends between stages left exposed in a step.", nonnegative())
+V_dp = variable(
+    "dp_traffic_bytes", r"V_{\mathrm{dp}}", "GB", "Data-parallel traffic that one rank sends in a step.", nonnegative()
+)
+T_dpt = variable(
+    "dp_traffic_time", r"T_{\mathrm{dp,all}}", MS, "Data-parallel traffic of a step, hidden or not.", nonnegative()
+)
+T_dp = variable("dp_time", r"T_{\mathrm{dp}}", MS, "Data-parallel traffic left exposed in a step.", nonnegative())
+T_opt = variable("optimizer_time", r"T_{\mathrm{opt}}", MS, "Update of weights and optimizer state.", nonnegative())
+T_step = variable("step_time", r"T", "s", "One training step.", positive())
+bubble = variable(
+    "bubble_fraction", r"f_{\mathrm{bub}}", N_COUNT, "Share of the pipelined time in which a stage waits.",
+    between(0, 1),
+)  # fmt: skip
+
+R_tok = variable("tokens_per_second", r"R", "token/s", "Tokens trained on per second, all ranks.", positive())
+R_dev = variable(
+    "tokens_per_second_per_accelerator", r"R_1", "token/s", "Tokens trained on per second and accelerator.", positive()
+)
+mfu = variable("mfu", r"\mathrm{MFU}", N_COUNT, "Model FLOPs over those the fleet could do in the time.", positive())
+hfu = variable("hfu", r"\mathrm{HFU}", N_COUNT, "Executed FLOPs over those the fleet could do in the time.", positive())
+scaling = variable(
+    "scaling_efficiency",
+    r"\varepsilon",
+    N_COUNT,
+    "Step without traffic, bubble and stragglers over the step as it is.",
+    positive(),
+)
+step_bottleneck = variable(
+    "step_bottleneck",
+    r"\mathrm{binds}",
+    "",
+    "The longest part of the step; Memory where it does not fit.",
+    choice(
+        "Memory", "Arithmetic", "Memory bandwidth", "Tensor parallel", "Expert parallel", "Context parallel",
+        "Pipeline", "Data parallel", "Optimizer",
+    ),
+)  # fmt: skip
+n_train = variable("training_tokens", r"n_{\mathrm{train}}", "token", "Tokens of the whole training run.", positive())
+T_train = variable(
+    "training_time", r"T_{\mathrm{train}}", "day", "Time to train on all tokens, without failures.", positive()
+)
+n_steps = variable("training_steps", r"n_{\mathrm{steps}}", N_COUNT, "Steps of the whole training run.", positive())

@@ -1,0 +1,226 @@
+"""Properties of a distributed step, and what is refused."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mlsysim import DistributedModel, TrainingMemoryModel
+from mlsysim.errors import InputError
+
+STEP = DistributedModel()
+TRAFFIC = ("tp_time", "ep_time", "cp_time", "pp_time", "dp_traffic_time")
+PARTS = (
+    "compute_time", "tp_time", "ep_time", "cp_time", "bubble_time", "pp_time", "dp_time", "optimizer_time"
+)  # fmt: skip
+LINKS = {
+    "node_bandwidth": "450 GB/s",
+    "node_latency": "2 us",
+    "fabric_bandwidth": "50 GB/s",
+    "fabric_latency": "5 us",
+}
+DENSE = {"model": "Llama3_8B", "hardware": "H100", "seq_len": 4096, "precision": "bf16", **LINKS}
+SPARSE = {**DENSE, "model": "Mixtral_8x7B"}
+
+
+def seconds(found, name):
+    return found.canonical(name)
+
+
+@st.composite
+def layouts(draw, experts=False):
+    """A layout that divides, of a small fleet."""
+    t, p, c = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2]))
+    d, m = draw(st.sampled_from([1, 2, 8, 16])), draw(st.sampled_from([1, 2]))
+    g = draw(st.sampled_from([1, 4, 16]))
+    e = draw(st.sampled_from([n for n in (1, 2, 8) if d % n == 0])) if experts else 1
+    v = draw(st.sampled_from([1, 2])) if p > 1 and g % p == 0 else 1
+    return {
+        "tp_size": t,
+        "pp_size": p,
+        "cp_size": c,
+        "ep_size": e,
+        "fleet_size": t * p * c * d,
+        "batch_size": d * m * g,
+        "gradient_accumulation_steps": g,
+        "interleaved_stages": v,
+        "zero_stage": draw(st.integers(0, 3)),
+        "activation_checkpointing": draw(st.sampled_from(["none", "selective", "full"])),
+        "sequence_parallel": draw(st.booleans()),
+        "dp_overlap": draw(st.sampled_from([0.0, 0.5, 1.0])),
+        "efficiency": draw(st.floats(0.1, 1)),
+    }
+
+
+anywhere = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+@anywhere
+@given(layouts())
+def test_a_step_is_the_sum_of_its_parts(layout):
+    found = STEP.solve(**DENSE, **layout)
+    assert seconds(found, "step_time") == pytest.approx(sum(seconds(found, part) for part in PARTS), rel=1e-12)
+
+
+@anywhere
+@given(layouts())
+def test_memory_is_that_of_the_memory_model(layout):
+    """The same formulas, asked through the other door."""
+    found = STEP.solve(**DENSE, **layout)
+    shared = {k: v for k, v in layout.items() if k not in ("fleet_size", "dp_overlap", "efficiency")}
+    plain = {k: v for k, v in DENSE.items() if k not in LINKS}
+    memory = TrainingMemoryModel("per_operator").solve(**plain, **shared, dp_size=int(found.dp_size))
+    assert found.canonical("total_memory") == memory.canonical("total_memory")
+
+
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(st.sampled_from([1, 4]), st.integers(0, 3), st.sampled_from(["none", "selective", "full"]))
+def test_one_accelerator_exchanges_nothing(g, zero, checkpointing):
+    found = STEP.solve(
+        **DENSE, fleet_size=1, batch_size=g, gradient_accumulation_steps=g, zero_stage=zero,
+        activation_checkpointing=checkpointing,
+    )  # fmt: skip
+    assert [seconds(found, name) for name in TRAFFIC] == [0] * len(TRAFFIC)
+    assert seconds(found, "step_time") == pytest.approx(
+        seconds(found, "compute_time") + seconds(found, "optimizer_time"), rel=1e-15
+    )
+    assert found.scaling_efficiency == pytest.approx(1)
+
+
+@anywhere
+@given(layouts())
+def test_without_latency_infinite_bandwidth_leaves_computing_and_waiting(layout):
+    fast = {
+        "node_bandwidth": "1e15 GB/s", "fabric_bandwidth": "1e15 GB/s", "node_latency": 0, "fabric_latency": 0
+    }  # fmt: skip
+    found = STEP.solve(**{**DENSE, **fast}, **layout)
+    left = sum(seconds(found, part) for part in ("compute_time", "bubble_time", "optimizer_time"))
+    assert seconds(found, "step_time") == pytest.approx(left, rel=1e-9)
+
+
+def test_the_bubble_goes_with_micro_batches():
+    shares = [
+        STEP.solve(
+            **DENSE, fleet_size=8, pp_size=8, batch_size=g, gradient_accumulation_steps=g
+        ).canonical("bubble_fraction")
+        for g in (8, 64, 512, 8192)
+    ]  # fmt: skip
+    assert all(more < fewer for fewer, more in pairwise(shares))
+    assert shares[-1] < 1e-3
+
+
+@anywhere
+@given(layouts())
+def test_no_step_is_below_what_cannot_hide(layout):
+    found = STEP.solve(**DENSE, **layout)
+    step, computing = seconds(found, "step_time"), seconds(found, "compute_time")
+    assert step >= computing
+    assert step >= seconds(found, "dp_traffic_time") * (1 - 1e-12)
+    for part in ("tp_time", "cp_time", "pp_time"):
+        assert step >= seconds(found, part)
+
+
+@anywhere
+@given(layouts(experts=True), st.sampled_from([2, 4]))
+def test_strong_scaling_is_never_superlinear(layout, more):
+    """The same batch on several times the data-parallel ranks."""
+    assume(layout["gradient_accumulation_steps"] % (more * layout["pp_size"]) == 0)
+    few = STEP.solve(**SPARSE, **layout)
+    larger = {
+        **layout,
+        "fleet_size": layout["fleet_size"] * more,
+        "gradient_accumulation_steps": layout["gradient_accumulation_steps"] // more,
+    }
+    many = STEP.solve(**SPARSE, **larger)
+    # The update alone is sharded over more ranks, and may shrink by as much.
+    assert seconds(many, "step_time") * more >= seconds(few, "step_time") * (1 - 1e-12)
+
+
+@anywhere
+@given(layouts())
+def test_one_expert_is_a_dense_model(layout):
+    """Equal to the last bit: experts that are none cost nothing."""
+    dense = STEP.solve(**DENSE, **layout)
+    none = STEP.solve(**DENSE, **layout, routing_imbalance_factor=4.0)
+    assert seconds(dense, "step_time") == seconds(none, "step_time")
+    assert seconds(dense, "ep_time") == 0
+
+
+@pytest.mark.parametrize("zero", range(4))
+def test_accumulation_never_shrinks_the_traffic_of_a_fixed_batch(zero):
+    def traffic(g):
+        found = STEP.solve(
+            **SPARSE, fleet_size=64, ep_size=8, batch_size=512, gradient_accumulation_steps=g, zero_stage=zero
+        )
+        return seconds(found, "dp_traffic_time")
+
+    assert traffic(8) >= traffic(1)
+    if zero < 2:
+        assert traffic(8) == traffic(1)
+    if zero == 3:
+        assert traffic(8) == pytest.approx(8 * traffic(1), rel=1e-12)
+
+
+def test_expert_parallelism_lowers_the_gradient_traffic_of_mixtral():
+    """On 64 accelerators: an expert on fewer ranks has fewer copies to agree."""
+
+    def solved(e):
+        return STEP.solve(**SPARSE, fleet_size=64, ep_size=e, batch_size=64, zero_stage=0)
+
+    found = [solved(e) for e in (1, 2, 4, 8)]
+    sent = [seconds(one, "dp_traffic_bytes") for one in found]
+    assert all(more < fewer for fewer, more in pairwise(sent))
+    # 1.6e9 parameters are dense, 45.1e9 are experts; a ring of n sends (n - 1) / n of a message.
+    assert sent[0] / sent[-1] == pytest.approx((1.6 + 45.1) * 63 / (1.6 * 63 + 45.1 / 8 * 56), rel=0.01)
+    times = [seconds(one, "dp_traffic_time") for one in found]
+    assert times[-1] < times[0], "the ports of a node carry as much, so time falls less than bytes"
+
+
+def test_overlap_hides_no_more_than_there_is():
+    """Slow Ethernet: 277 ms of computing cannot hide 2,874 ms of traffic."""
+    found = STEP.solve(
+        **{**DENSE, "fabric_bandwidth": "1.25 GB/s"}, fleet_size=16, batch_size=16, zero_stage=1, link_efficiency=1.0
+    )
+    traffic = seconds(found, "dp_traffic_time")
+    assert traffic > 5 * seconds(found, "compute_time")
+    assert seconds(found, "step_time") > traffic
+
+
+def test_utilization_counts_what_the_convention_says():
+    found = STEP.solve(**DENSE, fleet_size=8, batch_size=8, flop_convention="six_n")
+    step = seconds(found, "step_time")
+    assert found.mfu == pytest.approx(
+        6 * found.canonical("active_parameters") * 8 * 4096 / (step * 8 * 989e12), rel=1e-3
+    )
+    full = STEP.solve(**DENSE, fleet_size=8, batch_size=8, activation_checkpointing="full")
+    assert full.hfu > full.mfu
+    none = STEP.solve(**DENSE, fleet_size=8, batch_size=8, activation_checkpointing="none")
+    assert none.hfu == pytest.approx(none.mfu)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"fleet_size": 12, "tp_size": 8}, "fleet_size=12: must be a multiple of tp_size=8 times"),
+        ({"batch_size": 9}, "batch_size=9: must fill gradient_accumulation_steps=1 micro-batches"),
+        ({"gradient_accumulation_steps": 3}, "batch_size=8: must fill gradient_accumulation_steps=3"),
+        ({"cp_size": 2, "seq_len": 4095}, "seq_len=4095: must be a multiple of cp_size=2"),
+        ({"tp_size": 3}, "tp_size=3: must divide heads=32"),
+        ({"ep_size": 2}, "ep_size=2: must divide experts=1"),
+        ({"straggler_factor": 0.5}, "straggler_factor=0.5: must be a finite number >= 1"),
+        ({"efficiency": 0}, "efficiency=0: must be a finite number > 0"),
+    ],
+)
+def test_layouts_that_do_not_fit_are_refused(bad, message):
+    with pytest.raises(InputError) as refused:
+        STEP.solve(**{**DENSE, "fleet_size": 8, "batch_size": 8, **bad})
+    assert str(refused.value).startswith(message)
+
+
+def test_a_fleet_gives_its_devices_and_links():
+    found = STEP.solve("Llama3_1_405B", fleet="Llama3_16K", batch_size=2048, seq_len=8192, tp_size=8, pp_size=16,
+                       gradient_accumulation_steps=16, precision="bf16", sequence_parallel=True)  # fmt: skip
+    assert found.dp_size == 128
+    assert found.canonical("peak_flops") == pytest.approx(989e12, rel=1e-3)
+    assert found.training_time.units == "day"

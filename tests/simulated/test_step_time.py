@@ -1,0 +1,78 @@
+"""The formulas of a step against schedules executed event by event, on random layouts."""
+
+import random
+
+import pytest
+from simulated.pipeline_schedule import gathered, gathered_and_reduced, overlapped, pipeline
+
+from mlsysim.engine import compiled
+from mlsysim.formulas import pipeline_schedule, step_time
+from mlsysim.symbolic import System
+
+PIPELINE = compiled(
+    System([pipeline_schedule.bubble_time, pipeline_schedule.bubble_fraction, pipeline_schedule.exposed_sends])
+)
+EXPOSED = compiled(System([step_time.data_parallel_time]))
+LAYOUTS = range(50)
+
+
+def drawn(seed):
+    rng = random.Random(f"step {seed}")
+    p, v = rng.randint(2, 8), rng.choice([1, 1, 2, 3, 5])
+    forward = rng.uniform(0.1, 2)
+    return rng, p, v, p * rng.randint(1, 6), forward, 2 * forward
+
+
+@pytest.mark.parametrize("seed", LAYOUTS)
+def test_pipelines(seed):
+    """1F1B and interleaved, with sends that a stage computes beside."""
+    rng, p, v, g, forward, backward = drawn(seed)
+    send = rng.random() * forward / v
+    executed = pipeline(p, g, v, forward, backward, send, "interleaved" if v > 1 else "1f1b")
+    inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": send}
+    found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
+    ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
+    assert ours == pytest.approx(executed.makespan, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", LAYOUTS)
+def test_bubbles(seed):
+    _, p, v, g, forward, backward = drawn(seed)
+    executed = pipeline(p, g, v, forward, backward, 0.0, "interleaved" if v > 1 else "1f1b")
+    inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": 0.0}
+    found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
+    assert found["bubble_fraction"] == pytest.approx(executed.bubble, rel=1e-9)
+
+
+def exposed(stage, g, layers, forward, backward, gather, reduce):
+    """Traffic that a step does not hide, executed layer by layer."""
+    if stage == 0:
+        return overlapped(layers, backward, 2 * reduce).exposed
+    before = gathered(layers, forward, gather).exposed
+    if stage == 1:
+        return overlapped(layers, backward, reduce).exposed + before
+    if stage == 2:
+        return g * overlapped(layers, backward, reduce).exposed + before
+    return g * (gathered_and_reduced(layers, backward, gather, reduce).exposed + before)
+
+
+@pytest.mark.parametrize("stage", range(4))
+@pytest.mark.parametrize("seed", LAYOUTS)
+def test_data_parallel_traffic(seed, stage):
+    rng = random.Random(f"traffic {seed}")
+    layers, g, forward = rng.randint(2, 60), rng.randint(1, 8), rng.uniform(0.1, 2)
+    gather, reduce = (10 ** rng.uniform(-2, 1) for _ in range(2))
+    found = EXPOSED(
+        {
+            "zero_stage": stage,
+            "micro_batches": g,
+            "layers_per_stage": layers,
+            "micro_batch_time": 3 * forward,
+            "recomputed_products": 0,
+            "dp_overlap": 1.0,
+            "gradient_reduction_time": reduce,
+            "weight_gather_time": gather,
+        }
+    )["dp_time"]
+    executed = exposed(stage, g, layers, forward, 2 * forward, gather, reduce)
+    assert found == pytest.approx(executed, rel=0.02)
