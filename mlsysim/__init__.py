@@ -19,6 +19,7 @@ _HOME = {
     "TransformerWorkload": "mlsysim.catalog",
     "load_catalog": "mlsysim.catalog",
     "DistributedModel": "mlsysim.models",
+    "EconomicsModel": "mlsysim.models",
     "MoERoutingModel": "mlsysim.models",
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
@@ -45,6 +46,7 @@ __all__ = [
     "Accelerator",
     "Catalog",
     "DistributedModel",
+    "EconomicsModel",
     "Example",
     "Fabric",
     "Fleet",
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
     )
     from mlsysim.models import (
         DistributedModel,
+        EconomicsModel,
         MoERoutingModel,
         ParameterCountModel,
         PerformanceModel,

@@ -19,6 +19,8 @@ QUESTIONS = {
     "memory": ("TrainingMemoryModel", "Does this training run fit on one accelerator?"),
     "serve": ("ServingCapacityModel", "How many replicas hold a latency target?"),
     "moe": ("MoERoutingModel", "What do hot experts cost?"),
+    "train": ("DistributedModel", "How long does a step take on many accelerators?"),
+    "cost": ("EconomicsModel", "What does a training run or a serving fleet cost?"),
 }
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

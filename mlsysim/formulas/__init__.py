@@ -25,6 +25,7 @@ TOPICS = (
     "moe_routing",
     "pipeline_schedule",
     "step_time",
+    "economics",
 )
 
 

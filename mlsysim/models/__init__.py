@@ -2,6 +2,7 @@
 
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
+from mlsysim.models.economics import EconomicsModel
 from mlsysim.models.moe_routing import MoERoutingModel
 from mlsysim.models.parameter_count import ParameterCountModel
 from mlsysim.models.result import Result
@@ -11,6 +12,7 @@ from mlsysim.models.variant import Variant
 
 __all__ = [
     "DistributedModel",
+    "EconomicsModel",
     "MoERoutingModel",
     "ParameterCountModel",
     "PerformanceModel",
@@ -23,4 +25,11 @@ __all__ = [
 
 def every_model() -> tuple[type[PerformanceModel], ...]:
     """All models that come with the library, in the order of the book."""
-    return (ParameterCountModel, TrainingMemoryModel, ServingCapacityModel, MoERoutingModel, DistributedModel)
+    return (
+        ParameterCountModel,
+        TrainingMemoryModel,
+        ServingCapacityModel,
+        MoERoutingModel,
+        DistributedModel,
+        EconomicsModel,
+    )

@@ -3,7 +3,30 @@
 The families are imported in one fixed order, because formulas print their symbols in the order of
 declaration.
 """
+# ruff: noqa: I001
 
-from mlsysim.symbols import workload, parameters, hardware, training, activations, serving, batching, routing, step  # noqa: I001
+from mlsysim.symbols import (
+    workload,
+    parameters,
+    hardware,
+    training,
+    activations,
+    serving,
+    batching,
+    routing,
+    step,
+    costs,
+)
 
-__all__ = ["activations", "batching", "hardware", "parameters", "routing", "serving", "step", "training", "workload"]
+__all__ = [
+    "activations",
+    "batching",
+    "costs",
+    "hardware",
+    "parameters",
+    "routing",
+    "serving",
+    "step",
+    "training",
+    "workload",
+]

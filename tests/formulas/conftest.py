@@ -47,6 +47,7 @@ MULTIPLES = {
     "hidden_dim": ("heads",),
     "experts": ("ep_size",),
     "dp_size": ("ep_size",),
+    "seq_len": ("cp_size",),
 }
 #: Parts of which the first is at most the second.
 PARTS = (

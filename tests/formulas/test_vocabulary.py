@@ -190,7 +190,18 @@ def test_every_variable_of_a_formula_is_in_the_vocabulary():
 
 
 #: Printing sorts by declaration, so families must be declared in one order whoever is imported first.
-FAMILIES = ("workload", "parameters", "hardware", "training", "activations", "serving", "batching", "routing", "step")
+FAMILIES = (
+    "workload",
+    "parameters",
+    "hardware",
+    "training",
+    "activations",
+    "serving",
+    "batching",
+    "routing",
+    "step",
+    "costs",
+)
 ORDER = """
 import importlib, sys
 importlib.import_module(sys.argv[1])

@@ -46,6 +46,7 @@ EXPECTED = {
             "dp_size": 1,
             "tp_size": 1,
             "pp_size": 1,
+            "cp_size": 1,
             "ep_size": 1,
             "gradient_accumulation_steps": 1,
             "trainable_fraction": 1.0,

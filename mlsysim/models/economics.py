@@ -1,0 +1,103 @@
+"""What does a training run or a serving fleet cost?"""
+
+from __future__ import annotations
+
+from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
+from mlsysim.formulas import economics
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.binding import Slot
+from mlsysim.models.distributed import DistributedModel
+from mlsysim.models.serving_capacity import ServingCapacityModel
+from mlsysim.models.variant import Variant
+from mlsysim.symbolic import Formula
+
+_RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
+_PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
+
+
+def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
+    """The formulas of a model with those of its cost behind them, as one system."""
+    formulas = (*model.system.formulas, *economics.SHARED, *economy)
+    known = {formula.name for formula in formulas}
+    first = ("total_cost", *_PARTS, "cost_per_token", "cost_per_request", "accelerators", "duration", "average_power",
+             "energy", "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
+             "estimated_p99_latency", "feasible")  # fmt: skip
+    return Variant(
+        formulas,
+        requirements=model.requirements,
+        defaults=model.defaults,
+        headline=tuple(name for name in first if name in known),
+        about=about,
+    )
+
+
+class EconomicsModel(PerformanceModel):
+    """Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price."""
+
+    variants = {
+        "training": _chained(
+            _RUN, economics.TRAINING + economics.BOUGHT, "A distributed training run on accelerators that were bought."
+        ),
+        "rented_training": _chained(
+            _RUN, economics.TRAINING + economics.RENTED, "A distributed training run on rented accelerators."
+        ),
+        "serving": _chained(
+            _FLEET,
+            economics.SERVING + economics.BOUGHT,
+            "Replicas that hold a latency target, one accelerator each, bought.",
+        ),
+        "rented_serving": _chained(
+            _FLEET,
+            economics.SERVING + economics.RENTED,
+            "Replicas that hold a latency target, one rented accelerator each.",
+        ),
+        "fleet": Variant(
+            economics.SHARED + economics.BOUGHT,
+            headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
+            about="Accelerators that were bought, with load and tokens given.",
+        ),
+        "rented_fleet": Variant(
+            economics.SHARED + economics.RENTED,
+            headline=("total_cost", "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
+            about="Rented accelerators, with load and tokens given.",
+        ),
+    }
+    slots = {
+        "model": Slot(
+            TransformerWorkload,
+            tuple(dict.fromkeys((*_RUN.slots["model"].provides, *_FLEET.slots["model"].provides))),
+        ),
+        "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
+        "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price")),
+    }
+    keywords = tuple(
+        dict.fromkeys(
+            (
+                *DistributedModel.keywords,
+                *ServingCapacityModel.keywords,
+                "accelerators",
+                "duration",
+                "busy_share",
+                "run_tokens",
+                "rental_price",
+                "idle_power_fraction",
+                "pue",
+                "grid_carbon",
+                "electricity_price",
+                "infrastructure_fraction",
+                "amortization",
+                "maintenance_rate",
+            )
+        )
+    )
+    defaults = {
+        "idle_power_fraction": 0.3,
+        "pue": 1.2,
+        "grid_carbon": 0.4,
+        "electricity_price": 0.08,
+        "infrastructure_fraction": 0.5,
+        "amortization": 4 * 365,
+        "maintenance_rate": 0.05 / 365,
+        "duration": 365,
+        "busy_share": 1.0,
+    }

@@ -1,0 +1,97 @@
+"""Cost of runs and fleets: identities, proportions, and what is refused."""
+
+import pytest
+
+from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel
+from mlsysim.errors import InputError, MissingInputError
+
+FLEET = {"accelerators": 64, "duration": 10, "run_tokens": 1e9, "tdp": 700}
+RUN = {
+    "model": "Llama3_8B", "hardware": "H100", "fleet_size": 8, "batch_size": 64, "seq_len": 4096, "precision": "bf16",
+    "gradient_accumulation_steps": 4, "zero_stage": 3, "fabric_bandwidth": 50, "fabric_latency": 5,
+    "training_tokens": 1e10,
+}  # fmt: skip
+SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 8000}
+rented = EconomicsModel("rented_fleet")
+bought = EconomicsModel("fleet")
+
+
+def test_deepseek_counted_the_same_rent():
+    """A day on 226.75 nodes of eight accelerators at two dollars an hour: 87,072 dollars."""
+    found = rented.solve(accelerators=1814, duration=1, run_tokens=168e9, rental_price=2, tdp=700)
+    assert found.canonical("total_cost") == pytest.approx(87_072, rel=1e-12)
+
+
+def test_a_bill_by_hand():
+    found = bought.solve(**FLEET, price=25_000, busy_share=0.5)
+    assert found.canonical("average_power") == pytest.approx(64 * 700 * 0.65)
+    kilowatt_hours = 64 * 0.7 * 0.65 * 240 * 1.2
+    assert found.canonical("energy") == pytest.approx(kilowatt_hours * 3.6e6)
+    assert found.canonical("carbon") == pytest.approx(0.4 * kilowatt_hours)
+    assert found.canonical("energy_cost") == pytest.approx(0.08 * kilowatt_hours)
+    purchase = 64 * 25_000 * 1.5
+    assert found.canonical("hardware_cost") == pytest.approx(purchase * 10 / 1460)
+    assert found.canonical("maintenance_cost") == pytest.approx(0.05 * purchase * 10 / 365)
+    parts = sum(found.canonical(f"{part}_cost") for part in ("hardware", "energy", "maintenance"))
+    assert found.canonical("total_cost") == pytest.approx(parts, rel=1e-15)
+    assert found.canonical("cost_per_token") == pytest.approx(parts / 1e9)
+
+
+def test_twice_the_time_is_twice_the_energy_and_the_cost():
+    once, twice = (bought.solve(**{**FLEET, "duration": days}, price=25_000) for days in (10, 20))
+    for name in ("energy", "carbon", "total_cost"):
+        assert twice.canonical(name) == pytest.approx(2 * once.canonical(name), rel=1e-15)
+    assert twice.canonical("average_power") == once.canonical("average_power")
+
+
+def test_a_training_run_is_one_system():
+    found = EconomicsModel("rented_training").solve(**RUN, rental_price="2 USD/hour")
+    step = DistributedModel().solve(**RUN)
+    assert found.canonical("step_time") == step.canonical("step_time")
+    assert found.canonical("duration") == step.canonical("training_time")
+    hours = step.canonical("training_time") / 3600
+    assert found.canonical("total_cost") == pytest.approx(8 * 2 * hours, rel=1e-12)
+    text = str(found.explain("total_cost"))
+    for line in ("Rent  [deepseek2025, day 6]", "One training step  [narayanan2021, section 3]", "Time to train"):
+        assert line in text
+
+
+def test_a_serving_fleet_is_one_system():
+    found = EconomicsModel("serving").solve(**SERVING, price="30000 USD")
+    fleet = ServingCapacityModel("prefill_aware").solve(**SERVING)
+    assert found.accelerators == found.required_replicas == fleet.required_replicas
+    assert found.canonical("estimated_p99_latency") == fleet.canonical("estimated_p99_latency")
+    assert found.canonical("run_requests") == pytest.approx(20 * 365 * 86400)
+    assert found.canonical("cost_per_request") == pytest.approx(found.canonical("cost_per_token") * 128, rel=1e-12)
+
+
+def test_a_chain_sweeps_and_is_differentiated_end_to_end():
+    model = EconomicsModel("rented_training")
+    grid = model.sweep(**{**RUN, "efficiency": [0.3, 0.6]}, rental_price=2, outputs=["total_cost"])
+    assert grid.total_cost.values[0] > grid.total_cost.values[1] > 0
+    found = model.sensitivity("total_cost", **RUN, rental_price=2)
+    assert "rental_price" in str(found)
+
+
+def test_no_price_is_an_error_that_says_how_to_give_one():
+    with pytest.raises(MissingInputError) as refused:
+        EconomicsModel("serving").solve(**SERVING)
+    assert str(refused.value) == "EconomicsModel needs price: give hardware=... or fleet=... or price=..."
+    with pytest.raises(MissingInputError, match=r"needs rental_price: give rental_price="):
+        EconomicsModel("rented_serving").solve(**SERVING)
+    assert EconomicsModel("serving").solve(**{**SERVING, "hardware": "L40S", "qps": 1}).source("price")
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"pue": 0.9}, "pue=0.9: must be a finite number >= 1"),
+        ({"busy_share": 1.2}, "busy_share=1.2: must be a finite number >= 0 and <= 1"),
+        ({"rental_price": 2}, "rental_price=2: the variant fleet does not use it"),
+        ({"accelerators": 0}, "accelerators=0: must be a whole number >= 1"),
+    ],
+)
+def test_what_is_refused(bad, message):
+    with pytest.raises(InputError) as refused:
+        bought.solve(**{**FLEET, "price": 25_000, **bad})
+    assert str(refused.value).startswith(message)
