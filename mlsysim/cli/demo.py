@@ -8,7 +8,16 @@ from typing import Any
 from mlsysim import formatting, show
 from mlsysim.cli import output
 from mlsysim.cli.app import option_name
-from mlsysim.models import MoERoutingModel, PerformanceModel, Result, ServingCapacityModel, TrainingMemoryModel
+from mlsysim.models import (
+    EconomicsModel,
+    MoERoutingModel,
+    PerformanceModel,
+    Result,
+    ServingCapacityModel,
+    TrainingMemoryModel,
+)
+from mlsysim.models.result import as_text
+from mlsysim.symbolic import variable_of
 
 #: The tutorial's three configurations, and an example of the question before them, as arguments of the models.
 INPUTS: dict[str, dict[str, Any]] = {
@@ -43,6 +52,17 @@ INPUTS: dict[str, dict[str, Any]] = {
         "routing_imbalance_factor": 2.0,
     },
 }
+INPUTS["train"] = {
+    "model": "Llama3_8B",
+    "fleet": "SuperPOD_H100",
+    "batch_size": 2048,
+    "seq_len": 4096,
+    "precision": "bf16",
+    "gradient_accumulation_steps": 8,
+    "zero_stage": 2,
+    "training_tokens": 10**12,
+}
+INPUTS["cost"] = {"variant": "rented_training", **INPUTS["train"], "rental_price": 2}
 COMPONENTS = {
     "Weights": "weights",
     "Gradients": "gradients",
@@ -70,6 +90,7 @@ def run() -> None:
     more_output_tokens()
     left_out()
     measured_variants()
+    from_fit_to_cost()
 
 
 def command_line(name: str, width: int = 96) -> str:
@@ -78,7 +99,7 @@ def command_line(name: str, width: int = 96) -> str:
     Parameters
     ----------
     name : str
-        ``parameters``, ``memory``, ``serve`` or ``moe``.
+        ``parameters``, ``memory``, ``serve``, ``moe``, ``train`` or ``cost``.
     width : int
         Longer lines continue on the next, as a shell reads them.
 
@@ -222,6 +243,19 @@ def measured_variants() -> None:
     output.paragraph(
         "How near each comes to what was measured: docs/validation.md. What they compute: formulas/variants.md."
     )
+
+
+def from_fit_to_cost() -> None:
+    """The next step of the tutorial: what fits, how long it takes, what it costs, as one system."""
+    _question("From whether it fits to what it costs", "cost")
+    inputs = {name: value for name, value in INPUTS["cost"].items() if name != "variant"}
+    found = EconomicsModel(INPUTS["cost"]["variant"]).solve(**inputs)
+    names = (
+        "total_memory", "feasible", "step_time", "compute_time", "dp_time", "mfu", "duration", "energy", "total_cost",
+        "cost_per_token",
+    )  # fmt: skip
+    show.table(["Output", "Value"], [[name, as_text(variable_of(name), found.canonical(name))] for name in names])
+    _formulas(found, ("dp_time", "step_time", "duration", "total_cost"))
 
 
 def _memory(**changed: Any) -> Result:

@@ -96,18 +96,18 @@ straggler = variable(
 )  # fmt: skip
 phi_dp = variable(
     "dp_overlap",
-    r"\varphi_{\mathrm{dp}}",
+    r"\phi_{\mathrm{dp}}",
     N_COUNT,
     "Share of the computing beside which data-parallel traffic may run.",
     between(0, 1),
 )
 phi_tp = variable(
-    "tp_overlap", r"\varphi_{\mathrm{tp}}", N_COUNT, "Share of tensor-parallel traffic hidden by computing.",
+    "tp_overlap", r"\phi_{\mathrm{tp}}", N_COUNT, "Share of tensor-parallel traffic hidden by computing.",
     between(0, 1),
 )  # fmt: skip
 phi_cp = variable(
     "cp_overlap",
-    r"\varphi_{\mathrm{cp}}",
+    r"\phi_{\mathrm{cp}}",
     N_COUNT,
     "Share of attention beside which context-parallel traffic may run.",
     between(0, 1),

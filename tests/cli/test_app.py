@@ -43,7 +43,7 @@ def test_the_probe_sees_what_a_command_imports(process):
 def test_help_names_every_command_and_the_exit_codes(run):
     done = run("--help")
     assert done.exit_code == 0
-    for name in ("memory", "serve", "moe", "formula", "catalog", "book", "demo"):
+    for name in ("memory", "serve", "moe", "train", "cost", "formula", "catalog", "book", "demo"):
         assert f"\n  {name} " in done.stdout
     assert "Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible" in done.stdout
 
