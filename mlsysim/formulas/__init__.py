@@ -17,6 +17,7 @@ TOPICS = (
     "training_memory",
     "rank_parameters",
     "activations",
+    "roofline",
     "transformer_flops",
     "serving_capacity",
     "queueing",

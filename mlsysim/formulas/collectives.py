@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Max, Min
+from sympy import And, Max, Min, log, sqrt
 
 from mlsysim.symbolic import Formula, Source, when
 from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
+from mlsysim.symbols.network import T_aa, T_ag, T_ar, T_p2p, T_rs, V_c, n_c, n_near
 from mlsysim.symbols.step import congestion, eta_link
 
 TUTORIAL = Source("mlsysim_tutorial", "section 3")
@@ -70,4 +71,105 @@ link_bandwidth = Formula(
     no_example="the tutorial prints only the exchange time it leads to",
 )
 
-FORMULAS = (link_bandwidth,)
+THAKUR = "thakur2005"
+NCCL = "Among eight devices, 16 MB and up, within 15% of NCCL on A100, H100, H200, B200 (docs/validation.md)."
+DERIVED = "the source prints the formula, measured times stand in docs/validation.md"
+
+_links = eta_link * beta_node
+
+
+def chunked(volume: Any) -> Any:
+    """Time lost to chunks when their number is the best: few wait long to fill, many cost a send and a receive each."""
+    return when(And(alpha_node > 0, n_c > 1), 2 * sqrt(2 * alpha_node * volume / _links))
+
+
+ranks_in_node = Formula(
+    n_near, Min(n_c, n_node), title="Ranks of a group in one node", source=Source(THAKUR, "section 2"),
+    assumes="Ranks fill nodes in order.", no_example="a minimum",
+)  # fmt: skip
+
+ring_all_reduce = Formula(
+    T_ar,
+    2 * ring_pass(n_c, V_c, _links, alpha_node) + chunked(2 * (n_c - 1) / n_c * V_c),
+    title="All-reduce around a ring",
+    source=Source(THAKUR, "section 4.5"),
+    variant="ring",
+    assumes="A reduce-scatter and an all-gather; the best for long messages. Links of one node.",
+    accuracy=NCCL + " Switches that reduce (NVLS) are faster.",
+    no_example=DERIVED,
+)
+
+tree_all_reduce = Formula(
+    T_ar,
+    2 * V_c / _links + 2 * log(n_c) / log(2) * alpha_node,
+    title="All-reduce over two trees",
+    source=Source("sanders2009", "section 3"),
+    variant="tree",
+    assumes="Two binary trees of which each rank is a leaf in one: full bandwidth in both directions at a latency that "
+    "grows with the logarithm; fill and drain of the pipeline are left out.",
+    no_example=DERIVED,
+)
+
+hierarchical_all_reduce = Formula(
+    T_ar,
+    2 * ring_pass(n_near, V_c, _links, alpha_node)
+    + 2 * ring_pass(n_c / n_near, V_c / n_near, eta_link * beta / congestion, alpha),
+    title="All-reduce within nodes, then between them",
+    source=Source("shoeybi2019", "section 4"),
+    variant="hierarchical",
+    assumes="Reduce-scatter within the node, all-reduce of one share per port between nodes, all-gather within; the "
+    "three follow each other.",
+    no_example=DERIVED,
+)
+
+reduce_scatter = Formula(
+    T_rs,
+    placed_pass(n_c, 1, V_c) + chunked((n_c - 1) / n_c * V_c),
+    title="Reduce-scatter around a ring",
+    source=Source(THAKUR, "section 4.3"),
+    accuracy=NCCL,
+    no_example=DERIVED,
+)
+
+all_gather = Formula(
+    T_ag,
+    placed_pass(n_c, 1, V_c) + chunked((n_c - 1) / n_c * V_c),
+    title="All-gather around a ring",
+    source=Source(THAKUR, "section 4.1"),
+    accuracy=NCCL,
+    no_example=DERIVED,
+)
+
+pairwise_all_to_all = Formula(
+    T_aa,
+    placed_exchange(n_c, 1, V_c) + chunked((n_c - 1) / n_c * V_c),
+    title="All-to-all, by placement",
+    source=Source(THAKUR, "section 4.4"),
+    accuracy=NCCL,
+    no_example=DERIVED,
+)
+
+point_to_point = Formula(
+    T_p2p,
+    when(
+        n_c <= n_node,
+        V_c / _links + alpha_node,
+        V_c / (eta_link * beta / congestion) + alpha,
+    ),
+    title="One message",
+    source=Source(THAKUR, "section 2"),
+    assumes="Over the fabric where the group is larger than a node.",
+    no_example=DERIVED,
+)
+
+FORMULAS = (
+    link_bandwidth,
+    ranks_in_node,
+    ring_all_reduce,
+    tree_all_reduce,
+    hierarchical_all_reduce,
+    reduce_scatter,
+    all_gather,
+    pairwise_all_to_all,
+    point_to_point,
+)

@@ -20,7 +20,7 @@ from mlsysim.symbols.workload import s
 DISTRIBUTED = swapped(
     System(PER_OPERATOR),
     (
-        *collectives.FORMULAS,
+        collectives.link_bandwidth,
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
         *pipeline_schedule.FORMULAS,

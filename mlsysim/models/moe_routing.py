@@ -14,7 +14,7 @@ from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
 from mlsysim.symbols.workload import E, L, L_moe, k
 
-SHARED = number_formats.FORMULAS + collectives.FORMULAS
+SHARED = (*number_formats.FORMULAS, collectives.link_bandwidth)
 
 
 class MoERoutingModel(PerformanceModel):

@@ -15,6 +15,8 @@ from mlsysim.symbols import (
     batching,
     routing,
     step,
+    network,
+    roofline,
     costs,
 )
 
@@ -23,7 +25,9 @@ __all__ = [
     "batching",
     "costs",
     "hardware",
+    "network",
     "parameters",
+    "roofline",
     "routing",
     "serving",
     "step",

@@ -200,6 +200,8 @@ FAMILIES = (
     "batching",
     "routing",
     "step",
+    "network",
+    "roofline",
     "costs",
 )
 ORDER = """
