@@ -85,7 +85,7 @@ def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
     for name, slot in model.slots.items():
         lost = "; without it, what needs them is left out" if slot.optional else ""
         or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
-        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {', '.join(slot.provides)}{lost}."
+        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {', '.join(slot.gives)}{lost}."
         yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))
     for name, variable in model.arguments.items():
         if variable is not None:
@@ -117,7 +117,7 @@ def _default(model: type[PerformanceModel], variable: Variable) -> str:
     if variable.name in model.defaults:
         unit = "" if variable.unit in ("", "count") else f" {variable.unit}"
         return f"default {model.defaults[variable.name]}{unit}"
-    givers = [option_name(argument) for argument, slot in model.slots.items() if variable.name in slot.provides]
+    givers = [option_name(argument) for argument, slot in model.slots.items() if variable.name in slot.gives]
     return f"default from {' or '.join(givers)}" if givers else "required"
 
 
@@ -227,7 +227,5 @@ def print_result(result: Result) -> None:
     show.table(["Output", "Value"], rows)
     lost = [name for name in result.model.headline if name not in names]
     if lost:
-        absent = [
-            option_name(name) for name, slot in result.model.slots.items() if slot.optional and name not in entries
-        ]
+        absent = dict.fromkeys(option_name(each) for name in lost for each in result.missing_for(name))
         print(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")

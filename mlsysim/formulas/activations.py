@@ -24,6 +24,7 @@ from mlsysim.symbols.activations import (
     n_ffn,
     n_fly,
     q_copy,
+    schedule,
     selective_policy,
     sequence_parallel,
     sigma,
@@ -112,13 +113,19 @@ micro_batch_tokens = Formula(
 
 in_flight_micro_batches = Formula(
     n_fly,
-    when(p > 1, Min(n_mb, p + when(v_chunks > 1, (p - 1) / v_chunks)), 1),
+    when(
+        p > 1,
+        by_label(schedule, {"1f1b": Min(n_mb, p + when(v_chunks > 1, (p - 1) / v_chunks)), "gpipe": n_mb}),
+        1,
+    ),
     title="Micro-batches the first pipeline stage holds at once",
     source=Source("korthikanti2023", "section 4.2.3"),
     assumes="One forward, one backward (1F1B): the first stage starts as many micro-batches as there are stages; "
-    "interleaving starts (p - 1) / v more. Never more than there are.",
+    "interleaving starts (p - 1) / v more, GPipe all of them. Never more than there are.",
     accuracy="Equal to a schedule simulated operation by operation, in whole chunks.",
-    example=Example({p: 8, n_mb: 64, v_chunks: 3}, "10.33", Source("korthikanti2023", "section 4.2.3")),
+    example=Example(
+        {p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"}, "10.33", Source("korthikanti2023", "section 4.2.3")
+    ),
 )
 
 _split = (1 - sequence_parallel) * (10 + 24 / t) + sequence_parallel * 34 / t

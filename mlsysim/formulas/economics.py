@@ -161,7 +161,8 @@ generated_tokens = Formula(
     no_example="a product",
 )
 
-SHARED = (power, energy, energy_per_token, emissions, token_cost)
+ENERGY = (power, energy, energy_per_token, emissions)
+SHARED = (*ENERGY, token_cost)
 BOUGHT = (bought, electricity, maintenance, bought_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from sympy import Max, ceiling
 
-from mlsysim.symbolic import Formula, Source, token, when
-from mlsysim.symbols.activations import sigma, v_chunks
+from mlsysim.symbolic import Formula, Source, by_label, token, when
+from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_node, n_fleet, n_node
 from mlsysim.symbols.step import T_bub, T_pp, bubble, congestion, eta_link, t_mb, t_send
 from mlsysim.symbols.training import n_mb, n_tok, p
@@ -55,13 +55,20 @@ exposed_sends = Formula(
     T_pp,
     when(
         p > 1,
-        when(v_chunks > 1, 2 * (p * v_chunks - 1), 2 * Max(0, n_mb + p - 2 - ceiling((n_mb - 1) / p))) * t_send,
+        by_label(
+            schedule,
+            {
+                "1f1b": when(v_chunks > 1, 2 * (p * v_chunks - 1), 2 * Max(0, n_mb + p - 2 - ceiling((n_mb - 1) / p))),
+                "gpipe": 2 * (p - 1),
+            },
+        )
+        * t_send,
         0,
     ),
     title="Sends between stages left exposed in a step",
     source=SCHEDULE,
     assumes="A stage computes on while a result travels, and waits for the next one where it has nothing else to do: "
-    "in 1F1B forward and backward pass alternate, so nearly every micro-batch waits.",
+    "in 1F1B forward and backward pass alternate, so nearly every micro-batch waits, in GPipe the first and last.",
     accuracy="Equal to the executed schedule while a send is shorter than a pass through a chunk.",
     no_example="derived here; no source prints it",
 )

@@ -67,7 +67,7 @@ class PerformanceModel:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        provided = [name for slot in cls.slots.values() for name in slot.provides]
+        provided = [name for slot in cls.slots.values() for name in slot.gives]
         cls.arguments = {
             **dict.fromkeys(cls.slots),
             **{name: variable_of(name) for name in (*cls.keywords, *provided)},
@@ -271,7 +271,7 @@ class PerformanceModel:
 
     def how_to_give(self, name: str) -> str:
         """How a missing input can be given, for an error message."""
-        ways = [f"{argument}=..." for argument, slot in self.slots.items() if name in slot.provides]
+        ways = [f"{argument}=..." for argument, slot in self.slots.items() if name in slot.gives]
         return "give " + " or ".join([*ways, f"{name}=..."])
 
     def _positional(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,12 +37,20 @@ class Slot:
         What an entry of another class lacks, for the error.
     optional : bool
         Without it, outputs that need it are left out.
+    extras : tuple of str
+        Further inputs it gives; where one is missing, outputs that need it are left out.
     """
 
     entry: type[Entry]
     provides: tuple[str, ...]
     needs: str = ""
     optional: bool = False
+    extras: tuple[str, ...] = ()
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """All inputs it gives."""
+        return self.provides + self.extras
 
 
 @dataclass
@@ -202,7 +210,7 @@ class _Binder:
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.slots.items():
-            if name not in slot.provides or argument not in self.entries:
+            if name not in slot.gives or argument not in self.entries:
                 continue
             depends = [argument] if argument in self.axes else []
             if "precision" in self.axes and name in slot.entry.by_precision:
@@ -262,7 +270,8 @@ class _Binder:
         missing = [v.name for v in system.inputs if v.name not in self.values]
         if not missing:
             return system
-        optional = {name for slot in self.model.slots.values() if slot.optional for name in slot.provides}
+        slots = self.model.slots.values()
+        optional = {name for slot in slots for name in (slot.gives if slot.optional else slot.extras)}
         for name in missing:
             if name not in optional:
                 raise MissingInputError(type(self.model).__name__, name, self.model.how_to_give(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Eq, Mod
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
-from mlsysim.formulas import collectives, moe_routing, pipeline_schedule, step_time, transformer_flops
+from mlsysim.formulas import collectives, economics, moe_routing, pipeline_schedule, step_time, transformer_flops
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.binding import Slot
 from mlsysim.models.shape import SHAPE
@@ -25,6 +25,8 @@ DISTRIBUTED = swapped(
         moe_routing.exchanges_per_layer,
         *pipeline_schedule.FORMULAS,
         *step_time.FORMULAS,
+        *economics.TRAINING,
+        *economics.ENERGY,
     ),
 )
 _MEMORY = TrainingMemoryModel
@@ -36,7 +38,9 @@ class DistributedModel(PerformanceModel):
     variants = {"per_operator": DISTRIBUTED}
     slots = {
         "model": Slot(TransformerWorkload, ("parameters", "active_parameters", *SHAPE, "moe_layer_interval")),
-        "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops", "node_bandwidth")),
+        "hardware": Slot(
+            Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops", "node_bandwidth"), extras=("tdp",)
+        ),
         "fleet": Slot(
             Fleet,
             (
@@ -51,6 +55,7 @@ class DistributedModel(PerformanceModel):
                 "fabric_latency",
                 "oversubscription",
             ),
+            extras=("tdp",),
         ),
     }
     keywords = (
@@ -67,6 +72,9 @@ class DistributedModel(PerformanceModel):
         "congestion_factor",
         "straggler_factor",
         "training_tokens",
+        "idle_power_fraction",
+        "pue",
+        "grid_carbon",
     )
     defaults = {
         **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
@@ -82,6 +90,9 @@ class DistributedModel(PerformanceModel):
         "congestion_factor": 1.0,
         "straggler_factor": 1.0,
         "training_tokens": 1e12,
+        "idle_power_fraction": 0.3,
+        "pue": 1.2,
+        "grid_carbon": 0.4,
         "oversubscription": 1,
         "node_latency": 0.0,
         "accelerators_per_node": 8,
@@ -123,6 +134,7 @@ class DistributedModel(PerformanceModel):
         "tokens_per_second_per_accelerator",
         "scaling_efficiency",
         "training_time",
+        "energy_per_token",
         "dp_size",
         "total_memory",
         "memory_utilization",

@@ -17,7 +17,8 @@ _PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
 
 def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
     """The formulas of a model with those of its cost behind them, as one system."""
-    formulas = (*model.system.formulas, *economics.SHARED, *economy)
+    economy = tuple(formula for formula in (*economics.SHARED, *economy) if formula.name not in model.system)
+    formulas = (*model.system.formulas, *economy)
     known = {formula.name for formula in formulas}
     first = ("total_cost", *_PARTS, "cost_per_token", "cost_per_request", "accelerators", "duration", "average_power",
              "energy", "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
@@ -35,12 +36,8 @@ class EconomicsModel(PerformanceModel):
     """Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price."""
 
     variants = {
-        "training": _chained(
-            _RUN, economics.TRAINING + economics.BOUGHT, "A distributed training run on accelerators that were bought."
-        ),
-        "rented_training": _chained(
-            _RUN, economics.TRAINING + economics.RENTED, "A distributed training run on rented accelerators."
-        ),
+        "training": _chained(_RUN, economics.BOUGHT, "A distributed training run on accelerators that were bought."),
+        "rented_training": _chained(_RUN, economics.RENTED, "A distributed training run on rented accelerators."),
         "serving": _chained(
             _FLEET,
             economics.SERVING + economics.BOUGHT,

@@ -56,7 +56,7 @@ class Result:
             if isinstance(name, str) and name in self.model.system:
                 raise UnknownNameError(
                     f"output of this {type(self.model).__name__} result "
-                    f"(it needs {', '.join(self._missing_slots())}=...)",
+                    f"(it needs {', '.join(self.missing_for(name))}=...)",
                     name,
                     self._values,
                 )
@@ -66,9 +66,12 @@ class Result:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._values]
 
-    def _missing_slots(self) -> list[str]:
+    def missing_for(self, output: str) -> list[str]:
+        """What would have to be given: entries left out, or else inputs that the entries lack."""
         slots = self.model.slots.items()
-        return [name for name, slot in slots if slot.optional and name not in self._binding.entries]
+        entries = [name for name, slot in slots if slot.optional and name not in self._binding.entries]
+        needed = self.model.system.closure([output]).inputs
+        return entries or [v.name for v in needed if v.name not in self._binding.values]
 
     @property
     def outputs(self) -> dict[str, Any]:

@@ -51,14 +51,14 @@ def parameters_help(cls: type[PerformanceModel]) -> str:
     """The arguments of a model, in the form of a numpydoc ``Parameters`` section."""
     lines = []
     for name, slot in cls.slots.items():
-        lines += [f"{name} : {slot.entry.__name__} or str, optional", f"    Gives {', '.join(slot.provides)}."]
+        lines += [f"{name} : {slot.entry.__name__} or str, optional", f"    Gives {', '.join(slot.gives)}."]
     for name, variable in cls.arguments.items():
         if variable is None:
             continue
         if name in cls.keywords:
             default = f", default {cls.defaults[name]!r}" if name in cls.defaults else ""
         else:
-            default = ", default from " + " or ".join(a for a, s in cls.slots.items() if name in s.provides)
+            default = ", default from " + " or ".join(a for a, s in cls.slots.items() if name in s.gives)
         only = only_in(cls, name)
         lines += [f"{name} : {annotation(variable)}{default}", f"    {variable.description}{only and f' {only}.'}"]
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from mlsysim.models.binding import Slot
 from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
 from mlsysim.models.variant import Variant, swapped
 from mlsysim.symbolic import Requirement, System, label
-from mlsysim.symbols.activations import selective_policy, v_chunks
+from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.training import d, e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
 
@@ -45,13 +45,17 @@ PER_OPERATOR = swapped(
     dropped=("activation_bytes",),
 )
 
+CHUNK_REQUIREMENTS = (
+    Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
+    Requirement(v_chunks, Eq(v_chunks, 1) | Eq(schedule, label(schedule, "1f1b")), "must be 1 with GPipe"),
+)
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
 LAYOUT_REQUIREMENTS = (
     Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
     Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
     Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
     Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
-    Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
+    *CHUNK_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     Requirement(
         selective_policy,
@@ -74,7 +78,7 @@ class TrainingMemoryModel(PerformanceModel):
             KORTHIKANTI,
             about="The first-order form with the activations of Korthikanti et al. and gradients in the format they "
             "are kept in. Within 0.5% of their figures, for GPT layers with dropout and one-byte masks.",
-            requirements=(Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),),
+            requirements=CHUNK_REQUIREMENTS,
         ),
         "per_operator": Variant(
             PER_OPERATOR,
@@ -125,6 +129,7 @@ class TrainingMemoryModel(PerformanceModel):
         "communication_buffer_fraction",
         "sequence_parallel",
         "interleaved_stages",
+        "pipeline_schedule",
         "gradient_storage",
         "attention_kernel",
         "elementwise_kernels",
@@ -150,6 +155,7 @@ class TrainingMemoryModel(PerformanceModel):
         "communication_buffer_fraction": 0.05,
         "sequence_parallel": False,
         "interleaved_stages": 1,
+        "pipeline_schedule": "1f1b",
         "gradient_storage": "as_weights",
         "attention_kernel": "flash",
         "elementwise_kernels": "fused",

@@ -9,6 +9,13 @@ sequence_parallel = variable(
     "Whether tensor-parallel ranks also split norms, residuals and dropout along the sequence.",
     flag(),
 )
+schedule = variable(
+    "pipeline_schedule",
+    r"\mathrm{schedule}",
+    "",
+    "Order of a stage: one forward, one backward in turn, or all forwards before all backwards.",
+    choice("1f1b", "gpipe"),
+)
 v_chunks = variable("interleaved_stages", "v", "count", "Model chunks per pipeline stage; 1 is plain 1F1B.", integer(1))
 attention_kernel = variable(
     "attention_kernel",

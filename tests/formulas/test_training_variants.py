@@ -26,6 +26,8 @@ def in_flight(x):
     p, v = x["pp_size"], x["interleaved_stages"]
     if p == 1:
         return 1
+    if x["pipeline_schedule"] == "gpipe":
+        return micro_batch(x)[1]
     return min(micro_batch(x)[1], p + ((p - 1) / v if v > 1 else 0))
 
 
@@ -272,6 +274,7 @@ def per_operator(x):
 def draw_run(r):
     """What both variants ask of a run."""
     e, t, p = r.choice([1, 2, 8]), r.choice([1, 2, 4, 8]), r.choice([1, r.randint(2, 16)])
+    schedule = r.choice(["1f1b", "1f1b", "gpipe"])
     return {
         "batch_size": r.randint(1, 3000),
         "seq_len": r.choice([r.randint(1, 100_000), 2048]),
@@ -287,7 +290,8 @@ def draw_run(r):
         "gradient_accumulation_steps": r.choice([1, r.randint(1, 32)]),
         "trainable_fraction": r.choice([0.0, 1.0, r.random()]),
         "sequence_parallel": r.randint(0, 1),
-        "interleaved_stages": r.choice([1, r.randint(2, 6)]) if p > 1 else 1,
+        "interleaved_stages": r.choice([1, r.randint(2, 6)]) if p > 1 and schedule == "1f1b" else 1,
+        "pipeline_schedule": schedule,
         "gradient_storage": r.choice(["as_weights", "fp32", "both"]),
         "layers": r.randint(p, 130),
         "hidden_dim": r.choice([r.randint(1, 20_000), 4096]),

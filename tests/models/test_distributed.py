@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mlsysim import DistributedModel, TrainingMemoryModel
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, UnknownNameError
 
 STEP = DistributedModel()
 TRAFFIC = ("tp_time", "ep_time", "cp_time", "pp_time", "dp_traffic_time")
@@ -216,6 +216,20 @@ def test_layouts_that_do_not_fit_are_refused(bad, message):
     with pytest.raises(InputError) as refused:
         STEP.solve(**{**DENSE, "fleet_size": 8, "batch_size": 8, **bad})
     assert str(refused.value).startswith(message)
+
+
+def test_energy_is_left_out_where_the_power_is_not_known():
+    bare = {"memory_capacity": 80, "memory_bandwidth": 3350, "peak_flops": 989, **LINKS}
+    point = {k: v for k, v in DENSE.items() if k != "hardware"} | bare
+    found = STEP.solve(**point, fleet_size=8, batch_size=8)
+    assert found.step_time.magnitude > 0
+    with pytest.raises(UnknownNameError, match=r"it needs tdp=\.\.\."):
+        _ = found.energy_per_token
+    once = STEP.solve(**point, fleet_size=8, batch_size=8, tdp=700)
+    busy = seconds(once, "compute_time") / seconds(once, "step_time")
+    joules = 8 * 700 * (0.3 + 0.7 * busy) * 1.2 * seconds(once, "step_time") / (8 * 4096)
+    assert once.canonical("energy_per_token") == pytest.approx(joules, rel=1e-12)
+    assert "energy_per_token" not in STEP.sweep(**point, fleet_size=8, batch_size=[8, 16])
 
 
 def test_a_fleet_gives_its_devices_and_links():

@@ -53,6 +53,7 @@ EXPECTED = {
             "communication_buffer_fraction": 0.05,
             "sequence_parallel": False,
             "interleaved_stages": 1,
+            "pipeline_schedule": "1f1b",
             "gradient_storage": "as_weights",
             "attention_kernel": "flash",
             "elementwise_kernels": "fused",

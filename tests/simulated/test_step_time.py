@@ -6,12 +6,13 @@ import pytest
 from simulated.pipeline_schedule import gathered, gathered_and_reduced, overlapped, pipeline
 
 from mlsysim.engine import compiled
-from mlsysim.formulas import pipeline_schedule, step_time
+from mlsysim.formulas import activations, pipeline_schedule, step_time
 from mlsysim.symbolic import System
 
 PIPELINE = compiled(
     System([pipeline_schedule.bubble_time, pipeline_schedule.bubble_fraction, pipeline_schedule.exposed_sends])
 )
+IN_FLIGHT = compiled(System([activations.in_flight_micro_batches]))
 EXPOSED = compiled(System([step_time.data_parallel_time]))
 LAYOUTS = range(50)
 
@@ -29,17 +30,39 @@ def test_pipelines(seed):
     rng, p, v, g, forward, backward = drawn(seed)
     send = rng.random() * forward / v
     executed = pipeline(p, g, v, forward, backward, send, "interleaved" if v > 1 else "1f1b")
-    inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": send}
+    inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": send, "pipeline_schedule": 0}
     found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
     ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
     assert ours == pytest.approx(executed.makespan, rel=0.02)
 
 
 @pytest.mark.parametrize("seed", LAYOUTS)
+def test_gpipe(seed):
+    """Everything forward, then everything backward: as fast, and all micro-batches are held."""
+    rng, p, _, g, forward, backward = drawn(seed)
+    send = rng.random() * forward
+    executed = pipeline(p, g, 1, forward, backward, send, "gpipe")
+    inputs = {"pp_size": p, "interleaved_stages": 1, "micro_batches": g, "send_time": send, "pipeline_schedule": 1}
+    found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
+    ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
+    assert ours == pytest.approx(executed.makespan, rel=0.02)
+    held = IN_FLIGHT({**inputs, "micro_batches": g})["in_flight_micro_batches"]
+    assert held == executed.in_flight[0] == g
+
+
+@pytest.mark.parametrize("seed", LAYOUTS)
+def test_micro_batches_in_flight(seed):
+    _, p, v, g, forward, backward = drawn(seed)
+    executed = pipeline(p, g, v, forward, backward, 0.0, "interleaved" if v > 1 else "1f1b")
+    held = IN_FLIGHT({"pp_size": p, "interleaved_stages": v, "micro_batches": g, "pipeline_schedule": 0})
+    assert held["in_flight_micro_batches"] == pytest.approx(executed.in_flight[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", LAYOUTS)
 def test_bubbles(seed):
     _, p, v, g, forward, backward = drawn(seed)
     executed = pipeline(p, g, v, forward, backward, 0.0, "interleaved" if v > 1 else "1f1b")
-    inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": 0.0}
+    inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": 0.0, "pipeline_schedule": 0}
     found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
     assert found["bubble_fraction"] == pytest.approx(executed.bubble, rel=1e-9)
 

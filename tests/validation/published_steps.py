@@ -94,6 +94,7 @@ def inputs(row: dict[str, Any], *, efficiency: float, hidden: float, flat: float
         "batch_size": row["b"], "gradient_accumulation_steps": row["b"] // (ranks * row["m"]), "seq_len": row["s"],
         "precision": "bf16", "optimizer": "adam", "zero_stage": row["Z"], "tp_size": row["t"], "pp_size": row["p"],
         "cp_size": row["c"], "ep_size": row["e"], "fleet_size": row["N"], "interleaved_stages": row["v"],
+        "pipeline_schedule": "1f1b",
         "sequence_parallel": row["sp"], "gradient_storage": "fp32" if row["fp32g"] else "as_weights",
         "attention_kernel": "eager" if full else "flash", "attention_mask": "full" if full else "causal",
         "elementwise_kernels": "fused" if row["fused"] else "eager", "dropout_mask_bytes": 0.0,
@@ -107,7 +108,7 @@ def inputs(row: dict[str, Any], *, efficiency: float, hidden: float, flat: float
         # Megatron-LM of 2021 and 2022 reduced gradients after the last micro-batch.
         "dp_overlap": row.get("phi", 0.0 if row["Z"] == 0 else 1.0), "cp_overlap": 1.0,
         "tp_overlap": hidden if row["asy"] else 0.0,
-        "training_tokens": 1e12,
+        "training_tokens": 1e12, "tdp": 700.0, "idle_power_fraction": 0.3, "pue": 1.2, "grid_carbon": 0.0,
     }  # fmt: skip
 
 
