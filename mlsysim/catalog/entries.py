@@ -505,7 +505,7 @@ class Fleet(Entry):
             "fabric_latency": self.fabric.latency,
             "oversubscription": self.fabric.oversubscription,
         }
-        if name == "fleet_size":
+        if name in ("fleet_size", "accelerators"):
             size = self.count.value * self.node.accelerators_per_node.value
             return Value.of(size, source=f"{self.name}: nodes times accelerators")
         return of_fabric.get(name) or self.node.value_of(name, precision)

@@ -13,7 +13,7 @@ from sympy import And, Max, Min, log, sqrt
 
 from mlsysim.symbolic import Formula, Source, when
 from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
-from mlsysim.symbols.network import T_aa, T_ag, T_ar, T_p2p, T_rs, V_c, n_c, n_near
+from mlsysim.symbols.network import T_aa, T_ag, T_ar, T_p2p, T_rs, V_c, beta_l, beta_x, n_c, n_near
 from mlsysim.symbols.step import congestion, eta_link
 
 TUTORIAL = Source("mlsysim_tutorial", "section 3")
@@ -45,15 +45,18 @@ def placed_pass(ranks: Any, stride: Any, message: Any) -> Any:
     what all of them receive.
     """
     near = Max(1, n_node / stride)
-    across = eta_link * Min(beta_node, near * beta / congestion)
-    far = (ranks - 1) / ranks * message / across + (ranks / near - 1) * alpha + (near - 1) * alpha_node
-    return when(ranks * stride <= n_node, ring_pass(ranks, message, eta_link * beta_node, alpha_node), far)
+    far = (
+        (ranks - 1) / ranks * message / Min(beta_l, near * beta_x)
+        + (ranks / near - 1) * alpha
+        + (near - 1) * alpha_node
+    )
+    return when(ranks * stride <= n_node, ring_pass(ranks, message, beta_l, alpha_node), far)
 
 
 def placed_exchange(ranks: Any, stride: Any, message: Any) -> Any:
     """All-to-all of ``message`` bytes per rank of such a group."""
     near = Max(1, n_node / stride)
-    links, fabric = (eta_link * beta_node, alpha_node), (eta_link * beta / congestion, alpha)
+    links, fabric = (beta_l, alpha_node), (beta_x, alpha)
     return when(
         ranks * stride <= n_node,
         all_to_all(ranks, message, *links),
@@ -75,13 +78,27 @@ THAKUR = "thakur2005"
 NCCL = "Among eight devices, 16 MB and up, within 15% of NCCL on A100, H100, H200, B200 (docs/validation.md)."
 DERIVED = "the source prints the formula, measured times stand in docs/validation.md"
 
-_links = eta_link * beta_node
-
 
 def chunked(volume: Any) -> Any:
     """Time lost to chunks when their number is the best: few wait long to fill, many cost a send and a receive each."""
-    return when(And(alpha_node > 0, n_c > 1), 2 * sqrt(2 * alpha_node * volume / _links))
+    return when(And(alpha_node > 0, n_c > 1), 2 * sqrt(2 * alpha_node * volume / beta_l))
 
+
+links_reached = Formula(
+    beta_l,
+    eta_link * beta_node,
+    title="Bandwidth a collective reaches within a node",
+    source=Source(THAKUR, "section 2"),
+    no_example="a product",
+)
+
+fabric_reached = Formula(
+    beta_x,
+    eta_link * beta / congestion,
+    title="Bandwidth a collective reaches between nodes",
+    source=Source(THAKUR, "section 2"),
+    no_example="a product",
+)
 
 ranks_in_node = Formula(
     n_near, Min(n_c, n_node), title="Ranks of a group in one node", source=Source(THAKUR, "section 2"),
@@ -90,7 +107,7 @@ ranks_in_node = Formula(
 
 ring_all_reduce = Formula(
     T_ar,
-    2 * ring_pass(n_c, V_c, _links, alpha_node) + chunked(2 * (n_c - 1) / n_c * V_c),
+    2 * ring_pass(n_c, V_c, beta_l, alpha_node) + chunked(2 * (n_c - 1) / n_c * V_c),
     title="All-reduce around a ring",
     source=Source(THAKUR, "section 4.5"),
     variant="ring",
@@ -101,7 +118,7 @@ ring_all_reduce = Formula(
 
 tree_all_reduce = Formula(
     T_ar,
-    2 * V_c / _links + 2 * log(n_c) / log(2) * alpha_node,
+    2 * V_c / beta_l + 2 * log(n_c) / log(2) * alpha_node,
     title="All-reduce over two trees",
     source=Source("sanders2009", "section 3"),
     variant="tree",
@@ -112,8 +129,7 @@ tree_all_reduce = Formula(
 
 hierarchical_all_reduce = Formula(
     T_ar,
-    2 * ring_pass(n_near, V_c, _links, alpha_node)
-    + 2 * ring_pass(n_c / n_near, V_c / n_near, eta_link * beta / congestion, alpha),
+    2 * ring_pass(n_near, V_c, beta_l, alpha_node) + 2 * ring_pass(n_c / n_near, V_c / n_near, beta_x, alpha),
     title="All-reduce within nodes, then between them",
     source=Source("shoeybi2019", "section 4"),
     variant="hierarchical",
@@ -153,8 +169,8 @@ point_to_point = Formula(
     T_p2p,
     when(
         n_c <= n_node,
-        V_c / _links + alpha_node,
-        V_c / (eta_link * beta / congestion) + alpha,
+        V_c / beta_l + alpha_node,
+        V_c / beta_x + alpha,
     ),
     title="One message",
     source=Source(THAKUR, "section 2"),
@@ -164,6 +180,8 @@ point_to_point = Formula(
 
 FORMULAS = (
     link_bandwidth,
+    links_reached,
+    fabric_reached,
     ranks_in_node,
     ring_all_reduce,
     tree_all_reduce,
@@ -173,3 +191,5 @@ FORMULAS = (
     pairwise_all_to_all,
     point_to_point,
 )
+#: What any exchange needs to know of links and fabric.
+REACHED = (link_bandwidth, links_reached, fabric_reached)

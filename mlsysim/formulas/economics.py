@@ -22,6 +22,7 @@ from mlsysim.symbols.costs import (
     carbon,
     e_tok,
     f_care,
+    f_host,
     f_idle,
     f_infra,
     grid_carbon,
@@ -37,8 +38,8 @@ from mlsysim.symbols.costs import (
     u_busy,
 )
 from mlsysim.symbols.hardware import n_fleet
-from mlsysim.symbols.serving import c, n_out, qps, utilization
-from mlsysim.symbols.step import T_comp, T_step, T_train, n_train
+from mlsysim.symbols.serving import c_req, n_out, qps, utilization
+from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 
 BARROSO = Source("barroso2018", "chapter 6")
 POWER = Source("barroso2018", "chapter 5")
@@ -55,10 +56,10 @@ power = Formula(
 
 energy = Formula(
     E_run,
-    P_avg * T_run * pue,
+    P_avg * (1 + f_host) * T_run * pue,
     title="Energy from the grid",
     source=POWER,
-    assumes="Hosts and network are in the PUE.",
+    assumes="Hosts and network draw a share of what the accelerators draw; none unless it is given.",
     no_example=NO_NUMBER,
 )
 
@@ -120,11 +121,11 @@ training_duration = Formula(
 
 training_load = Formula(
     u_busy,
-    Min(1, T_comp / T_step),
+    Min(1, T_mean / T_step),
     title="Busy share of a training step",
     source=POWER,
     variant="training",
-    assumes="Waiting for traffic draws as little as idling.",
+    assumes="Waiting for traffic, or for the rank with the hottest experts, draws as little as idling.",
     no_example="a quotient",
 )
 
@@ -134,11 +135,11 @@ trained_tokens = Formula(
 
 serving_accelerators = Formula(
     n_acc,
-    c,
+    c_req,
     title="Accelerators of a serving fleet",
     source=BARROSO,
     variant="serving",
-    assumes="One accelerator per replica.",
+    assumes="One accelerator per replica. Infinite where no number of replicas meets the target.",
     no_example="the replicas",
 )
 

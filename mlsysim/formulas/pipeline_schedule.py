@@ -11,8 +11,9 @@ from sympy import Max, ceiling
 
 from mlsysim.symbolic import Formula, Source, by_label, token, when
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
-from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_node, n_fleet, n_node
-from mlsysim.symbols.step import T_bub, T_pp, bubble, congestion, eta_link, t_mb, t_send
+from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node
+from mlsysim.symbols.network import beta_l, beta_x
+from mlsysim.symbols.step import T_bub, T_pp, bubble, t_mb, t_send
 from mlsysim.symbols.training import n_mb, n_tok, p
 from mlsysim.symbols.workload import h, q
 
@@ -42,8 +43,8 @@ send_time = Formula(
     t_send,
     when(
         n_fleet <= n_node,
-        q * h * n_tok / (token * sigma * eta_link * beta_node) + alpha_node,
-        q * h * n_tok / (token * sigma * eta_link * beta / congestion) + alpha,
+        q * h * n_tok / (token * sigma * beta_l) + alpha_node,
+        q * h * n_tok / (token * sigma * beta_x) + alpha,
     ),
     title="Hidden states of a micro-batch to the next stage",
     source=SCHEDULE,

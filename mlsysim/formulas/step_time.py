@@ -28,6 +28,7 @@ from mlsysim.symbols.step import (
     T_dp,
     T_dpt,
     T_ep,
+    T_mean,
     T_opt,
     T_pp,
     T_step,
@@ -63,6 +64,7 @@ from mlsysim.symbols.step import (
     w_attn,
     w_head,
     w_hot,
+    w_lin,
     x_el,
 )
 from mlsysim.symbols.training import (
@@ -70,6 +72,7 @@ from mlsysim.symbols.training import (
     P_dense,
     P_sparse,
     Z,
+    a_kv_r,
     b,
     c_cp,
     checkpointing,
@@ -93,7 +96,6 @@ from mlsysim.symbols.workload import (
     L_moe,
     V,
     a,
-    a_kv,
     d_e,
     d_ff,
     d_h,
@@ -207,7 +209,7 @@ expert_parallel_time = Formula(
     no_example=DERIVED,
 )
 
-_kv = when(r_kv > 0, a * (d_nope + d_rope + d_v), 2 * a_kv * d_h) / t
+_kv = when(r_kv > 0, a * (d_nope + d_rope + d_v) / t, 2 * a_kv_r * d_h)
 
 context_traffic_time = Formula(
     t_ring,
@@ -241,6 +243,15 @@ computing = Formula(
     title="Computing of one step",
     source=MEGATRON,
     no_example="a product",
+)
+
+mean_computing = Formula(
+    T_mean,
+    n_mb * (t_lin * ((3 + rho_lin) * w_lin + 3 * w_head) / ((3 + rho_lin) * w_hot + 3 * w_head) + t_attn + t_el),
+    title="Computing of one step, mean rank",
+    source=Source("fedus2022", "section 2.2"),
+    assumes="Products with routed experts alone are spread; their element-wise work is taken as that of the hot rank.",
+    no_example=DERIVED,
 )
 
 tensor_parallel_share = Formula(
@@ -293,8 +304,8 @@ def each_step(reduce: Any, gather: Any) -> Any:
     """So many reduce-scatters of gradients and all-gathers of weights as the ZeRO stage asks."""
     return Piecewise(
         (2 * reduce, Z < 1),
-        (reduce + gather, Z < 2),
-        (n_mb * reduce + gather, Z < 3),
+        (reduce + f * gather, Z < 2),
+        (n_mb * reduce + f * gather, Z < 3),
         (n_mb * (reduce + 2 * gather), True),
     )
 
@@ -316,14 +327,16 @@ data_parallel_traffic = Formula(
     each_step(t_rs, t_ag),
     title="Data-parallel traffic of a step",
     source=Source("rajbhandari2020", "section 7"),
-    assumes="Stage 0 all-reduces gradients once a step, stage 1 reduces once and gathers the new weights. Stage 2 "
+    assumes="Stage 0 all-reduces gradients once a step, stage 1 reduces once and gathers the weights that changed. "
+    "Stage 2 "
     "keeps a shard of the gradients only, so it reduces after each micro-batch; stage 3 also gathers the weights "
     "forward and backward in each.",
     no_example="the paper counts elements",
 )
 
-_forward = t_mb / (3 + rho_lin)
-_backward = t_mb - _forward
+_computing = t_lin + t_attn + t_el
+_forward = _computing / (3 + rho_lin)
+_backward = _computing - _forward
 
 
 def exposed(traffic: Any, beside: Any) -> Any:
@@ -343,13 +356,14 @@ data_parallel_time = Formula(
     T_dp,
     Piecewise(
         (exposed(2 * t_rs, _backward), Z < 1),
-        (exposed(t_rs, _backward) + exposed(t_ag, _forward), Z < 2),
-        (n_mb * exposed(t_rs, _backward) + exposed(t_ag, _forward), Z < 3),
+        (exposed(t_rs, _backward) + exposed(f * t_ag, _forward), Z < 2),
+        (n_mb * exposed(t_rs, _backward) + exposed(f * t_ag, _forward), Z < 3),
         (n_mb * (exposed_together(t_ag, t_rs, _backward) + exposed(t_ag, _forward)), True),
     ),
     title="Data-parallel traffic left exposed",
     source=Source("li2020", "section 3.2"),
-    assumes="Traffic of a layer runs beside the computing of the others: that of one layer cannot hide, nor more than "
+    assumes="Traffic of a layer runs beside the computing of the others, never beside other traffic: that of one layer "
+    "cannot hide, nor more than "
     "there is computing beside it. Gradients travel in the backward pass, weights in the forward pass of the next "
     "step, in stage 3 in both; once a step, that is beside one micro-batch only.",
     accuracy="Equal to traffic executed layer by layer behind a forward or backward pass.",
@@ -361,7 +375,8 @@ optimizer_update = Formula(
     f * (2 * o + q_g + q) * (P_dense / sharded(Z >= 1, n_z) + P_sparse / sharded(Z >= 1, n_z / e)) / (B_mem * eta_mem),
     title="Update of weights and optimizer state",
     source=Source("rajbhandari2020", "section 3.1"),
-    assumes="State is read and written, gradients read, weights written; 30 bytes per parameter for Adam at 16 bit.",
+    assumes="State is read and written, gradients read, weights written; 28 bytes per parameter for "
+    "Adam at 16 bit, 30 with 32-bit gradients.",
     no_example=DERIVED,
 )
 
@@ -402,12 +417,13 @@ hardware_utilization = Formula(
     Phi_hw / (T_step * n_fleet * F),
     title="Hardware FLOPs utilization",
     source=Source("chowdhery2022", "appendix B"),
+    convention="What is executed, whatever the convention of the model FLOPs.",
     no_example="published utilizations stand in docs/validation.md",
 )
 
 scaling_efficiency = Formula(
     scaling,
-    (T_comp + T_opt) / T_step,
+    (T_mean + T_opt) / T_step,
     title="Scaling efficiency",
     source=Source("narayanan2021", "section 5.1"),
     assumes="Against ranks that exchange nothing and wait for nobody.",
@@ -465,6 +481,7 @@ FORMULAS = (
     context_parallel_time,
     micro_batch_time,
     computing,
+    mean_computing,
     tensor_parallel_share,
     expert_parallel_share,
     context_parallel_share,

@@ -274,8 +274,16 @@ class _Binder:
         optional = {name for slot in slots for name in (slot.gives if slot.optional else slot.extras)}
         for name in missing:
             if name not in optional:
-                raise MissingInputError(type(self.model).__name__, name, self.model.how_to_give(name))
+                raise MissingInputError(type(self.model).__name__, name, self._how_to_give(name))
         return self.model.without(frozenset(missing))
+
+    def _how_to_give(self, name: str) -> str:
+        """Where a missing input can come from; the entries given have none."""
+        lacking = [entry.name for argument, entry in self.entries.items()
+                   if isinstance(entry, Entry) and name in self.model.slots[argument].gives]  # fmt: skip
+        if lacking:
+            return f"{' and '.join(lacking)} has no value for it; give {name}=..."
+        return self.model.how_to_give(name)
 
     def _check(self, requirement: Requirement) -> None:
         met = _met(requirement, self.values)

@@ -13,14 +13,14 @@ from mlsysim.models.training_memory import LAYOUT_REQUIREMENTS, PER_OPERATOR, Tr
 from mlsysim.models.variant import swapped
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.activations import v_chunks
-from mlsysim.symbols.hardware import n_fleet
+from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import b, c_cp, e, g, p, t
 from mlsysim.symbols.workload import s
 
 DISTRIBUTED = swapped(
     System(PER_OPERATOR),
     (
-        collectives.link_bandwidth,
+        *collectives.REACHED,
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
         *pipeline_schedule.FORMULAS,
@@ -73,6 +73,7 @@ class DistributedModel(PerformanceModel):
         "straggler_factor",
         "training_tokens",
         "idle_power_fraction",
+        "host_power_fraction",
         "pue",
         "grid_carbon",
     )
@@ -91,6 +92,7 @@ class DistributedModel(PerformanceModel):
         "straggler_factor": 1.0,
         "training_tokens": 1e12,
         "idle_power_fraction": 0.3,
+        "host_power_fraction": 0.0,
         "pue": 1.2,
         "grid_carbon": 0.4,
         "oversubscription": 1,
@@ -117,6 +119,23 @@ class DistributedModel(PerformanceModel):
             "must be a multiple of {pp_size} where stages are interleaved ({interleaved_stages})",
         ),
         Requirement(s, Eq(Mod(s, c_cp), 0), "must be a multiple of {cp_size}"),
+        Requirement(
+            n_fleet,
+            (n_fleet <= n_node) | Eq(Mod(n_fleet, n_node), 0),
+            "must be at most {accelerators_per_node} or a multiple of it",
+        ),
+        *(
+            Requirement(
+                blamed,
+                (n_fleet <= n_node) | Eq(Mod(n_node, ranks), 0) | Eq(Mod(ranks, n_node), 0),
+                f"{words}must divide {{accelerators_per_node}} or be a multiple of it: a group would straddle nodes",
+            )
+            for blamed, ranks, words in (
+                (t, t, ""),
+                (c_cp, t * c_cp, "times {tp_size} "),
+                (e, t * e, "times {tp_size} "),
+            )
+        ),
     )
     headline = (
         "step_time",

@@ -65,7 +65,7 @@ class EconomicsModel(PerformanceModel):
             tuple(dict.fromkeys((*_RUN.slots["model"].provides, *_FLEET.slots["model"].provides))),
         ),
         "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
-        "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price")),
+        "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
     }
     keywords = tuple(
         dict.fromkeys(
@@ -78,6 +78,7 @@ class EconomicsModel(PerformanceModel):
                 "run_tokens",
                 "rental_price",
                 "idle_power_fraction",
+                "host_power_fraction",
                 "pue",
                 "grid_carbon",
                 "electricity_price",
@@ -89,6 +90,7 @@ class EconomicsModel(PerformanceModel):
     )
     defaults = {
         "idle_power_fraction": 0.3,
+        "host_power_fraction": 0.0,
         "pue": 1.2,
         "grid_carbon": 0.4,
         "electricity_price": 0.08,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq, Mod
+from sympy import Eq, Mod, ceiling
 
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
@@ -46,6 +46,9 @@ PER_OPERATOR = swapped(
 )
 
 CHUNK_REQUIREMENTS = (
+    Requirement(
+        v_chunks, v_chunks <= ceiling(L / p), "must be at most the layers of a stage ({layers} over {pp_size})"
+    ),
     Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
     Requirement(v_chunks, Eq(v_chunks, 1) | Eq(schedule, label(schedule, "1f1b")), "must be 1 with GPipe"),
 )

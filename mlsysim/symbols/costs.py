@@ -15,7 +15,14 @@ f_idle = variable(
     "idle_power_fraction", r"f_{\mathrm{idle}}", "count", "Power of an idle accelerator over that at full load.",
     between(0, 1),
 )  # fmt: skip
-pue = variable("pue", r"\mathrm{PUE}", "count", "Power of the building over that of its accelerators.", at_least(1.0))
+f_host = variable(
+    "host_power_fraction",
+    r"f_{\mathrm{host}}",
+    "count",
+    "Power of hosts, network and fans over that of the accelerators.",
+    nonnegative(),
+)
+pue = variable("pue", r"\mathrm{PUE}", "count", "Power of the building over that of its computers.", at_least(1.0))
 grid_carbon = variable("grid_carbon", r"c_{\mathrm{CO_2}}", "kg/kWh", "Carbon dioxide per energy.", nonnegative())
 grid_price = variable("electricity_price", r"p_{\mathrm{el}}", "USD/kWh", "Price of energy.", nonnegative())
 price = variable("price", r"p_{\mathrm{acc}}", "USD", "Price of one accelerator.", positive())
@@ -33,12 +40,14 @@ f_care = variable(
 )
 
 P_avg = variable("average_power", r"\bar{P}", "kW", "Mean power of all accelerators.", positive())
-E_run = variable("energy", r"E_{\mathrm{run}}", "MWh", "Energy drawn from the grid.", positive())
+E_run = variable("energy", r"E_{\mathrm{run}}", "MWh", "Energy drawn from the grid over the duration.", positive())
 e_tok = variable("energy_per_token", r"e_{\mathrm{tok}}", "J/token", "Energy per token.", positive())
 carbon = variable("carbon", r"m_{\mathrm{CO_2}}", "kg", "Carbon dioxide of that energy.", nonnegative())
-C_hw = variable("hardware_cost", r"C_{\mathrm{hw}}", "USD", "Share of the purchase, or the rent.", positive())
+C_hw = variable(
+    "hardware_cost", r"C_{\mathrm{hw}}", "USD", "Share of the purchase, or the rent, over the duration.", positive()
+)
 C_el = variable("energy_cost", r"C_{\mathrm{el}}", "USD", "Price of that energy.", nonnegative())
-C_care = variable("maintenance_cost", r"C_{\mathrm{care}}", "USD", "Maintenance in that time.", nonnegative())
-tco = variable("total_cost", r"\mathrm{TCO}", "USD", "Total cost of ownership in that time.", positive())
+C_care = variable("maintenance_cost", r"C_{\mathrm{care}}", "USD", "Maintenance over the duration.", nonnegative())
+tco = variable("total_cost", r"\mathrm{TCO}", "USD", "Total cost of ownership over the duration.", positive())
 c_tok = variable("cost_per_token", r"c_{\mathrm{tok}}", "USD/Mtoken", "Cost of a million tokens.", positive())
 c_req_run = variable("cost_per_request", r"c_{\mathrm{r}}", "USD/request", "Cost of a request.", positive())

@@ -2,6 +2,16 @@
 
 from mlsysim.symbolic import integer, nonnegative, positive, variable
 
+beta_l = variable(
+    "reached_node_bandwidth", r"\beta_{\mathrm{l}}", "GB/s", "Bandwidth a collective reaches within a node.", positive()
+)
+beta_x = variable(
+    "reached_fabric_bandwidth",
+    r"\beta_{\mathrm{x}}",
+    "GB/s",
+    "Bandwidth a collective reaches between nodes.",
+    positive(),
+)
 n_c = variable("collective_ranks", r"n_{\mathrm{c}}", "count", "Ranks that take part in an exchange.", integer(1))
 V_c = variable("message_bytes", r"V_{\mathrm{c}}", "MB", "Bytes of the whole buffer on one rank.", positive())
 n_near = variable("ranks_per_node", r"n_{\mathrm{near}}", "count", "Ranks of the group in one node.", positive())

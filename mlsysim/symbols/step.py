@@ -142,6 +142,9 @@ t_ag = variable("weight_gather_time", r"t_{\mathrm{ag}}", MS, "One all-gather of
 t_send = variable("send_time", r"t_{\mathrm{send}}", MS, "Hidden states from one stage to the next.", nonnegative())
 
 T_comp = variable("compute_time", r"T_{\mathrm{comp}}", MS, "Computing of one step on one rank.", positive())
+T_mean = variable(
+    "mean_compute_time", r"\bar{T}_{\mathrm{comp}}", MS, "Computing of one step on the mean rank.", positive()
+)
 T_tp = variable("tp_time", r"T_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed in a step.", nonnegative())
 T_ep = variable("ep_time", r"T_{\mathrm{ep}}", MS, "Expert-parallel exchanges of a step.", nonnegative())
 T_cp = variable("cp_time", r"T_{\mathrm{cp}}", MS, "Context-parallel traffic left exposed in a step.", nonnegative())

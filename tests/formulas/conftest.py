@@ -71,6 +71,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     for part, whole in PARTS:
         if {whole, part} <= set(point):
             point[part] = min(point[part], point[whole])
+    if {"fleet_size", "accelerators_per_node"} <= set(point) and point["fleet_size"] > point["accelerators_per_node"]:
+        point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= set(point) and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"heads", "tp_size", "kv_heads_per_rank"} <= set(point):
@@ -80,7 +82,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if point.get("kv_lora_rank") == 0:
         point |= dict.fromkeys({"q_lora_rank", "qk_rope_head_dim"} & set(point), 0.0)
     point |= {name: min(point[name], 2.0) for name in {"service_time_cv"} & set(point)}
-    if point.get("pp_size") == 1:
+    if point.get("pp_size") == 1 or point.get("pipeline_schedule") == 1:
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
     if point.get("experts") == 1:
         point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)

@@ -274,7 +274,7 @@ def per_operator(x):
 def draw_run(r):
     """What both variants ask of a run."""
     e, t, p = r.choice([1, 2, 8]), r.choice([1, 2, 4, 8]), r.choice([1, r.randint(2, 16)])
-    schedule = r.choice(["1f1b", "1f1b", "gpipe"])
+    schedule, layers = r.choice(["1f1b", "1f1b", "gpipe"]), r.randint(p, 130)
     return {
         "batch_size": r.randint(1, 3000),
         "seq_len": r.choice([r.randint(1, 100_000), 2048]),
@@ -290,10 +290,10 @@ def draw_run(r):
         "gradient_accumulation_steps": r.choice([1, r.randint(1, 32)]),
         "trainable_fraction": r.choice([0.0, 1.0, r.random()]),
         "sequence_parallel": r.randint(0, 1),
-        "interleaved_stages": r.choice([1, r.randint(2, 6)]) if p > 1 and schedule == "1f1b" else 1,
+        "interleaved_stages": min(r.choice([1, r.randint(2, 6)]), up(layers, p)) if p > 1 and schedule == "1f1b" else 1,
         "pipeline_schedule": schedule,
         "gradient_storage": r.choice(["as_weights", "fp32", "both"]),
-        "layers": r.randint(p, 130),
+        "layers": layers,
         "hidden_dim": r.choice([r.randint(1, 20_000), 4096]),
         "heads": t * r.choice([1, 2, 3, 4, 6, 8, 12, 16]),
         "memory_capacity": 10 ** r.uniform(10, 13),

@@ -187,6 +187,44 @@ def test_overlap_hides_no_more_than_there_is():
     assert seconds(found, "step_time") > traffic
 
 
+def test_traffic_does_not_hide_beside_other_traffic():
+    """Tensor-parallel ranks on four nodes fill the ports that gradients need."""
+    found = STEP.solve(
+        **{**DENSE, "seq_len": 2048}, fleet_size=256, batch_size=64, tp_size=32, zero_stage=3,
+        gradient_accumulation_steps=8,
+    )  # fmt: skip
+    ports = seconds(found, "tp_time") + seconds(found, "dp_traffic_time")
+    assert seconds(found, "step_time") > ports
+
+
+def test_ranks_that_share_a_key_head_send_it_each():
+    wide = {**DENSE, "seq_len": 8192, "accelerators_per_node": 256, "node_latency": 0}
+
+    def traffic(t):
+        found = STEP.solve(**wide, fleet_size=256, batch_size=128 // t, tp_size=t, cp_size=2)
+        return seconds(found, "cp_traffic_time")
+
+    assert traffic(16) == pytest.approx(traffic(8), rel=1e-3), "eight key heads: one on each of eight ranks or more"
+    assert traffic(4) == pytest.approx(2 * traffic(8), rel=1e-3)
+
+
+def test_frozen_weights_are_not_gathered_after_an_update():
+    shares = [STEP.solve(**DENSE, fleet_size=8, batch_size=8, zero_stage=1, trainable_fraction=f) for f in (1, 0.01)]
+    all_, few = (seconds(found, "dp_traffic_bytes") for found in shares)
+    assert few == pytest.approx(all_ / 100, rel=1e-9)
+
+
+def test_hot_experts_lower_the_efficiency_of_scaling():
+    cold, hot = (
+        STEP.solve(**SPARSE, fleet_size=64, ep_size=8, batch_size=64, routing_imbalance_factor=factor)
+        for factor in (1, 4)
+    )
+    assert hot.scaling_efficiency < cold.scaling_efficiency
+    assert hot.busy_share < cold.busy_share
+    assert seconds(hot, "mean_compute_time") < seconds(hot, "compute_time")
+    assert cold.canonical("mean_compute_time") == pytest.approx(cold.canonical("compute_time"), rel=1e-12)
+
+
 def test_utilization_counts_what_the_convention_says():
     found = STEP.solve(**DENSE, fleet_size=8, batch_size=8, flop_convention="six_n")
     step = seconds(found, "step_time")
@@ -207,6 +245,20 @@ def test_utilization_counts_what_the_convention_says():
         ({"gradient_accumulation_steps": 3}, "batch_size=8: must fill gradient_accumulation_steps=3"),
         ({"cp_size": 2, "seq_len": 4095}, "seq_len=4095: must be a multiple of cp_size=2"),
         ({"tp_size": 3}, "tp_size=3: must divide heads=32"),
+        ({"fleet_size": 12, "batch_size": 12}, "fleet_size=12: must be at most accelerators_per_node=8 or a multiple"),
+        ({"fleet_size": 24, "batch_size": 24, "accelerators_per_node": 6, "tp_size": 4}, "tp_size=4: must divide acce"),
+        (
+            {"fleet_size": 24, "batch_size": 24, "accelerators_per_node": 6, "tp_size": 2, "cp_size": 2},
+            "cp_size=2: times tp_size=2 must divide accelerators_per_node=6 or be a multiple of it",
+        ),
+        (
+            {"pp_size": 4, "gradient_accumulation_steps": 4, "interleaved_stages": 16},
+            "interleaved_stages=16: must be at most the layers of a stage",
+        ),
+        (
+            {"pp_size": 4, "gradient_accumulation_steps": 4, "interleaved_stages": 2, "pipeline_schedule": "gpipe"},
+            "interleaved_stages=2: must be 1 with GPipe",
+        ),
         ({"ep_size": 2}, "ep_size=2: must divide experts=1"),
         ({"straggler_factor": 0.5}, "straggler_factor=0.5: must be a finite number >= 1"),
         ({"efficiency": 0}, "efficiency=0: must be a finite number > 0"),

@@ -1,5 +1,7 @@
 """Cost of runs and fleets: identities, proportions, and what is refused."""
 
+import math
+
 import pytest
 
 from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel
@@ -73,10 +75,30 @@ def test_a_chain_sweeps_and_is_differentiated_end_to_end():
     assert "rental_price" in str(found)
 
 
+def test_a_target_no_fleet_meets_has_no_price():
+    """Not the price of as many replicas as were tried."""
+    found = EconomicsModel("serving").solve(**{**SERVING, "target_p99_latency_ms": 1}, price="30000 USD")
+    assert not found.feasible
+    assert found.canonical("total_cost") == found.canonical("cost_per_request") == math.inf
+
+
+def test_hosts_draw_power_only_where_they_are_given():
+    alone, hosted = (bought.solve(**FLEET, price=1, host_power_fraction=share) for share in (0, 0.8))
+    assert hosted.canonical("energy") == pytest.approx(1.8 * alone.canonical("energy"))
+
+
+def test_a_fleet_says_how_many_accelerators_it_has():
+    found = rented.solve(fleet="SuperPOD_H100", run_tokens=1e9, rental_price=2)
+    assert found.accelerators == 256
+    assert found.canonical("tdp") == 700
+
+
 def test_no_price_is_an_error_that_says_how_to_give_one():
     with pytest.raises(MissingInputError) as refused:
         EconomicsModel("serving").solve(**SERVING)
-    assert str(refused.value) == "EconomicsModel needs price: give hardware=... or fleet=... or price=..."
+    assert (
+        str(refused.value) == "EconomicsModel needs price: NVIDIA H100 SXM5 80 GB has no value for it; give price=..."
+    )
     with pytest.raises(MissingInputError, match=r"needs rental_price: give rental_price="):
         EconomicsModel("rented_serving").solve(**SERVING)
     assert EconomicsModel("serving").solve(**{**SERVING, "hardware": "L40S", "qps": 1}).source("price")

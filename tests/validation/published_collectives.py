@@ -20,7 +20,10 @@ FORMULAS = {
     "reduce_scatter": collectives.reduce_scatter,
     "alltoall": collectives.pairwise_all_to_all,
 }
-FUNCTIONS = {name: compiled(System([formula])) for name, formula in FORMULAS.items()}
+FUNCTIONS = {
+    name: compiled(System([collectives.links_reached, collectives.fabric_reached, formula]))
+    for name, formula in FORMULAS.items()
+}
 #: Lower and upper end in bytes, and the error allowed.
 RANGES = {"64 kB to 4 MB": (2**16, 2**22, 0.40), "16 MB and up": (2**24, math.inf, 0.15)}
 CALIBRATED = "all_gather", 8

@@ -4,7 +4,7 @@ from validation.checks import Check, Group
 
 from mlsysim import EconomicsModel
 from mlsysim.engine import compiled
-from mlsysim.formulas.collectives import point_to_point
+from mlsysim.formulas.collectives import fabric_reached, links_reached, point_to_point
 from mlsysim.symbolic import System
 
 #: Dispatch in us and GB/s, combine in us and GB/s, per ranks: 128 tokens of 7168, eight experts each.
@@ -23,7 +23,7 @@ MISSED: dict[tuple[int, str], str] = {
     (16, "dispatch"): PART,
     (16, "combine"): PART,
 }
-SEND = compiled(System([point_to_point]))
+SEND = compiled(System([links_reached, fabric_reached, point_to_point]))
 
 
 def identity() -> list[Check]:

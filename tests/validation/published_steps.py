@@ -108,7 +108,8 @@ def inputs(row: dict[str, Any], *, efficiency: float, hidden: float, flat: float
         # Megatron-LM of 2021 and 2022 reduced gradients after the last micro-batch.
         "dp_overlap": row.get("phi", 0.0 if row["Z"] == 0 else 1.0), "cp_overlap": 1.0,
         "tp_overlap": hidden if row["asy"] else 0.0,
-        "training_tokens": 1e12, "tdp": 700.0, "idle_power_fraction": 0.3, "pue": 1.2, "grid_carbon": 0.0,
+        "training_tokens": 1e12, "tdp": 700.0, "idle_power_fraction": 0.3, "host_power_fraction": 0.0, "pue": 1.2,
+        "grid_carbon": 0.0,
     }  # fmt: skip
 
 
