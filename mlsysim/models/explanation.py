@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 import sympy
 
-from mlsysim import formatting
+from mlsysim import formatting, units
 from mlsysim.catalog import Value
 from mlsysim.engine import compiled_expression
 from mlsysim.symbolic import Formula, LeastInteger, System, variable_of
+from mlsysim.symbolic.dimensions import dimension_of, same
 from mlsysim.symbolic.printing import symbol_text, text
 
 
@@ -76,7 +77,7 @@ class Explanation:
         if inserted is not None and inserted != value:
             lines.append(f"{pad} = {inserted}")
         lines.append(f"{pad} = {value}")
-        lines += [f"{pad}   {note}" for note in self._notes(formula.expression)]
+        lines += [f"{pad}   {note}" for note in self._notes(formula.expression, formula.variable.unit)]
         return "\n".join(line for long in lines for line in _wrapped(long))
 
     def _inserted(self, expression: sympy.Basic) -> str | None:
@@ -98,8 +99,8 @@ class Explanation:
             return expression
         return expression.func(*(self._taken(arg) for arg in expression.args))
 
-    def _notes(self, expression: Any) -> list[str]:
-        """Which case holds and which argument of a Max or Min binds."""
+    def _notes(self, expression: Any, unit: str) -> list[str]:
+        """Which case holds and which argument of a Max or Min binds, in the unit of the formula where it has it."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
         notes: list[str] = []
@@ -111,9 +112,9 @@ class Explanation:
                     parts = [value]
                     break
         elif isinstance(expression, sympy.Max | sympy.Min):
-            notes.append(self._extreme(expression))
+            notes.append(self._extreme(expression, unit))
         for part in parts:
-            notes += self._notes(part)
+            notes += self._notes(part, unit)
         return list(dict.fromkeys(notes))
 
     def _case(self, expression: sympy.Piecewise, condition: Any) -> str:
@@ -123,17 +124,17 @@ class Explanation:
         words = "otherwise" if condition == True else text(condition)  # noqa: E712
         return f"{words}  ({facts})"
 
-    def _extreme(self, expression: Any) -> str:
+    def _extreme(self, expression: Any, unit: str) -> str:
         word = "largest" if isinstance(expression, sympy.Max) else "smallest"
         ranked = sorted(expression.args, key=self._number, reverse=isinstance(expression, sympy.Max))
-        best, *others = ranked
-        first = self._equals(best)
-        return f"binds: {first}, the {word}; {', '.join(map(self._equals, others))}"
+        known = [variable_of(a.name).unit for a in ranked if isinstance(a, sympy.Symbol) and a.name in self.values]
+        best, *others = [self._equals(part, _fitting([unit, *known], expression)) for part in ranked]
+        return f"binds: {best}, the {word}; {', '.join(others)}"
 
-    def _equals(self, part: Any) -> str:
+    def _equals(self, part: Any, unit: str) -> str:
         value = self._number(part)
         whole = abs(value) < 1e15 and value == math.floor(value)
-        shown = formatting.number(int(value) if whole else value)
+        shown = formatting.canonical(value, unit) if unit else formatting.number(int(value) if whole else value)
         return shown if part.is_number else f"{text(part)} = {shown}"
 
     def _least_integer(self, expression: LeastInteger) -> list[str]:
@@ -164,3 +165,10 @@ def _wrapped(line: str, width: int = 98) -> list[str]:
     return textwrap.wrap(
         line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     ) or [line]
+
+
+def _fitting(offered: list[str], expression: sympy.Basic) -> str:
+    """The first unit that an expression has; none for a count."""
+    dimension = dimension_of(expression)
+    fits = (each for each in offered if set(units.dimension(each)) - units.COUNTABLE)
+    return next((each for each in fits if same(dimension, units.dimension(each))), "")
