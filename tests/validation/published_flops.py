@@ -105,6 +105,19 @@ def narayanan() -> list[Check]:
     return found
 
 
+def sizes() -> list[Check]:
+    """Parameters of the printed shapes, with biases and learned positions."""
+    found = []
+    for row in of("narayanan1"):
+        if not row["name"].endswith("B"):
+            continue
+        flags = dict.fromkeys(("qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias"), 1)
+        ours = counted(row, "parameters", learned_positions=row["s"], **flags) * row["b"] * row["s"] / 1e9
+        printed = float(row["name"][:-1])
+        found.append(Check(row["name"], printed, ours, 0.05 / printed if printed < 2 else 0.011, "B"))
+    return found
+
+
 def days() -> list[Check]:
     """Days for 300e9 tokens at the printed rate; theirs leave attention and logits out."""
     found = []
@@ -154,6 +167,10 @@ GROUPS: tuple[Group, ...] = (
         "flops_narayanan", "Arithmetic: equation 3 of Narayanan et al.",
         "Four passes over the layers, 0.1%. Theirs is their closed form, ours the sum over products.",
         "Narayanan et al., equation 3", narayanan,
+    ),
+    Group(
+        "sizes_narayanan", "Parameters: Megatron-LM, 1.7B to 1T", "1.1%; half of the last printed digit for 1.7B.",
+        "Narayanan et al., table 1", sizes,
     ),
     Group(
         "days_narayanan", "Arithmetic: days for 300e9 tokens", "At the printed rate, 4%: their equation 4 counts eight "
