@@ -11,18 +11,18 @@ from typing import Any, Literal
 import numpy as np
 import sympy
 
-from mlsysim.engine import arrays, scalar
+from mlsysim.engine import arrays, scalar, vector
 from mlsysim.engine.guards import guarded
 from mlsysim.engine.printer import CodePrinter
 from mlsysim.errors import FormulaError
 from mlsysim.symbolic import System, lower
 
-Backend = Literal["numpy", "jax"]
+Backend = Literal["numpy", "vector", "jax"]
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledFunction:
-    """A System as one function of its inputs.
+    """A System, or expressions of its variables, as one function of its inputs.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class CompiledFunction:
     raw: Any
 
     def __call__(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Evaluate on scalars.
+        """Evaluate on scalars, or on arrays that broadcast where it was compiled for them.
 
         Parameters
         ----------
@@ -60,7 +60,12 @@ class CompiledFunction:
 
 
 @lru_cache(maxsize=256)
-def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Backend = "numpy") -> CompiledFunction:
+def compiled(
+    system: System,
+    outputs: tuple[str, ...] | None = None,
+    backend: Backend = "numpy",
+    expressions: tuple[tuple[str, sympy.Basic], ...] = (),
+) -> CompiledFunction:
     """Compile a system, or the part of it some outputs need; cached.
 
     Parameters
@@ -69,8 +74,11 @@ def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Ba
         Formulas to compile.
     outputs : tuple of str, optional
         Compile only what these need; everything by default.
-    backend : {"numpy", "jax"}
-        NumPy scalars, or JAX arrays (with branches kept finite under differentiation).
+    backend : {"numpy", "vector", "jax"}
+        NumPy scalars, NumPy arrays, or JAX arrays (with branches kept finite under differentiation).
+    expressions : tuple of (str, sympy.Basic)
+        Further names and what they stand for, in inputs and variables of the system; with them,
+        they alone are returned.
 
     Returns
     -------
@@ -82,16 +90,25 @@ def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Ba
         If an expression uses a function without a compilation rule, or a variable has the name of
         a function that compiled code calls.
     """
+    if expressions:
+        asked: Any = set().union(*(lower(expression).free_symbols for _, expression in expressions))
+        outputs = tuple(sorted({symbol.name for symbol in asked} & {v.name for v in system.variables}))
+        loose = {symbol for symbol in asked if symbol.name not in system}
+    else:
+        loose = set()
     part = system if outputs is None else system.closure(outputs)
-    inputs = [variable.symbol for variable in part.inputs]
+    inputs = sorted({v.symbol for v in part.inputs} | loose, key=lambda symbol: symbol.name)
     lines = []
     for formula in part:
         expression = lower(formula.expression)
         lines.append((formula.variable.symbol, guarded(expression) if backend == "jax" else expression))
-    names = [symbol for symbol, _ in lines]
+    names: list[Any] = [symbol for symbol, _ in lines]
     for symbol in (*inputs, *names):
         if symbol.name in scalar.NAMESPACE:
             raise FormulaError(f"variable {symbol.name!r} has the name of a function that compiled code calls")
+
+    if expressions:
+        names = [lower(expression) for _, expression in expressions]
 
     def formula_by_formula(_expressions: Any) -> Any:
         return lines, names
@@ -99,13 +116,20 @@ def compiled(system: System, outputs: tuple[str, ...] | None = None, backend: Ba
     function = sympy.lambdify(
         inputs,
         names,
-        modules=[scalar.NAMESPACE if backend == "numpy" else arrays.namespace()],
+        modules=[_namespace(backend)],
         printer=CodePrinter,
         cse=formula_by_formula,  # pyright: ignore[reportArgumentType]
         docstring_limit=0,
     )
     source = inspect.getsource(function).replace("_lambdifygenerated", "compiled", 1)
-    return CompiledFunction(tuple(v.name for v in part.inputs), tuple(f.name for f in part), source, function)
+    returned = tuple(name for name, _ in expressions) or tuple(f.name for f in part)
+    return CompiledFunction(tuple(symbol.name for symbol in inputs), returned, source, function)
+
+
+def _namespace(backend: Backend) -> dict[str, Any]:
+    if backend == "jax":
+        return arrays.namespace()
+    return scalar.NAMESPACE if backend == "numpy" else vector.NAMESPACE
 
 
 @lru_cache(maxsize=4096)
