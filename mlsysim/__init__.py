@@ -27,6 +27,8 @@ _HOME = {
     "ServingCapacityModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
     "Variant": "mlsysim.models",
+    "derived": "mlsysim.models.axes",
+    "linked": "mlsysim.models.axes",
     "Reference": "mlsysim.references",
     "add_reference": "mlsysim.references",
     "routing_imbalance": "mlsysim.study.routing_log",
@@ -39,7 +41,20 @@ _HOME = {
     "ureg": "mlsysim.units",
 }
 _CATALOG = ("Hardware", "Models", "Systems")
-_ROOMS = ("book", "catalog", "engine", "errors", "formulas", "models", "show", "study", "symbolic", "symbols", "units")
+_ROOMS = (
+    "book",
+    "catalog",
+    "engine",
+    "errors",
+    "formulas",
+    "models",
+    "plot",
+    "show",
+    "study",
+    "symbolic",
+    "symbols",
+    "units",
+)
 
 __all__ = [
     "Q_",
@@ -69,6 +84,8 @@ __all__ = [
     "Variant",
     "__version__",
     "add_reference",
+    "derived",
+    "linked",
     "load_catalog",
     "routing_imbalance",
     "ureg",
@@ -98,6 +115,7 @@ if TYPE_CHECKING:
         TrainingMemoryModel,
         Variant,
     )
+    from mlsysim.models.axes import derived, linked
     from mlsysim.references import Reference, add_reference
     from mlsysim.study.routing_log import routing_imbalance
     from mlsysim.symbolic import Example, Formula, Source, System, variable

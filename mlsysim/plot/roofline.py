@@ -1,0 +1,191 @@
+"""Swept points under the ceilings of their accelerators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.errors import InputError, UnitError, shown
+from mlsysim.plot import ceilings, data, style
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+_INK = "0.25"
+
+
+def roofline(
+    ds: xarray.Dataset,
+    flops: str | Sequence[str] | xarray.DataArray,
+    traffic: str | Sequence[str] | xarray.DataArray,
+    time: str | Sequence[str] | xarray.DataArray | None = None,
+    *,
+    hue: str | None = None,
+    feasible: str | None = "feasible",
+    peak_flops: Any = None,
+    memory_bandwidth: Any = None,
+    efficiency: float | None = None,
+    memory_efficiency: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw swept points by arithmetic intensity and rate, under the roofs of their accelerators.
+
+    A roof is the library's formula for the attainable rate: solid at the peaks, dashed at the shares
+    of them that the model takes as reached. Infeasible points are hollow.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Of ``model.sweep(..., outputs=[...])`` with the outputs named here.
+    flops : str, sequence of str or xarray.DataArray
+        Arithmetic of one accelerator: an output, several to add, or an array with ``units``. A time is
+        that of the arithmetic at its ceiling (``product_time`` of ``DistributedModel``).
+    traffic : str, sequence of str or xarray.DataArray
+        Memory traffic that goes with it: likewise bytes, or their time at the ceiling of the memory.
+    time : str, sequence of str or xarray.DataArray, optional
+        How long both take; without it, the points stand on the dashed roof.
+    hue : str, optional
+        Dimension that the colours tell apart; by default the one the ceilings vary along.
+    feasible : str, optional
+        The truth value that tells filled from hollow points; None for all filled.
+    peak_flops, memory_bandwidth : quantity, text or mapping, optional
+        By default those of the sweep. Where ``hardware`` is swept, a mapping from each of its names, or
+        by default what the catalog of the library says of them.
+    efficiency, memory_efficiency : float, optional
+        Shares of the two that are reached; by default those of the sweep, or 1.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        If a ceiling is not known, or there is no point to draw.
+    UnitError
+        If an amount has neither the unit asked for nor that of a time.
+    """
+    import xarray
+
+    data.checked(ds)
+    limit = data.truth(ds, feasible)
+    machine = ceilings.found(
+        ds,
+        peak_flops=peak_flops,
+        memory_bandwidth=memory_bandwidth,
+        efficiency=efficiency,
+        memory_efficiency=memory_efficiency,
+    )
+    work = _amount(ds, "flops", flops, "FLOP", machine["peak_flops"] * machine["efficiency"])
+    moved = _amount(ds, "traffic", traffic, "byte", machine["memory_bandwidth"] * machine["memory_efficiency"])
+    intensity = work / moved
+    rate = ceilings.roof(intensity, machine) if time is None else work / _amount(ds, "time", time, "s", 1.0)
+    varies = [str(dim) for dim in machine["peak_flops"].dims]
+    hue = hue if hue is not None else varies[0] if len(varies) == 1 else None
+    if hue is not None and hue not in ds.dims:
+        raise InputError("hue", hue, f"must be one of the dimensions {', '.join(map(str, ds.dims))}")
+    place = xarray.DataArray(0) if hue is None else xarray.DataArray(np.arange(ds.sizes[hue]), dims=[hue])
+    accepted = ~data.refused(ds)
+    flat = xarray.broadcast(intensity, rate, accepted, accepted if limit is None else limit, place)
+    across, up, taken, fits, tone = (array.values.ravel() for array in flat)
+    drawn = taken & np.isfinite(across) & np.isfinite(up) & (across > 0) & (up > 0)
+    if not drawn.any():
+        raise InputError("flops", shown(flops), "no point has a finite and positive intensity and rate")
+    ax = style.axes_of(ax)
+    _roofs(ax, across[drawn], machine)
+    names = [""] if hue is None else style.words(ds[hue])
+    keys = _points(ax, across, up, drawn, fits, tone, names)
+    ax.set_ylim(top=2 * float(machine["peak_flops"].max()) / units.factor("TFLOP/s"))
+    style.numeric(ax.xaxis, np.array(ax.get_xlim()), True)
+    style.numeric(ax.yaxis, np.array(ax.get_ylim()), True)
+    reached = ["Rate reached", "[TFLOP/s]"] if time is not None else ["Attainable rate", "[TFLOP/s]"]
+    ax.set(xlabel=style.label(ceilings.described("arithmetic_intensity")), ylabel=" ".join(reached))
+    style.beside(ax, [*keys, *_styles(drawn & ~fits, machine)], "" if hue is None else style.narrow(ds[hue]))
+    ax.grid(alpha=0.25, linewidth=0.6)
+    style.titled(ax, data.setting(ds))
+    return ax
+
+
+def _amount(ds: xarray.Dataset, argument: str, given: Any, unit: str, ceiling: Any) -> xarray.DataArray:
+    """An amount in canonical units; a time where another unit is asked for is multiplied by its ceiling."""
+    import xarray
+
+    if isinstance(given, (str, xarray.DataArray)):
+        given = [given]
+    parts = [data.named(ds, part) if isinstance(part, str) else part for part in given]
+    return sum(_canonical(argument, part, unit, ceiling) for part in parts)  # pyright: ignore[reportReturnType]
+
+
+def _canonical(argument: str, part: xarray.DataArray, unit: str, ceiling: Any) -> xarray.DataArray:
+    own = part.attrs.get("units", "")
+    bare = part.drop_attrs() * units.factor(own)
+    if units.dimension(own) == units.dimension(unit):
+        return bare
+    if units.dimension(own) == units.dimension("s"):
+        return bare * ceiling
+    allowed = "a time" if unit == "s" else f"{unit}, or a time"
+    raise UnitError(f"{argument}: {part.name or 'the array'} is in {own or 'no unit'}, and must be in {allowed}")
+
+
+def _roofs(ax: Axes, across: np.ndarray, machine: xarray.Dataset) -> None:
+    """Every roof once, over all points and its ridge, with the name of its accelerator at its end."""
+    ridge = (machine["peak_flops"] / machine["memory_bandwidth"]).values
+    left, right = min(across.min(), ridge.min()) / 3, max(across.max(), ridge.max()) * 4
+    line = np.unique(np.append(np.geomspace(left, right, 400), ridge))
+    per_byte, tera = units.factor("FLOP/byte"), units.factor("TFLOP/s")
+    for name, shares in ceilings.each(machine):
+        peaks = {**shares, "efficiency": 1.0, "memory_efficiency": 1.0}
+        for full, limits in ((True, peaks), (False, shares)):
+            if not full and limits == peaks:
+                continue
+            ax.plot(
+                line / per_byte,
+                ceilings.roof(line, limits) / tera,
+                "-" if full else "--",
+                color=_INK,
+                linewidth=1.4 if full else 1,
+                zorder=1,
+                gid=f"{'roof' if full else 'reached'} {name}".strip(),
+            )
+        end = (right / per_byte, shares["peak_flops"] / tera)
+        ax.annotate(name, end, (-2, 3), textcoords="offset points", ha="right", fontsize="small", color=_INK)
+    ax.set(xscale="log", yscale="log", xlim=(left / per_byte, right / per_byte))
+
+
+def _points(ax: Axes, across: Any, up: Any, drawn: Any, fits: Any, tone: Any, names: list[str]) -> list[Any]:
+    handles: list[Any] = []
+    for place, (name, colour) in enumerate(zip(names, style.shades(len(names)), strict=True)):
+        for good in (True, False):
+            here = drawn & (tone == place) & (fits == good)
+            look: dict[str, Any] = {"markerfacecolor": colour if good else "none", "color": colour}
+            (points,) = ax.plot(
+                across[here] / units.factor("FLOP/byte"),
+                up[here] / units.factor("TFLOP/s"),
+                "o",
+                markersize=4,
+                label=name,
+                gid=f"{'feasible' if good else 'infeasible'} {name}".strip(),
+                **look,
+            )
+            if good and name:
+                handles.append(points)
+    return handles
+
+
+def _styles(hollow: np.ndarray, machine: xarray.Dataset) -> list[Any]:
+    """What hollow points and the two lines mean."""
+    from matplotlib.lines import Line2D
+
+    found = [Line2D([], [], color=_INK, label="peak")]
+    if bool((machine[["efficiency", "memory_efficiency"]].to_array() < 1).any()):
+        found.append(Line2D([], [], color=_INK, linestyle="--", linewidth=1, label="reached share"))
+    if hollow.any():
+        look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": _INK}
+        found.append(Line2D([], [], markerfacecolor="none", label="infeasible", **look))
+    return found
