@@ -1,6 +1,24 @@
 """The compiler: a System as one function, on NumPy scalars or on JAX arrays."""
 
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
-from mlsysim.engine.grid import evaluate, pure_function, slopes
+from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
+from mlsysim.engine.front import Front, front_of, joined_fronts
+from mlsysim.engine.grid import Shown, evaluate, evaluate_shown, pure_function, slopes
 
-__all__ = ["CompiledFunction", "compiled", "compiled_expression", "evaluate", "pure_function", "slopes"]
+__all__ = [
+    "CompiledFunction",
+    "DenseSearch",
+    "Front",
+    "Scan",
+    "Shown",
+    "Smallest",
+    "compiled",
+    "compiled_expression",
+    "evaluate",
+    "evaluate_shown",
+    "front_of",
+    "joined_fronts",
+    "pure_function",
+    "slopes",
+    "smallest",
+]

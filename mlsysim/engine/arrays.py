@@ -41,20 +41,22 @@ def ceil(x: Any) -> Any:
     """The ceiling; a quotient within rounding of a whole number is that number."""
     import jax.numpy as jnp
 
-    return jnp.where(_is_whole(x), jnp.rint(x), jnp.ceil(x))
+    nearest = jnp.rint(x)
+    return jnp.where(x - nearest <= _rounding(x), nearest, nearest + 1)
 
 
 def floor(x: Any) -> Any:
     """The floor; a quotient within rounding of a whole number is that number."""
     import jax.numpy as jnp
 
-    return jnp.where(_is_whole(x), jnp.rint(x), jnp.floor(x))
+    nearest = jnp.rint(x)
+    return jnp.where(nearest - x <= _rounding(x), nearest, nearest - 1)
 
 
-def _is_whole(x: Any) -> Any:
+def _rounding(x: Any) -> Any:
     import jax.numpy as jnp
 
-    return jnp.abs(x - jnp.rint(x)) <= ROUNDINGS * jnp.finfo(_real(x)).eps * jnp.abs(x)
+    return ROUNDINGS * jnp.finfo(_real(x)).eps * jnp.abs(x)
 
 
 def _real(*values: Any) -> Any:

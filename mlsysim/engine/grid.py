@@ -5,17 +5,45 @@ float64 is switched on by a scoped context around each call; the global flag is 
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import sympy
 
+from mlsysim.engine.blocks import all_within, blocks, within
 from mlsysim.engine.compiled import compiled
-from mlsysim.symbolic import System
+from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System
+
+#: Points computed together where they are computed in loops.
+TOGETHER = 4096
 
 Values = Mapping[str, Any]
 Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An output as a data set shows it.
+
+    Attributes
+    ----------
+    name : str
+        Of the variable.
+    scale : float
+        Canonical amount of the unit it is shown in.
+    kind : {"number", "label", "truth"}
+        float64, int8 or bool; where refused nan, -1 or False.
+    """
+
+    name: str
+    scale: float = 1.0
+    kind: Literal["number", "label", "truth"] = "number"
 
 
 @lru_cache(maxsize=256)
@@ -48,6 +76,60 @@ def _jitted(system: System, outputs: tuple[str, ...]) -> Pure:
     import jax
 
     return jax.jit(pure_function(system, outputs))
+
+
+@lru_cache(maxsize=256)
+def _jitted_shown(
+    system: System,
+    outputs: tuple[Shown, ...],
+    shape: tuple[int, ...],
+    conditions: tuple[tuple[int, sympy.Basic], ...],
+    codes: tuple[int, ...],
+    reasons: str,
+) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    pure = pure_function(system, tuple(output.name for output in outputs)) if outputs else None
+    named = tuple((f"condition{n}", condition) for n, (_, condition) in enumerate(conditions))
+    checks = compiled(system, None, "jax", named) if named else None
+
+    def refusal(values: Values, masks: Sequence[Any]) -> Any:
+        """Per point, 0 or the code of the first reason to refuse it."""
+        refused = list(zip(codes, masks, strict=True))
+        if checks is not None:
+            met = checks.raw(*[values[name] for name in checks.inputs])
+            refused += [(code, jnp.asarray(m) == False) for (code, _), m in zip(conditions, met, strict=True)]  # noqa: E712
+        found = jnp.int8(0)
+        for code, where in reversed(refused):
+            found = jnp.where(where, jnp.int8(code), found)
+        return found
+
+    def shown(output: Shown, value: Any, code: Any) -> Any:
+        if output.kind == "number":
+            value, missing = _in_unit(jnp.asarray(value, jnp.float64), output.scale), jnp.nan
+        elif output.kind == "label":
+            value, missing = jnp.asarray(value, jnp.int8), jnp.int8(-1)
+        else:
+            value, missing = jnp.asarray(value, bool), False
+        if codes or conditions:
+            value = jnp.where(code == 0, value, missing)
+        return jnp.broadcast_to(value, shape)
+
+    @jax.jit
+    def all_shown(values: Values, masks: Sequence[Any]) -> dict[str, Any]:
+        code = refusal(values, masks)
+        found = pure(values) if pure is not None else {}
+        arrays = {output.name: shown(output, found[output.name], code) for output in outputs}
+        return arrays | ({reasons: jnp.broadcast_to(code, shape)} if reasons else {})
+
+    return all_shown
+
+
+def _in_unit(value: Any, scale: float) -> Any:
+    """Canonical values in a unit, by whole factors where there are such, as a single result shows them."""
+    inverse = 1.0 / scale
+    return value * inverse if scale < 1.0 and inverse == math.floor(inverse) else value / scale
 
 
 @lru_cache(maxsize=256)
@@ -86,6 +168,104 @@ def evaluate(system: System, outputs: Sequence[str], values: Values) -> dict[str
         NumPy array per output, over the axes it depends on.
     """
     return _in_float64(_jitted(system, tuple(outputs)), values)
+
+
+def evaluate_shown(
+    system: System,
+    outputs: Sequence[Shown],
+    values: Values,
+    shape: Sequence[int],
+    *,
+    refused: Sequence[tuple[int, Any]] = (),
+    conditions: Sequence[tuple[int, sympy.Basic]] = (),
+    reasons: str = "",
+) -> dict[str, np.ndarray]:
+    """Outputs on a grid as a data set shows them, in one pass over the points.
+
+    Parameters
+    ----------
+    system, values
+        As for :func:`evaluate`.
+    outputs : sequence of Shown
+        What to compute, and how it is shown.
+    shape : sequence of int
+        Length of each axis: the shape of every array returned.
+    refused : sequence of (int, array of bool)
+        A code from 1 up, and where a point is refused for it.
+    conditions : sequence of (int, sympy Boolean)
+        A code, and what must hold, in inputs and variables of the system. Of several codes the
+        first is the reason: those of ``refused`` before these.
+    reasons : str
+        Name to return the codes under, 0 for a point that is not refused; not returned if empty.
+
+    Returns
+    -------
+    dict
+        NumPy array per output. Several JAX devices share the longest axis they divide.
+    """
+    codes = tuple(code for code, _ in refused)
+    names = [output.name for output in outputs] + ([reasons] if reasons else [])
+    arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
+    masks = [np.asarray(where, bool) for _, where in refused]
+    cut = blocks(shape, TOGETHER)
+    if cut.count == 1 or not _iterates(system, tuple(output.name for output in outputs)):
+        function = _jitted_shown(system, tuple(outputs), tuple(shape), tuple(conditions), codes, reasons)
+        # JAX sorts the names of a dict.
+        found = _called(function, arguments, masks, tuple(shape))
+        return {name: found[name] for name in names}
+
+    def fill(number: int) -> None:
+        region = cut.region(number)
+        size = tuple(part.stop - part.start for part in region)
+        function = _jitted_shown(system, tuple(outputs), size, tuple(conditions), codes, reasons)
+        cut_masks = [within(mask, region) for mask in masks]
+        found = _called(function, all_within(arguments, region), cut_masks, size)
+        for name in names:
+            arrays[name][region] = found[name]
+
+    kinds: dict[str, Any] = {"number": np.float64, "label": np.int8, "truth": np.bool_}
+    arrays = {output.name: np.empty(shape, kinds[output.kind]) for output in outputs}
+    arrays |= {reasons: np.empty(shape, np.int8)} if reasons else {}
+    with ThreadPoolExecutor(cores()) as threads:
+        list(threads.map(fill, range(cut.count)))
+    return arrays
+
+
+def _called(function: Any, arguments: Any, masks: Any, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    import jax
+
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, function(*_shared((arguments, masks), shape)))
+
+
+@lru_cache(maxsize=256)
+def _iterates(system: System, outputs: tuple[str, ...]) -> bool:
+    """Whether points are computed in loops, which are as long for a block as for its slowest point."""
+    return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in system.closure(outputs))
+
+
+def cores() -> int:
+    """Processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _shared(arguments: Any, shape: tuple[int, ...]) -> Any:
+    """The arguments with one axis of the grid shared out to all devices, where there are several."""
+    import jax
+
+    devices = jax.devices()
+    longest = max((n for n in shape if n % len(devices) == 0), default=0)
+    if len(devices) == 1 or not longest:
+        return arguments
+    axis = shape.index(longest)
+    mesh = jax.sharding.Mesh(np.array(devices), ("devices",))
+
+    def placed(value: np.ndarray) -> Any:
+        over = value.ndim == len(shape) and value.shape[axis] > 1
+        spec = ["devices" if over and a == axis else None for a in range(value.ndim)]
+        return jax.device_put(value, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec)))
+
+    return jax.tree.map(placed, arguments)
 
 
 def slopes(

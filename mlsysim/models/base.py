@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, ClassVar
 
@@ -94,8 +94,18 @@ class PerformanceModel:
         function = compiled(binding.system)
         return Result(self, binding, function(binding.values))
 
-    def sweep(self, *entries: Any, outputs: Iterable[str] | None = None, refused: str = "raise", **axes: Any) -> Any:
+    def sweep(
+        self,
+        *entries: Any,
+        outputs: Iterable[str] | None = None,
+        refused: str = "raise",
+        variant: str | Sequence[str] | None = None,
+        **axes: Any,
+    ) -> Any:
         """Evaluate the model on the grid of all combinations of the arguments that are lists.
+
+        Several arguments along one axis: ``layout=mlsysim.linked(tp_size=[1, 2], pp_size=[8, 4])``;
+        one that follows from others: ``dp_size=mlsysim.derived("512 / (tp_size * pp_size)")``.
 
         Parameters
         ----------
@@ -104,13 +114,15 @@ class PerformanceModel:
         refused : {"raise", "mask"}
             What becomes of combinations that do not fit (sizes that do not divide, a device without
             a rate for the format): an error before anything is computed, or missing values, with the
-            reason per point in ``refused`` and their number in ``attrs``.
+            reason per point in ``refused`` and their number, in all and by reason, in ``attrs``.
+        variant : str or sequence of str, optional
+            Another variant than the model's; several become a dimension, with the outputs they share.
 
         Returns
         -------
         xarray.Dataset
             One dimension per swept argument, units in ``attrs``; labels as flag codes with their
-            meanings (CF convention).
+            meanings, -1 where refused (CF convention).
 
         Raises
         ------
@@ -119,7 +131,7 @@ class PerformanceModel:
         """
         from mlsysim.study.sweep import sweep
 
-        return sweep(self, self._positional(entries, axes), outputs, refused)
+        return sweep(self, self._positional(entries, axes), outputs, refused, variant)
 
     def sensitivity(self, output: str, *entries: Any, **inputs: Any) -> Any:
         """Gradient and elasticity of one output with respect to every input, at a point or on a grid.
@@ -246,7 +258,8 @@ class PerformanceModel:
         MissingInputError
             If it needs an input that was not given.
         """
-        variable = self.output(name)
+        derived = any(entry.variable.name == name for entry in binding.derived)
+        variable = variable_of(name) if derived else self.output(name)
         if name not in binding.system:
             missing = next(v.name for v in self.system.closure([name]).inputs if v.name not in binding.values)
             raise MissingInputError(type(self).__name__, f"{missing} for {name}", self.how_to_give(missing))
@@ -261,9 +274,17 @@ class PerformanceModel:
         """Names of the variants that take an argument."""
         return tuple(variant for variant in cls.variants if name in _uses(cls, variant))
 
-    def bind(self, entries: tuple[Any, ...], inputs: Mapping[str, Any], *, sweep: bool = False) -> Binding:
+    def bind(
+        self,
+        entries: tuple[Any, ...],
+        inputs: Mapping[str, Any],
+        *,
+        sweep: bool = False,
+        mask: bool = False,
+        lazy: bool = False,
+    ) -> Binding:
         """Arguments as canonical inputs; see :func:`mlsysim.models.binding.bind`."""
-        return bind(self, self._positional(entries, inputs), sweep=sweep)
+        return bind(self, self._positional(entries, inputs), sweep=sweep, mask=mask, lazy=lazy)
 
     def without(self, missing: frozenset[str]) -> System:
         """The part of the system that can be evaluated when some inputs are missing."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 
+from mlsysim import units
 from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.models import convert
+from mlsysim.models.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.models.shape import counted
 from mlsysim.symbolic import Requirement, System, Variable, variable_of
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from mlsysim.models.base import PerformanceModel
 
 GIVEN, DEFAULT = "given", "default"
+
+#: Names in the data set of a sweep that no linked axis can have.
+RESERVED = ("refused", "variant", "input", "outputs")
 
 
 @dataclass(frozen=True)
@@ -60,19 +65,24 @@ class Binding:
     Attributes
     ----------
     values : dict
-        Canonical value per input, a float or an array over the axes.
+        Canonical value per input, a float or an array over the axes. Derived inputs too, but for
+        those that vary over a lazy grid.
     origins : dict
         Where each came from: a catalog value, ``"given"`` or ``"default"``.
     axes : dict
-        Swept arguments in order.
+        Dimensions of the grid in order.
     entries : dict
         Catalog entries used, by argument; a list where swept.
     system : System
-        The formulas that can be evaluated with these inputs.
+        The formulas that can be evaluated with these inputs, with those of derived inputs.
     requirements : tuple of Requirement
         What the inputs were checked against.
     refusals : list
         Why points of a grid are refused, and which, where refused points are masked.
+    conditions : tuple
+        Why points of a lazy grid are refused, and what holds where they are not.
+    derived : tuple of DerivedInput
+        Inputs that follow from others.
     """
 
     values: dict[str, Any]
@@ -82,13 +92,32 @@ class Binding:
     system: System = field(repr=False)
     requirements: tuple[Requirement, ...] = field(repr=False)
     refusals: list[tuple[str, np.ndarray]] = field(default_factory=list, repr=False)
+    conditions: tuple[tuple[str, sympy.Basic], ...] = field(default=(), repr=False)
+    derived: tuple[DerivedInput, ...] = field(default=(), repr=False)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Points along each axis."""
+        return tuple(len(axis) for axis in self.axes.values())
 
     def allows(self, values: Mapping[str, Any]) -> bool:
         """Whether other canonical values of the same inputs meet the requirements too."""
+        values = dict(values)
+        for entry in self.derived:
+            if not np.all(_value(entry.condition, values)):
+                return False
+            values[entry.variable.name] = _value(entry.formula.expression, values)
         return all(np.all(_met(requirement, values)) for requirement in self.requirements)
 
 
-def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool = False, mask: bool = False) -> Binding:
+def bind(
+    model: PerformanceModel,
+    arguments: Mapping[str, Any],
+    *,
+    sweep: bool = False,
+    mask: bool = False,
+    lazy: bool = False,
+) -> Binding:
     """Turn arguments into the inputs of a model's system, or refuse them.
 
     Parameters
@@ -101,6 +130,9 @@ def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool =
         Whether arguments may be axes.
     mask : bool
         Whether combinations that do not fit are noted instead of refused.
+    lazy : bool
+        Whether the grid may be of any size: nothing is evaluated over several axes, and what the
+        inputs must meet stands in ``conditions``.
 
     Returns
     -------
@@ -117,6 +149,10 @@ def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool =
     known = model.arguments
     typed = {}
     for name, value in arguments.items():
+        if isinstance(value, Linked):
+            _refuse_name(model, name, value)
+            typed[name] = value
+            continue
         if name not in known and value is None and name in type(model).arguments:
             continue
         if name not in known:
@@ -126,7 +162,18 @@ def bind(model: PerformanceModel, arguments: Mapping[str, Any], *, sweep: bool =
             raise InputError(name, None, f"must be {variable.domain.describe()}", "did you mean 'none'?")
         if value is not None:
             typed[name] = value
-    return _Binder(model, typed, sweep, mask).run()
+    return _Binder(model, typed, sweep, mask, lazy).run()
+
+
+def _refuse_name(model: PerformanceModel, name: str, value: Linked) -> None:
+    """Refuse a linked axis by a name that means something else, and members that cannot be."""
+    if name in type(model).arguments or name in model.system or name in RESERVED:
+        raise InputError(name, value, "a linked axis has a name of its own", "as in layout=linked(...)")
+    for member, values in value.axes.items():
+        if member not in model.arguments:
+            raise _not_an_argument(model, member, values)
+        if not convert.is_axis(values):
+            raise InputError(member, values, f"must be a list, as it is linked along {name}")
 
 
 def _not_an_argument(model: PerformanceModel, name: str, value: Any) -> InputError | UnknownNameError:
@@ -141,36 +188,53 @@ def _not_an_argument(model: PerformanceModel, name: str, value: Any) -> InputErr
 
 
 class _Binder:
-    def __init__(self, model: PerformanceModel, typed: dict[str, Any], sweep: bool, mask: bool) -> None:
+    def __init__(self, model: PerformanceModel, typed: dict[str, Any], sweep: bool, mask: bool, lazy: bool) -> None:
         self.model = model
         self.typed = typed
-        self.sweep = sweep
-        self.mask = mask
+        self.sweep, self.mask, self.lazy = sweep, mask, lazy
         self.refusals: list[tuple[str, np.ndarray]] = []
+        self.conditions: list[tuple[str, sympy.Basic]] = []
         self.axes: dict[str, convert.Axis] = {}
+        self.along: dict[str, str] = {}
         self.entries: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
         self.origins: dict[str, Value | str] = {}
+        self.derived: tuple[DerivedInput, ...] = ()
 
     def run(self) -> Binding:
         for name, value in self.typed.items():
-            if name in self.model.slots:
+            if isinstance(value, Linked):
+                self._bind_linked(name, value)
+            elif name in self.model.slots:
                 self._bind_entry(name, value)
             elif convert.is_axis(value):
                 self._refuse_axis(name, value)
                 self.axes[name] = convert.axis(variable_of(name), value)
-        points = math.prod(len(axis.canonical) for axis in self.axes.values())
-        if points > convert.LARGEST_GRID:
+                self.along[name] = name
+        points = math.prod(len(axis) for axis in self.axes.values())
+        if points > convert.LARGEST_GRID and not self.lazy:
             allowed = f"a grid in memory has at most {convert.LARGEST_GRID:,} points; this one has {points:,}"
             raise InputError("axes", tuple(self.axes), allowed)
+        given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
+        self.derived = derived_inputs(self.model, given)
         for name, variable in self.model.arguments.items():
-            if variable is not None:
+            if variable is not None and name not in given:
                 self._bind_input(name, variable)
+        for entry in self.derived:
+            self._bind_derived(entry)
         system = self._computable()
         for requirement in self.model.requirements:
             self._check(requirement)
         return Binding(
-            self.values, self.origins, self.axes, self.entries, system, self.model.requirements, self.refusals
+            self.values,
+            self.origins,
+            self.axes,
+            self.entries,
+            system,
+            self.model.requirements,
+            self.refusals,
+            tuple(self.conditions),
+            self.derived,
         )
 
     def _refuse_axis(self, name: str, value: Any) -> None:
@@ -178,17 +242,48 @@ class _Binder:
             raise InputError(name, value, "solve() takes one value", f"use sweep({name}=...) for many")
 
     def _bind_entry(self, name: str, value: Any) -> None:
-        slot = self.model.slots[name]
         if convert.is_axis(value):
             self._refuse_axis(name, value)
-            found = [self._entry(name, slot, item) for item in value]
-            labels = [entry.key or entry.name for entry in found]
-            if not found or len(set(labels)) != len(labels):
+            axis = self._entry_axis(name, value)
+            if not len(axis) or len(set(axis.coordinates.tolist())) != len(axis):
                 raise InputError(name, value, "an axis has at least one entry, and each once")
-            self.axes[name] = convert.Axis(name, np.array(labels), np.arange(len(found), dtype=float))
-            self.entries[name] = found
+            self.axes[name] = axis
+            self.along[name] = name
         else:
-            self.entries[name] = self._entry(name, slot, value)
+            self.entries[name] = self._entry(name, self.model.slots[name], value)
+
+    def _entry_axis(self, name: str, values: Any) -> convert.Axis:
+        found = [self._entry(name, self.model.slots[name], item) for item in values]
+        labels = [entry.key or entry.name for entry in found]
+        self.entries[name] = found
+        return convert.Axis(name, np.array(labels), np.array([labels.index(label) for label in labels], float))
+
+    def _bind_linked(self, name: str, value: Linked) -> None:
+        """Several arguments along one axis, whose own values are positions."""
+        self._refuse_axis(name, value)
+        members: dict[str, convert.Axis] = {}
+        for member, values in value.axes.items():
+            if member in self.typed or member in self.along:
+                raise InputError(member, values, "is given twice", f"it is linked along {name}")
+            entry = member in self.model.slots
+            members[member] = (
+                self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
+            )
+            self.along[member] = name
+        lengths = {member: len(axis) for member, axis in members.items()}
+        if len(set(lengths.values())) != 1 or not all(lengths.values()):
+            shown = ", ".join(f"{length} of {member}" for member, length in lengths.items())
+            raise InputError(name, value, "linked arguments have one length, of at least one value", shown)
+        rows = np.stack([axis.canonical for axis in members.values()])
+        if len(np.unique(rows, axis=1).T) != rows.shape[1]:
+            raise InputError(name, value, "a linked axis has each combination once")
+        places = np.arange(rows.shape[1])
+        self.axes[name] = convert.Axis(name, places, places.astype(float), members=members)
+
+    def _swept(self, name: str) -> convert.Axis:
+        """The axis of a swept argument, its own or as a member of a linked one."""
+        axis = self.axes[self.along[name]]
+        return axis.members.get(name, axis)
 
     def _entry(self, name: str, slot: Slot, value: Any) -> Entry:
         if isinstance(value, str):
@@ -200,8 +295,8 @@ class _Binder:
         return value
 
     def _bind_input(self, name: str, variable: Variable) -> None:
-        if name in self.axes:
-            self._put(name, self.axes[name].canonical, (name,), GIVEN)
+        if name in self.along:
+            self._put(name, self._swept(name).canonical, (self.along[name],), GIVEN)
         elif name in self.typed:
             value = self.typed[name]
             self._put(name, convert.scalar(variable, value), (), value if isinstance(value, Value) else GIVEN)
@@ -212,11 +307,11 @@ class _Binder:
         for argument, slot in self.model.slots.items():
             if name not in slot.gives or argument not in self.entries:
                 continue
-            depends = [argument] if argument in self.axes else []
-            if "precision" in self.axes and name in slot.entry.by_precision:
+            depends = [argument] if argument in self.along else []
+            if "precision" in self.along and name in slot.entry.by_precision:
                 depends.append("precision")
             if depends:
-                return self._bind_table(name, argument, depends)
+                return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
             value = _value_of(self.entries[argument], name, self._precision())
             if value is None:
                 continue
@@ -225,14 +320,15 @@ class _Binder:
         return False
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
-        ranges = [range(len(self.axes[axis].canonical)) for axis in depends]
-        table = np.empty([len(r) for r in ranges])
-        for place in itertools.product(*ranges):
+        table = np.empty([len(self.axes[axis]) for axis in depends])
+        for place in np.ndindex(*table.shape):
             at = dict(zip(depends, place, strict=True))
-            entry = self.entries[argument][at[argument]] if argument in at else self.entries[argument]
-            precision = (
-                str(self.axes["precision"].coordinates[at["precision"]]) if "precision" in at else self._precision()
-            )
+            entry = self.entries[argument]
+            if self.along.get(argument) in at:
+                entry = entry[at[self.along[argument]]]
+            precision = self._precision()
+            if self.along.get("precision") in at:
+                precision = str(self._swept("precision").coordinates[at[self.along["precision"]]])
             try:
                 table[place] = self._tabulated(name, entry, precision)
             except InputError:
@@ -261,21 +357,59 @@ class _Binder:
             order = list(self.axes)
             ranked = sorted(over, key=order.index)
             value = np.transpose(value, [over.index(axis) for axis in ranked])
-            value = value.reshape([len(self.axes[axis].canonical) if axis in over else 1 for axis in order])
+            value = value.reshape([len(self.axes[axis]) if axis in over else 1 for axis in order])
         self.values[name] = value
         self.origins[name] = origin
 
+    def _bind_derived(self, entry: DerivedInput) -> None:
+        """A value that follows from others, refused or masked where it leaves its domain."""
+        name = entry.variable.name
+        for needed in entry.inputs:
+            if needed not in self.values:
+                raise MissingInputError(type(self.model).__name__, f"{needed} for {name}", self._how_to_give(needed))
+        if self.lazy and any(np.ndim(self.values[needed]) for needed in entry.inputs):
+            self.conditions.append((entry.reason, entry.condition))
+            return
+        good = np.asarray(_value(entry.condition, self.values), bool)
+        if not good.all():
+            self._refuse_derived(entry, good)
+        found = _value(entry.formula.expression, self.values)
+        self.values[name] = np.where(good, found, np.nan)[()]
+        self.origins[name] = f"derived: {entry.text}"
+
+    def _refuse_derived(self, entry: DerivedInput, good: np.ndarray) -> None:
+        if self.mask and not self.lazy:
+            self.refusals.append((entry.reason, ~good))
+            return
+        raw, good = np.broadcast_arrays(_value(entry.raw, self.values), good)
+        first = float(raw.flat[int(np.argmin(good))])
+        typed = float(units.from_canonical(first, entry.variable.unit))
+        hint = f"it is {entry.text}"
+        if good.size > 1:
+            hint += f"; {good.size - int(good.sum())} of {good.size} points are refused"
+        raise InputError(entry.variable.name, typed, f"must be {entry.variable.domain.describe()}", hint)
+
     def _computable(self) -> System:
         system = self.model.system
-        missing = [v.name for v in system.inputs if v.name not in self.values]
-        if not missing:
-            return system
+        derived = {entry.variable.name: entry.formula for entry in self.derived}
+        missing = [v.name for v in system.inputs if v.name not in self.values and v.name not in derived]
         slots = self.model.slots.values()
         optional = {name for slot in slots for name in (slot.gives if slot.optional else slot.extras)}
         for name in missing:
             if name not in optional:
                 raise MissingInputError(type(self.model).__name__, name, self._how_to_give(name))
-        return self.model.without(frozenset(missing))
+        if missing:
+            system = self.model.without(frozenset(missing))
+        return extended(system, tuple(derived.values())) if derived else system
+
+    def _varies(self, variable: Variable) -> bool:
+        """Whether a value is not the same at every point."""
+        if variable.name in self.values:
+            return np.ndim(self.values[variable.name]) > 0
+        return self._known(variable)
+
+    def _known(self, variable: Variable) -> bool:
+        return variable.name in self.values or any(entry.variable is variable for entry in self.derived)
 
     def _how_to_give(self, name: str) -> str:
         """Where a missing input can come from; the entries given have none."""
@@ -286,12 +420,17 @@ class _Binder:
         return self.model.how_to_give(name)
 
     def _check(self, requirement: Requirement) -> None:
+        words = requirement.allowed.format(**{v.name: v.name for v in requirement.inputs})
+        reason = f"{requirement.variable.name} {words}"
+        if self.lazy and any(map(self._varies, requirement.inputs)):
+            if all(map(self._known, requirement.inputs)):
+                self.conditions.append((reason, requirement.condition))
+            return
         met = _met(requirement, self.values)
         if met.all():
             return
-        if self.mask:
-            words = requirement.allowed.format(**{v.name: v.name for v in requirement.inputs})
-            self.refusals.append((f"{requirement.variable.name} {words}", ~met))
+        if self.mask and not self.lazy:
+            self.refusals.append((reason, ~met))
             return
         needed = {variable.name: self.values[variable.name] for variable in requirement.inputs}
         arrays = np.broadcast_arrays(met, *needed.values())
@@ -304,6 +443,11 @@ class _Binder:
         if arrays[0].size > 1:
             hint = f"{refused} of {arrays[0].size} points are refused" + (f"; {hint}" if hint else "")
         raise InputError(variable.name, _typed(variable, at[variable.name]), requirement.allowed.format(**shown), hint)
+
+
+def _value(expression: sympy.Basic, values: Mapping[str, Any]) -> Any:
+    """A condition or an expression at canonical values, broadcast where they are arrays."""
+    return compiled_expression(expression)(values)["value"]
 
 
 def _value_of(entry: Entry, name: str, precision: str) -> Value | None:
@@ -326,7 +470,7 @@ def _met(requirement: Requirement, values: Mapping[str, Any]) -> np.ndarray:
     """Where a requirement holds; everywhere if an input it needs is not known."""
     if any(variable.name not in values for variable in requirement.inputs):
         return np.asarray(True)
-    return np.asarray(compiled_expression(requirement.condition)(values)["value"])
+    return np.asarray(_value(requirement.condition, values), bool)
 
 
 def _typed(variable: Variable, value: float) -> str | float | int:
@@ -341,7 +485,7 @@ def _typed(variable: Variable, value: float) -> str | float | int:
 def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[str]:
     """The closest whole numbers below and above that meet a requirement."""
     variable = variable_of(requirement.argument)
-    if variable.domain.kind != "integer" or variable.domain.is_flag:
+    if variable.domain.kind != "integer" or variable.domain.is_flag or not math.isfinite(at[variable.name]):
         return []
     condition = compiled_expression(requirement.condition)
     near = []

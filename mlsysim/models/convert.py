@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -25,24 +25,30 @@ LARGEST_GRID = 100_000_000
 
 @dataclass(frozen=True)
 class Axis:
-    """One swept input.
+    """One dimension of a grid: a swept argument, or several along one axis.
 
     Attributes
     ----------
     name : str
-        Of the argument.
+        Of the argument, or the axis's own.
     coordinates : ndarray
         As typed: numbers in ``unit``, or labels.
     canonical : ndarray
         What compiled code sees.
     unit : str
         Of the coordinates; empty for labels and pure numbers.
+    members : dict
+        Axis per argument where several are swept along this one, whose values then are positions.
     """
 
     name: str
     coordinates: np.ndarray
     canonical: np.ndarray
     unit: str = ""
+    members: dict[str, Axis] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.canonical)
 
 
 def is_axis(value: Any) -> bool:
@@ -85,7 +91,7 @@ def scalar(variable: Variable, value: Any) -> float:
     return float(units.to_canonical(typed, variable.unit))
 
 
-def axis(variable: Variable, values: Any) -> Axis:
+def axis(variable: Variable, values: Any, *, repeats: bool = False) -> Axis:
     """A swept argument as an axis.
 
     Parameters
@@ -94,6 +100,8 @@ def axis(variable: Variable, values: Any) -> Axis:
         What the argument is.
     values : sequence, ndarray or quantity
         One-dimensional; each element as for :func:`scalar`.
+    repeats : bool
+        Whether a value may come twice, as along a linked axis.
 
     Returns
     -------
@@ -117,7 +125,7 @@ def axis(variable: Variable, values: Any) -> Axis:
         found = Axis(variable.name, np.array([str(label) for label in values]), canonical)
     else:
         found = _number_axis(variable, values)
-    if len(np.unique(found.canonical)) != len(found.canonical):
+    if not repeats and len(np.unique(found.canonical)) != len(found.canonical):
         raise InputError(variable.name, values, "an axis has each value once")
     return found
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import formatting, units
 from mlsysim.catalog import Value
 from mlsysim.errors import UnknownNameError
+from mlsysim.models.axes import Typed
 from mlsysim.models.explanation import Explanation
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.symbolic import Variable, variable_of
@@ -103,7 +104,8 @@ class Result:
 
     def references(self) -> tuple[Reference, ...]:
         """The works and pages behind the formulas and the catalog values used, each once."""
-        works = {formula.source.key: formula.source.work for formula in self._binding.system}
+        sources = [formula.source for formula in self._binding.system if not isinstance(formula.source, Typed)]
+        works = {source.key: source.work for source in sources}
         pages: dict[str, list[str]] = {}
         for name, origin in self._binding.origins.items():
             if isinstance(origin, Value) and origin.source in bibliography():

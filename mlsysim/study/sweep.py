@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import evaluate
+from mlsysim.engine import Shown, evaluate_shown
 from mlsysim.errors import InputError
 from mlsysim.models import PerformanceModel
 from mlsysim.models.binding import Binding, bind
+from mlsysim.models.convert import LARGEST_GRID, is_axis
 from mlsysim.models.result import as_text
 from mlsysim.symbolic import Variable, variable_of
 
 if TYPE_CHECKING:
     import xarray
 
+#: The dimension of a sweep over variants.
+VARIANT = "variant"
+
 
 def sweep(
-    model: PerformanceModel, arguments: Mapping[str, Any], outputs: str | Iterable[str] | None, refused: str = "raise"
+    model: PerformanceModel,
+    arguments: Mapping[str, Any],
+    outputs: str | Iterable[str] | None,
+    refused: str = "raise",
+    variant: str | Sequence[str] | None = None,
 ) -> xarray.Dataset:
     """Evaluate a model on a grid.
 
@@ -30,15 +38,19 @@ def sweep(
     model : PerformanceModel
         What is evaluated.
     arguments : mapping
-        Arguments of ``solve``; those that are lists become dimensions.
+        Arguments of ``solve``; those that are lists become dimensions, linked ones share one.
     outputs : iterable of str, optional
-        Names to compute; the headline outputs by default.
+        Names to compute; by default the headline outputs that every variant swept has.
     refused : {"raise", "mask"}
         Whether combinations that do not fit are an error or missing values.
+    variant : str or sequence of str, optional
+        Instead of the variant of the model; several become the first dimension.
 
     Returns
     -------
     xarray.Dataset
+        By the CF convention: ``units`` and ``long_name``, label outputs as int8 codes with
+        ``flag_values`` and ``flag_meanings``, and -1, outside ``valid_range``, where refused.
 
     Raises
     ------
@@ -49,47 +61,93 @@ def sweep(
 
     if not isinstance(refused, str) or refused not in ("raise", "mask"):
         raise InputError("refused", refused, "must be 'raise' or 'mask'")
-    binding = bind(model, arguments, sweep=True, mask=refused == "mask")
-    if not binding.axes:
+    models = _variants(model, variant)
+    mask = refused == "mask"
+    bindings = [bind(each, arguments, sweep=True, mask=mask) for each in models]
+    several = is_axis(variant)
+    if not bindings[0].axes and not several:
         raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
-    if outputs is None:
-        names = [name for name in model.headline if name in binding.system]
-    else:
-        names = [model.require(name, binding).name for name in model.named_outputs(outputs)]
-    found = evaluate(binding.system, names, binding.values)
-    dims = tuple(binding.axes)
-    sizes = [len(axis.canonical) for axis in binding.axes.values()]
-    reasons = _reasons(binding, sizes)
+    _refuse_size(bindings)
+    names = _names(models, bindings, outputs)
+    order = list(dict.fromkeys(reason for binding in bindings for reason, _ in binding.refusals))
+    grids = [_evaluated(binding, names, order) for binding in bindings]
+
+    def gathered(arrays: Sequence[np.ndarray]) -> np.ndarray:
+        return np.stack(arrays) if several else arrays[0]
+
+    dims = (VARIANT, *bindings[0].axes) if several else tuple(bindings[0].axes)
     variables: dict[str, Any] = {}
     for name in names:
-        variable = variable_of(name)
-        values = np.broadcast_to(displayed(variable, found[name]), sizes)
-        variables[name] = (dims, values if reasons is None else _masked(values, reasons > 0), attributes(variable))
-    attrs: dict[str, Any] = described(model, binding)
-    if refused == "mask":
-        attrs["refused_points"] = 0 if reasons is None else int((reasons > 0).sum())
-    if reasons is not None:
-        meanings = ["accepted", *dict.fromkeys(reason for reason, _ in binding.refusals)]
-        variables["refused"] = (dims, reasons, _flags("Why a point is refused", meanings))
-    return xarray.Dataset(variables, coords=coordinates(binding), attrs=attrs)
+        entry = variable_of(name)
+        variables[name] = (dims, _whole(entry, gathered([grid[name] for grid in grids])), attributes(entry))
+    attrs: dict[str, Any] = _described(models, bindings)
+    counts: list[int] = []
+    if order:
+        why = gathered([grid["refused"] for grid in grids])
+        variables["refused"] = (dims, why, _flags("Why a point is refused", ["accepted", *order]))
+        counts = np.bincount(why.ravel(), minlength=len(order) + 1)[1:].tolist()
+    if mask:
+        attrs["refused_points"] = sum(counts)
+        attrs["refused_reasons"] = json.dumps(dict(zip(order, counts, strict=True)))
+    coords = coordinates(bindings[0])
+    if several:
+        coords |= _differing(bindings)
+        coords[VARIANT] = (VARIANT, [each.variant for each in models], {"long_name": "Set of formulas"})
+    return xarray.Dataset(variables, coords=coords, attrs=attrs)
 
 
-def _reasons(binding: Binding, sizes: list[int]) -> np.ndarray | None:
-    """Per point, 0 or the number of the first reason to refuse it; None where all are accepted."""
-    if not binding.refusals:
-        return None
-    order = list(dict.fromkeys(reason for reason, _ in binding.refusals))
-    reasons = np.zeros(sizes, dtype=np.int8)
-    for reason, where in binding.refusals:
-        reasons[np.broadcast_to(where, sizes) & (reasons == 0)] = order.index(reason) + 1
-    return reasons
+def _variants(model: PerformanceModel, variant: Any) -> list[PerformanceModel]:
+    """The model in every variant asked for."""
+    if variant is None:
+        return [model]
+    if not is_axis(variant):
+        return [type(model)(variant)]
+    found = [type(model)(name) for name in variant]
+    if not found or len({each.variant for each in found}) != len(found):
+        raise InputError(VARIANT, variant, "an axis has at least one variant, and each once")
+    return found
 
 
-def _masked(values: np.ndarray, refused: np.ndarray) -> np.ndarray:
-    """Missing values at refused points: nan, -1 for a label, False for a truth value."""
-    if values.dtype == bool:
-        return values & ~refused
-    return np.where(refused, np.int8(-1) if values.dtype == np.int8 else np.nan, values)
+def _refuse_size(bindings: Sequence[Binding]) -> None:
+    points = len(bindings) * int(np.prod(bindings[0].sizes, dtype=float))
+    if points > LARGEST_GRID:
+        allowed = f"a grid in memory has at most {LARGEST_GRID:,} points; this one has {points:,}"
+        raise InputError("axes", (VARIANT, *bindings[0].axes), allowed)
+
+
+def _names(
+    models: Sequence[PerformanceModel], bindings: Sequence[Binding], outputs: str | Iterable[str] | None
+) -> list[str]:
+    """Outputs to compute, which every variant has."""
+    if outputs is None:
+        first = dict.fromkeys(name for model in models for name in model.headline)
+        return [name for name in first if all(name in binding.system for binding in bindings)]
+    named = models[0].named_outputs(outputs)
+    for model, binding in zip(models, bindings, strict=True):
+        for name in named:
+            model.require(name, binding)
+    return list(named)
+
+
+def _evaluated(binding: Binding, names: Sequence[str], order: Sequence[str]) -> dict[str, np.ndarray]:
+    """Outputs over the grid, in their units and missing at refused points, and why those are refused."""
+    needed = {variable.name for variable in binding.system.inputs}
+    return evaluate_shown(
+        binding.system,
+        [_shown(variable_of(name)) for name in names],
+        {name: value for name, value in binding.values.items() if name in needed},
+        binding.sizes,
+        refused=[(order.index(reason) + 1, where) for reason, where in binding.refusals],
+        reasons="refused" if order else "",
+    )
+
+
+def _shown(variable: Variable) -> Shown:
+    if variable.domain.kind == "boolean":
+        return Shown(variable.name, kind="truth")
+    if variable.domain.kind == "choice":
+        return Shown(variable.name, kind="label")
+    return Shown(variable.name, units.factor(variable.unit))
 
 
 def _flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
@@ -101,13 +159,8 @@ def _flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """Canonical values as a data set shows them: in the variable's unit, codes and counts whole."""
-    if variable.domain.kind == "boolean":
-        return values.astype(bool)
-    if variable.domain.kind == "choice":
-        return values.astype(np.int8)
-    amounts = np.asarray(units.from_canonical(values, variable.unit))
+def _whole(variable: Variable, amounts: np.ndarray) -> np.ndarray:
+    """Counts as whole numbers, where none is missing or infinite."""
     if variable.domain.kind == "integer" and np.isfinite(amounts).all():
         return amounts.astype(np.int64)
     return amounts
@@ -117,33 +170,64 @@ def attributes(variable: Variable) -> dict[str, Any]:
     """``units``, ``long_name`` and LaTeX of a variable; flag codes and meanings of a label (CF)."""
     found: dict[str, Any] = {"long_name": variable.description.rstrip("."), "latex": variable.latex}
     if variable.domain.kind == "choice":
-        found |= _flags(found["long_name"], variable.domain.labels)
+        labels = variable.domain.labels
+        found |= _flags(found["long_name"], labels)
+        found["valid_range"] = np.array([0, len(labels) - 1], dtype=np.int8)
     elif variable.dimension:
         found["units"] = variable.unit
     return found
 
 
 def coordinates(binding: Binding) -> dict[str, Any]:
-    """The axes as coordinates of a data set, in the units they were typed in."""
+    """The axes as coordinates of a data set, in the units they were typed in, and derived inputs along them."""
     coords: dict[str, Any] = {}
-    for name, axis in binding.axes.items():
-        attrs: dict[str, Any] = {}
-        if name not in binding.entries:
-            variable = variable_of(name)
-            attrs = {"long_name": variable.description.rstrip("."), "latex": variable.latex}
-            if axis.unit:
-                attrs["units"] = axis.unit
-        coords[name] = (name, axis.coordinates, attrs)
+    for dim, axis in binding.axes.items():
+        for name, each in (axis.members or {dim: axis}).items():
+            attrs: dict[str, Any] = {"long_name": f"{name} of the catalog"}
+            if name not in binding.entries:
+                variable = variable_of(name)
+                attrs = {"long_name": variable.description.rstrip("."), "latex": variable.latex}
+                if each.unit:
+                    attrs["units"] = each.unit
+            coords[name] = (dim, each.coordinates, attrs)
+    for entry in binding.derived:
+        variable = entry.variable
+        value = np.asarray(binding.values[variable.name])
+        dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
+        amounts = np.asarray(units.from_canonical(value.squeeze(), variable.unit))
+        attrs = {**attributes(variable), "derived": entry.text}
+        coords[variable.name] = (dims, _whole(variable, amounts), attrs)
+    return coords
+
+
+def _differing(bindings: Sequence[Binding]) -> dict[str, Any]:
+    """Derived inputs that are not the same in all variants, because a default is not."""
+    coords: dict[str, Any] = {}
+    found = [coordinates(binding) for binding in bindings]
+    for entry in bindings[0].derived:
+        each = [coordinate[entry.variable.name] for coordinate in found]
+        if any(not np.array_equal(values, each[0][1], equal_nan=True) for _, values, _ in each):
+            coords[entry.variable.name] = ((VARIANT, *each[0][0]), np.stack([v for _, v, _ in each]), each[0][2])
     return coords
 
 
 def described(model: PerformanceModel, binding: Binding) -> dict[str, str]:
     """Model, variant and the inputs that were not swept, as attributes of a data set."""
-    fixed = {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
-    entries = {name: e.name for name, e in binding.entries.items() if not isinstance(e, list)}
+    return _described([model], [binding])
+
+
+def _described(models: Sequence[PerformanceModel], bindings: Sequence[Binding]) -> dict[str, str]:
+    """Of several variants, the inputs that all of them fix at the same value."""
+    fixed = [
+        {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
+        for binding in bindings
+    ]
+    shared = {name: text for name, text in fixed[0].items() if all(each.get(name) == text for each in fixed)}
+    entries = {name: e.name for name, e in bindings[0].entries.items() if not isinstance(e, list)}
     return {
-        "model": type(model).__name__,
-        "variant": model.variant,
+        "Conventions": "CF-1.11",
+        "model": type(models[0]).__name__,
+        "variant": ", ".join(each.variant for each in models),
         "entries": json.dumps(entries),
-        "fixed_inputs": json.dumps(fixed, ensure_ascii=False),
+        "fixed_inputs": json.dumps(shared, ensure_ascii=False),
     }

@@ -155,7 +155,7 @@ def parameters(model, verb):
 @pytest.mark.parametrize(("model", "verb"), VERBS)
 def test_entries_come_first_then_keywords_in_order(model, verb):
     entries, keywords = EXPECTED[model]
-    extra = ["outputs", "refused"] if verb == "sweep" else []
+    extra = ["outputs", "refused", "variant"] if verb == "sweep" else []
     assert list(parameters(model, verb)) == [*FIRST[verb], *entries, *extra, *keywords]
 
 

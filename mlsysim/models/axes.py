@@ -1,0 +1,213 @@
+"""Axes beyond a list per argument: several arguments along one axis, and arguments that follow from others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from mlsysim import units
+from mlsysim.errors import InputError, UnitError, shown
+from mlsysim.models.convert import LARGEST, LARGEST_INTEGER
+from mlsysim.models.expressions import bare_unit, quantity
+from mlsysim.symbolic import Formula, Source, System, UnitSymbol, Variable, variable_of
+from mlsysim.symbolic.dimensions import describe
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+
+
+class Linked:
+    """Arguments that are swept together; made by :func:`linked`."""
+
+    def __init__(self, axes: Mapping[str, Any]) -> None:
+        self.axes = dict(axes)
+
+    def __repr__(self) -> str:
+        return f"linked({', '.join(f'{name}={values!r}' for name, values in self.axes.items())})"
+
+
+class Derived:
+    """An argument that follows from others; made by :func:`derived`."""
+
+    def __init__(self, expression: Any) -> None:
+        self.expression = expression
+
+    def __repr__(self) -> str:
+        return f"derived({self.expression!r})"
+
+
+def linked(**axes: Any) -> Linked:
+    """Several arguments along one axis: the first values together, then the second ones.
+
+    Parameters
+    ----------
+    **axes
+        Lists of one length by argument, of values or of catalog entries.
+
+    Returns
+    -------
+    Linked
+        For an axis with a name of its own: ``sweep(layout=linked(tp_size=[1, 2], pp_size=[8, 4]))``.
+
+    Raises
+    ------
+    InputError
+        If no argument is given.
+    """
+    if not axes:
+        raise InputError("linked", axes, "give at least one argument as a list, as in linked(tp_size=[1, 2])")
+    return Linked(axes)
+
+
+def derived(expression: Any) -> Derived:
+    """An argument computed from others, at one point or at every point of a grid.
+
+    Parameters
+    ----------
+    expression : str or sympy.Expr
+        Over other arguments: ``dp_size=derived("512 / (tp_size * pp_size)")``. Where the argument is
+        a whole number, points where it would not be are refused.
+
+    Returns
+    -------
+    Derived
+    """
+    return Derived(expression)
+
+
+@dataclass(frozen=True)
+class Typed(Source):
+    """The source of a formula that the caller typed."""
+
+    key: str = "given"
+
+    def __post_init__(self) -> None:
+        """No work stands behind it."""
+
+
+@dataclass(frozen=True)
+class DerivedInput:
+    """An input as a formula of others.
+
+    Attributes
+    ----------
+    variable : Variable
+        What it defines.
+    text : str
+        As typed.
+    formula : Formula
+        In the names that were typed.
+    raw : sympy.Basic
+        In inputs that are not derived, before a whole number is taken for what it is.
+    condition : sympy.Basic
+        That it lies in its domain, in the same inputs.
+    """
+
+    variable: Variable
+    text: str
+    formula: Formula
+    raw: sympy.Basic
+    condition: sympy.Basic
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Inputs it depends on, none of them derived."""
+        symbols = (s for s in self.raw.free_symbols if not isinstance(s, UnitSymbol))
+        return tuple(sorted(symbol.name for symbol in symbols))  # type: ignore[attr-defined]
+
+    @property
+    def reason(self) -> str:
+        """Why a point is refused where the condition does not hold."""
+        return f"{self.variable.name} must be {self.variable.domain.describe()}"
+
+
+def derived_inputs(model: PerformanceModel, given: Mapping[str, Derived]) -> tuple[DerivedInput, ...]:
+    """Derived arguments as formulas, each after those it needs.
+
+    Raises
+    ------
+    InputError
+        If an argument is a label, or follows from itself.
+    UnitError
+        If an expression has not the unit of its argument.
+    """
+    known = [name for name, variable in model.arguments.items() if variable is not None]
+    typed = {name: _expression(model, name, expression, known) for name, expression in given.items()}
+    found: dict[str, DerivedInput] = {}
+    values: dict[sympy.Basic, Any] = {}
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        if name in found:
+            return
+        if name in trail:
+            loop = " -> ".join([*trail[trail.index(name) :], name])
+            raise InputError(name, given[name], "must not follow from itself", loop)
+        variable, expression = variable_of(name), typed[name]
+        for needed in sorted(symbol.name for symbol in expression.free_symbols if symbol.name in given):
+            visit(needed, (*trail, name))
+        raw = expression.xreplace(values)
+        values[variable.symbol] = _whole(variable, raw)
+        formula = _declared(variable, _whole(variable, expression))
+        found[name] = DerivedInput(variable, str(given[name].expression), formula, raw, _inside(variable, raw))
+
+    for name in given:
+        visit(name, ())
+    return tuple(found.values())
+
+
+def _expression(model: PerformanceModel, name: str, given: Derived, known: list[str]) -> Any:
+    """What was typed, in the unit of the argument."""
+    variable = model.arguments[name]
+    if variable is None or variable.domain.kind == "choice":
+        raise InputError(name, given, "only a number can be derived", "give it as a value or a list")
+    found = quantity(given.expression, model, known, name)
+    expression: Any = found.sympy
+    if dict(found.dimension) != variable.dimension and not expression.is_zero:
+        unit = "" if found.dimension else bare_unit(variable.dimension, variable.unit if variable.named_unit else "")
+        if not unit:
+            raise UnitError(
+                f"{name}={shown(given)}: the expression is {describe(dict(found.dimension))}, "
+                f"but {name} is {describe(variable.dimension)}"
+            )
+        expression = expression * UnitSymbol(unit)
+    return expression
+
+
+def _whole(variable: Variable, expression: Any) -> Any:
+    """The whole number an expression stands for, where the variable is one."""
+    return sympy.floor(expression) if variable.domain.kind == "integer" else expression
+
+
+@lru_cache(maxsize=256)
+def _declared(variable: Variable, expression: sympy.Basic) -> Formula:
+    return Formula(
+        variable.symbol,
+        expression,
+        title=variable.description.rstrip("."),
+        source=Typed(),
+        no_example="typed by the caller",
+    )
+
+
+@lru_cache(maxsize=64)
+def extended(system: System, formulas: tuple[Formula, ...]) -> System:
+    """A system with formulas of derived inputs; one object for one question, as compiled code is cached by it."""
+    return system.extend(*formulas)
+
+
+def _inside(variable: Variable, raw: Any) -> Any:
+    """That a value lies in the domain of its variable."""
+    domain, one = variable.domain, sympy.nsimplify(units.factor(variable.unit), rational=True)
+    largest = min(domain.upper, LARGEST_INTEGER - 1 if domain.kind == "integer" else LARGEST)
+    conditions: list[Any] = [raw <= sympy.Rational(largest) * one]
+    if domain.kind == "integer":
+        # Ceiling and floor of compiled code take a quotient within rounding of a whole number for it.
+        conditions.append(sympy.Eq(sympy.ceiling(raw), sympy.floor(raw)))
+        raw = sympy.floor(raw)
+    lower = sympy.Rational(max(domain.lower, -largest)) * one
+    conditions.append(raw > lower if domain.open_lower else raw >= lower)
+    return sympy.And(*conditions)

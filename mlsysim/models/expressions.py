@@ -1,0 +1,459 @@
+"""Objectives, constraints and derived inputs as text: ``total_memory <= 0.9 * memory_capacity``.
+
+Read by a parser of our own, never run: names of the model, numbers with units, a few functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.logic.boolalg import Boolean
+
+from mlsysim import units
+from mlsysim.errors import InputError, UnitError, UnknownNameError, shown
+from mlsysim.models.tokens import LONGEST, Token, tokens
+from mlsysim.symbolic import Label, UnitSymbol, Variable, label, variable_of
+from mlsysim.symbolic.dimensions import describe, dimension_of
+from mlsysim.units import COUNTABLE
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+
+#: Brackets, signs and powers within each other, so that no text exhausts the stack.
+DEEPEST = 40
+#: Exponents and numbers beyond could fill the memory with digits.
+LARGEST_EXPONENT, MOST_BITS = 64, 1100
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A quantity or a condition over the inputs and outputs of a model.
+
+    Attributes
+    ----------
+    text : str
+        As typed.
+    sympy : sympy.Basic
+        In symbols of variables, labels and units; :func:`mlsysim.symbolic.lower` puts canonical
+        numbers in, and compiled code sees those.
+    dimension : mapping
+        Exponent per base dimension; empty for a pure number and for a condition.
+    unit : str
+        In which a value is shown: that of the variable, or a canonical unit.
+    """
+
+    text: str
+    sympy: sympy.Basic
+    dimension: Mapping[str, Any]
+    unit: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Inputs and outputs it needs, sorted."""
+        return tuple(sorted(symbol.name for symbol in _variables(self.sympy)))
+
+
+def quantity(text: Any, model: PerformanceModel, known: Collection[str], argument: str = "expression") -> Expression:
+    """A number with a unit, out of text or of a sympy expression.
+
+    Parameters
+    ----------
+    text : str or sympy.Expr
+        Such as ``"tokens_per_second / fleet_size"``.
+    model : PerformanceModel
+        Whose names are meant.
+    known : collection of str
+        Names that can be used.
+    argument : str
+        For whom it is read, named in errors.
+
+    Returns
+    -------
+    Expression
+
+    Raises
+    ------
+    InputError
+        If the text does not read as a quantity.
+    UnknownNameError
+        If it names something the model does not have.
+    UnitError
+        If its parts cannot be added or compared.
+    """
+    reader = _Reader(text, model, known, argument)
+    return reader.quantity()
+
+
+def condition(text: Any, model: PerformanceModel, known: Collection[str], argument: str = "expression") -> Expression:
+    """A condition, out of text or of a sympy Boolean; parameters and errors as of :func:`quantity`.
+
+    Comparisons, ``and``, ``or``, ``not``, truth values such as ``feasible``, labels such as
+    ``precision == fp8``. A bare number beside a quantity with a unit is refused, unless it is
+    zero, counts tokens or requests, or the name says the unit (``qps``).
+    """
+    reader = _Reader(text, model, known, argument)
+    return reader.condition()
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A word no variable goes by, which may be a label."""
+
+    text: str
+    quoted: bool
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A part that was read, and the unit that bare numbers beside it are in."""
+
+    expression: Any
+    named: str = ""
+
+
+_BINDING = {"or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "in": 4, "not in": 4}
+_BINDING |= {"+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": 8}
+_NOT, _SIGN = 3, 7
+_ORDER = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge}
+_ROUNDED: dict[str, Callable[..., Any]] = {"ceil": sympy.ceiling, "floor": sympy.floor}
+_PURE: dict[str, Callable[..., Any]] = {"log": sympy.log, "sqrt": sympy.sqrt}
+_SEVERAL: dict[str, Callable[..., Any]] = {"max": sympy.Max, "min": sympy.Min}
+FUNCTIONS = ("abs", *_ROUNDED, *_PURE, *_SEVERAL)
+
+
+class _Reader:
+    def __init__(self, text: Any, model: PerformanceModel, known: Collection[str], argument: str) -> None:
+        self.text, self.model, self.known, self.argument = text, model, known, argument
+        self.ahead: list[Token] = []
+        self.depth = 0
+
+    def quantity(self) -> Expression:
+        term = self._read()
+        found = self._number(term)
+        dimension = self._dimension(found)
+        named = term.named if isinstance(term, _Term) else ""
+        return Expression(str(self.text), found, dimension, named or _unit(found, dimension))
+
+    def condition(self) -> Expression:
+        return Expression(str(self.text), self._truth(self._read()), {}, "")
+
+    def refused(self, allowed: str, hint: str = "") -> InputError:
+        return InputError(self.argument, self.text, allowed, hint)
+
+    def _read(self) -> _Term | _Word:
+        if isinstance(self.text, sympy.Basic):
+            return self._given(self.text)
+        if not isinstance(self.text, str) or len(self.text) > LONGEST:
+            raise self.refused(f"must be text of at most {LONGEST} characters, or a sympy expression of the model")
+        self.ahead = tokens(self.text, self.known, FUNCTIONS, self.refused)[::-1]
+        found = self._expression(0)
+        if self.ahead[-1].kind != "end":
+            raise self._unexpected()
+        return found
+
+    def _given(self, expression: sympy.Basic) -> _Term:
+        """A sympy expression, of the model's own symbols."""
+        for symbol in _variables(expression):
+            if symbol.name not in self.known:
+                raise self._unknown(symbol.name)
+            if variable_of(symbol.name).symbol != symbol:
+                raise self.refused(f"{symbol.name} is not the symbol the model has for that name")
+        self._dimension(expression)
+        return _Term(expression)
+
+    def _next(self) -> Token:
+        return self.ahead.pop()
+
+    def _take(self, text: str) -> bool:
+        """Step over an operator, if it is next."""
+        if self.ahead[-1].kind == "operator" and self.ahead[-1].text == text:
+            self._next()
+            return True
+        return False
+
+    def _unexpected(self) -> InputError:
+        token = self.ahead[-1]
+        if token.text == "=":
+            return self.refused("'=' does not compare", "write ==")
+        if token.text == "^":
+            return self.refused("'^' is no power", "write **")
+        return self.refused(f"cannot be read {'to its end' if token.kind == 'end' else f'at {token.text!r}'}")
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        return UnknownNameError(f"input or output of {type(self.model).__name__}", name, self.known)
+
+    def _expression(self, above: int) -> _Term | _Word:
+        """What stands before the next operator that binds no tighter than ``above``."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.refused(f"is nested more than {DEEPEST} deep")
+        left = self._first()
+        while (operator := self._operator()) and _BINDING[operator] > above:
+            if _BINDING[operator] == _BINDING["<"]:
+                left = self._comparisons(left)
+            else:
+                self._next()
+                right = self._expression(_SIGN - 1 if operator == "**" else _BINDING[operator])
+                left = self._combined(operator, left, right)
+        self.depth -= 1
+        return left
+
+    def _operator(self) -> str:
+        token = self.ahead[-1]
+        return token.text if token.kind == "operator" and token.text in _BINDING else ""
+
+    def _first(self) -> _Term | _Word:
+        token = self.ahead[-1]
+        if self._take("not"):
+            return _Term(sympy.Not(self._truth(self._expression(_NOT))))
+        if self._take("-") or self._take("+"):
+            operand = self._expression(_SIGN)
+            number, named = self._number(operand), getattr(operand, "named", "")
+            return _Term(self._sound(-number if token.text == "-" else number), named)
+        if self._take("("):
+            found = self._expression(0)
+            if not self._take(")"):
+                raise self._unexpected()
+            return found
+        if token.kind == "number":
+            self._next()
+            number = sympy.Rational(token.text)
+            return _Term(number * UnitSymbol(token.unit) if token.unit else number)
+        if token.kind == "text":
+            self._next()
+            return _Word(token.text, quoted=True)
+        if token.kind == "name":
+            return self._name(self._next().text)
+        raise self._unexpected()
+
+    def _name(self, name: str) -> _Term | _Word:
+        if self._take("("):
+            return self._call(name)
+        if name in ("True", "False"):
+            return _Term(sympy.true if name == "True" else sympy.false)
+        if name not in self.known:
+            return _Word(name, quoted=False)
+        variable = variable_of(name)
+        return _Term(variable.symbol, variable.unit if variable.named_unit else "")
+
+    def _call(self, name: str) -> _Term:
+        if name not in FUNCTIONS:
+            raise UnknownNameError("function", name, FUNCTIONS)
+        arguments = self._list(")")
+        if name in _SEVERAL and len(arguments) >= 2:
+            numbers, named = self._alike(*arguments)
+            return _Term(self._sound(_SEVERAL[name](*numbers)), named)
+        if name in _SEVERAL or len(arguments) != 1:
+            raise self.refused(f"{name}() takes {'two numbers or more' if name in _SEVERAL else 'one number'}")
+        number, named = self._number(arguments[0]), getattr(arguments[0], "named", "")
+        if name == "abs":
+            return _Term(sympy.Abs(number), named)
+        function = {**_ROUNDED, **_PURE}[name]
+        found = self._sound(function(number))
+        if name != "sqrt":
+            self._dimension(function(number, evaluate=False))
+        return _Term(found, named if name in _ROUNDED else "")
+
+    def _list(self, closing: str) -> list[_Term | _Word]:
+        """Parts between commas, up to a closing bracket."""
+        found = [self._expression(0)]
+        while self._take(","):
+            found.append(self._expression(0))
+        if not self._take(closing):
+            raise self._unexpected()
+        return found
+
+    def _combined(self, operator: str, left: _Term | _Word, right: _Term | _Word) -> _Term:
+        if operator in ("and", "or"):
+            both = (self._truth(left), self._truth(right))
+            return _Term(sympy.And(*both) if operator == "and" else sympy.Or(*both))
+        if operator in ("+", "-", "%", "//"):
+            (x, y), named = self._alike(left, right)
+            if operator == "+" or operator == "-":
+                return _Term(self._sound(x + y if operator == "+" else x - y), named)
+            if y == 0:
+                raise self.refused("divides by zero")
+            self._dimension(sympy.Mod(x, y, evaluate=False))
+            return _Term(self._sound(sympy.Mod(x, y)), named) if operator == "%" else _Term(sympy.floor(x / y))
+        x, y = self._number(left), self._number(right)
+        if operator == "**":
+            return _Term(self._power(x, y))
+        found = self._sound(x * y if operator == "*" else x / y)
+        named = getattr(left, "named", "") if not self._dimension(y) else ""
+        if operator == "*" and not self._dimension(x):
+            named = getattr(right, "named", "")
+        return _Term(found, named)
+
+    def _power(self, base: Any, exponent: Any) -> Any:
+        self._dimension(sympy.Pow(base, exponent, evaluate=False))
+        if exponent.is_number and not abs(exponent) <= LARGEST_EXPONENT:
+            raise self.refused(f"an exponent is at most {LARGEST_EXPONENT}")
+        return self._sound(base**exponent)
+
+    def _comparisons(self, left: _Term | _Word) -> _Term:
+        """A chain such as ``1 <= tp_size <= 8``: each neighbour compared with the next."""
+        parts = []
+        while (operator := self._operator()) and _BINDING[operator] == _BINDING["<"]:
+            self._next()
+            if operator in ("in", "not in"):
+                closing = ")" if self._take("(") else "]" if self._take("[") else ""
+                if not closing:
+                    raise self.refused("'in' takes a list in brackets, as in precision in (fp8, bf16)")
+                among = sympy.Or(*(self._equal(left, item) for item in self._list(closing)))
+                parts.append(among if operator == "in" else sympy.Not(among))
+                break
+            right = self._expression(_BINDING["<"])
+            parts.append(self._compared(operator, left, right))
+            left = right
+        return _Term(sympy.And(*parts))
+
+    def _compared(self, operator: str, left: _Term | _Word, right: _Term | _Word) -> Any:
+        if operator in _ORDER:
+            (x, y), _ = self._alike(left, right)
+            return _ORDER[operator](x, y)
+        equal = self._equal(left, right)
+        return equal if operator == "==" else sympy.Not(equal)
+
+    def _equal(self, left: _Term | _Word, right: _Term | _Word) -> Any:
+        for choice, other in ((left, right), (right, left)):
+            if variable := _choice(choice):
+                return sympy.Eq(variable.symbol, self._label(variable, other))
+        if _is_truth(left) or _is_truth(right):
+            x, y = self._truth(left), self._truth(right)
+            return sympy.Or(sympy.And(x, y), sympy.And(sympy.Not(x), sympy.Not(y)))
+        (x, y), _ = self._alike(left, right)
+        return sympy.Eq(x, y)
+
+    def _label(self, variable: Variable, other: _Term | _Word) -> Any:
+        """What a label is compared with: one of its texts, or a variable of the same ones."""
+        if isinstance(other, _Word):
+            return label(variable.symbol, other.text)
+        beside = _choice(other)
+        if beside is None or beside.domain.labels != variable.domain.labels:
+            raise self.refused(f"{variable.name} is compared with {variable.domain.describe()}")
+        return beside.symbol
+
+    def _truth(self, part: _Term | _Word) -> Any:
+        if _is_truth(part):
+            return part.expression  # type: ignore[union-attr]
+        number = self._number(part)
+        if isinstance(number, sympy.Symbol) and variable_of(number).domain.is_flag:
+            return sympy.Eq(number, 1)
+        raise self.refused(f"{number} is no condition", "compare it, as in total_memory <= 70 GB")
+
+    def _number(self, part: _Term | _Word) -> Any:
+        if isinstance(part, _Word):
+            if part.quoted:
+                raise self.refused(f"{part.text!r} is a label: compare it with == to what has it")
+            raise self._unknown(part.text)
+        if variable := _choice(part):
+            raise self.refused(f"{variable.name} is a label: compare it with == to {variable.domain.describe()}")
+        if _is_truth(part):
+            raise self.refused(f"{part.expression} is a condition, not a number")
+        return part.expression
+
+    def _alike(self, *parts: _Term | _Word) -> tuple[list[Any], str]:
+        """Numbers that are added or compared, in one dimension, and the unit of bare numbers beside them."""
+        numbers = [self._number(part) for part in parts]
+        dimensions = [self._dimension(number) for number in numbers]
+        named = next((part.named for part in parts if isinstance(part, _Term) and part.named), "")
+        beside = next((n for n, d in zip(numbers, dimensions, strict=True) if d), None)
+        if beside is None:
+            return numbers, named
+        dimension = self._dimension(beside)
+        found = []
+        for number, own in zip(numbers, dimensions, strict=True):
+            if number.is_zero or own == dimension:
+                found.append(number)
+                continue
+            unit = bare_unit(dimension, named)
+            if own or number.free_symbols or not unit:
+                raise self._not_alike(beside, dimension, number, own)
+            found.append(number * UnitSymbol(unit))
+        return found, named
+
+    def _not_alike(self, beside: Any, dimension: Any, number: Any, own: Any) -> UnitError:
+        said = f"{self.argument}={shown(self.text)}: {beside} is {describe(dimension)}"
+        if own or number.free_symbols:
+            return UnitError(f"{said} but {number} is {describe(own)}")
+        name = next((v for v in _variables(beside) if self._dimension(v) == dimension), None)
+        unit = variable_of(name).unit if name is not None else canonical_unit(dimension)
+        return UnitError(f"{said}, so {number} needs a unit, as in '{float(number):g} {unit}'")
+
+    def _dimension(self, expression: Any) -> Any:
+        """Exponents of an expression; none for zero."""
+        try:
+            found = dimension_of(expression)
+        except UnitError as error:
+            raise UnitError(f"{self.argument}={shown(self.text)}: {error}") from None
+        return found if isinstance(found, dict) else {}
+
+    def _sound(self, expression: Any) -> Any:
+        """An expression that is a real number of bounded size."""
+        if expression.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
+            raise self.refused("divides by zero")
+        if expression.has(sympy.I):
+            raise self.refused("is not a real number")
+        for number in expression.atoms(sympy.Rational):
+            if max(int(number.p).bit_length(), int(number.q).bit_length()) > MOST_BITS:
+                raise self.refused("holds a number too large or too small")
+        return expression
+
+
+def bare_unit(dimension: Mapping[str, Any], named: str) -> str:
+    """The unit a bare number is in beside a quantity of some dimension; empty where it needs one."""
+    if named and units.dimension(named) == dimension:
+        return named
+    (only, power), *more = [*dimension.items(), ("", 0)]
+    return only.strip("[]") if power == 1 and only in COUNTABLE and len(more) == 1 else ""
+
+
+def canonical_unit(dimension: Mapping[str, Any]) -> str:
+    """The unit compiled code counts a dimension in, as text."""
+    for unit in ("W", "J"):
+        if units.dimension(unit) == dimension:
+            return unit
+    names = {"[time]": "s", "[information]": "byte", "[operation]": "FLOP", "[currency]": "USD", "[mass]": "kg"}
+    names |= {"[length]": "m", "[token]": "token", "[request]": "request"}
+    above = [_powered(names[name], power) for name, power in dimension.items() if power > 0]
+    below = [_powered(names[name], -power) for name, power in dimension.items() if power < 0]
+    return reduce(lambda text, unit: f"{text}/{unit}", below, "*".join(above) or ("1" if below else ""))
+
+
+def _powered(name: str, power: Any) -> str:
+    return name if power == 1 else f"{name}**{float(power):g}"
+
+
+def _unit(expression: Any, dimension: Mapping[str, Any]) -> str:
+    """The unit to show a value in: that of the one variable with its dimension, else the canonical one."""
+    alike = {v.unit for v in map(variable_of, _variables(expression)) if v.dimension and v.dimension == dimension}
+    return alike.pop() if len(alike) == 1 else canonical_unit(dimension)
+
+
+def _variables(expression: Any) -> list[sympy.Symbol]:
+    plain = (symbol for symbol in expression.free_symbols if not isinstance(symbol, UnitSymbol | Label))
+    return sorted(plain, key=lambda symbol: symbol.name)
+
+
+def _choice(part: _Term | _Word) -> Variable | None:
+    """The variable of a part that is a label."""
+    if isinstance(part, _Word) or not isinstance(part.expression, sympy.Symbol):
+        return None
+    if isinstance(part.expression, UnitSymbol | Label):
+        return None
+    variable = variable_of(part.expression)
+    return variable if variable.domain.kind == "choice" else None
+
+
+def _is_truth(part: _Term | _Word) -> bool:
+    if isinstance(part, _Word):
+        return False
+    if isinstance(part.expression, UnitSymbol | Label):
+        return False
+    if isinstance(part.expression, sympy.Symbol):
+        return variable_of(part.expression).domain.kind == "boolean"
+    return isinstance(part.expression, Boolean)

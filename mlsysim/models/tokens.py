@@ -1,0 +1,116 @@
+"""Text cut into numbers with units, names, quoted labels and operators."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from mlsysim import units
+from mlsysim.errors import InputError, UnitError
+
+#: Characters of a text.
+LONGEST = 2000
+
+WORDS = ("and", "or", "not", "in")
+
+_NUMBER = re.compile(r"(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NAME = re.compile(r"[^\W\d]\w*")
+_QUOTED = re.compile(r"'([^'\"]*)'|\"([^'\"]*)\"")
+_OPERATOR = re.compile(r"not\s+in\b|(?:and|or|not|in)\b|\*\*|//|<=|>=|==|!=|[-+*/%<>=^(),\[\]]")
+_PERCENT = re.compile(r"\s*%(?!\s*(?!(?:and|or|not|in)\b)[\w.(])")
+_UNIT = re.compile(r"\s*([^\W\d]\w*|\$)((?:\s*(?:\*\*|\^)\s*-?\d{1,2}(?![\w.]))?)(?!\w)(?!\s*\()")
+_FACTOR = re.compile(r"\s*([*/])(?!\*)")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of text.
+
+    Attributes
+    ----------
+    kind : {"number", "name", "text", "operator", "end"}
+        What it is.
+    text : str
+        Without quotes and unit.
+    unit : str
+        Of a number.
+    """
+
+    kind: Literal["number", "name", "text", "operator", "end"]
+    text: str
+    unit: str = ""
+
+
+def tokens(
+    text: str, known: Collection[str], functions: Collection[str], refused: Callable[..., InputError]
+) -> list[Token]:
+    """The pieces of a text, the end last.
+
+    Parameters
+    ----------
+    text : str
+        To cut.
+    known, functions : collection of str
+        Names that are no units after an operator.
+    refused : callable
+        Makes the error out of what is allowed.
+
+    Returns
+    -------
+    list of Token
+    """
+    found: list[Token] = []
+    place = 0
+    while text[place:].strip():
+        place += len(text[place:]) - len(text[place:].lstrip())
+        if match := _NUMBER.match(text, place):
+            number = match[0].replace("_", "")
+            vanished = float(number) == 0 and re.search("[1-9]", re.split("[eE]", number)[0])
+            if vanished or not math.isfinite(float(number)):
+                raise refused(f"{match[0]} is too large or too small")
+            unit, place = _unit_after(text, match.end(), {*known, *functions}, refused)
+            found.append(Token("number", number, unit))
+            continue
+        if match := _OPERATOR.match(text, place):
+            found.append(Token("operator", re.sub(r"\s+", " ", match[0])))
+        elif match := _NAME.match(text, place):
+            found.append(Token("name", match[0]))
+        elif match := _QUOTED.match(text, place):
+            found.append(Token("text", match[1] if match[1] is not None else match[2]))
+        else:
+            raise refused(f"cannot be read at {text[place : place + 10]!r}")
+        place = match.end()
+    return [*found, Token("end", "")]
+
+
+def _unit_after(text: str, place: int, names: set[str], refused: Callable[..., InputError]) -> tuple[str, int]:
+    """The unit that follows a number, and where it ends: ``GB/s``, but not ``GB / dp_size``."""
+    if match := _PERCENT.match(text, place):
+        return "%", match.end()
+    match = _UNIT.match(text, place)
+    if not match or match[1] in WORDS:
+        return "", place
+    unit = ""
+    sign = ""
+    while match and match[1] not in WORDS:
+        one = match[1].replace("$", "USD") + re.sub(r"\s|\^", lambda m: "**" if m[0] == "^" else "", match[2])
+        if sign and (match[1] in names or not _is_unit(one)):
+            break
+        if not sign and not _is_unit(one):
+            raise refused(f"{match[1]!r} is no unit", "a product needs *, as in 2 * batch_size")
+        unit, place = f"{unit}{sign}{one}", match.end()
+        factor = _FACTOR.match(text, place)
+        sign = factor[1] if factor else ""
+        match = _UNIT.match(text, factor.end()) if factor else None
+    return unit, place
+
+
+def _is_unit(text: str) -> bool:
+    try:
+        units.unit(text)
+    except UnitError:
+        return False
+    return True

@@ -1,0 +1,131 @@
+"""Every model, in every variant, sweeps over every one of its inputs: as a loop of solve, refusals included."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mlsysim import units
+from mlsysim.engine import evaluate_shown
+from mlsysim.errors import InputError
+from mlsysim.models import every_model
+from mlsysim.symbolic import variable_of
+
+TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
+LAYOUT = {"tp_size": 2, "pp_size": 2, "gradient_accumulation_steps": 4, "interleaved_stages": 2}
+NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size": 16}
+SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
+ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
+FLEET = {"accelerators": 8, "run_tokens": 1e12}
+PRICE = {"price": 30000, "tdp": 700}
+RENTAL = {"rental_price": 2, "tdp": 700}
+POINTS = {
+    ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
+    ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4},
+    ("TrainingMemoryModel", "korthikanti"): {**TRAINING, **LAYOUT, "dp_size": 4},
+    ("TrainingMemoryModel", "per_operator"): {**TRAINING, **LAYOUT, "dp_size": 4, "ep_size": 2},
+    ("ServingCapacityModel", "first_order"): SERVING,
+    ("ServingCapacityModel", "prefill_aware"): SERVING,
+    ("MoERoutingModel", "first_order"): ROUTING,
+    ("MoERoutingModel", "per_layer"): ROUTING,
+    ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
+    ("EconomicsModel", "training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},
+    ("EconomicsModel", "rented_training"): {**TRAINING, **LAYOUT, **NETWORK, **RENTAL},
+    ("EconomicsModel", "serving"): {**SERVING, **PRICE},
+    ("EconomicsModel", "rented_serving"): {**SERVING, **RENTAL},
+    ("EconomicsModel", "fleet"): {"hardware": "H100", **FLEET, **PRICE},
+    ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
+}
+ENTRIES = {
+    "model": ["Mixtral_8x7B", "DeepSeek_V3", "Qwen3_30B_A3B", "Llama3_8B"],
+    "hardware": ["H100", "H200", "MI300X"],
+    "fleet": ["Research_256", "Llama3_16K"],
+}
+
+
+def build(kind, variant):
+    model = next(each for each in every_model() if each.__name__ == kind)
+    return model(variant)
+
+
+CASES = [
+    (kind.__name__, variant, name)
+    for kind in every_model()
+    for variant in kind.variants
+    for name in kind(variant).arguments
+]
+
+
+def test_every_variant_has_a_point():
+    assert {(kind.__name__, variant) for kind in every_model() for variant in kind.variants} <= set(POINTS)
+
+
+def near(variable, canonical):
+    """Values of a domain around one of its values, in the unit of the variable."""
+    domain = variable.domain
+    if domain.kind == "choice":
+        return list(domain.labels)
+    if domain.is_flag:
+        return [False, True]
+    at = 1.0 if canonical is None else float(units.from_canonical(canonical, variable.unit))
+    around = [at, 2 * at, at + 1, at / 2, 0.0, 1.0]
+    if domain.kind == "integer":
+        around = [round(value) for value in around]
+    inside = [value for value in around if domain.lower <= value <= domain.upper]
+    return list(dict.fromkeys(v for v in inside if not (domain.open_lower and v == domain.lower)))
+
+
+def comparable(name, value):
+    labels = variable_of(name).domain.labels
+    return labels.index(value) if isinstance(value, str) else getattr(value, "magnitude", value)
+
+
+@pytest.fixture
+def one_compilation(monkeypatch):
+    """Every input as eight points, so that XLA compiles a variant once and not once per input."""
+
+    def padded(system, outputs, values, shape, *, refused, reasons):
+        (length,) = shape
+        wide = {name: np.resize(np.broadcast_to(value, shape), 8) for name, value in values.items()}
+        why = np.zeros(length, np.int8)
+        for code, where in reversed(refused):
+            why = np.where(where, np.int8(code), why)
+        mask = np.resize(why > 0, 8)
+        found = evaluate_shown(system, outputs, wide, (8,), refused=[(1, mask)])
+        return {**{name: array[:length] for name, array in found.items()}, reasons: why}
+
+    monkeypatch.setattr("mlsysim.study.sweep.evaluate_shown", padded)
+
+
+@pytest.mark.usefixtures("one_compilation")
+@pytest.mark.parametrize(("kind", "variant", "name"), CASES, ids=["-".join(case) for case in CASES])
+def test_a_sweep_over_one_input_is_a_loop_of_solve(kind, variant, name):
+    model, point = build(kind, variant), POINTS[kind, variant]
+    binding = model.bind((), point)
+    variable = model.arguments[name]
+    values = ENTRIES[name] if variable is None else near(variable, binding.values.get(name))
+    if name == "fleet":
+        point = {k: v for k, v in point.items() if k not in NETWORK}
+        point |= {"batch_size": 16384} if "pp_size" in point else {}
+    if name == "model" and kind == "MoERoutingModel":
+        values = values[:-1]
+    outputs = [v.name for v in model.outputs if v.name in binding.system]
+    grid = model.sweep(**{**point, name: values}, outputs=outputs, refused="mask")
+    assert grid.sizes == {name: len(values)}
+    accepted = 0
+    for place, value in enumerate(values):
+        here = grid.isel({name: place})
+        try:
+            solved = model.solve(**{**point, name: value})
+        except InputError:
+            assert here.refused.item() > 0
+            assert not any(np.isfinite(here[o].item()) for o in outputs if grid[o].dtype.kind == "f")
+            continue
+        accepted += 1
+        assert "refused" not in here or here.refused.item() == 0
+        for output in outputs:
+            found, wanted = here[output].item(), comparable(output, solved[output])
+            assert found == pytest.approx(wanted, rel=1e-12, abs=0, nan_ok=True), (output, value)
+    assert accepted
+    assert grid.attrs["refused_points"] == len(values) - accepted
+    assert sum(json.loads(grid.attrs["refused_reasons"]).values()) == len(values) - accepted
