@@ -136,12 +136,10 @@ def _namespace(backend: Backend) -> dict[str, Any]:
 def compiled_expression(expression: sympy.Basic) -> CompiledFunction:
     """Compile one expression, for the value of a part of a formula or of a condition; cached.
 
-    Works on scalars and, where it needs no least integer and no Erlang C, on NumPy arrays.
+    Works on scalars and on NumPy arrays.
     """
     lowered = lower(expression)
     inputs = sorted(lowered.free_symbols, key=lambda symbol: symbol.name)  # type: ignore[attr-defined]
-    function = sympy.lambdify(
-        inputs, [lowered], modules=[{**scalar.NAMESPACE, "where": np.where}], printer=CodePrinter, docstring_limit=0
-    )
+    function = sympy.lambdify(inputs, [lowered], modules=[vector.NAMESPACE], printer=CodePrinter, docstring_limit=0)
     names = tuple(symbol.name for symbol in inputs)  # type: ignore[attr-defined]
     return CompiledFunction(names, ("value",), "", function)

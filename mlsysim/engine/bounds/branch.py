@@ -1,0 +1,374 @@
+"""Branch and bound over a grid: the k best points, with a proof that none is better.
+
+Boxes are taken lowest bound first. Both halves along every axis are bounded; a half that cannot hold a
+better point is cut off, and otherwise the axis whose halves tell most is split. Small boxes are enumerated.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mlsysim.engine.bounds.forms import Condition, Sum
+from mlsysim.engine.bounds.plans import Plans
+from mlsysim.engine.bounds.points import Points
+from mlsysim.engine.bounds.ranges import Ranges
+
+#: Values so near, relatively, count as equal.
+TIE = 1e-9
+
+
+@dataclass
+class Progress:
+    """What a search has looked at.
+
+    Attributes
+    ----------
+    boxes, points : int
+        Boxes bounded, points evaluated.
+    bound : float
+        No point that was not evaluated has an objective below.
+    proven : bool
+        Whether no value can be better than those found, but by rounding.
+    first : bool
+        Whether the points found are also the first ones with these values.
+    feasible, infeasible : int
+        Points known to meet the conditions, and known not to.
+    """
+
+    boxes: int = 0
+    points: int = 0
+    bound: float = math.inf
+    proven: bool = False
+    first: bool = False
+    feasible: int = 0
+    infeasible: int = 0
+
+
+@dataclass
+class Best:
+    """The k best points met so far, by value and then by index.
+
+    Attributes
+    ----------
+    k : int
+        How many are kept.
+    values : ndarray
+        Ascending.
+    points : ndarray
+        Index per axis (rows) and point (columns).
+    """
+
+    k: int
+    values: np.ndarray = field(default_factory=lambda: np.empty(0))
+    points: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+
+    @property
+    def threshold(self) -> float:
+        """The k-th value, infinite while there are fewer."""
+        return float(self.values.max()) if len(self.values) == self.k else math.inf
+
+    def offer(self, values: np.ndarray, points: np.ndarray) -> None:
+        """Take those among some feasible points that belong to the k best."""
+        near = values <= band(self.threshold)[1]
+        if not near.any():
+            return
+        values, points = values[near], points[:, near]
+        if len(self.values):
+            values = np.concatenate([self.values, values])
+            points = np.concatenate([self.points, points], axis=1)
+        if len(values) > self.k:
+            cut = np.partition(values, self.k - 1)[self.k - 1]
+            below, above = band(cut)
+            near = values <= above
+            values, points = values[near], points[:, near]
+            # Of the values that count as equal to the k-th, the first points are kept.
+            values = np.where(values >= below, cut, values)
+        order = np.lexsort((*points[::-1], values))
+        points, values = points[:, order], values[order]
+        fresh = np.ones(len(values), bool)
+        fresh[1:] = (points[:, 1:] != points[:, :-1]).any(axis=0)
+        self.values, self.points = values[fresh][: self.k], points[:, fresh][:, : self.k]
+
+    def matters(self, bound: np.ndarray, low: np.ndarray) -> np.ndarray:
+        """Whether boxes, by their bounds and first corners, may hold a better point or an earlier equal one."""
+        below, above = band(self.threshold)
+        if math.isinf(above):
+            return bound < math.inf
+        return (bound < below) | ((bound <= above) & _before(low, self.points[:, -1]))
+
+
+def band(value: float) -> tuple[float, float]:
+    """The values that count as equal to one."""
+    if not math.isfinite(value):
+        return value, value
+    return value - TIE * abs(value), value + TIE * abs(value)
+
+
+def _before(points: np.ndarray, mark: np.ndarray) -> np.ndarray:
+    """Which points come before another in C order."""
+    before, equal = np.zeros(points.shape[1], bool), np.ones(points.shape[1], bool)
+    for row, at in zip(points, mark, strict=True):
+        before |= equal & (row < at)
+        equal &= row == at
+    return before
+
+
+class Search:
+    """The k smallest values of an objective under conditions.
+
+    Parameters
+    ----------
+    plans : Plans
+        How sums are bounded.
+    objective : Sum
+        What is minimised.
+    conditions : tuple of Condition
+        What must hold.
+    evaluate : Points
+        The same, point by point.
+    sizes : tuple of int
+        Values per axis.
+    """
+
+    #: Boxes taken at once, and points evaluated at once.
+    WIDTH, CHUNK = 512, 1 << 17
+    #: Seconds that may go, at least, into finding the first of equal points once the value is proven.
+    PATIENCE = 0.2
+
+    def __init__(
+        self,
+        plans: Plans,
+        objective: Sum,
+        conditions: tuple[Condition, ...],
+        evaluate: Points,
+        sizes: tuple[int, ...],
+    ) -> None:
+        self.plans, self.objective, self.conditions = plans, objective, conditions
+        self.evaluate, self.sizes = evaluate, sizes
+        self.leaf = 4096
+
+    def run(
+        self, k: int, deadline: float, report: Callable[[Progress, Best], None] | None = None
+    ) -> tuple[Best, Progress]:
+        """Find the k best points.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+        deadline : float
+            Time (``time.perf_counter``) at which to stop with what there is.
+        report : callable, optional
+            Told of the progress after every round.
+
+        Returns
+        -------
+        Best, Progress
+        """
+        best, seen, started = Best(k), Progress(), time.perf_counter()
+        self._descend(best, seen)
+        low = np.zeros((len(self.sizes), 1), dtype=np.int64)
+        high = np.array(self.sizes, dtype=np.int64)[:, None] - 1
+        bound = np.full(1, -np.inf)
+        width, proven_at = 16, math.inf
+        while True:
+            keep = best.matters(bound, low)
+            low, high, bound = low[:, keep], high[:, keep], bound[keep]
+            now = time.perf_counter()
+            if not seen.proven and (not bound.size or bound.min() >= band(best.threshold)[0]):
+                seen.proven, proven_at = True, now
+            if not bound.size or now > deadline or now - proven_at > max(self.PATIENCE, proven_at - started):
+                break
+            take = np.argpartition(bound, width)[:width] if bound.size > width else np.arange(bound.size)
+            rest = np.ones(bound.size, bool)
+            rest[take] = False
+            fresh = self._round(low[:, take], high[:, take], bound[take], best, seen)
+            low = np.concatenate([low[:, rest], fresh[0]], axis=1)
+            high = np.concatenate([high[:, rest], fresh[1]], axis=1)
+            bound = np.concatenate([bound[rest], fresh[2]])
+            width = min(2 * width, self.WIDTH)
+            seen.bound = self._bound(bound, best)
+            if report is not None:
+                report(seen, best)
+        seen.first = not bound.size
+        seen.bound = self._bound(bound, best)
+        return best, seen
+
+    def _bound(self, bound: np.ndarray, best: Best) -> float:
+        """What no value is below: the least bound still open, or what was pruned against."""
+        pruned = band(best.threshold)[0]
+        return min(float(bound.min()), pruned) if bound.size else pruned
+
+    def _round(
+        self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Shrink, split or enumerate some boxes; what is left of them."""
+        volume = np.prod((high - low + 1).astype(float), axis=0)
+        small = volume <= self.leaf
+        if small.any():
+            self._enumerate(low[:, small], high[:, small], best, seen)
+        low, high, bound = low[:, ~small], high[:, ~small], bound[~small]
+        if not bound.size:
+            return low, high, bound
+        better, alive, _ = self._bounds(low, high, thorough=True)
+        seen.boxes += bound.size
+        seen.infeasible += _volume(low[:, ~alive], high[:, ~alive])
+        bound = np.maximum(bound, better)
+        alive &= best.matters(bound, low)
+        low, high, bound = low[:, alive], high[:, alive], bound[alive]
+        if not bound.size:
+            return low, high, bound
+        self._sample(low, high, best, seen)
+        return self._split(low, high, bound, best, seen)
+
+    def _split(
+        self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        axes, boxes = np.nonzero(high > low)
+        middle = (low[axes, boxes] + high[axes, boxes]) // 2
+        lows, highs = np.tile(low[:, boxes], 2), np.tile(high[:, boxes], 2)
+        count = len(boxes)
+        place = np.arange(count)
+        highs[axes, place] = middle
+        lows[axes, place + count] = middle + 1
+        child, alive, told = self._bounds(lows, highs, thorough=False)
+        child = np.maximum(child, np.tile(bound[boxes], 2))
+        barren = ~alive
+        alive &= best.matters(child, lows)
+        seen.boxes += 2 * count
+        shape = high.shape
+        halves = []
+        for half in (slice(0, count), slice(count, 2 * count)):
+            living, least, knows = np.ones(shape, bool), np.tile(bound, (shape[0], 1)), np.zeros(shape)
+            living[axes, boxes], least[axes, boxes], knows[axes, boxes] = alive[half], child[half], told[half]
+            empty = np.zeros(shape, bool)
+            empty[axes, boxes] = barren[half]
+            halves.append((living, least, knows, empty))
+        (left, left_bound, left_told, left_empty), (right, right_bound, right_told, right_empty) = halves
+        dead = (~left & ~right).any(axis=0)
+        new_low, new_high, new_bound = low.copy(), high.copy(), bound.copy()
+        cut = (low + high) // 2
+        only_right, only_left = ~left & right & (high > low), left & ~right & (high > low)
+        new_low[only_right], new_high[only_left] = cut[only_right] + 1, cut[only_left]
+        new_bound = np.maximum(new_bound, np.where(only_right, right_bound, -np.inf).max(axis=0))
+        new_bound = np.maximum(new_bound, np.where(only_left, left_bound, -np.inf).max(axis=0))
+        shrunk = (only_right | only_left).any(axis=0)
+        keep = shrunk & ~dead
+        # What is cut off is known to be infeasible where conditions alone cut it off.
+        sure = (~(only_right & ~left_empty) & ~(only_left & ~right_empty)).all(axis=0) & keep
+        seen.infeasible += _volume(low[:, sure], high[:, sure]) - _volume(new_low[:, sure], new_high[:, sure])
+        void = (left_empty & right_empty).any(axis=0)
+        seen.infeasible += _volume(low[:, void], high[:, void])
+        found = [(new_low[:, keep], new_high[:, keep], new_bound[keep])]
+        pick = ~shrunk & ~dead
+        if pick.any():
+            axis = self._axis(low, high, bound, left_bound, right_bound, left_told + right_told)
+            columns = np.nonzero(pick)[0]
+            axis = axis[columns]
+            for side in ("left", "right"):
+                part_low, part_high = low[:, columns].copy(), high[:, columns].copy()
+                at = np.arange(len(columns))
+                if side == "left":
+                    part_high[axis, at] = cut[axis, columns]
+                    part_bound = left_bound[axis, columns]
+                else:
+                    part_low[axis, at] = cut[axis, columns] + 1
+                    part_bound = right_bound[axis, columns]
+                found.append((part_low, part_high, part_bound))
+        return (
+            np.concatenate([f[0] for f in found], axis=1),
+            np.concatenate([f[1] for f in found], axis=1),
+            np.concatenate([f[2] for f in found]),
+        )
+
+    def _axis(
+        self,
+        low: np.ndarray,
+        high: np.ndarray,
+        bound: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
+        told: np.ndarray,
+    ) -> np.ndarray:
+        """The axis whose halves say most: how far their bounds rise, and how much their conditions settle."""
+        with np.errstate(all="ignore"):
+            scale = np.maximum(np.abs(bound), 1e-300)
+            rise = np.minimum(left - bound, scale) / scale + np.minimum(right - bound, scale) / scale
+        rise = np.where(np.isfinite(rise), rise, np.where(np.isfinite(np.minimum(left, right)), 2.0, 0.0))
+        score = rise + told + 1e-6 * np.log2(high - low + 1.0)
+        return np.argmax(np.where(high > low, score, -np.inf), axis=0)
+
+    def _bounds(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lower bound of the objective, whether the conditions may hold, and how settled they are."""
+        with np.errstate(all="ignore"):
+            ranges = Ranges(self.plans, low, high, thorough=thorough)
+            bound = ranges.lower(self.objective)
+            alive = np.ones(low.shape[1], bool)
+            told = np.zeros(low.shape[1])
+            for condition in self.conditions:
+                may, must = ranges.truth(condition)
+                alive &= may
+                told += np.where(must, 1.0, ranges.tension(condition))
+        return bound, alive, told
+
+    def _enumerate(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
+        """Evaluate every point of some boxes, chunk by chunk."""
+        sides = high - low + 1
+        volume = np.prod(sides, axis=0)
+        order = np.cumsum(volume)
+        start = 0
+        while start < len(volume):
+            done = order[start - 1] if start else 0
+            end = max(start + 1, int(np.searchsorted(order, done + self.CHUNK, side="right")))
+            counts = volume[start:end]
+            owner = np.repeat(np.arange(start, end), counts)
+            offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+            points = np.empty((len(self.sizes), len(owner)), dtype=np.int64)
+            for axis in reversed(range(len(self.sizes))):
+                side = sides[axis, owner]
+                points[axis] = low[axis, owner] + offset % side
+                offset //= side
+            values, good = self.evaluate(points)
+            best.offer(values[good], points[:, good])
+            seen.points += len(owner)
+            seen.feasible += int(good.sum())
+            seen.infeasible += int((~good).sum())
+            start = end
+
+    def _sample(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
+        """Try two corners and the middle of every box."""
+        points = np.concatenate([low, high, (low + high) // 2], axis=1)
+        values, good = self.evaluate(points)
+        best.offer(values[good], points[:, good])
+        seen.points += points.shape[1]
+
+    def _descend(self, best: Best, seen: Progress, starts: int = 64, rounds: int = 4) -> None:
+        """Coordinate descent from random points, for a first good value."""
+        random = np.random.default_rng(0)
+        current = np.array([random.integers(0, size, starts) for size in self.sizes])
+        for _ in range(rounds):
+            before = current.copy()
+            for axis, size in enumerate(self.sizes):
+                steps = np.unique(np.linspace(0, size - 1, min(size, 64)).astype(np.int64))
+                points = np.repeat(current, len(steps), axis=1)
+                points[axis] = np.tile(steps, starts)
+                values, good = self.evaluate(points)
+                best.offer(values[good], points[:, good])
+                seen.points += points.shape[1]
+                ranked = np.where(good, values, np.inf).reshape(starts, len(steps))
+                choice = np.argmin(ranked, axis=1)
+                random_step = random.integers(0, len(steps), starts)
+                hopeless = ~np.isfinite(ranked.min(axis=1))
+                current[axis] = steps[np.where(hopeless, random_step, choice)]
+            if (current == before).all():
+                break
+
+
+def _volume(low: np.ndarray, high: np.ndarray) -> int:
+    """Points of some boxes, exactly."""
+    return sum(math.prod(map(int, column)) for column in (high - low + 1).T)

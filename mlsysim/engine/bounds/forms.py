@@ -1,0 +1,327 @@
+"""What a formula becomes when everything but the axes is a number: sums of products of tables.
+
+A sum has terms; a term is a number times at most one table per axis times powers of atoms. An atom is
+what does not factor: a maximum, a case, a ceiling, a sum inside a product. Products of tables of one axis
+are one table, so what cancels in the algebra cancels here before any bound is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from mlsysim.engine.bounds.tables import Table, Tables
+
+Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "case", "sum", "erlang_c", "slots_busy",
+               "least", "parameter", "unknown", "truth"]  # fmt: skip
+Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``number * product of tables * product of atoms to their powers``."""
+
+    number: float
+    tables: tuple[Table, ...]
+    atoms: tuple[tuple[Atom, float], ...]
+    #: Equal for terms that differ only in their number.
+    key: tuple[Any, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        key = (tuple(t.number for t in self.tables), tuple((a.number, e) for a, e in self.atoms))
+        object.__setattr__(self, "key", key)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sum:
+    """Terms, none alike."""
+
+    terms: tuple[Term, ...]
+    number: int
+
+    @property
+    def constant(self) -> float | None:
+        """Its value if it depends on no axis."""
+        if not self.terms:
+            return 0.0
+        first = self.terms[0]
+        return first.number if len(self.terms) == 1 and not first.tables and not first.atoms else None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Atom:
+    """A factor that is not a table."""
+
+    kind: Kind
+    args: tuple[Any, ...]
+    number: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Condition:
+    """A truth value over the axes: a comparison of a sum with zero, logic, or a table of truth values."""
+
+    relation: Relation
+    args: tuple[Any, ...]
+    number: int
+
+
+class Forms:
+    """Builds sums, atoms and conditions, each once.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of values per axis.
+    """
+
+    #: Most terms a product is multiplied out to.
+    LARGEST = 96
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self.sizes = sizes
+        self._tables = Tables()
+        self._known: dict[Any, Any] = {}
+        self.true = self._condition("true", ())
+        self.false = self._condition("false", ())
+
+    def number(self, value: float) -> Sum:
+        """A constant."""
+        return self._sum((Term(float(value), (), ()),) if value != 0 else ())
+
+    def table(self, axis: int, values: np.ndarray) -> Sum:
+        """A function of one axis."""
+        scale, table = self._tables.intern(axis, np.asarray(values, float))
+        return self._sum((Term(scale, (table,) if table else (), ()),) if scale != 0 else ())
+
+    def atom(self, kind: Kind, *args: Any) -> Sum:
+        """An atom as a sum of one term."""
+        return self._sum((Term(1.0, (), ((self._atom(kind, args), 1.0),)),))
+
+    def condition(self, relation: Relation, *args: Any) -> Condition:
+        """A condition."""
+        return self._condition(relation, args)
+
+    def add(self, parts: Iterable[Sum]) -> Sum:
+        """A sum; terms alike in all but one axis become one."""
+        return self._sum(self._collected([term for part in parts for term in part.terms]))
+
+    def scale(self, of: Sum, number: float) -> Sum:
+        """A sum times a number."""
+        if number == 0:
+            return self.number(0.0)
+        return self._sum(tuple(Term(t.number * number, t.tables, t.atoms) for t in of.terms))
+
+    def subtract(self, left: Sum, right: Sum) -> Sum:
+        """A difference."""
+        return self.add([left, self.scale(right, -1.0)])
+
+    def multiply(self, left: Sum, right: Sum) -> Sum:
+        """A product, multiplied out unless that has too many terms."""
+        if len(left.terms) * len(right.terms) > self.LARGEST and len(left.terms) > 1 and len(right.terms) > 1:
+            left, right = (self._factored(each) for each in (left, right))
+        products = [self._product(a, b) for a in left.terms for b in right.terms]
+        return self._sum(self._collected(products))
+
+    def power(self, base: Sum, exponent: float) -> Sum:
+        """A constant power; that of a single term is taken factor by factor where no sign is lost."""
+        if exponent == 0:
+            return self.number(1.0)
+        if exponent == 1:
+            return base
+        if not base.terms:
+            return self.number(0.0 if exponent > 0 else np.inf)
+        if exponent in (2.0, 3.0) and len(base.terms) ** exponent <= self.LARGEST:
+            found = base
+            for _ in range(int(exponent) - 1):
+                found = self.multiply(found, base)
+            return found
+        one = self._factored(base).terms[0]
+        whole = float(exponent).is_integer()
+        signed = (
+            one.number < 0
+            or not all(t.nonnegative for t in one.tables)
+            or not all(_nonnegative(a) for a, _ in one.atoms)
+        )
+        if signed and not whole:
+            return self.atom("power", base, float(exponent))
+        found = self.number(one.number**exponent if one.number != 0 else 0.0)
+        with np.errstate(all="ignore"):
+            for table in one.tables:
+                found = self.multiply(found, self.table(table.axis, table.values**exponent))
+        atoms = self._sum((Term(1.0, (), tuple((a, e * exponent) for a, e in one.atoms)),))
+        return self.multiply(found, atoms)
+
+    def masked(self, of: Sum, axis: int, mask: np.ndarray) -> Sum:
+        """A sum where the mask over an axis is true, zero elsewhere."""
+        terms = []
+        for term in of.terms:
+            own = next((t for t in term.tables if t.axis == axis), None)
+            values = np.where(mask, own.values if own else 1.0, 0.0)
+            scale, table = self._tables.intern(axis, values)
+            if scale != 0:
+                others = tuple(t for t in term.tables if t.axis != axis)
+                tables = _ordered((*others, table)) if table else others
+                terms.append(Term(term.number * scale, tables, term.atoms))
+        return self._sum(self._collected(terms))
+
+    def primitive(self, of: Sum) -> tuple[Term, Sum]:
+        """The factor all terms share, and what is left."""
+        first = of.terms[0]
+        if len(of.terms) == 1:
+            return first, self.number(1.0)
+        tables = [t for t in first.tables if all(t in other.tables for other in of.terms[1:])]
+        atoms = [(a, min(dict(other.atoms).get(a, 0.0) for other in of.terms)) for a, e in first.atoms if e > 0]
+        atoms = [(a, e) for a, e in atoms if e > 0]
+        number = max(abs(t.number) for t in of.terms) or 1.0
+        shared = Term(number, tuple(tables), tuple(atoms))
+        return shared, self.without(of, shared)
+
+    def without(self, of: Sum, factor: Term) -> Sum:
+        """A sum divided by a factor that every term has."""
+        powers = dict(factor.atoms)
+        terms = []
+        for term in of.terms:
+            atoms = tuple((a, e - powers.get(a, 0.0)) for a, e in term.atoms if e != powers.get(a, 0.0))
+            tables = tuple(t for t in term.tables if t not in factor.tables)
+            terms.append(Term(term.number / factor.number, tables, atoms))
+        return self._sum(tuple(terms))
+
+    def times(self, term: Term, of: Sum) -> Sum:
+        """A term times a sum."""
+        return self.multiply(self._sum((term,)), of)
+
+    def one(self, term: Term) -> Sum:
+        """A term as a sum."""
+        return self._sum((term,))
+
+    def gathered(self, terms: tuple[Term, ...]) -> Sum:
+        """Some terms of a sum."""
+        return self._sum(terms)
+
+    def _factored(self, of: Sum) -> Sum:
+        """The sum as a single term: the shared factor times an atom that holds the rest."""
+        if len(of.terms) <= 1:
+            return of
+        shared, rest = self.primitive(of)
+        return self._sum(
+            (Term(shared.number, shared.tables, _atoms([*shared.atoms, (self._atom("sum", (rest,)), 1.0)])),)
+        )
+
+    def _product(self, left: Term, right: Term) -> Term:
+        number = left.number * right.number
+        by_axis = {t.axis: t for t in left.tables}
+        tables: dict[int, Table] = dict(by_axis)
+        for table in right.tables:
+            mine = by_axis.get(table.axis)
+            if mine is None:
+                tables[table.axis] = table
+                continue
+            with np.errstate(all="ignore"):
+                values = np.where((mine.values == 0) | (table.values == 0), 0.0, mine.values * table.values)
+            scale, merged = self._tables.intern(table.axis, values)
+            number *= scale
+            del tables[table.axis]
+            if merged is not None:
+                tables[table.axis] = merged
+        return Term(number, _ordered(tables.values()), _atoms([*left.atoms, *right.atoms]))
+
+    def _collected(self, terms: list[Term]) -> tuple[Term, ...]:
+        """Like terms added; then terms that differ in one axis only, as long as there are any."""
+        found: dict[Any, Term] = {}
+        for term in terms:
+            if term.number == 0:
+                continue
+            known = found.get(term.key)
+            found[term.key] = Term(known.number + term.number, term.tables, term.atoms) if known else term
+        pending = [term for term in found.values() if term.number != 0]
+        merged = True
+        while merged:
+            merged = False
+            homes: dict[Any, int] = {}
+            kept: list[Term | None] = []
+            for term in pending:
+                place = len(kept)
+                kept.append(term)
+                for axis in range(len(self.sizes)):
+                    key = (axis, tuple(t.number for t in term.tables if t.axis != axis), term.key[1])
+                    other = homes.get(key)
+                    mate = kept[other] if other is not None else None
+                    if mate is None:
+                        homes[key] = place
+                        continue
+                    kept[other] = self._merged(mate, term, axis)  # type: ignore[index]
+                    kept[place] = None
+                    merged = True
+                    break
+            pending = [term for term in kept if term is not None and term.number != 0]
+        return tuple(pending)
+
+    def _merged(self, left: Term, right: Term, axis: int) -> Term:
+        with np.errstate(all="ignore"):
+            values = sum(term.number * _along(term, axis, self.sizes[axis]) for term in (left, right))
+        scale, table = self._tables.intern(axis, np.asarray(values))
+        others = tuple(t for t in left.tables if t.axis != axis)
+        return Term(scale, _ordered((*others, table)) if table else others, left.atoms)
+
+    def _sum(self, terms: tuple[Term, ...]) -> Sum:
+        key = ("sum", frozenset((t.key, t.number) for t in terms))
+        return self._intern(key, lambda number: Sum(terms, number))
+
+    def _atom(self, kind: Kind, args: tuple[Any, ...]) -> Atom:
+        return self._intern((kind, _identity(args)), lambda number: Atom(kind, args, number))
+
+    def _condition(self, relation: Relation, args: tuple[Any, ...]) -> Condition:
+        return self._intern((relation, _identity(args)), lambda number: Condition(relation, args, number))
+
+    def _intern(self, key: Any, build: Any) -> Any:
+        if key not in self._known:
+            self._known[key] = build(len(self._known))
+        return self._known[key]
+
+
+def _along(term: Term, axis: int, size: int) -> np.ndarray:
+    return next((t.values for t in term.tables if t.axis == axis), np.ones(size))
+
+
+def _ordered(tables: Iterable[Table]) -> tuple[Table, ...]:
+    return tuple(sorted(tables, key=lambda t: t.axis))
+
+
+def _atoms(factors: list[tuple[Atom, float]]) -> tuple[tuple[Atom, float], ...]:
+    powers: dict[Atom, float] = {}
+    for atom, exponent in factors:
+        powers[atom] = powers.get(atom, 0.0) + exponent
+    return tuple(sorted(((a, e) for a, e in powers.items() if e != 0), key=lambda pair: pair[0].number))
+
+
+def _nonnegative(atom: Atom) -> bool:
+    if atom.kind == "max":
+        return any(not arg.terms or shows_positive(arg) for arg in atom.args)
+    if atom.kind == "sum":
+        return shows_positive(atom.args[0])
+    return (
+        atom.kind in ("exp", "abs", "erlang_c", "slots_busy", "least")
+        or (atom.kind in ("ceil", "floor", "power", "mod") and shows_positive(atom.args[0]))
+        or (atom.kind == "case" and all(shows_positive(arg) for arg in atom.args[1:]))
+    )
+
+
+def shows_positive(of: Sum) -> bool:
+    """Whether every term shows that it is not negative."""
+    return all(
+        t.number >= 0 and all(table.nonnegative for table in t.tables) and all(_nonnegative(a) for a, _ in t.atoms)
+        for t in of.terms
+    )
+
+
+def _identity(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        (type(arg).__name__, arg.number) if isinstance(arg, Sum | Atom | Condition)
+        else (arg.shape, arg.tobytes()) if isinstance(arg, np.ndarray)
+        else arg
+        for arg in args
+    )  # fmt: skip

@@ -1,0 +1,179 @@
+"""How a sum is bounded from below: term by term, and again with a maximum, a case or a ceiling opened.
+
+Bounding term by term forgets what terms have in common. ``T + Max(0, V - T)`` is at least ``T`` and at
+least ``V``; the second is seen only once the branch is chosen and ``T`` cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, shows_positive
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plan:
+    """A bound: that of the sum term by term, or a better one from parts.
+
+    Attributes
+    ----------
+    how : {"plain", "any", "all"}
+        Each part bounds the sum from below, or only the least of them does.
+    condition : Condition, optional
+        With two parts of which this says the one that counts.
+    """
+
+    of: Sum
+    how: Literal["plain", "any", "all"] = "plain"
+    parts: tuple[Plan, ...] = ()
+    condition: Condition | None = None
+
+
+class Plans:
+    """Plans of sums, each made once.
+
+    Parameters
+    ----------
+    forms : Forms
+        Where sums are built.
+    """
+
+    #: Most sums one bound may be taken of, and all bounds together.
+    BUDGET, LARGEST = 16, 96
+
+    def __init__(self, forms: Forms) -> None:
+        self.forms = forms
+        self.least: Any = None
+        self._plans: dict[int, Plan] = {}
+        self._opened_sums = 0
+        self._groups: dict[int, tuple[tuple[Term, Sum | None], ...]] = {}
+        self._inverses: dict[Any, tuple[Sum, ...]] = {}
+        self._simple: dict[Any, bool] = {}
+
+    def lower(self, of: Sum) -> Plan:
+        """How to bound a sum from below."""
+        if of.number not in self._plans:
+            self._plans[of.number] = self._plan(of, self.BUDGET)
+        return self._plans[of.number]
+
+    def groups(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
+        """Terms of a sum; what is taken away stands with what it is taken from, as ``p (1 - q/p)``."""
+        if of.number not in self._groups:
+            self._groups[of.number] = found = self._grouped(of)
+            for _, inner in found:
+                if inner is not None:  # a quotient is bounded as it is, or the two would take turns for ever
+                    for side in (inner, self.forms.scale(inner, -1.0)):
+                        self._groups.setdefault(side.number, tuple((term, None) for term in side.terms))
+        return self._groups[of.number]
+
+    def inverses(self, term: Term) -> tuple[Sum, ...]:
+        """Sums whose inverse is the term without its number: a divisor that takes in the other factors."""
+        if not term.atoms or not any(a.kind == "sum" and e == -1 for a, e in term.atoms):
+            return ()
+        if term.key not in self._inverses:
+            self._inverses[term.key] = tuple(self._inverse(term))
+        return self._inverses[term.key]
+
+    def simple(self, term: Term) -> bool:
+        """Whether all its factors are finite and shown not to be negative, so that either end is that of theirs."""
+        if term.key not in self._simple:
+            self._simple[term.key] = all(t.plain for t in term.tables) and all(
+                shows_positive(self.forms.one(Term(1.0, (), ((atom, 1.0),)))) for atom, _ in term.atoms
+            )
+        return self._simple[term.key]
+
+    def _grouped(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
+        whole = [Term(1.0, t.tables, t.atoms) for t in of.terms]
+        fixed = [shows_positive(self.forms.one(t)) for t in whole]
+        givers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number > 0 and (t.tables or t.atoms)]
+        takers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number < 0]
+        inner: dict[int, list[Sum]] = {}
+        taken = set()
+        for taker in takers if givers else []:
+            giver = max(givers, key=lambda g: _likeness(of.terms[taker], of.terms[g]))
+            ratio = self._ratio(of.terms[taker], of.terms[giver])
+            if len(ratio.terms) == 1 and self.least(ratio.terms[0]) > -np.inf:
+                inner.setdefault(giver, []).append(ratio)
+                taken.add(taker)
+        one = self.forms.number(1.0)
+        return tuple(
+            (term, self.forms.add([one, *inner[i]]) if i in inner else None)
+            for i, term in enumerate(of.terms)
+            if i not in taken
+        )
+
+    def _ratio(self, above: Term, below: Term) -> Sum:
+        return self.forms.multiply(self.forms.one(above), self.forms.power(self.forms.one(below), -1.0))
+
+    def _inverse(self, term: Term) -> list[Sum]:
+        if len(term.tables) + len(term.atoms) == 1 or not all((t.values > 0).all() for t in term.tables):
+            return []
+        found = []
+        for place, (atom, exponent) in enumerate(term.atoms):
+            if atom.kind == "sum" and exponent == -1:
+                rest = Term(1.0, term.tables, term.atoms[:place] + term.atoms[place + 1 :])
+                found.append(self.forms.multiply(atom.args[0], self.forms.power(self.forms.one(rest), -1.0)))
+        return found
+
+    def _plan(self, of: Sum, budget: int) -> Plan:
+        if budget < 2 or self._opened_sums >= self.LARGEST:
+            return Plan(of)
+        for place, term in enumerate(of.terms):
+            for atom, exponent in term.atoms:
+                if exponent != 1:
+                    continue
+                branches = self._branches(term, atom)
+                if branches is None:
+                    continue
+                how, choices, condition = branches
+                sums = [self._opened(of, place, atom, choice) for choice in choices]
+                if not self._useful(of, term, choices, sums):
+                    continue
+                share = budget // len(sums)
+                self._opened_sums += len(sums)
+                return Plan(of, how, tuple(self._plan(each, share) for each in sums), condition)
+        return Plan(of)
+
+    def _branches(self, term: Term, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
+        rest = Term(1.0, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
+        signed = not shows_positive(self.forms.one(rest))
+        if atom.kind == "case":
+            return "all", list(atom.args[1:]), atom.args[0]
+        if signed:
+            return None
+        if atom.kind == "max":
+            return ("any" if term.number > 0 else "all"), list(atom.args), None
+        if atom.kind == "ceil" and term.number > 0:
+            return "any", [atom.args[0]], None
+        if atom.kind == "ceil":
+            return "any", [self.forms.add([atom.args[0], self.forms.number(1.0)])], None
+        if atom.kind == "floor" and term.number < 0:
+            return "any", [atom.args[0]], None
+        if atom.kind == "floor":
+            return "any", [self.forms.subtract(atom.args[0], self.forms.number(1.0))], None
+        return None
+
+    def _opened(self, of: Sum, place: int, atom: Atom, choice: Sum) -> Sum:
+        term = of.terms[place]
+        rest = Term(term.number, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
+        others = self.forms.gathered(of.terms[:place] + of.terms[place + 1 :])
+        return self.forms.add([others, self.forms.times(rest, choice)])
+
+    def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
+        """Whether anything cancels once a branch is chosen."""
+        axes = {t.axis for t in term.tables}
+        return any(
+            len(each.terms) < len(of.terms) - 1 + len(choice.terms)
+            or any(t.axis in axes for inner in choice.terms for t in inner.tables)
+            or len(term.atoms) > 1
+            for choice, each in zip(choices, sums, strict=True)
+        )
+
+
+def _likeness(left: Term, right: Term) -> int:
+    """How many factors two terms have in common, less those they do not."""
+    factors = [{t.number for t in term.tables} | {-a.number for a, _ in term.atoms} for term in (left, right)]
+    return len(factors[0] & factors[1]) - len(factors[0] ^ factors[1])

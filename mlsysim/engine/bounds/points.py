@@ -1,0 +1,91 @@
+"""Objective and conditions at any points of a grid, by the compiled function itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine.compiled import compiled
+from mlsysim.symbolic import System, lower
+
+
+class Points:
+    """Evaluates an objective and conditions point by point.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    objective : sympy.Basic
+        What is minimised.
+    conditions : tuple of sympy.Basic
+        What must hold.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    refused : tuple of ndarray
+        Masks over the axes of points that are out.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        objective: sympy.Basic,
+        conditions: tuple[sympy.Basic, ...],
+        values: Mapping[str, Any],
+        refused: tuple[np.ndarray, ...] = (),
+    ) -> None:
+        cheap = [c for c in conditions if not any(symbol.name in system for symbol in _symbols(c))]
+        dear = [c for c in conditions if c not in cheap]
+        self._first = _Function(system, cheap, values) if cheap else None
+        self._then = _Function(system, [objective, *dear], values)
+        self._refused = refused
+
+    def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Objective, and whether it is a number and every condition holds.
+
+        Parameters
+        ----------
+        points : ndarray
+            Index per axis (rows) and point (columns).
+        """
+        good = np.ones(points.shape[1], bool)
+        for mask in self._refused:
+            good &= ~_at(mask, points)
+        for condition in self._first(points) if self._first else []:
+            good &= np.asarray(condition, bool)
+        found = np.full(points.shape[1], np.nan)
+        if not good.any():
+            return found, good
+        # What inputs alone rule out is not worth a run of the formulas.
+        objective, *conditions = self._then(points[:, good])
+        place = np.nonzero(good)[0]
+        found[place] = objective
+        for condition in conditions:
+            good[place] &= np.asarray(condition, bool)
+        return found, good & ~np.isnan(found) & (found < np.inf)
+
+
+class _Function:
+    """Expressions over a system, at points of a grid."""
+
+    def __init__(self, system: System, expressions: list[sympy.Basic], values: Mapping[str, Any]) -> None:
+        named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
+        self._function = compiled(system, None, "vector", named)
+        self._inputs = [np.asarray(values[name], float) for name in self._function.inputs]
+
+    def __call__(self, points: np.ndarray) -> list[Any]:
+        with np.errstate(all="ignore"):
+            return self._function.raw(*(_at(value, points) for value in self._inputs))
+
+
+def _symbols(expression: sympy.Basic) -> set[Any]:
+    return set(lower(expression).free_symbols)
+
+
+def _at(value: np.ndarray, points: np.ndarray) -> Any:
+    if not value.ndim:
+        return value[()]
+    return value[tuple(points[axis] if size > 1 else 0 for axis, size in enumerate(value.shape))]

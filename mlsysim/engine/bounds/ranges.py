@@ -1,0 +1,388 @@
+"""Ranges of forms over boxes of a grid, many boxes at once.
+
+A range holds every value the compiled function can return in the box, its rounding included: bounds are
+taken in float64 and moved outwards by a relative :data:`MARGIN` per term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine import scalar, vector
+from mlsysim.engine.bounds.forms import Atom, Condition, Sum, Term
+from mlsysim.engine.bounds.plans import Plan, Plans
+from mlsysim.engine.bounds.tables import Table
+
+#: Relative error, per term, of tables taken for one another and of sums and products in another order.
+MARGIN = 4e-12
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+class Ranges:
+    """Lower and upper bounds over boxes.
+
+    Parameters
+    ----------
+    plans : Plans
+        How sums are bounded.
+    low, high : ndarray
+        First and last index per axis (rows) and box (columns).
+    parameters : mapping, optional
+        Value per parameter atom, one per box.
+    thorough : bool
+        Whether maxima, cases and ceilings are opened, which takes longer and bounds better.
+    """
+
+    def __init__(
+        self,
+        plans: Plans,
+        low: np.ndarray,
+        high: np.ndarray,
+        parameters: Mapping[Atom, np.ndarray] | None = None,
+        thorough: bool = True,
+    ) -> None:
+        self.plans, self.thorough = plans, thorough
+        self.low, self.high = low, high
+        self.parameters = dict(parameters or {})
+        self._known: dict[tuple[str, Any], Any] = {}
+
+    @property
+    def boxes(self) -> int:
+        """Number of boxes."""
+        return self.low.shape[1]
+
+    def range(self, of: Sum) -> Pair:
+        """Lower and upper bound of a sum."""
+        return self._once("range", of.number, lambda: self._range(of))
+
+    def lower(self, of: Sum) -> np.ndarray:
+        """Lower bound of a sum."""
+        if self.thorough:
+            return self._once("lower", of.number, lambda: self._planned(self.plans.lower(of)))
+        return self._once("lower", of.number, lambda: self._plain(of))
+
+    def upper(self, of: Sum) -> np.ndarray:
+        """Upper bound of a sum."""
+        return -self.lower(self.plans.forms.scale(of, -1.0))
+
+    def truth(self, of: Condition) -> Pair:
+        """Whether a condition may hold somewhere in the box, and whether it holds everywhere."""
+        return self._once("truth", of.number, lambda: self._truth(of))
+
+    def tension(self, of: Condition) -> np.ndarray:
+        """How far an open condition is from holding: near one where hardly any of its range is met."""
+        if of.relation != "compare":
+            return self._full(0.0)
+        low, high = self.range(of.args[0])
+        width = high - low
+        return np.where(
+            np.isfinite(width) & (width > 0), np.clip(high / np.where(width > 0, width, 1.0), 0.0, 1.0), 0.0
+        )
+
+    def least(self, term: Term) -> float:
+        """Lower bound of one term over all boxes."""
+        low, high = self._once("term", term.key, lambda: self._term(term))
+        return float(np.min(low * term.number if term.number >= 0 else high * term.number))
+
+    def _range(self, of: Sum) -> Pair:
+        if (value := of.constant) is not None:
+            return self._full(value), self._full(value)
+        return self.lower(of), self.upper(of)
+
+    def _once(self, what: str, number: Any, compute: Callable[[], Any]) -> Any:
+        key = (what, number)
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
+
+    def _full(self, value: float) -> np.ndarray:
+        return np.full(self.boxes, value)
+
+    def _planned(self, plan: Plan) -> np.ndarray:
+        found = self._plain(plan.of)
+        if plan.how == "plain":
+            return found
+        parts = [self._planned(part) for part in plan.parts]
+        if plan.how == "any":
+            return np.maximum.reduce([found, *parts])
+        if plan.condition is None:
+            return np.maximum(found, np.minimum.reduce(parts))
+        may, must = self.truth(plan.condition)
+        then, otherwise = parts
+        return np.maximum(found, np.where(must, then, np.where(may, np.minimum(then, otherwise), otherwise)))
+
+    def _plain(self, of: Sum) -> np.ndarray:
+        """Lower bound term by term."""
+        total = self._full(0.0)
+        for term, inner in self.plans.groups(of):
+            side = 0 if term.number >= 0 else 1
+            if inner is None and self.plans.simple(term):
+                end = self._once("end", (side, *term.key), lambda t=term, s=side: self._end(t, s))
+            else:
+                pair = self._once("term", term.key, lambda t=term: self._term(t))
+                end = (pair if inner is None else _times(pair, self.range(inner)))[side]
+            least = end * term.number
+            total = total + (least - MARGIN * np.abs(least))
+        return np.where(np.isnan(total), -np.inf, total)
+
+    def _term(self, term: Term) -> Pair:
+        """Range of a term without its number."""
+        found = self._once("tables", term.tables, lambda: self._tables(term.tables)) if term.tables else None
+        for atom, exponent in term.atoms:
+            found = _times(found, self._power(atom, exponent))
+        if found is None:
+            return self._full(1.0), self._full(1.0)
+        for inverse in self.plans.inverses(term):
+            low, high = self.range(inverse)
+            least, greatest = _inverse(low, high)
+            found = np.maximum(found[0], least), np.minimum(found[1], greatest)
+        return found
+
+    def _end(self, term: Term, side: int) -> np.ndarray:
+        """Lower or upper end of a term of factors that are nowhere negative, without its number."""
+        found = self._once("side", (side, *term.tables), lambda: self._table_end(term.tables, side))
+        for atom, exponent in term.atoms:
+            way = side if exponent > 0 else 1 - side
+            end = np.maximum(
+                self._once("atom end", (way, atom.number), lambda a=atom, w=way: self._atom_end(a, w)), 0.0
+            )
+            found = found * (end if exponent == 1 else end**exponent)
+        for inverse in self.plans.inverses(term):
+            bound = self.upper(inverse) if side == 0 else self.lower(inverse)
+            tighter = np.where(bound > 0, 1.0 / bound, (-np.inf, np.inf)[side])
+            found = (np.fmax, np.fmin)[side](found, tighter)
+        return np.where(np.isnan(found), 0.0 if side == 0 else np.inf, found) if term.atoms else found
+
+    def _table_end(self, tables: tuple[Table, ...], side: int) -> Any:
+        if not tables:
+            return np.float64(1.0)
+        *others, last = tables
+        end = self._once("table end", (side, last), lambda: last.end(self.low[last.axis], self.high[last.axis], side))
+        if not others:
+            return end
+        return self._once("side", (side, *others), lambda: self._table_end(tuple(others), side)) * end
+
+    def _atom_end(self, atom: Atom, side: int) -> np.ndarray:
+        if atom.kind in ("sum", "max"):
+            ends = [self.lower(arg) if side == 0 else self.upper(arg) for arg in atom.args]
+            return np.maximum.reduce(ends)
+        if atom.kind == "ceil":
+            return np.ceil(self.lower(*atom.args)) if side == 0 else scalar.ceil(self.upper(*atom.args))
+        return self._once("atom", atom.number, lambda: self._atom(atom))[side]
+
+    def _tables(self, tables: tuple[Table, ...]) -> Pair:
+        """Range of a product of tables."""
+        *others, last = tables
+        table = self._once("table", last.number, lambda: last.range(self.low[last.axis], self.high[last.axis]))
+        if not others:
+            return table
+        rest = self._once("tables", tuple(others), lambda: self._tables(tuple(others)))
+        if all(each.plain for each in tables):
+            return rest[0] * table[0], rest[1] * table[1]
+        return _times(rest, table)
+
+    def _power(self, atom: Atom, exponent: float) -> Pair:
+        if atom in self.parameters:
+            return _to_power(self.parameters[atom], self.parameters[atom], exponent)
+        low, high = self._once("atom", atom.number, lambda: self._atom(atom))
+        return _to_power(low, high, exponent)
+
+    def _atom(self, atom: Atom) -> Pair:
+        with np.errstate(all="ignore"):
+            low, high = getattr(self, f"_atom_{atom.kind}")(*atom.args)
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+    def _atom_sum(self, of: Sum) -> Pair:
+        return self.range(of)
+
+    def _atom_max(self, *args: Sum) -> Pair:
+        ranges = [self.range(arg) for arg in args]
+        return np.maximum.reduce([r[0] for r in ranges]), np.maximum.reduce([r[1] for r in ranges])
+
+    def _atom_case(self, condition: Condition, then: Sum, otherwise: Sum) -> Pair:
+        may, must = self.truth(condition)
+        (a, b), (c, d) = self.range(then), self.range(otherwise)
+        return (
+            np.where(must, a, np.where(may, np.minimum(a, c), c)),
+            np.where(must, b, np.where(may, np.maximum(b, d), d)),
+        )
+
+    def _atom_ceil(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return np.ceil(low), scalar.ceil(high)
+
+    def _atom_floor(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return scalar.floor(low), np.floor(high)
+
+    def _atom_mod(self, of: Sum, by: Sum) -> Pair:
+        (low, high), (least, greatest) = self.range(of), self.range(by)
+        whole = (least > 0) & (low >= 0) & (high < least)
+        return np.where(whole, low, np.minimum(0.0, least)), np.where(whole, high, np.maximum(0.0, greatest))
+
+    def _atom_log(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+
+    def _atom_exp(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return np.exp(low), np.exp(high)
+
+    def _atom_abs(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
+
+    def _atom_power(self, of: Sum, exponent: float) -> Pair:
+        return _to_power(*self.range(of), exponent)
+
+    def _atom_erlang_c(self, servers: Sum, load: Sum) -> Pair:
+        """Falls with the servers, grows with the load."""
+        (few, many), (light, heavy) = self.range(servers), self.range(load)
+        least = vector.erlang_c(np.maximum(many, 1.0), light) * (1 - MARGIN)
+        most = np.minimum(1.0, vector.erlang_c(np.maximum(few, 1.0), heavy) * (1 + MARGIN))
+        return (
+            np.where(np.isfinite(many) & (many >= 1) & (light > 0), least, 0.0),
+            np.where(np.isfinite(few) & (few >= 1) & (heavy > 0), most, 1.0),
+        )
+
+    def _atom_slots_busy(self, slots: Sum, a: Sum, b: Sum, e: Sum, tail: Sum) -> Pair:
+        """Grows with arrivals and queue; nothing is said where slots or exponent vary."""
+        (few, many), *between, (thin, wide), tails = [self.range(arg) for arg in (slots, a, b, e, tail)]
+        fixed = (np.rint(few) == np.rint(many)) & (np.rint(few) < 2.0**20) & (wide - thin <= 1e-9 * np.abs(wide))
+        ends = []
+        for side in (0, 1):
+            arrivals = [np.where(fixed, pair[side], 1.0) for pair in (*between, tails)]
+            first, second, queue = arrivals
+            ends.append(
+                vector.slots_busy(np.where(fixed, np.rint(few), 1.0), first, second, np.where(fixed, thin, 1.0), queue)
+            )
+        low, high = ends[0] * (1 - 1e-7), np.minimum(1.0, ends[1] * (1 + 1e-7))
+        return np.where(fixed, low, 0.0), np.where(fixed, high, 1.0)
+
+    def _atom_parameter(self, _symbol: Any) -> Pair:
+        return self._full(1.0), self._full(np.inf)
+
+    def _atom_unknown(self, _what: str) -> Pair:
+        return self._full(-np.inf), self._full(np.inf)
+
+    def _atom_truth(self, condition: Condition) -> Pair:
+        may, must = self.truth(condition)
+        return must.astype(float), may.astype(float)
+
+    def _atom_least(self, parameter: Atom, condition: Condition, upper: Sum) -> Pair:
+        """First and last number at which the condition, which stays true once met, may come true."""
+        limit = np.minimum(self.range(upper)[1], 2.0**53)
+        sure = self._first(parameter, condition, limit, 1)
+        return self._first(parameter, condition, limit, 0), sure
+
+    def _first(self, parameter: Atom, condition: Condition, limit: np.ndarray, which: int) -> np.ndarray:
+        def met(n: np.ndarray) -> np.ndarray:
+            inner = Ranges(self.plans, self.low, self.high, {**self.parameters, parameter: n}, self.thorough)
+            return inner.truth(condition)[which]
+
+        below, above = self._full(0.0), np.minimum(self._full(1.0), np.floor(limit))
+        done = met(above)
+        while np.any(open_ := ~done & (above < limit)):
+            below = np.where(open_, above, below)
+            above = np.where(open_, np.minimum(2.0 * above, limit), above)
+            done = done | met(above)
+        while np.any(open_ := done & (above - below > 1)):
+            middle = np.where(open_, np.floor((below + above) / 2), above)
+            good = met(middle)
+            above, below = np.where(open_ & good, middle, above), np.where(open_ & ~good, middle, below)
+        return np.where(done, above, np.inf)
+
+    def _truth(self, of: Condition) -> Pair:
+        return getattr(self, f"_truth_{of.relation}")(*of.args)
+
+    def _truth_true(self) -> Pair:
+        return np.ones(self.boxes, bool), np.ones(self.boxes, bool)
+
+    def _truth_false(self) -> Pair:
+        return np.zeros(self.boxes, bool), np.zeros(self.boxes, bool)
+
+    def _truth_unknown(self, _what: str) -> Pair:
+        return np.ones(self.boxes, bool), np.zeros(self.boxes, bool)
+
+    def _truth_compare(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return low <= 0, high < 0
+
+    def _truth_equal(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return (low <= 0) & (high >= 0), (low == 0) & (high == 0)
+
+    def _truth_multiple(self, quotient: Sum) -> Pair:
+        """Whether a quotient may be whole: there is a whole number in its range."""
+        low, high = self.range(quotient)
+        return np.floor(high) >= np.ceil(low), np.zeros(self.boxes, bool)
+
+    def _truth_and(self, *args: Condition) -> Pair:
+        found = [self.truth(arg) for arg in args]
+        return np.logical_and.reduce([f[0] for f in found]), np.logical_and.reduce([f[1] for f in found])
+
+    def _truth_or(self, *args: Condition) -> Pair:
+        found = [self.truth(arg) for arg in args]
+        return np.logical_or.reduce([f[0] for f in found]), np.logical_or.reduce([f[1] for f in found])
+
+    def _truth_not(self, of: Condition) -> Pair:
+        may, must = self.truth(of)
+        return ~must, ~may
+
+    def _truth_table(self, axis: int, counts: np.ndarray) -> Pair:
+        low, high = self.low[axis], self.high[axis]
+        true = counts[high + 1] - counts[low]
+        return true > 0, true == high - low + 1
+
+    def _truth_pairs(self, first: int, second: int, counts: np.ndarray) -> Pair:
+        a, b, c, d = self.low[first], self.high[first] + 1, self.low[second], self.high[second] + 1
+        true = counts[b, d] - counts[a, d] - counts[b, c] + counts[a, c]
+        return true > 0, true == (b - a) * (d - c)
+
+
+def _times(left: Pair | None, right: Pair) -> Pair:
+    """Product of two ranges; zero times infinity is zero, as a mask makes it."""
+    if left is None:
+        return right
+    (a, b), (c, d) = left, right
+    low, high = a * c, b * d
+    if not (a.min() >= 0 and c.min() >= 0):
+        second, third = a * d, b * c
+        low, high = (
+            np.fmin(np.fmin(low, high), np.fmin(second, third)),
+            np.fmax(np.fmax(low, high), np.fmax(second, third)),
+        )
+    if np.isnan(low.sum() + high.sum()):
+        unknown = np.isnan(b * d) & (b != 0) & (d != 0)
+        low, high = np.where(np.isnan(low), 0.0, low), np.where(unknown, np.inf, np.where(np.isnan(high), 0.0, high))
+    return low, high
+
+
+def _inverse(low: np.ndarray, high: np.ndarray) -> Pair:
+    with np.errstate(divide="ignore"):
+        one_sign = (low > 0) | (high < 0)
+        return np.where(one_sign, 1.0 / high, -np.inf), np.where(one_sign, 1.0 / low, np.inf)
+
+
+def _to_power(low: np.ndarray, high: np.ndarray, exponent: float) -> Pair:
+    if exponent == 1:
+        return low, high
+    if exponent == -1:
+        positive = (low == 0) & (high > 0)
+        least, greatest = _inverse(low, high)
+        with np.errstate(divide="ignore"):
+            return np.where(positive, 1.0 / high, least), greatest
+    with np.errstate(all="ignore"):
+        if float(exponent).is_integer() and exponent > 0:
+            a, b = low**exponent, high**exponent
+            if exponent % 2:
+                return a, b
+            return np.where((low <= 0) & (high >= 0), 0.0, np.minimum(a, b)), np.maximum(a, b)
+        if float(exponent).is_integer():
+            return _inverse(*_to_power(low, high, -exponent))
+        a, b = np.maximum(low, 0.0) ** exponent, np.maximum(high, 0.0) ** exponent
+    return (a, b) if exponent > 0 else (b, a)

@@ -1,0 +1,103 @@
+"""Functions of one axis: an array over its values, with its range over any stretch of them at once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+#: Digits to which two tables are taken for one; what that loses is in the margin of every bound.
+DIGITS = 13
+
+
+class Table:
+    """Values along one axis, interned by :class:`Tables`.
+
+    Attributes
+    ----------
+    axis : int
+        Which axis.
+    values : ndarray
+        One float per value of the axis.
+    """
+
+    __slots__ = ("__dict__", "axis", "number", "values")
+
+    def __init__(self, axis: int, values: np.ndarray, number: int) -> None:
+        self.axis = axis
+        self.values = values
+        self.number = number
+
+    @cached_property
+    def nonnegative(self) -> bool:
+        """Whether no value is below zero."""
+        return bool((self.values >= 0).all())
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether it is finite and nowhere below zero, so that its products are those of the ends."""
+        return self.nonnegative and bool(np.isfinite(self.values).all())
+
+    @cached_property
+    def _direction(self) -> int:
+        steps = np.diff(self.values)
+        return 1 if (steps >= 0).all() else -1 if (steps <= 0).all() else 0
+
+    @cached_property
+    def _ladder(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and greatest of every stretch whose length is a power of two."""
+        least, greatest = [self.values], [self.values]
+        width = 1
+        while 2 * width <= len(self.values):
+            for rows, pick in ((least, np.minimum), (greatest, np.maximum)):
+                row = rows[-1].copy()
+                row[: len(row) - width] = pick(row[: len(row) - width], row[width:])
+                rows.append(row)
+            width *= 2
+        return np.array(least), np.array(greatest)
+
+    def range(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Least and greatest value from index ``low`` to ``high``, both included, element by element."""
+        return self.end(low, high, 0), self.end(low, high, 1)
+
+    def end(self, low: np.ndarray, high: np.ndarray, side: int) -> np.ndarray:
+        """Least value (side 0) or greatest (side 1) from index ``low`` to ``high``, element by element."""
+        if self._direction:
+            return self.values[low if (self._direction > 0) == (side == 0) else high]
+        ladder = self._ladder[side]
+        level = np.frexp(high - low + 1)[1] - 1
+        return (np.minimum, np.maximum)[side](ladder[level, low], ladder[level, high - (1 << level) + 1])
+
+
+class Tables:
+    """Tables by content, so that equal ones are one object."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, bytes], Table] = {}
+
+    def intern(self, axis: int, values: np.ndarray) -> tuple[float, Table | None]:
+        """Scale and table with ``scale * table = values``; no table where the values are all one."""
+        first = float(values[0])
+        if _same(values, np.full_like(values, first)):
+            return first, None
+        finite = values[np.isfinite(values)]
+        scale = float(np.abs(finite).max()) if len(finite) and np.any(finite != 0) else 1.0
+        if not (values > 0).any():
+            scale = -scale
+        scaled = values / scale + 0.0
+        key = (axis, _rounded(scaled).tobytes())
+        if key not in self._known:
+            self._known[key] = Table(axis, scaled, len(self._known))
+        return scale, self._known[key]
+
+
+def _same(left: np.ndarray, right: np.ndarray) -> bool:
+    with np.errstate(invalid="ignore"):
+        return bool(np.all((left == right) | (np.abs(left - right) <= 10.0**-DIGITS * np.abs(right))))
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        size = np.where((values != 0) & np.isfinite(values), np.floor(np.log10(np.abs(values))), 0.0)
+        unit = 10.0 ** (size - DIGITS + 1)
+        return np.where(np.isfinite(values), np.rint(values / unit) * unit, values) + 0.0

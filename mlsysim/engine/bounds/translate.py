@@ -1,0 +1,401 @@
+"""A System with numbers for all that is not an axis, as forms whose ranges can be bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.logic.boolalg import BooleanFalse, BooleanTrue
+
+from mlsysim.engine.bounds.forms import Condition, Forms, Sum, shows_positive
+from mlsysim.engine.bounds.plans import Plans
+from mlsysim.engine.bounds.ranges import Ranges
+from mlsysim.engine.compiled import compiled, compiled_expression
+from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, System, lower
+
+#: Conditions on two axes with at most so many pairs of values are tabulated.
+LARGEST_PAIRS = 1 << 20
+
+
+class Translator:
+    """Turns expressions over a system into sums and conditions.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : tuple of int
+        Values per axis.
+    needed : iterable of sympy.Basic
+        Expressions that will be asked for.
+    """
+
+    def __init__(
+        self, system: System, values: Mapping[str, Any], sizes: tuple[int, ...], needed: tuple[sympy.Basic, ...]
+    ) -> None:
+        self.sizes = sizes
+        self.forms = Forms(sizes)
+        self.plans = Plans(self.forms)
+        last = np.array(sizes, dtype=np.int64)[:, None] - 1
+        self._whole = Ranges(self.plans, np.zeros_like(last), last)
+        self.plans.least = self._whole.least
+        names = {s.name for e in needed for s in lower(e).free_symbols}  # type: ignore[attr-defined]
+        inside = [name for name in names if name in system]
+        self._system = system.closure(inside) if inside else System(())
+        self._values = {name: np.asarray(value, float) for name, value in values.items()}
+        self._axes_of_name: dict[str, frozenset[int]] = {n: self._swept(v) for n, v in self._values.items()}
+        for formula in self._system:
+            needs = [self._axes_of_name[v.name] for v in formula.inputs]
+            self._axes_of_name[formula.name] = frozenset().union(*needs)
+        self._exact = {axis: self._along(axis) for axis in range(len(sizes))}
+        self._sums: dict[sympy.Basic, Sum] = {}
+        self._conditions: dict[sympy.Basic, Condition] = {}
+        self._bound: dict[sympy.Basic, Sum] = {}
+        self._whole_numbers: set[int] = set()
+
+    def sum(self, expression: sympy.Basic) -> Sum:
+        """The form of a number."""
+        expression = lower(expression)
+        if expression not in self._sums:
+            self._sums[expression] = self._sum(expression)
+        return self._sums[expression]
+
+    def require(self, conditions: Iterable[sympy.Basic]) -> tuple[Condition, ...]:
+        """The forms of conditions that every point meets; what they say is whole is not rounded after."""
+        parts = [part for condition in conditions for part in sympy.And.make_args(lower(condition))]
+        parts.sort(key=lambda part: not isinstance(part, sympy.Eq))
+        found = []
+        for part in parts:
+            condition = self.condition(part)
+            if condition.relation == "multiple":
+                self._whole_numbers.add(condition.args[0].number)
+            found.append(condition)
+        return tuple(dict.fromkeys(c for c in found if c is not self.forms.true))
+
+    def condition(self, expression: sympy.Basic) -> Condition:
+        """The form of a truth value."""
+        expression = lower(expression)
+        if expression not in self._conditions:
+            self._conditions[expression] = self._condition(expression)
+        return self._conditions[expression]
+
+    def accepted(self, refused: np.ndarray) -> Condition:
+        """The condition that a point is not refused, from a mask over at most two axes."""
+        axes = sorted(self._swept(refused))
+        rows = ~refused.reshape([self.sizes[a] for a in axes])
+        if not axes:
+            return self.forms.false if refused.all() else self.forms.true
+        return self._table(axes[0], rows) if len(axes) == 1 else self._tabulated_pairs(axes[0], axes[1], rows)
+
+    def _swept(self, value: np.ndarray) -> frozenset[int]:
+        return frozenset(axis for axis, size in enumerate(value.shape) if size > 1)
+
+    def _along(self, axis: int) -> dict[str, Any]:
+        """Values of inputs, and of what depends on this axis alone or on none, along one axis."""
+        slices = {}
+        for name, value in self._values.items():
+            if value.ndim:
+                pick = tuple(slice(None) if a == axis else 0 for a in range(value.ndim))
+                value = np.broadcast_to(value[pick], self.sizes[axis])
+            slices[name] = value
+        names = [f.name for f in self._system if self._axes_of_name[f.name] <= {axis}]
+        if not names:
+            return slices
+        part = System(self._system[name] for name in names)
+        return {**slices, **compiled(part, None, "vector")(slices)}
+
+    def _axes(self, expression: sympy.Basic) -> frozenset[int] | None:
+        """Axes an expression depends on; None where it has a bound symbol of which that is not known."""
+        found: set[int] = set()
+        for symbol in expression.free_symbols:
+            if symbol in self._bound or symbol.name not in self._axes_of_name:  # type: ignore[attr-defined]
+                return None
+            found |= self._axes_of_name[symbol.name]  # type: ignore[attr-defined]
+        return frozenset(found)
+
+    def _tabulated(self, expression: sympy.Basic, axis: int) -> np.ndarray:
+        """An expression of one axis, with the rounding of the compiled function."""
+        known = self._exact[axis]
+        if isinstance(expression, sympy.Symbol):
+            found = known[expression.name]
+        else:
+            names = {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
+            with np.errstate(all="ignore"):
+                found = compiled_expression(expression)({name: known[name] for name in names})["value"]
+        return np.broadcast_to(np.asarray(found), self.sizes[axis])
+
+    def _one_axis(self, expression: sympy.Basic) -> int | None:
+        """The axis an expression depends on, any axis for none, or None for more than one."""
+        axes = self._axes(expression)
+        if axes is None or len(axes) > 1 or not self.sizes:
+            return None
+        return next(iter(axes), 0)
+
+    def _sum(self, expression: Any) -> Sum:
+        forms = self.forms
+        if expression in self._bound:
+            return self._bound[expression]
+        if isinstance(expression, sympy.Number | sympy.NumberSymbol):
+            return forms.number(float(expression))
+        if isinstance(expression, sympy.Symbol):
+            return self._symbol(expression)
+        if isinstance(expression, sympy.Add):
+            return forms.add([self.sum(arg) for arg in expression.args])
+        if isinstance(expression, sympy.Mul):
+            return reduce(forms.multiply, sorted(map(self.sum, expression.args), key=lambda s: len(s.terms)))
+        axis = self._one_axis(expression)
+        if axis is not None:
+            return forms.table(axis, np.asarray(self._tabulated(expression, axis), float))
+        if isinstance(expression, sympy.Pow):
+            return self._power(expression)
+        if isinstance(expression, sympy.Piecewise):
+            return self._cases(expression)
+        if isinstance(expression, sympy.Max):
+            return self._greatest([self.sum(arg) for arg in expression.args])
+        if isinstance(expression, sympy.Min):
+            return forms.scale(self._greatest([forms.scale(self.sum(arg), -1.0) for arg in expression.args]), -1.0)
+        if isinstance(expression, EvaluatedAt):
+            for symbol, step in expression.definitions:
+                self._bound[symbol] = self.sum(step)
+            return self._bound[expression.definitions[-1][0]]
+        if isinstance(expression, LeastInteger):
+            return self._least(expression)
+        kinds = {sympy.ceiling: "ceil", sympy.floor: "floor", sympy.log: "log", sympy.exp: "exp", sympy.Abs: "abs",
+                 sympy.Mod: "mod", ErlangC: "erlang_c", SlotsBusy: "slots_busy"}  # fmt: skip
+        kind = kinds.get(type(expression))
+        if kind is None:
+            return forms.atom("unknown", str(expression))
+        args = [self.sum(arg) for arg in expression.args]
+        if kind in ("ceil", "floor") and args[0].number in self._whole_numbers:
+            return args[0]
+        return forms.atom(kind, *args)  # type: ignore[arg-type]
+
+    def _symbol(self, symbol: sympy.Symbol) -> Sum:
+        name = symbol.name
+        axes = self._axes_of_name[name]
+        if len(axes) <= 1 and self.sizes:
+            axis = next(iter(axes), 0)
+            return self.forms.table(axis, np.asarray(self._tabulated(symbol, axis), float))
+        if name in self._system:
+            expression = lower(self._system[name].expression)
+            if isinstance(expression, sympy.logic.boolalg.Boolean):
+                return self.forms.atom("truth", self.condition(expression))
+            return self._in_domain(symbol, self.sum(expression))
+        return self._grid(self._values[name], sorted(axes))
+
+    def _in_domain(self, symbol: sympy.Symbol, of: Sum) -> Sum:
+        """A quantity that is not negative at any point that meets the requirements, as such."""
+        if not symbol.is_nonnegative or shows_positive(of) or self._whole.range(of)[0][0] >= 0:
+            return of
+        shared, (rest,) = self._shared([of], signed=False)
+        return self.forms.times(shared, self.forms.atom("max", *sorted((rest, self.forms.number(0.0)), key=_number)))
+
+    def _grid(self, value: np.ndarray, axes: list[int]) -> Sum:
+        """An input over several axes, value by value of all but its longest axis."""
+        longest = max(axes, key=lambda axis: self.sizes[axis])
+        others = [axis for axis in axes if axis != longest]
+        parts = []
+        for place in np.ndindex(*(self.sizes[axis] for axis in others)):
+            at = dict(zip(others, place, strict=True))
+            row = value[tuple(slice(None) if a == longest else at.get(a, 0) for a in range(value.ndim))]
+            part = self.forms.table(longest, np.where(np.isnan(row), 0.0, row))
+            for axis, index in at.items():
+                part = self.forms.masked(part, axis, np.arange(self.sizes[axis]) == index)
+            parts.append(part)
+        return self.forms.add(parts)
+
+    def _power(self, expression: sympy.Pow) -> Sum:
+        base, exponent = self.sum(expression.base), self.sum(expression.exp)
+        if exponent.constant is not None:
+            return self.forms.power(base, exponent.constant)
+        if base.constant is not None and base.constant > 0:
+            return self.forms.atom("exp", self.forms.scale(exponent, float(np.log(base.constant))))
+        if self._whole.range(base)[0][0] > 0:
+            return self.forms.atom("exp", self.forms.multiply(exponent, self.forms.atom("log", base)))
+        return self.forms.atom("unknown", str(expression))
+
+    def _cases(self, expression: sympy.Piecewise) -> Sum:
+        cases: list[Any] = []
+        for value, condition in expression.args:  # type: ignore[misc]
+            found = self.condition(condition)
+            if found is self.forms.false:
+                continue
+            cases.append((value, found))
+            if found is self.forms.true:
+                break
+        if not cases or cases[-1][1] is not self.forms.true:
+            cases.append((sympy.nan, self.forms.true))
+        result = self._value(cases[-1][0])
+        for value, condition in reversed(cases[:-1]):
+            result = self._where(condition, self._value(value), result)
+        return result
+
+    def _value(self, expression: sympy.Basic) -> Sum:
+        return self.forms.atom("unknown", "nan") if expression is sympy.nan else self.sum(expression)
+
+    def _where(self, condition: Condition, then: Sum, otherwise: Sum) -> Sum:
+        forms = self.forms
+        if then is otherwise:
+            return then
+        if condition.relation == "table":
+            axis, counts = condition.args
+            mask = np.diff(counts) > 0
+            return forms.add([forms.masked(then, axis, mask), forms.masked(otherwise, axis, ~mask)])
+        if not then.terms and not otherwise.terms:
+            return then
+        shared, (first, second) = self._shared([then, otherwise], signed=True)
+        return forms.times(shared, forms.atom("case", condition, first, second))
+
+    def _greatest(self, parts: list[Sum]) -> Sum:
+        """The largest of sums, without those that are nowhere the largest."""
+        parts = list(dict.fromkeys(parts))
+        ranges = [self._whole.range(part) for part in parts]
+        floor = max(low[0] for low, _ in ranges)
+        kept = [part for part, (_, high) in zip(parts, ranges, strict=True) if high[0] >= floor]
+        if len(kept) <= 1:
+            return kept[0] if kept else parts[0]
+        axes = {t.axis for part in kept for term in part.terms for t in term.tables}
+        if len(axes) == 1 and not any(term.atoms for part in kept for term in part.terms):
+            axis = axes.pop()
+            rows = [self._row(part, axis) for part in kept]
+            return self.forms.table(axis, np.maximum.reduce(rows))
+        shared, rest = self._shared(kept, signed=False)
+        return self.forms.times(shared, self.forms.atom("max", *sorted(rest, key=_number)))
+
+    def _row(self, part: Sum, axis: int) -> np.ndarray:
+        found = np.zeros(self.sizes[axis])
+        for term in part.terms:
+            found = found + term.number * (term.tables[0].values if term.tables else 1.0)
+        return found
+
+    def _shared(self, parts: list[Sum], signed: bool) -> tuple[Any, list[Sum]]:
+        """The factor that all terms of all parts have, and the parts without it."""
+        terms = tuple(term for part in parts for term in part.terms)
+        shared, _ = self.forms.primitive(self.forms.gathered(terms)) if len(terms) > 1 else (terms[0], None)
+        if not signed:
+            shared = type(shared)(
+                abs(shared.number),
+                tuple(t for t in shared.tables if t.nonnegative),
+                tuple(
+                    (a, e) for a, e in shared.atoms if shows_positive(self.forms.one(type(shared)(1.0, (), ((a, e),))))
+                ),
+            )
+        return shared, [self.forms.without(part, shared) for part in parts]
+
+    def _least(self, expression: LeastInteger) -> Sum:
+        parameter = self.forms.atom("parameter", expression.n)
+        self._bound[expression.n] = parameter
+        condition = self.condition(expression.condition)
+        return self.forms.atom("least", parameter.terms[0].atoms[0][0], condition, self.sum(expression.upper))
+
+    def _condition(self, expression: Any) -> Condition:
+        forms = self.forms
+        if isinstance(expression, BooleanTrue):
+            return forms.true
+        if isinstance(expression, BooleanFalse):
+            return forms.false
+        if isinstance(expression, sympy.Symbol) and len(self._axes_of_name[expression.name]) > 1:
+            return self.condition(self._system[expression.name].expression)
+        axis = self._one_axis(expression)
+        if axis is not None:
+            return self._table(axis, self._tabulated(expression, axis).astype(bool))
+        if isinstance(expression, sympy.And | sympy.Or):
+            return self._logic(expression)
+        if isinstance(expression, sympy.Not):
+            return forms.condition("not", self.condition(expression.args[0]))
+        pairs = self._pairs(expression)
+        if pairs is not None:
+            return pairs
+        if isinstance(expression, sympy.Eq):
+            quotient = self._said_whole(*expression.args)
+            if quotient is not None:
+                return forms.condition("multiple", quotient)
+            return forms.condition("equal", self._difference(*expression.args))
+        if isinstance(expression, sympy.Ne):
+            return forms.condition("not", forms.condition("equal", self._difference(*expression.args)))
+        if isinstance(expression, sympy.Lt | sympy.Le):
+            return self._decided(forms.condition("compare", self._difference(*expression.args)))
+        if isinstance(expression, sympy.Gt | sympy.Ge):
+            return self._decided(forms.condition("compare", self._difference(*reversed(expression.args))))
+        return forms.condition("unknown", str(expression))
+
+    def _said_whole(self, left: Any, right: Any) -> Sum | None:
+        """What an equation says is a whole number, if that is what it says."""
+        if isinstance(left, sympy.Mod) and right == 0 and self._whole.range(self.sum(left.args[1]))[0][0] > 0:
+            inverse = self.forms.power(self.sum(left.args[1]), -1.0)
+            return self.forms.multiply(self.sum(left.args[0]), inverse)
+        if {type(left), type(right)} == {sympy.ceiling, sympy.floor} and left.args == right.args:
+            return self.sum(left.args[0])
+        return None
+
+    def _difference(self, left: Any, right: Any) -> Sum:
+        return self.forms.subtract(self.sum(left), self.sum(right))
+
+    def _decided(self, condition: Condition) -> Condition:
+        """A comparison that comes out alike on the whole grid is that."""
+        if any(term.atoms for term in condition.args[0].terms) and self._bound:
+            return condition
+        may, must = self._whole.truth(condition)
+        return self.forms.true if must[0] else condition if may[0] else self.forms.false
+
+    def _table(self, axis: int, mask: np.ndarray) -> Condition:
+        if mask.all():
+            return self.forms.true
+        if not mask.any():
+            return self.forms.false
+        return self.forms.condition("table", axis, np.concatenate([[0], np.cumsum(mask)]))
+
+    def _logic(self, expression: Any) -> Condition:
+        neutral, absorbing = (
+            (self.forms.true, self.forms.false)
+            if isinstance(expression, sympy.And)
+            else (self.forms.false, self.forms.true)
+        )
+        parts = []
+        for arg in expression.args:
+            part = self.condition(arg)
+            if part is absorbing:
+                return absorbing
+            if part is not neutral:
+                parts.append(part)
+        if not parts:
+            return neutral
+        if len(parts) == 1:
+            return parts[0]
+        return self.forms.condition("and" if isinstance(expression, sympy.And) else "or", *parts)
+
+    def _pairs(self, expression: Any) -> Condition | None:
+        """A condition on two axes alone, tabulated where its values are inputs or formulas of one axis each."""
+        axes = self._axes(expression)
+        if axes is None or len(axes) != 2:
+            return None
+        first, second = sorted(axes)
+        if self.sizes[first] * self.sizes[second] > LARGEST_PAIRS:
+            return None
+        values = {}
+        for symbol in expression.free_symbols:
+            own = self._axes_of_name[symbol.name]
+            if len(own) > 1:
+                return None
+            row = self._tabulated(symbol, next(iter(own), first))
+            values[symbol.name] = row[:, None] if own == {first} else row[None, :] if own == {second} else row[0]
+        with np.errstate(all="ignore"):
+            found = compiled_expression(expression)(values)["value"]
+        mask = np.broadcast_to(np.asarray(found, bool), (self.sizes[first], self.sizes[second]))
+        return self._tabulated_pairs(first, second, mask)
+
+    def _tabulated_pairs(self, first: int, second: int, mask: np.ndarray) -> Condition:
+        counts = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int64)
+        counts[1:, 1:] = mask.cumsum(0).cumsum(1)
+        if mask.all():
+            return self.forms.true
+        return self.forms.condition("pairs", first, second, counts) if mask.any() else self.forms.false
+
+
+def _number(of: Sum) -> int:
+    return of.number

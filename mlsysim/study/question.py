@@ -1,0 +1,141 @@
+"""A question to a grid: axes, an objective and constraints in the model's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.errors import InputError
+from mlsysim.models import PerformanceModel
+from mlsysim.models.binding import Binding, bind
+from mlsysim.models.expressions import Expression, condition, quantity
+from mlsysim.study.stream import Grid
+from mlsysim.units import Q_, unit
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a model over a grid that is never held.
+
+    Attributes
+    ----------
+    model : PerformanceModel
+        What is asked.
+    typed : mapping
+        Arguments as they were given.
+    binding : Binding
+        Axes and other inputs, lazily.
+    objectives : tuple of (Expression, int)
+        Each with 1 to minimise and -1 to maximise.
+    constraints : tuple of Expression
+        All must hold.
+    """
+
+    model: PerformanceModel
+    typed: Mapping[str, Any]
+    binding: Binding
+    objectives: tuple[tuple[Expression, int], ...]
+    constraints: tuple[Expression, ...]
+
+    @property
+    def goals(self) -> tuple[sympy.Basic, ...]:
+        """The objectives as sympy, all to be minimised."""
+        return tuple(expression.sympy * sign for expression, sign in self.objectives)  # type: ignore[operator]
+
+    @property
+    def conditions(self) -> tuple[sympy.Basic, ...]:
+        """The constraints as sympy."""
+        return tuple(constraint.sympy for constraint in self.constraints)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The axes and what the model asks of them."""
+        binding = self.binding
+        return Grid(
+            binding.system,
+            binding.values,
+            binding.sizes,
+            refused=tuple((1, where) for _, where in binding.refusals),
+            conditions=tuple((1, condition) for _, condition in binding.conditions),
+        )
+
+    def at(self, place: Iterable[int]) -> dict[str, Any]:
+        """All arguments at a point, as ``solve`` takes them.
+
+        Parameters
+        ----------
+        place : iterable of int
+            Index along every axis.
+        """
+        fixed = {name: value for name, value in self.typed.items() if name not in self.binding.axes}
+        return fixed | self.swept(place)
+
+    def swept(self, place: Iterable[int]) -> dict[str, Any]:
+        """The swept arguments at a point."""
+        found: dict[str, Any] = {}
+        for (name, axis), index in zip(self.binding.axes.items(), place, strict=True):
+            for member, part in (axis.members or {name: axis}).items():
+                entries = self.binding.entries.get(member)
+                if isinstance(entries, list):
+                    found[member] = entries[index]
+                else:
+                    value = np.asarray(part.coordinates)[index].item()
+                    found[member] = Q_(value, unit(part.unit)) if part.unit else value
+        return found
+
+
+def question(
+    model: PerformanceModel,
+    arguments: Mapping[str, Any],
+    minimize: Any,
+    maximize: Any,
+    subject_to: Any,
+) -> Question:
+    """Read a question.
+
+    Parameters
+    ----------
+    model : PerformanceModel
+        What is asked.
+    arguments : mapping
+        Arguments of ``solve``; those that are lists are axes.
+    minimize, maximize : str, sympy expression or sequence of them, or None
+        Objectives.
+    subject_to : str, sympy Boolean or sequence of them
+        Constraints.
+
+    Returns
+    -------
+    Question
+
+    Raises
+    ------
+    InputError
+        If there is no objective or no axis, or a name, value or unit does not fit.
+    """
+    binding = bind(model, arguments, sweep=True, mask=True, lazy=True)
+    if not binding.axes:
+        raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
+    known = [*binding.values, *(v.name for v in binding.system.variables)]
+    objectives = [
+        (quantity(text, model, known, argument), sign)
+        for argument, given, sign in (("minimize", minimize, 1), ("maximize", maximize, -1))
+        for text in _several(given)
+    ]
+    if not objectives:
+        raise InputError("minimize", minimize, "name an output, or an expression of outputs and inputs")
+    constraints = tuple(condition(text, model, known, "subject_to") for text in _several(subject_to))
+    return Question(model, dict(arguments), binding, tuple(objectives), constraints)
+
+
+def _several(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    if isinstance(given, str | sympy.Basic):
+        return [given]
+    return list(given)

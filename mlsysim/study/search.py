@@ -1,0 +1,156 @@
+"""The exact optimum of a grid: by bounds where they prune, by streaming where they do not."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
+from mlsysim.errors import InputError
+from mlsysim.models import PerformanceModel
+from mlsysim.study.designs import Certificate, Designs
+from mlsysim.study.progress import status
+from mlsysim.study.question import Question, question
+from mlsysim.study.stream import smallest
+
+METHODS = ("auto", "bounds", "dense")
+
+#: What going through all points costs: seconds to compile a formula, how many times faster than NumPy
+#: streaming is then, and the share of it that bounds may take before it takes over.
+COMPILING, FASTER, SHARE = 0.03, 8.0, 0.2
+#: Seconds of NumPy below which a grid is enumerated at once, and points per chunk.
+AT_ONCE, CHUNK = 0.25, 1 << 17
+#: Beyond so many points streaming is no way out.
+LARGEST_STREAM = 10**11
+
+
+def search(
+    model: PerformanceModel,
+    arguments: Mapping[str, Any],
+    *,
+    minimize: Any = None,
+    maximize: Any = None,
+    subject_to: Any = (),
+    top: int = 1,
+    method: str = "auto",
+    time_limit: float | None = None,
+    checkpoint: Any = None,
+    client: Any = None,
+    progress: bool | None = None,
+) -> Designs:
+    """The best designs of a grid; see :meth:`mlsysim.PerformanceModel.search`."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError("method", method, f"must be one of {', '.join(METHODS)}")
+    if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
+        raise InputError("top", top, "must be a whole number from 1 to 10,000")
+    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+        raise InputError("time_limit", time_limit, "must be a number of seconds > 0")
+    if method == "dense" and time_limit is not None:
+        raise InputError("time_limit", time_limit, "streaming takes no time limit", "use method='bounds'")
+    if method == "bounds" and (checkpoint is not None or client is not None):
+        raise InputError("method", method, "a checkpoint or a cluster is for streaming", "use method='dense'")
+    asked = question(model, arguments, minimize, maximize, subject_to)
+    if len(asked.objectives) != 1:
+        raise InputError("minimize", minimize, "takes one objective", "use pareto() for several")
+    started = time.perf_counter()
+    if method == "dense" or checkpoint is not None or client is not None:
+        return _dense(asked, top, started, checkpoint, client, progress)
+    found = _bounds(asked, top, started, method == "auto" and time_limit is None, time_limit, progress)
+    return _dense(asked, top, started, None, None, progress) if found is None else found
+
+
+def _dense(asked: Question, top: int, started: float, checkpoint: Any, client: Any, progress: bool | None) -> Designs:
+    (goal,) = asked.goals
+    found = smallest(asked.grid, goal, asked.conditions, top, checkpoint=checkpoint, client=client, progress=progress)
+    places = np.array(np.unravel_index(found.indices, asked.grid.sizes), dtype=np.int64)
+    feasible = int(found.feasible or 0)
+    certificate = Certificate(
+        method="dense",
+        points=asked.grid.points,
+        proven=True,
+        first=True,
+        bound=asked.objectives[0][1] * float(found.values[0]) if len(found.values) else math.nan,
+        gap=0.0,
+        boxes=0,
+        evaluated=int(found.points),
+        feasible=(feasible, feasible),
+        seconds=time.perf_counter() - started,
+    )
+    return Designs(asked, places.T, certificate)
+
+
+def _bounds(
+    asked: Question, top: int, started: float, may_stream: bool, time_limit: float | None, progress: bool | None
+) -> Designs | None:
+    """Branch and bound; None where streaming the grid is the quicker way."""
+    binding, (goal,) = asked.binding, asked.goals
+    required = (*asked.conditions, *(condition for _, condition in binding.conditions))
+    masks = tuple(where for _, where in binding.refusals)
+    points = Points(binding.system, goal, required, binding.values, masks)
+    total = asked.grid.points
+    deadline = math.inf if time_limit is None else started + time_limit
+    each = _seconds_per_point(points, binding.sizes)
+    if total * each <= AT_ONCE:
+        return _answer(asked, *_enumerated(points, binding.sizes, top), started)
+    whole = COMPILING * len(binding.system) + total * each / FASTER
+    may_stream = may_stream and total <= LARGEST_STREAM
+    if may_stream:
+        deadline = min(deadline, time.perf_counter() + SHARE * min(whole, total * each))
+    translator = Translator(binding.system, binding.values, binding.sizes, (goal, *required))
+    conditions = (*translator.require(required), *map(translator.accepted, masks))
+    solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
+    with status(progress) as report:
+        best, seen = solver.run(top, deadline, report)
+    if not seen.proven and may_stream:
+        return _answer(asked, *_enumerated(points, binding.sizes, top), started) if total * each <= whole else None
+    return _answer(asked, best, seen, started)
+
+
+def _enumerated(points: Points, sizes: tuple[int, ...], top: int) -> tuple[Best, Progress]:
+    """All points in NumPy, a chunk at a time."""
+    total, best, feasible = math.prod(sizes), Best(top), 0
+    for start in range(0, total, CHUNK):
+        places = np.array(np.unravel_index(np.arange(start, min(start + CHUNK, total)), sizes), dtype=np.int64)
+        values, good = points(places)
+        best.offer(values[good], places[:, good])
+        feasible += int(good.sum())
+    bound = float(best.values.min()) if len(best.values) else math.inf
+    return best, Progress(0, total, bound, True, True, feasible, total - feasible)
+
+
+def _seconds_per_point(points: Points, sizes: tuple[int, ...]) -> float:
+    """Time a point takes in NumPy, from a few thousand anywhere on the grid."""
+    random = np.random.default_rng(0)
+    sample = np.array([random.integers(0, size, 4096) for size in sizes])
+    points(sample[:, :16])
+    start = time.perf_counter()
+    points(sample)
+    return (time.perf_counter() - start) / sample.shape[1]
+
+
+def _answer(asked: Question, best: Best, seen: Progress, started: float) -> Designs:
+    sign, total = asked.objectives[0][1], asked.grid.points
+    value = float(best.values[-1]) if len(best.values) else math.inf
+    gap = 0.0 if seen.proven else math.inf
+    if not seen.proven and math.isfinite(value) and math.isfinite(seen.bound):
+        gap = (value - seen.bound) / abs(value) if value else math.inf
+    certificate = Certificate(
+        method="bounds" if seen.boxes else "enumeration",
+        points=total,
+        proven=seen.proven,
+        first=seen.first,
+        bound=sign * (float(best.values.min()) if seen.proven and len(best.values) else seen.bound),
+        gap=gap,
+        boxes=seen.boxes,
+        evaluated=seen.points,
+        feasible=(max(seen.feasible, len(best.values)), total - seen.infeasible),
+        seconds=time.perf_counter() - started,
+    )
+    if not len(best.values):
+        return Designs(asked, np.empty((0, len(asked.grid.sizes)), dtype=np.int64), certificate)
+    order = np.lexsort((*best.points[::-1], best.values))
+    return Designs(asked, best.points.T[order], certificate)

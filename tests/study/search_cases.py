@@ -1,0 +1,174 @@
+"""Random questions to every model: axes, an objective and constraints, always the same for a seed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import sympy
+
+from mlsysim import units
+from mlsysim.engine.bounds import Points
+from mlsysim.errors import MlsysimError
+from mlsysim.models import every_model
+from mlsysim.models.binding import bind
+from mlsysim.study.question import question
+from mlsysim.symbolic import variable_of
+
+TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
+DENSE = {**TRAINING, "model": "Llama3_70B", "batch_size": 512}
+NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size": 64}
+SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
+ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
+FLEET = {"hardware": "H100", "accelerators": 8, "run_tokens": 1e12}
+PRICE, RENTAL = {"price": 30000, "tdp": 700}, {"rental_price": 2, "tdp": 700}
+LAYOUT = ("batch_size", "seq_len", "tp_size", "pp_size", "ep_size", "cp_size", "zero_stage", "precision",
+          "gradient_accumulation_steps", "activation_checkpointing", "interleaved_stages", "sequence_parallel",
+          "optimizer", "hardware", "gradient_storage", "attention_kernel", "pipeline_schedule")  # fmt: skip
+STEP = (*LAYOUT, "fleet_size", "fabric_bandwidth", "efficiency", "dp_overlap", "tp_overlap", "training_tokens",
+        "routing_imbalance_factor", "fabric_latency")  # fmt: skip
+QUEUE = ("qps", "max_batch_size", "seq_len", "output_tokens", "efficiency", "precision", "hardware",
+         "target_p99_latency_ms")  # fmt: skip
+MONEY = ("pue", "grid_carbon", "idle_power_fraction")
+#: Model, variant, a point that is accepted, and the inputs that become axes.
+FAMILIES = (
+    ("ParameterCountModel", "counted", {"model": "DeepSeek_V3"}, ("layers", "hidden_dim", "heads", "experts",
+     "expert_ffn_dim", "vocabulary", "tied_embeddings")),
+    ("TrainingMemoryModel", "first_order", {**TRAINING}, (*LAYOUT[:4], *LAYOUT[4:10], "dp_size", "hardware")),
+    ("TrainingMemoryModel", "korthikanti", {**DENSE}, (*LAYOUT, "dp_size")),
+    ("TrainingMemoryModel", "per_operator", {**TRAINING}, (*LAYOUT, "dp_size", "gathered_layers")),
+    ("TrainingMemoryModel", "per_operator", {**DENSE}, (*LAYOUT, "dp_size", "dropout_mask_bytes")),
+    ("MoERoutingModel", "first_order", ROUTING, ("batch_size", "ep_size", "seq_len", "routing_imbalance_factor",
+     "precision", "fleet", "tp_size", "congestion_factor")),
+    ("MoERoutingModel", "per_layer", ROUTING, ("batch_size", "ep_size", "seq_len", "routing_imbalance_factor",
+     "precision", "fleet", "tp_size", "congestion_factor")),
+    ("DistributedModel", "per_operator", {**TRAINING, **NETWORK}, STEP),
+    ("DistributedModel", "per_operator", {**DENSE, **NETWORK}, STEP),
+    ("DistributedModel", "per_operator", {**DENSE, **NETWORK, "fleet_size": 8}, STEP),
+    ("EconomicsModel", "training", {**DENSE, **NETWORK, **PRICE}, (*STEP, *MONEY)),
+    ("EconomicsModel", "rented_training", {**TRAINING, **NETWORK, **RENTAL}, (*STEP, *MONEY)),
+    ("EconomicsModel", "fleet", {**FLEET, **PRICE}, ("accelerators", "busy_share", "duration", *MONEY, "hardware")),
+    ("ServingCapacityModel", "first_order", SERVING, QUEUE),
+    ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
+    ("EconomicsModel", "rented_serving", {**SERVING, **RENTAL}, (*QUEUE, *MONEY)),
+)  # fmt: skip
+ENTRIES = {
+    "hardware": ["H100", "H200", "A100", "MI300X"],
+    "fleet": ["Research_256", "Llama3_16K"],
+}
+
+
+def build(kind, variant):
+    return next(each for each in every_model() if each.__name__ == kind)(variant)
+
+
+def values_of(random, variable, canonical, most):
+    """Values of an axis around one that is accepted: every so many, powers of two, or anything between."""
+    domain = variable.domain
+    if domain.kind == "choice":
+        count = int(random.integers(1, len(domain.labels) + 1))
+        return [str(label) for label in random.permutation(domain.labels)[:count]]
+    if domain.is_flag:
+        return [False, True]
+    at = 1.0 if canonical is None else float(units.from_canonical(canonical, variable.unit))
+    if domain.kind == "integer":
+        start, how = int(max(domain.lower, 1)), random.integers(3)
+        if how == 0:
+            found = [start * 2**n for n in range(min(most, 9))]
+        elif how == 1:
+            found = list(range(start, start + most))
+        else:
+            step = max(1, int(at))
+            found = [step * n for n in range(1, most + 1)]
+        return sorted({min(int(value), int(min(domain.upper, 2**40))) for value in found})
+    low, high = max(domain.lower, at / 4 or 0.01), min(domain.upper, 4 * at or 1.0)
+    return sorted({float(f"{value:.6g}") for value in random.uniform(low, high, most)})
+
+
+def random_axes(random, kind, variant, point, names, points):
+    """Some inputs as axes, of about so many points together, on which something is accepted."""
+    model = build(kind, variant)
+    binding = model.bind((), point)
+    chosen = [str(name) for name in random.permutation(names) if name in model.arguments][: int(random.integers(3, 8))]
+    axes, size = {}, 1
+    for place, name in enumerate(chosen):
+        left = max(1.0, (points / size) ** (1 / (len(chosen) - place)))
+        most = int(min(256, max(2, 2 * left * random.uniform(0.5, 1.5))))
+        if name in ENTRIES:
+            count = int(random.integers(1, len(ENTRIES[name]) + 1))
+            values = [str(entry) for entry in random.permutation(ENTRIES[name])[:count]]
+        else:
+            values = values_of(random, variable_of(name), binding.values.get(name), most)
+        axes[name] = values
+        size *= len(values)
+    return model, {**{name: value for name, value in point.items() if name not in axes}, **axes}
+
+
+def random_objective(random, model, binding):
+    """An output, a quotient, a product or a sum of outputs and inputs; and whether it is maximised."""
+    def number(name):
+        variable = variable_of(name)
+        return variable.domain.kind in ("real", "integer") and not variable.domain.is_flag
+
+    outputs = [v.name for v in binding.system.variables if number(v.name)]
+    heads = [name for name in model.headline if name in outputs] or outputs
+    first = variable_of(str(random.choice(heads if random.random() < 0.7 else outputs)))
+    swept = [name for name, value in binding.values.items() if np.ndim(value) and number(name)]
+    how = random.integers(5)
+    expression = first.symbol
+    if how == 1 and swept:
+        expression = first.symbol / variable_of(str(random.choice(swept))).symbol
+    elif how == 2:
+        expression = first.symbol * variable_of(str(random.choice(swept or outputs))).symbol
+    elif how == 3:
+        alike = [variable_of(n).symbol for n in outputs if variable_of(n).dimension == first.dimension]
+        picked = random.permutation(len(alike))[:3]
+        expression = sympy.Add(*(alike[i] * int(random.integers(1, 4)) for i in picked), first.symbol)
+    elif how == 4 and swept:
+        expression = first.symbol**2 * variable_of(str(random.choice(swept))).symbol
+    return expression, bool(random.random() < 0.25)
+
+
+def random_constraints(random, binding, points, sample):
+    """Limits on outputs at quantiles of what is met on the grid, products of axes, and feasibility."""
+    found = []
+    names = [v.name for v in binding.system.variables]
+    if "feasible" in names and random.random() < 0.5:
+        found.append(variable_of("feasible").symbol)
+    numbers = [n for n in names if variable_of(n).domain.kind == "real"]
+    for name in random.permutation(numbers)[: int(random.integers(0, 3))]:
+        symbol = variable_of(str(name)).symbol
+        values, good = Points(binding.system, symbol, tuple(c for _, c in binding.conditions), binding.values)(sample)
+        known = values[good & np.isfinite(values)]
+        if len(known):
+            variable = variable_of(symbol)
+            limit = float(units.from_canonical(np.quantile(known, random.uniform(0.1, 0.9)), variable.unit))
+            unit = "" if variable.unit == "count" or variable.named_unit else f" {variable.unit}"
+            found.append(f"{name} {'<=' if random.random() < 0.7 else '>='} {limit:.12g}{unit}")
+    swept = [n for n, v in binding.values.items() if np.ndim(v) and variable_of(n).domain.kind == "integer"]
+    swept = [n for n in swept if not variable_of(n).domain.is_flag and not variable_of(n).dimension]
+    if len(swept) >= 2 and random.random() < 0.4:
+        one, other = (variable_of(str(n)).symbol for n in random.permutation(swept)[:2])
+        limit = int(np.median(binding.values[one.name]) * np.median(binding.values[other.name]))
+        found.append(one * other <= limit if random.random() < 0.7 else sympy.Eq(sympy.Mod(one, other), 0))
+    return tuple(found)
+
+
+def random_question(seed, points=100_000):
+    """A question of about so many points; None where nothing on the grid is accepted."""
+    random = np.random.default_rng(seed)
+    kind, variant, point, names = FAMILIES[seed % len(FAMILIES)]
+    for _ in range(20):
+        model, arguments = random_axes(random, kind, variant, point, names, points)
+        try:
+            binding = bind(model, arguments, sweep=True, mask=True, lazy=True)
+        except MlsysimError:
+            continue
+        if not points / 20 <= math.prod(binding.sizes) <= 20 * points:
+            continue
+        sample = np.array([random.integers(0, size, 4096) for size in binding.sizes])
+        objective, maximized = random_objective(random, model, binding)
+        constraints = random_constraints(random, binding, points, sample)
+        goals = {"maximize" if maximized else "minimize": objective}
+        return question(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints)
+    return None
