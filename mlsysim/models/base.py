@@ -72,7 +72,7 @@ class PerformanceModel:
             **dict.fromkeys(cls.slots),
             **{name: variable_of(name) for name in (*cls.keywords, *provided)},
         }
-        for verb in ("solve", "sweep", "function", "sensitivity"):
+        for verb in ("solve", "sweep", "search", "pareto", "function", "sensitivity"):
             setattr(cls, verb, with_signature(cls, getattr(PerformanceModel, verb)))
 
     def solve(self, *entries: Any, **inputs: Any) -> Result:
@@ -100,6 +100,10 @@ class PerformanceModel:
         outputs: Iterable[str] | None = None,
         refused: str = "raise",
         variant: str | Sequence[str] | None = None,
+        store: Any = None,
+        block_points: int | None = None,
+        client: Any = None,
+        progress: bool | None = None,
         **axes: Any,
     ) -> Any:
         """Evaluate the model on the grid of all combinations of the arguments that are lists.
@@ -117,6 +121,15 @@ class PerformanceModel:
             reason per point in ``refused`` and their number, in all and by reason, in ``attrs``.
         variant : str or sequence of str, optional
             Another variant than the model's; several become a dimension, with the outputs they share.
+        store : path, optional
+            A Zarr group (``.zarr``) or NetCDF file (``.nc``) that is filled block by block, for grids
+            of any size. Interrupted, the same call goes on where it stopped.
+        block_points : int, optional
+            Most points held at once; four million by default.
+        client : dask.distributed.Client, optional
+            Of a cluster that computes the blocks.
+        progress : bool, optional
+            Whether to show a progress bar; by default on a terminal, for what is computed in blocks.
 
         Returns
         -------
@@ -131,7 +144,130 @@ class PerformanceModel:
         """
         from mlsysim.study.sweep import sweep
 
-        return sweep(self, self._positional(entries, axes), outputs, refused, variant)
+        arguments = self._positional(entries, axes)
+        if store is None and block_points is None and client is None:
+            return sweep(self, arguments, outputs, refused, variant)
+        from mlsysim.study.stored import stored_sweep
+
+        return stored_sweep(
+            self,
+            arguments,
+            outputs,
+            refused,
+            variant,
+            store=store,
+            block_points=block_points,
+            client=client,
+            progress=progress,
+        )
+
+    def search(
+        self,
+        *entries: Any,
+        minimize: Any = None,
+        maximize: Any = None,
+        subject_to: Any = (),
+        top: int = 1,
+        method: str = "auto",
+        time_limit: float | None = None,
+        checkpoint: Any = None,
+        client: Any = None,
+        progress: bool | None = None,
+        **axes: Any,
+    ) -> Any:
+        """Find the best designs on the grid of all combinations of the arguments that are lists.
+
+        The grid is never held. Bounds derived from the formulas rule out whole parts of it, so that its
+        size hardly matters; where they do not, it is streamed.
+
+        Parameters
+        ----------
+        minimize, maximize : str or sympy.Expr
+            One of them: an output, or an expression of outputs and inputs such as
+            ``"step_time / batch_size"``.
+        subject_to : str or sequence of str
+            Constraints, such as ``"total_memory <= 0.9 * memory_capacity"`` or ``"step_time <= 10 s"``.
+        top : int
+            How many designs.
+        method : {"auto", "bounds", "dense"}
+            Branch and bound until streaming would be quicker; branch and bound to the end or the time
+            limit; or every point.
+        time_limit : float, optional
+            Seconds for branch and bound. Cut short, the answer says how much better a design may exist.
+        checkpoint : path, optional
+            File that keeps what streaming has found, to go on from.
+        client : dask.distributed.Client, optional
+            Of a cluster that streams the grid.
+        progress : bool, optional
+            Whether to show progress; by default on a terminal.
+
+        Returns
+        -------
+        Designs
+            The best designs as results, as a table, and the certificate. Combinations that do not fit
+            are no designs. Values within a relative 1e-9 count as equal; of equal ones the first wins.
+
+        Raises
+        ------
+        InputError
+            As for ``solve``, or if objective, constraint or unit does not fit the model.
+        """
+        from mlsysim.study.search import search
+
+        return search(
+            self,
+            self._positional(entries, axes),
+            minimize=minimize,
+            maximize=maximize,
+            subject_to=subject_to,
+            top=top,
+            method=method,
+            time_limit=time_limit,
+            checkpoint=checkpoint,
+            client=client,
+            progress=progress,
+        )
+
+    def pareto(
+        self,
+        minimize: Any,
+        *entries: Any,
+        maximize: Any = (),
+        subject_to: Any = (),
+        client: Any = None,
+        progress: bool | None = None,
+        **axes: Any,
+    ) -> Any:
+        """The exact Pareto front of several objectives: designs no other one beats in all of them.
+
+        Parameters
+        ----------
+        minimize, maximize : sequence of str or sympy.Expr
+            Objectives, together at least two.
+        subject_to, client, progress
+            As for ``search``.
+
+        Returns
+        -------
+        Designs
+            By the first objective. Of designs alike in every objective the first on the axes.
+
+        Raises
+        ------
+        InputError
+            As for ``search``.
+        """
+        from mlsysim.study.search import pareto
+
+        return pareto(
+            self,
+            self._positional(entries, axes),
+            minimize=minimize,
+            maximize=maximize,
+            subject_to=subject_to,
+            client=client,
+            progress=progress,
+        )
 
     def sensitivity(self, output: str, *entries: Any, **inputs: Any) -> Any:
         """Gradient and elasticity of one output with respect to every input, at a point or on a grid.

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import xarray
 
 
+#: Headline outputs in the table, beside axes, objectives and what is constrained.
+SHOWN = 2
+
+
 @dataclass(frozen=True)
 class Certificate:
     """Why there is no better design, or how much better one could be.
@@ -184,9 +188,11 @@ class Designs:
     @property
     def _headers(self) -> list[str]:
         texts = [expression.text for expression, _ in self._asked.objectives]
-        heads = [name for name in self._asked.model.headline if name in self._asked.binding.system]
-        shown = dict.fromkeys([*self._entries, *self._inputs, *texts, *heads[:6]])
-        return list(shown)
+        system = self._asked.binding.system
+        met = [name for constraint in self._asked.constraints for name in constraint.names if name in system]
+        heads = [name for name in self._asked.model.headline if name in system]
+        columns = dict.fromkeys([*self._entries, *self._inputs, *texts, *met])
+        return list(columns | dict.fromkeys(heads[:SHOWN]))
 
     def _rows(self) -> list[list[str]]:
         rows = []

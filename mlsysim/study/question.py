@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.engine.bounds import Points
 from mlsysim.errors import InputError
 from mlsysim.models import PerformanceModel
 from mlsysim.models.binding import Binding, bind
@@ -51,6 +52,21 @@ class Question:
     def conditions(self) -> tuple[sympy.Basic, ...]:
         """The constraints as sympy."""
         return tuple(constraint.sympy for constraint in self.constraints)
+
+    @property
+    def required(self) -> tuple[sympy.Basic, ...]:
+        """The constraints, and what the model asks of every point."""
+        return (*self.conditions, *(condition for _, condition in self.binding.conditions))
+
+    @property
+    def masks(self) -> tuple[np.ndarray, ...]:
+        """Masks over some axes of points that are refused."""
+        return tuple(where for _, where in self.binding.refusals)
+
+    @cached_property
+    def points(self) -> Points:
+        """Objectives and all conditions, point by point."""
+        return Points(self.binding.system, self.goals, self.required, self.binding.values, self.masks)
 
     @cached_property
     def grid(self) -> Grid:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.engine import Front, nondominated
 from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
 from mlsysim.errors import InputError
 from mlsysim.models import PerformanceModel
 from mlsysim.study.designs import Certificate, Designs
 from mlsysim.study.progress import status
 from mlsysim.study.question import Question, question
+from mlsysim.study.stream import pareto as streamed_front
 from mlsysim.study.stream import smallest
 
 METHODS = ("auto", "bounds", "dense")
@@ -63,6 +65,44 @@ def search(
     return _dense(asked, top, started, None, None, progress) if found is None else found
 
 
+def pareto(
+    model: PerformanceModel,
+    arguments: Mapping[str, Any],
+    *,
+    minimize: Any = (),
+    maximize: Any = (),
+    subject_to: Any = (),
+    client: Any = None,
+    progress: bool | None = None,
+) -> Designs:
+    """The Pareto front of a grid; see :meth:`mlsysim.PerformanceModel.pareto`."""
+    asked = question(model, arguments, minimize, maximize, subject_to)
+    if len(asked.objectives) < 2:
+        raise InputError("minimize", minimize, "takes at least two objectives together with maximize", "use search()")
+    started = time.perf_counter()
+    each = _seconds_per_point(asked.points, asked.grid.sizes)
+    if client is None and asked.grid.points * each <= COMPILING * len(asked.binding.system):
+        method, front = "enumeration", _enumerated_front(asked)
+    else:
+        method = "dense"
+        front = streamed_front(asked.grid, asked.goals, asked.conditions, client=client, progress=progress)
+    order = np.lexsort((front.indices, *front.values.T[::-1]))
+    places = np.array(np.unravel_index(front.indices[order], asked.grid.sizes), dtype=np.int64)
+    certificate = Certificate(
+        method=method,
+        points=asked.grid.points,
+        proven=True,
+        first=True,
+        bound=math.nan,
+        gap=0.0,
+        boxes=0,
+        evaluated=front.points,
+        feasible=(front.feasible, front.feasible),
+        seconds=time.perf_counter() - started,
+    )
+    return Designs(asked, places.T, certificate)
+
+
 def _dense(asked: Question, top: int, started: float, checkpoint: Any, client: Any, progress: bool | None) -> Designs:
     (goal,) = asked.goals
     found = smallest(asked.grid, goal, asked.conditions, top, checkpoint=checkpoint, client=client, progress=progress)
@@ -88,9 +128,7 @@ def _bounds(
 ) -> Designs | None:
     """Branch and bound; None where streaming the grid is the quicker way."""
     binding, (goal,) = asked.binding, asked.goals
-    required = (*asked.conditions, *(condition for _, condition in binding.conditions))
-    masks = tuple(where for _, where in binding.refusals)
-    points = Points(binding.system, goal, required, binding.values, masks)
+    points = asked.points
     total = asked.grid.points
     deadline = math.inf if time_limit is None else started + time_limit
     each = _seconds_per_point(points, binding.sizes)
@@ -100,8 +138,8 @@ def _bounds(
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
         deadline = min(deadline, time.perf_counter() + SHARE * min(whole, total * each))
-    translator = Translator(binding.system, binding.values, binding.sizes, (goal, *required))
-    conditions = (*translator.require(required), *map(translator.accepted, masks))
+    translator = Translator(binding.system, binding.values, binding.sizes, (goal, *asked.required))
+    conditions = (*translator.require(asked.required), *map(translator.accepted, asked.masks))
     solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
     with status(progress) as report:
         best, seen = solver.run(top, deadline, report)
@@ -120,6 +158,19 @@ def _enumerated(points: Points, sizes: tuple[int, ...], top: int) -> tuple[Best,
         feasible += int(good.sum())
     bound = float(best.values.min()) if len(best.values) else math.inf
     return best, Progress(0, total, bound, True, True, feasible, total - feasible)
+
+
+def _enumerated_front(asked: Question) -> Front:
+    """The front of a small grid, in NumPy."""
+    total, sizes = asked.grid.points, asked.grid.sizes
+    values, indices, feasible = np.empty((0, len(asked.objectives))), np.empty(0, np.int64), 0
+    for start in range(0, total, CHUNK):
+        block = np.arange(start, min(start + CHUNK, total))
+        found, good = asked.points.columns(np.array(np.unravel_index(block, sizes), dtype=np.int64))
+        feasible += int(good.sum())
+        values, indices = np.concatenate([values, found[:, good].T]), np.concatenate([indices, block[good]])
+        values, indices = nondominated(values, indices)
+    return Front(values, indices, feasible, total)
 
 
 def _seconds_per_point(points: Points, sizes: tuple[int, ...]) -> float:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The dimension of a sweep over variants.
 VARIANT = "variant"
+#: The variable that says why points are refused.
+REFUSED = "refused"
 
 
 def sweep(
@@ -68,7 +70,7 @@ def sweep(
     if not bindings[0].axes and not several:
         raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
     _refuse_size(bindings)
-    names = _names(models, bindings, outputs)
+    names = output_names(models, bindings, outputs)
     order = list(dict.fromkeys(reason for binding in bindings for reason, _ in binding.refusals))
     grids = [_evaluated(binding, names, order) for binding in bindings]
 
@@ -83,8 +85,8 @@ def sweep(
     attrs: dict[str, Any] = _described(models, bindings)
     counts: list[int] = []
     if order:
-        why = gathered([grid["refused"] for grid in grids])
-        variables["refused"] = (dims, why, _flags("Why a point is refused", ["accepted", *order]))
+        why = gathered([grid[REFUSED] for grid in grids])
+        variables[REFUSED] = (dims, why, flags("Why a point is refused", ["accepted", *order]))
         counts = np.bincount(why.ravel(), minlength=len(order) + 1)[1:].tolist()
     if mask:
         attrs["refused_points"] = sum(counts)
@@ -115,7 +117,7 @@ def _refuse_size(bindings: Sequence[Binding]) -> None:
         raise InputError("axes", (VARIANT, *bindings[0].axes), allowed)
 
 
-def _names(
+def output_names(
     models: Sequence[PerformanceModel], bindings: Sequence[Binding], outputs: str | Iterable[str] | None
 ) -> list[str]:
     """Outputs to compute, which every variant has."""
@@ -134,15 +136,16 @@ def _evaluated(binding: Binding, names: Sequence[str], order: Sequence[str]) -> 
     needed = {variable.name for variable in binding.system.inputs}
     return evaluate_shown(
         binding.system,
-        [_shown(variable_of(name)) for name in names],
+        [shown(variable_of(name)) for name in names],
         {name: value for name, value in binding.values.items() if name in needed},
         binding.sizes,
         refused=[(order.index(reason) + 1, where) for reason, where in binding.refusals],
-        reasons="refused" if order else "",
+        reasons=REFUSED if order else "",
     )
 
 
-def _shown(variable: Variable) -> Shown:
+def shown(variable: Variable) -> Shown:
+    """A variable as a data set shows it."""
     if variable.domain.kind == "boolean":
         return Shown(variable.name, kind="truth")
     if variable.domain.kind == "choice":
@@ -150,7 +153,8 @@ def _shown(variable: Variable) -> Shown:
     return Shown(variable.name, units.factor(variable.unit))
 
 
-def _flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
+def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
+    """Attributes of codes that stand for words, by the CF convention."""
     words = [meaning.replace(" ", "_") for meaning in meanings]
     return {
         "long_name": long_name,
@@ -171,7 +175,7 @@ def attributes(variable: Variable) -> dict[str, Any]:
     found: dict[str, Any] = {"long_name": variable.description.rstrip("."), "latex": variable.latex}
     if variable.domain.kind == "choice":
         labels = variable.domain.labels
-        found |= _flags(found["long_name"], labels)
+        found |= flags(found["long_name"], labels)
         found["valid_range"] = np.array([0, len(labels) - 1], dtype=np.int8)
     elif variable.dimension:
         found["units"] = variable.unit
@@ -192,6 +196,8 @@ def coordinates(binding: Binding) -> dict[str, Any]:
             coords[name] = (dim, each.coordinates, attrs)
     for entry in binding.derived:
         variable = entry.variable
+        if variable.name not in binding.values:  # it varies over a lazy grid, and is computed there
+            continue
         value = np.asarray(binding.values[variable.name])
         dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
         amounts = np.asarray(units.from_canonical(value.squeeze(), variable.unit))

@@ -106,6 +106,7 @@ def random_axes(random, kind, variant, point, names, points):
 
 def random_objective(random, model, binding):
     """An output, a quotient, a product or a sum of outputs and inputs; and whether it is maximised."""
+
     def number(name):
         variable = variable_of(name)
         return variable.domain.kind in ("real", "integer") and not variable.domain.is_flag
@@ -138,7 +139,9 @@ def random_constraints(random, binding, points, sample):
     numbers = [n for n in names if variable_of(n).domain.kind == "real"]
     for name in random.permutation(numbers)[: int(random.integers(0, 3))]:
         symbol = variable_of(str(name)).symbol
-        values, good = Points(binding.system, symbol, tuple(c for _, c in binding.conditions), binding.values)(sample)
+        values, good = Points(binding.system, (symbol,), tuple(c for _, c in binding.conditions), binding.values)(
+            sample
+        )
         known = values[good & np.isfinite(values)]
         if len(known):
             variable = variable_of(symbol)

@@ -13,13 +13,13 @@ from mlsysim.symbolic import System, lower
 
 
 class Points:
-    """Evaluates an objective and conditions point by point.
+    """Evaluates objectives and conditions point by point.
 
     Parameters
     ----------
     system : System
         Formulas.
-    objective : sympy.Basic
+    objectives : tuple of sympy.Basic
         What is minimised.
     conditions : tuple of sympy.Basic
         What must hold.
@@ -32,7 +32,7 @@ class Points:
     def __init__(
         self,
         system: System,
-        objective: sympy.Basic,
+        objectives: tuple[sympy.Basic, ...],
         conditions: tuple[sympy.Basic, ...],
         values: Mapping[str, Any],
         refused: tuple[np.ndarray, ...] = (),
@@ -40,32 +40,39 @@ class Points:
         cheap = [c for c in conditions if not any(symbol.name in system for symbol in _symbols(c))]
         dear = [c for c in conditions if c not in cheap]
         self._first = _Function(system, cheap, values) if cheap else None
-        self._then = _Function(system, [objective, *dear], values)
+        self._count = len(objectives)
+        self._then = _Function(system, [*objectives, *dear], values)
         self._refused = refused
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Objective, and whether it is a number and every condition holds.
+        """The first objective, and whether every objective is a number and every condition holds.
 
         Parameters
         ----------
         points : ndarray
             Index per axis (rows) and point (columns).
         """
+        found, good = self.columns(points)
+        return found[0], good
+
+    def columns(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All objectives (rows), and the same."""
         good = np.ones(points.shape[1], bool)
         for mask in self._refused:
             good &= ~_at(mask, points)
         for condition in self._first(points) if self._first else []:
             good &= np.asarray(condition, bool)
-        found = np.full(points.shape[1], np.nan)
+        found = np.full((self._count, points.shape[1]), np.nan)
         if not good.any():
             return found, good
         # What inputs alone rule out is not worth a run of the formulas.
-        objective, *conditions = self._then(points[:, good])
+        answers = self._then(points[:, good])
         place = np.nonzero(good)[0]
-        found[place] = objective
-        for condition in conditions:
+        for row, objective in zip(found, answers, strict=False):
+            row[place] = objective
+        for condition in answers[self._count :]:
             good[place] &= np.asarray(condition, bool)
-        return found, good & ~np.isnan(found) & (found < np.inf)
+        return found, good & (found < np.inf).all(axis=0)
 
 
 class _Function:
