@@ -2,7 +2,7 @@
 
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
-from mlsysim.engine.front import Front, front_of, joined_fronts
+from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
 from mlsysim.engine.grid import Shown, evaluate, evaluate_shown, pure_function, slopes
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "evaluate_shown",
     "front_of",
     "joined_fronts",
+    "nondominated",
     "pure_function",
     "slopes",
     "smallest",

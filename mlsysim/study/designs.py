@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ import sympy
 from mlsysim import formatting, show, units
 from mlsysim.engine import compiled
 from mlsysim.engine.bounds import TIE
-from mlsysim.models.result import Result, as_text
+from mlsysim.models.result import Result, as_text, shown
 from mlsysim.study.question import Question
 from mlsysim.symbolic import Variable, lower, variable_of
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import xarray
 
 
-#: Headline outputs in the table, beside axes, objectives and what is constrained.
-SHOWN = 2
+#: Headline outputs in the table, beside axes, objectives and what is constrained; and its columns.
+SHOWN, WIDTH = 2, 100
 
 
 @dataclass(frozen=True)
@@ -195,36 +196,70 @@ class Designs:
         return list(columns | dict.fromkeys(heads[:SHOWN]))
 
     def _rows(self) -> list[list[str]]:
+        """Cells as text, each on its own."""
+        return [[formatting.quantity(cell) if units.is_quantity(cell) else str(cell) for cell in row]
+                for row in self._cells()]  # fmt: skip
+
+    def _cells(self) -> list[list[Any]]:
+        """Text, whole numbers and quantities, so that a table gives a column one unit."""
         rows = []
         for place, result in enumerate(self):
             objectives = {
-                expression.text: _text(value, expression.unit)
+                expression.text: _amount(value, expression.unit)
                 for (expression, _), value in zip(self._asked.objectives, self.objectives[place], strict=True)
             }
-            row = []
+            row: list[Any] = []
             for name in self._headers:
                 if name in self._entries:
                     row.append(self._entry(place, name))
                 elif name in objectives:
                     row.append(objectives[name])
                 else:
-                    row.append(as_text(variable_of(name), result.canonical(name)))
+                    row.append(_cell(variable_of(name), result.canonical(name)))
             rows.append(row)
         return rows
 
+    def _table(self) -> tuple[str, list[str], list[list[Any]]]:
+        """What all designs share, and headers and cells of what tells them apart."""
+        headers, rows = self._headers, self._cells()
+        choices = {*self._entries, *self._inputs}
+        texts = self._rows()
+        alike = [
+            place
+            for place, name in enumerate(headers)
+            if len(rows) > 1 and name in choices and len({row[place] for row in texts}) == 1
+        ]
+        same = ", ".join(f"{headers[place]} = {texts[0][place]}" for place in alike)
+        kept = [place for place in range(len(headers)) if place not in alike]
+        return same, [headers[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+    def _body(self) -> str:
+        same, headers, rows = self._table()
+        if not rows:
+            return "No design meets the constraints."
+        if len(rows) == 1:
+            return show.render(["", "1"], list(zip(headers, self._rows()[0], strict=True)))
+        numbered = [[str(place), *row] for place, row in enumerate(rows, start=1)]
+        text = show.render(show.narrowed(["", *headers], numbered, WIDTH), numbered)
+        return f"{text}\n{_wrapped(f'Same for all: {same}')}" if same else text
+
     def __repr__(self) -> str:
-        if not len(self):
-            body = "No design meets the constraints."
-        else:
-            body = show.render(["", *self._headers], [[str(i + 1), *row] for i, row in enumerate(self._rows())])
         used = [f"{text}: {100 * share:.4g}% used" for text, share in self.binding_constraints]
-        return "\n".join([body, *used, *([str(self.certificate)] if self.certificate is not None else [])])
+        said = [_wrapped(str(self.certificate))] if self.certificate is not None else []
+        return "\n".join([self._body(), *used, *said])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self._headers)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in self._rows())
-        said = html.escape(str(self.certificate)) if self.certificate is not None else ""
-        return f"<table><caption>{said}</caption><tr>{head}</tr>{body}</table>"
+        same, headers, rows = self._table()
+        if not rows:
+            return f"<p>{html.escape(repr(self))}</p>"
+        texts = show.cells(rows)
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in ["", *headers])
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in [str(place), *row]) + "</tr>"
+            for place, row in enumerate(texts, start=1)
+        )
+        said = [f"Same for all: {same}"] * bool(same) + [str(self.certificate)] * (self.certificate is not None)
+        return f"<table><caption>{'<br>'.join(map(html.escape, said))}</caption><tr>{head}</tr>{body}</table>"
 
 
 def _value(expression: sympy.Basic, result: Result) -> float:
@@ -233,11 +268,22 @@ def _value(expression: sympy.Basic, result: Result) -> float:
     return float(function(result._values)["value"])
 
 
-def _text(value: float, unit: str) -> str:
-    amount = units.from_canonical(value, unit)
-    if unit in ("", "count"):
-        return formatting.number(amount)
-    return formatting.quantity(units.Q_(amount, units.unit(unit)))
+def _amount(value: float, unit: str) -> Any:
+    """The value of an objective as a table shows it."""
+    amount = float(units.from_canonical(value, unit))
+    return formatting.number(amount) if unit in ("", "count") else units.Q_(amount, units.unit(unit))
+
+
+def _cell(variable: Variable, value: float) -> Any:
+    """The value of a variable as a table shows it."""
+    if variable.domain.is_flag:
+        return str(bool(value))
+    seen = shown(variable, value)
+    return seen if units.is_quantity(seen) else as_text(variable, value)
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
 
 def _displayed(variable: Variable, values: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlsysim.engine import Front, nondominated
 from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
+from mlsysim.engine.dense import in_order
 from mlsysim.errors import InputError
 from mlsysim.models import PerformanceModel
 from mlsysim.study.designs import Certificate, Designs
@@ -203,5 +204,6 @@ def _answer(asked: Question, best: Best, seen: Progress, started: float) -> Desi
     )
     if not len(best.values):
         return Designs(asked, np.empty((0, len(asked.grid.sizes)), dtype=np.int64), certificate)
-    order = np.lexsort((*best.points[::-1], best.values))
-    return Designs(asked, best.points.T[order], certificate)
+    first = np.lexsort(best.points[::-1])
+    _, order = in_order(best.values[first], np.arange(len(first)))
+    return Designs(asked, best.points.T[first][order], certificate)

@@ -58,22 +58,20 @@ class Best:
     k : int
         How many are kept.
     values : ndarray
-        Ascending.
+        Ascending, but for those that count as equal to the k-th: they come last, by index.
     points : ndarray
         Index per axis (rows) and point (columns).
+    threshold : float
+        The k-th value met, infinite while there are fewer.
     """
 
     k: int
     values: np.ndarray = field(default_factory=lambda: np.empty(0))
     points: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-
-    @property
-    def threshold(self) -> float:
-        """The k-th value, infinite while there are fewer."""
-        return float(self.values.max()) if len(self.values) == self.k else math.inf
+    threshold: float = math.inf
 
     def offer(self, values: np.ndarray, points: np.ndarray) -> None:
-        """Take those among some feasible points that belong to the k best."""
+        """Take those among some feasible points that belong to the k best; one may be offered again."""
         near = values <= band(self.threshold)[1]
         if not near.any():
             return
@@ -81,18 +79,19 @@ class Best:
         if len(self.values):
             values = np.concatenate([self.values, values])
             points = np.concatenate([self.points, points], axis=1)
-        if len(values) > self.k:
-            cut = np.partition(values, self.k - 1)[self.k - 1]
-            below, above = band(cut)
-            near = values <= above
-            values, points = values[near], points[:, near]
-            # Of the values that count as equal to the k-th, the first points are kept.
-            values = np.where(values >= below, cut, values)
-        order = np.lexsort((*points[::-1], values))
-        points, values = points[:, order], values[order]
+        order = np.lexsort(points[::-1])
+        values, points = values[order], points[:, order]
         fresh = np.ones(len(values), bool)
         fresh[1:] = (points[:, 1:] != points[:, :-1]).any(axis=0)
-        self.values, self.points = values[fresh][: self.k], points[:, fresh][:, : self.k]
+        values, points = values[fresh], points[:, fresh]
+        if len(values) >= self.k:
+            self.threshold = min(self.threshold, float(np.partition(values, self.k - 1)[self.k - 1]))
+        below, above = band(self.threshold)
+        better, tied = np.flatnonzero(values < below), np.flatnonzero((values >= below) & (values <= above))
+        better = better[np.argsort(values[better], kind="stable")]
+        # Of the values that count as equal to the k-th, the first points are kept.
+        kept = np.concatenate([better, tied])[: self.k]
+        self.values, self.points = values[kept], points[:, kept]
 
     def matters(self, bound: np.ndarray, low: np.ndarray) -> np.ndarray:
         """Whether boxes, by their bounds and first corners, may hold a better point or an earlier equal one."""
@@ -135,8 +134,8 @@ class Search:
         Values per axis.
     """
 
-    #: Boxes taken at once, and points evaluated at once.
-    WIDTH, CHUNK = 512, 1 << 17
+    #: Boxes taken at once, points evaluated at once, and points of a box that is not split but enumerated.
+    WIDTH, CHUNK, LEAF = 512, 1 << 17, 4096
     #: Seconds that may go, at least, into finding the first of equal points once the value is proven.
     PATIENCE = 0.2
 
@@ -150,7 +149,6 @@ class Search:
     ) -> None:
         self.plans, self.objective, self.conditions = plans, objective, conditions
         self.evaluate, self.sizes = evaluate, sizes
-        self.leaf = 4096
 
     def run(
         self, k: int, deadline: float, report: Callable[[Progress, Best], None] | None = None
@@ -209,7 +207,7 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Shrink, split or enumerate some boxes; what is left of them."""
         volume = np.prod((high - low + 1).astype(float), axis=0)
-        small = volume <= self.leaf
+        small = volume <= self.LEAF
         if small.any():
             self._enumerate(low[:, small], high[:, small], best, seen)
         low, high, bound = low[:, ~small], high[:, ~small], bound[~small]

@@ -90,6 +90,8 @@ class Forms:
 
     def number(self, value: float) -> Sum:
         """A constant."""
+        if not np.isfinite(value):
+            return self.table(0, np.full(self.sizes[0], value))
         return self._sum((Term(float(value), (), ()),) if value != 0 else ())
 
     def table(self, axis: int, values: np.ndarray) -> Sum:

@@ -308,13 +308,20 @@ class Ranges:
     def _truth_unknown(self, _what: str) -> Pair:
         return np.ones(self.boxes, bool), np.zeros(self.boxes, bool)
 
-    def _truth_compare(self, of: Sum) -> Pair:
+    def _truth_compare(self, of: Sum, left: Sum, right: Sum) -> Pair:
         low, high = self.range(of)
-        return low <= 0, high < 0
+        rounding = self._rounding(left, right)
+        return low <= rounding, high < -rounding
 
-    def _truth_equal(self, of: Sum) -> Pair:
+    def _truth_equal(self, of: Sum, left: Sum, right: Sum) -> Pair:
         low, high = self.range(of)
-        return (low <= 0) & (high >= 0), (low == 0) & (high == 0)
+        rounding = self._rounding(left, right)
+        return (low <= rounding) & (high >= -rounding), np.zeros(self.boxes, bool)
+
+    def _rounding(self, left: Sum, right: Sum) -> np.ndarray:
+        """What terms that cancelled in a difference may have left of it."""
+        sizes = [np.maximum(np.abs(low), np.abs(high)) for low, high in (self.range(left), self.range(right))]
+        return MARGIN * np.minimum(*sizes)
 
     def _truth_multiple(self, quotient: Sum) -> Pair:
         """Whether a quotient may be whole: there is a whole number in its range."""

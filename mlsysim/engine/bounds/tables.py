@@ -45,8 +45,9 @@ class Table:
 
     @cached_property
     def _ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """Least and greatest of every stretch whose length is a power of two."""
-        least, greatest = [self.values], [self.values]
+        """Least and greatest of every stretch whose length is a power of two; what is not a number may be any."""
+        unknown = np.isnan(self.values)
+        least, greatest = [np.where(unknown, -np.inf, self.values)], [np.where(unknown, np.inf, self.values)]
         width = 1
         while 2 * width <= len(self.values):
             for rows, pick in ((least, np.minimum), (greatest, np.maximum)):
@@ -78,7 +79,7 @@ class Tables:
     def intern(self, axis: int, values: np.ndarray) -> tuple[float, Table | None]:
         """Scale and table with ``scale * table = values``; no table where the values are all one."""
         first = float(values[0])
-        if _same(values, np.full_like(values, first)):
+        if np.isfinite(first) and _same(values, np.full_like(values, first)):
             return first, None
         finite = values[np.isfinite(values)]
         scale = float(np.abs(finite).max()) if len(finite) and np.any(finite != 0) else 1.0

@@ -58,6 +58,7 @@ class Translator:
         self._bound: dict[sympy.Basic, Sum] = {}
         self._whole_numbers: set[int] = set()
 
+    @np.errstate(all="ignore")
     def sum(self, expression: sympy.Basic) -> Sum:
         """The form of a number."""
         expression = lower(expression)
@@ -77,6 +78,7 @@ class Translator:
             found.append(condition)
         return tuple(dict.fromkeys(c for c in found if c is not self.forms.true))
 
+    @np.errstate(all="ignore")
     def condition(self, expression: sympy.Basic) -> Condition:
         """The form of a truth value."""
         expression = lower(expression)
@@ -183,7 +185,7 @@ class Translator:
             return self.forms.table(axis, np.asarray(self._tabulated(symbol, axis), float))
         if name in self._system:
             expression = lower(self._system[name].expression)
-            if isinstance(expression, sympy.logic.boolalg.Boolean):
+            if not isinstance(expression, sympy.Expr):  # a symbol is a Boolean to sympy, too
                 return self.forms.atom("truth", self.condition(expression))
             return self._in_domain(symbol, self.sum(expression))
         return self._grid(self._values[name], sorted(axes))
@@ -203,7 +205,7 @@ class Translator:
         for place in np.ndindex(*(self.sizes[axis] for axis in others)):
             at = dict(zip(others, place, strict=True))
             row = value[tuple(slice(None) if a == longest else at.get(a, 0) for a in range(value.ndim))]
-            part = self.forms.table(longest, np.where(np.isnan(row), 0.0, row))
+            part = self.forms.table(longest, row)
             for axis, index in at.items():
                 part = self.forms.masked(part, axis, np.arange(self.sizes[axis]) == index)
             parts.append(part)
@@ -236,7 +238,7 @@ class Translator:
         return result
 
     def _value(self, expression: sympy.Basic) -> Sum:
-        return self.forms.atom("unknown", "nan") if expression is sympy.nan else self.sum(expression)
+        return self.forms.number(np.nan) if expression is sympy.nan else self.sum(expression)
 
     def _where(self, condition: Condition, then: Sum, otherwise: Sum) -> Sum:
         forms = self.forms
@@ -315,13 +317,13 @@ class Translator:
             quotient = self._said_whole(*expression.args)
             if quotient is not None:
                 return forms.condition("multiple", quotient)
-            return forms.condition("equal", self._difference(*expression.args))
+            return self._compared("equal", *expression.args)
         if isinstance(expression, sympy.Ne):
-            return forms.condition("not", forms.condition("equal", self._difference(*expression.args)))
+            return forms.condition("not", self._compared("equal", *expression.args))
         if isinstance(expression, sympy.Lt | sympy.Le):
-            return self._decided(forms.condition("compare", self._difference(*expression.args)))
+            return self._decided(self._compared("compare", *expression.args))
         if isinstance(expression, sympy.Gt | sympy.Ge):
-            return self._decided(forms.condition("compare", self._difference(*reversed(expression.args))))
+            return self._decided(self._compared("compare", *reversed(expression.args)))
         return forms.condition("unknown", str(expression))
 
     def _said_whole(self, left: Any, right: Any) -> Sum | None:
@@ -333,8 +335,10 @@ class Translator:
             return self.sum(left.args[0])
         return None
 
-    def _difference(self, left: Any, right: Any) -> Sum:
-        return self.forms.subtract(self.sum(left), self.sum(right))
+    def _compared(self, relation: Any, left: Any, right: Any) -> Condition:
+        """A comparison of two sums, by their difference and for its rounding by their size."""
+        first, second = self.sum(left), self.sum(right)
+        return self.forms.condition(relation, self.forms.subtract(first, second), first, second)
 
     def _decided(self, condition: Condition) -> Condition:
         """A comparison that comes out alike on the whole grid is that."""

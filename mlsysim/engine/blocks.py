@@ -1,0 +1,121 @@
+"""A grid too large for memory, cut into blocks of one size along its leading axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlsysim.errors import InputError
+
+#: Points of a block; one output of so many takes 32 MB.
+POINTS = 2**22
+
+Region = tuple[slice, ...]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Ranges of one axis, one for each place on the axes before it; the axes after it are whole.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Length of each axis.
+    axis : int
+        The axis that is cut.
+    width : int
+        Length of a range along it; the last one may be shorter.
+    """
+
+    sizes: tuple[int, ...]
+    axis: int
+    width: int
+
+    @property
+    def ranges(self) -> int:
+        """Ranges along the axis that is cut."""
+        return -(-self.sizes[self.axis] // self.width)
+
+    @property
+    def count(self) -> int:
+        """Number of blocks."""
+        return math.prod(self.sizes[: self.axis]) * self.ranges
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a block that is not cut short."""
+        return (*[1] * self.axis, self.width, *self.sizes[self.axis + 1 :])
+
+    def region(self, number: int) -> Region:
+        """Where a block lies in the grid; blocks are numbered in C order."""
+        number, place = divmod(number, self.ranges)
+        before: list[int] = []
+        for size in self.sizes[: self.axis][::-1]:
+            number, at = divmod(number, size)
+            before.insert(0, at)
+        start = place * self.width
+        cut = slice(start, min(start + self.width, self.sizes[self.axis]))
+        return (*(slice(at, at + 1) for at in before), cut, *(slice(0, n) for n in self.sizes[self.axis + 1 :]))
+
+    def start(self, number: int) -> int:
+        """C-order index of the first point of a block; its points follow one another."""
+        first = [part.start for part in self.region(number)]
+        index = 0
+        for at, size in zip(first, self.sizes, strict=True):
+            index = index * size + at
+        return index
+
+    def points(self, number: int) -> int:
+        """Points of a block."""
+        return math.prod(shape(self.region(number)))
+
+
+def blocks(sizes: Sequence[int], points: int = POINTS) -> Blocks:
+    """Cut a grid into blocks of at most so many points.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Length of each axis.
+    points : int
+        Most points of a block.
+
+    Returns
+    -------
+    Blocks
+        The same for the same arguments.
+
+    Raises
+    ------
+    InputError
+        If ``points`` is not a whole number of at least one.
+    """
+    if isinstance(points, bool) or not isinstance(points, int) or points < 1:
+        raise InputError("block_points", points, "must be a whole number >= 1")
+    sizes = tuple(sizes)
+    axis, below = len(sizes) - 1, 1
+    while axis > 0 and below * sizes[axis] <= points:
+        below *= sizes[axis]
+        axis -= 1
+    return Blocks(sizes, axis, min(sizes[axis], max(1, points // below)))
+
+
+def shape(region: Region) -> tuple[int, ...]:
+    """Shape of a region."""
+    return tuple(part.stop - part.start for part in region)
+
+
+def within(value: Any, region: Region) -> Any:
+    """The part of an array over the axes that a region needs; what has no axes is left as it is."""
+    if np.ndim(value) == 0:
+        return value
+    return value[tuple(part if n > 1 else slice(None) for part, n in zip(region, np.shape(value), strict=True))]
+
+
+def all_within(values: Mapping[str, Any], region: Region) -> dict[str, Any]:
+    """Every input as far as a region needs it."""
+    return {name: within(value, region) for name, value in values.items()}

@@ -1,0 +1,440 @@
+"""The smallest values of an expression on a grid that is never held: slice by slice, in float64."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine.compiled import CompiledFunction, compiled
+from mlsysim.engine.grid import cores
+from mlsysim.engine.slices import CACHED, FLOODED, SPREAD, Slices, cut
+from mlsysim.symbolic import System
+
+#: Two values closer than this, relative to either, count as equal.
+EQUAL = 1e-9
+#: Points looked at before the interpreter is asked again, at most, and seconds they should take.
+GULP, PATIENCE = 2**27, 0.25
+#: Slices looked at one by one before ties are found by a function of their own.
+FEW = 8
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is known after some slices of a grid.
+
+    Attributes
+    ----------
+    slices, lowest : ndarray
+        Slices that may hold one of the smallest values, and the smallest value of each.
+    feasible : int
+        Points that meet every condition; 0 where they are not counted.
+    points : int
+        Points looked at.
+    """
+
+    slices: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    lowest: np.ndarray = field(default_factory=lambda: np.empty(0))
+    feasible: int = 0
+    points: int = 0
+
+    def joined(self, other: Scan, k: int) -> Scan:
+        """Two parts of the grid, in the order of their slices, as far as ``k`` values need."""
+        slices = np.concatenate([self.slices, other.slices])
+        lowest = np.concatenate([self.lowest, other.lowest])
+        kept = np.isfinite(lowest) | np.isneginf(lowest)
+        if kept.sum() > k:
+            kept &= lowest <= _band(float(np.partition(lowest, k - 1)[k - 1]))[1]
+        order = np.argsort(slices[kept], kind="stable")
+        return Scan(
+            slices[kept][order], lowest[kept][order], self.feasible + other.feasible, self.points + other.points
+        )
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The smallest values of an expression on a grid.
+
+    Attributes
+    ----------
+    values : ndarray
+        Ascending; fewer than were asked for where fewer points are feasible.
+    indices : ndarray of int
+        C-order index of each in the grid.
+    feasible : int or None
+        Points that meet every condition; None where they were not counted.
+    points : int
+        Points looked at.
+    """
+
+    values: np.ndarray
+    indices: np.ndarray
+    feasible: int | None
+    points: int
+
+
+class DenseSearch:
+    """One question to a grid: which feasible points have the smallest objective?
+
+    A point is feasible where every condition holds and the objective is neither infinite nor
+    undefined.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    objective : sympy.Expr
+        In inputs and variables of the system.
+    conditions : sequence of sympy Boolean
+        All must hold.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : sequence of int
+        Length of each axis.
+    count : bool
+        Whether feasible points are counted, which costs a fifth of the time.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        objective: sympy.Basic,
+        conditions: Sequence[sympy.Basic],
+        values: Mapping[str, Any],
+        sizes: Sequence[int],
+        *,
+        count: bool = True,
+    ) -> None:
+        import jax
+
+        self.count = count
+        self.devices = jax.devices()
+        # One loop runs on one core.
+        self.lanes = len(self.devices) if len(self.devices) > 1 or self.devices[0].platform != "cpu" else cores()
+        width = CACHED if self.devices[0].platform == "cpu" else FLOODED
+        expressions = (("objective", objective), *((f"condition{n}", c) for n, c in enumerate(conditions)))
+        self.function = compiled(system, None, "jax", expressions)
+        self.cut = cut(system, [objective, *conditions], values, tuple(sizes), width)
+        self._prepare(values)
+
+    @property
+    def runs(self) -> int:
+        """Number of runs the grid is walked in, of one or more slices each."""
+        return self.cut.count // self.cut.run
+
+    def _prepare(self, values: Mapping[str, Any]) -> None:
+        """Sort the inputs by where they change: nowhere, within a slice, between slices, or both."""
+        fixed: dict[str, np.ndarray] = {}
+        walked: dict[str, np.ndarray] = {}
+        tables: dict[str, np.ndarray] = {}
+        self._over: dict[str, np.ndarray] = {}
+        needed = {name: np.asarray(values[name], float) for name in self.function.inputs}
+        if self.cut.overhang is not None:
+            axis = self.cut.overhang
+            inside = np.arange(self.cut.rows[axis] * self.cut.widths[axis]) < self.cut.sizes[axis]
+            needed[INSIDE] = inside.astype(float).reshape([-1 if a == axis else 1 for a in range(len(self.cut.sizes))])
+        for name, value in needed.items():
+            if value.size == 1:
+                fixed[name] = value.reshape(())
+                continue
+            table = self.cut.table(value)
+            if len(table) == 1:
+                fixed[name] = np.ascontiguousarray(self.cut.flat(table[0], np))
+            elif table.size == len(table):
+                walked[name] = table.reshape(-1)
+            elif len(table) * self.cut.width <= SPREAD:
+                tables[name] = np.stack([self.cut.flat(row, np) for row in table])
+            else:
+                tables[name] = table
+            if len(table) > 1:
+                self._over[name] = value
+        self._fixed, self._walked, self._tables = fixed, walked, tables
+
+    @cached_property
+    def _placed(self) -> list[Any]:
+        """What every call needs, on each device."""
+        import jax
+
+        with jax.enable_x64(True):
+            return [jax.device_put((self._fixed, self._tables), device) for device in self.devices]
+
+    def _gulp(self, run: int) -> int:
+        """Runs in one call of one thread."""
+        return max(1, min(GULP // (self.cut.width * run), -(-self.cut.count // (run * self.lanes))))
+
+    def _call(self, kind: str, slices: np.ndarray, run: int, *extra: Any) -> list[Any]:
+        """Call one of the functions below on runs of slices, shared out to devices or cores."""
+        function = _over_slices(self.function, self.cut, kind, run)
+        gulp = self._gulp(run)
+
+        def share(lane: int, slices: np.ndarray) -> Any:
+            """Run in a thread of its own, whose precision is its own too."""
+            import jax
+
+            number = len(slices)
+            slices = np.concatenate([slices, np.broadcast_to(slices[:1], (gulp - number, run))])
+            with jax.enable_x64(True):
+                fixed, tables = self._placed[lane % len(self.devices)]
+                given = (*self._walk(slices), np.int64(number), extra)
+                found = function(fixed, tables, *jax.device_put(given, self.devices[lane % len(self.devices)]))
+                return jax.tree.map(lambda x: np.asarray(x)[:number].reshape(number * run, *x.shape[2:]), found)
+
+        shares = [part for part in np.array_split(slices.reshape(-1, run), self.lanes) if len(part)]
+        if len(shares) == 1:
+            return [share(0, shares[0])]
+        with ThreadPoolExecutor(len(shares)) as threads:
+            return list(threads.map(share, range(len(shares)), shares))
+
+    def _walk(self, slices: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Per run, or per slice where it changes along one: inputs that are walked, and rows of tables."""
+        last = self.cut.order[-1]
+        every, first = self.cut.places(slices), self.cut.places(slices[:, 0])
+        places = {name: every if value.shape[last] > 1 else first for name, value in self._over.items()}
+        rows = {name: self.cut.row(self._over[name], place) for name, place in places.items()}
+        return {name: table[rows.pop(name)] for name, table in self._walked.items()}, rows
+
+    def scans(self, start: int, stop: int, k: int = 1) -> Iterator[tuple[Scan, int]]:
+        """Look at a range of runs in parts that take a fraction of a second each.
+
+        Parameters
+        ----------
+        start, stop : int
+            First run, and the one after the last.
+        k : int
+            Values asked for in the end.
+
+        Yields
+        ------
+        tuple of Scan and int
+            One part, and the run that follows it.
+        """
+        kind, run = "count" if self.count else "lowest", self.cut.run
+        most = self._gulp(run) * self.lanes
+        number = max(1, most // 16)
+        while start < stop:
+            following = min(start + number, stop)
+            slices = np.arange(start * run, following * run)
+            began = time.perf_counter()
+            lowest, feasible = (np.concatenate(part) for part in zip(*self._call(kind, slices, run), strict=True))
+            rate = PATIENCE / (time.perf_counter() - began)
+            number = int(np.clip((following - start) * min(rate, 16.0), 1, most))
+            start = following
+            yield Scan().joined(Scan(slices, lowest, int(feasible.sum()), self.cut.points_of(slices)), k), start
+
+    def scan(self, start: int, stop: int, k: int = 1) -> Scan:
+        """What :meth:`scans` finds, in one."""
+        found = Scan()
+        for part, _ in self.scans(start, stop, k):
+            found = found.joined(part, k)
+        return found
+
+    def resolve(self, scan: Scan, k: int = 1) -> Smallest:
+        """The points behind what a scan of the grid found.
+
+        Parameters
+        ----------
+        scan : Scan
+            Of all slices.
+        k : int
+            Values asked for.
+
+        Returns
+        -------
+        Smallest
+        """
+        order = np.argsort(scan.lowest, kind="stable")
+        values, indices = np.empty(0), np.empty(0, np.int64)
+        for place in order:
+            if len(values) == k and scan.lowest[place] >= values[-1]:
+                break
+            values, indices = _least(*self._joined(values, indices, int(scan.slices[place])), k)
+        if len(values):
+            low, high = _band(float(values[-1]))
+            strict = values < low
+            wanted = k - int(strict.sum())
+            tied = self._tied(scan.slices[scan.lowest <= high], low, high, wanted)
+            values, indices = np.concatenate([values[strict], tied[0]]), np.concatenate([indices[strict], tied[1]])
+            values, indices = in_order(values, indices)
+        return Smallest(values, indices, scan.feasible if self.count else None, scan.points)
+
+    def _joined(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Points known so far, and the feasible ones of one more slice."""
+        found, places = self.slice(number)
+        return np.concatenate([values, found]), np.concatenate([indices, places])
+
+    def slice(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Objective and C-order index of the feasible points of one slice."""
+        chosen = np.array([number])
+        ((values,),) = self._call("slice", chosen, 1)
+        values = values.reshape(-1)
+        kept = np.flatnonzero(values < math.inf)
+        return values[kept], self.cut.first(chosen)[0] + self.cut.steps[kept]
+
+    def _tied(self, slices: np.ndarray, low: float, high: float, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """The first points, in C order, whose value lies in a band."""
+        first = self.cut.first(slices)
+        order = np.argsort(first, kind="stable")
+        slices, first = slices[order], first[order]
+        values, indices = np.empty(0), np.empty(0, np.int64)
+        if len(slices) > FEW + wanted:
+            slices, first = self._holding(slices, first, low, high, wanted)
+        for number, at in zip(slices, first, strict=True):
+            if len(indices) == wanted and at > indices[-1]:
+                break
+            values, indices = self._joined(values, indices, int(number))
+            inside = (values >= low) & (values <= high)
+            order = np.argsort(indices[inside], kind="stable")[:wanted]
+            values, indices = values[inside][order], indices[inside][order]
+        return values, indices
+
+    def _holding(
+        self, slices: np.ndarray, first: np.ndarray, low: float, high: float, wanted: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of slices in C order, the few that hold the first points of a band."""
+        best, kept = np.empty(0, np.int64), np.empty(0, np.int64)
+        band = (np.float64(low), np.float64(high), self.cut.steps)
+        gulp = self._gulp(1) * self.lanes
+        for start in range(0, len(slices), gulp):
+            if len(best) == wanted and first[start] > best.max():
+                break
+            some = slices[start : start + gulp]
+            offsets = np.concatenate([found for (found,) in self._call("tied", some, 1, *band)])
+            found = np.where(offsets < NOWHERE, first[start : start + gulp] + offsets, NOWHERE)
+            best, kept = np.concatenate([best, found]), np.concatenate([kept, np.arange(start, start + len(some))])
+            order = np.argsort(best, kind="stable")[:wanted]
+            order = order[best[order] < NOWHERE]
+            best, kept = best[order], kept[order]
+        kept = np.sort(kept)
+        return slices[kept], first[kept]
+
+
+#: Name of the input that tells places of the grid from those past the end of a cut axis.
+INSIDE = "_inside"
+NOWHERE = np.iinfo(np.int64).max
+
+
+def _band(value: float) -> tuple[float, float]:
+    """Values that count as equal to one."""
+    margin = EQUAL * abs(value) if math.isfinite(value) else 0.0
+    return value - margin, value + margin
+
+
+def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ``k`` smallest values, ascending."""
+    order = np.lexsort((indices, values))[:k]
+    return values[order], indices[order]
+
+
+def in_order(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points by value, and by index where values count as equal to the first of their run."""
+    order = np.lexsort((indices, values))
+    values, indices = values[order], indices[order]
+    start = 0
+    while start < len(values):
+        stop = int(np.searchsorted(values, _band(float(values[start]))[1], side="right"))
+        run = start + np.argsort(indices[start:stop], kind="stable")
+        values[start:stop], indices[start:stop] = values[run], indices[run]
+        start = stop
+    return values, indices
+
+
+@lru_cache(maxsize=64)
+def _over_slices(function: CompiledFunction, slices: Slices, kind: str, run: int) -> Any:
+    """A jitted loop over runs of slices: XLA moves what is the same for all of them out of it."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    names = function.inputs
+
+    def at(column: Any, i: Any, j: Any) -> Any:
+        return column[i] if column.ndim == 1 else column[i, j]
+
+    def masked(fixed: Any, tables: Any, walked: Any, rows: Any, i: Any, j: Any) -> Any:
+        values = {**fixed, **{name: at(column, i, j) for name, column in walked.items()}}
+        for name, table in tables.items():
+            row = table[at(rows[name], i, j)]
+            values[name] = row if row.ndim == 1 else slices.flat(row, jnp)
+        objective, *conditions = function.raw(*[values[name] for name in names])
+        allowed = objective < jnp.inf
+        for condition in conditions:
+            allowed &= jnp.asarray(condition) != False  # noqa: E712
+        if INSIDE in values:
+            allowed &= values[INSIDE] > 0
+        return jnp.broadcast_to(jnp.where(allowed, objective, jnp.inf), (slices.width,))
+
+    def lowest(value: Any) -> tuple[Any, Any]:
+        return jnp.min(value), jnp.int64(0)
+
+    lanes = next(n for n in range(64, 0, -1) if slices.width % n == 0)
+
+    def count(value: Any) -> tuple[Any, Any]:
+        # Computed once for both: XLA would fuse the whole expression into each of the two reductions.
+        value = lax.optimization_barrier(value)
+        finite = (value < jnp.inf).astype(jnp.int32).reshape(-1, lanes)
+        return jnp.min(value), jnp.sum(jnp.sum(finite, 0, dtype=jnp.int32), dtype=jnp.int64)
+
+    def whole(value: Any) -> tuple[Any]:
+        return (value,)
+
+    def tied(value: Any, low: Any, high: Any, steps: Any) -> tuple[Any]:
+        return (jnp.min(jnp.where((value >= low) & (value <= high), steps, NOWHERE)),)
+
+    reduce: Any = {"lowest": lowest, "count": count, "slice": whole, "tied": tied}[kind]
+
+    @jax.jit
+    def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
+        def one(i: Any, j: Any) -> Any:
+            return reduce(masked(fixed, tables, walked, rows, i, j), *extra)
+
+        if kind == "slice":
+            return jax.tree.map(lambda x: x[None, None], one(0, 0))
+        length = max((len(column) for column in (*walked.values(), *rows.values())), default=1)
+        empty = jax.tree.map(lambda x: jnp.zeros((length, run, *x.shape), x.dtype), jax.eval_shape(one, 0, 0))
+
+        def along(i: Any, found: Any) -> Any:
+            def step(j: Any, found: Any) -> Any:
+                return jax.tree.map(lambda every, x: every.at[i, j].set(x), found, one(i, j))
+
+            return lax.fori_loop(0, run, step, found)
+
+        return lax.fori_loop(0, number, along, empty)
+
+    return runs
+
+
+def smallest(
+    system: System,
+    objective: sympy.Basic,
+    conditions: Sequence[sympy.Basic],
+    values: Mapping[str, Any],
+    sizes: Sequence[int],
+    k: int = 1,
+    *,
+    count: bool = True,
+) -> Smallest:
+    """The smallest values of an expression on a grid, and where they are.
+
+    Two values within a relative 1e-9 count as equal, and of points equal to the last one returned
+    the first in C order are.
+
+    Parameters
+    ----------
+    system, objective, conditions, values, sizes, count
+        As for :class:`DenseSearch`.
+    k : int
+        How many.
+
+    Returns
+    -------
+    Smallest
+    """
+    search = DenseSearch(system, objective, conditions, values, sizes, count=count)
+    return search.resolve(search.scan(0, search.runs, k), k)

@@ -1,0 +1,176 @@
+"""Points that no other point beats in every objective, of one block of a grid or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine.compiled import compiled
+from mlsysim.symbolic import System
+
+#: Points of a block that are compared with all others at once, and the stride of the sample they come from.
+WITNESSES, STRIDE = 16, 997
+#: Candidates compared with the front so far at once, where there are three objectives or more.
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class Front:
+    """Points no other point is at least as good as in every objective and better in one.
+
+    Attributes
+    ----------
+    values : ndarray
+        One row per point, one column per objective; ascending.
+    indices : ndarray of int
+        C-order index of each point in the grid; of points alike in every objective the first.
+    feasible : int
+        Points that meet every condition.
+    points : int
+        Points looked at.
+    """
+
+    values: np.ndarray
+    indices: np.ndarray
+    feasible: int
+    points: int
+
+
+def front_of(
+    system: System,
+    objectives: Sequence[sympy.Basic],
+    conditions: Sequence[sympy.Basic],
+    values: Mapping[str, Any],
+    shape: Sequence[int],
+) -> Front:
+    """The front of one block of a grid, held in memory; every objective is minimised.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    objectives : sequence of sympy.Expr
+        In inputs and variables of the system; a point where one is infinite or undefined is out.
+    conditions : sequence of sympy Boolean
+        All must hold.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    shape : sequence of int
+        Length of each axis.
+
+    Returns
+    -------
+    Front
+        Indices are those in the block.
+    """
+    import jax
+
+    named = [*((f"objective{n}", e) for n, e in enumerate(objectives)),
+             *((f"condition{n}", c) for n, c in enumerate(conditions))]  # fmt: skip
+    function = compiled(system, None, "jax", tuple(named))
+    evaluated, surviving = _functions(function, len(objectives), tuple(shape))
+    with jax.enable_x64(True):
+        given = {name: np.asarray(values[name], np.float64) for name in function.inputs}
+        columns, feasible = evaluated(given)
+        sample = np.stack([np.asarray(column[::STRIDE]) for column in columns], axis=1)
+        witnesses = _witnesses(sample)
+        kept = np.flatnonzero(np.asarray(surviving(columns, witnesses)))
+        found = np.stack([np.asarray(column)[kept] for column in columns], axis=1)
+        counted = int(feasible)
+    values_, indices = nondominated(found, kept)
+    return Front(values_, indices, counted, int(np.prod(shape, dtype=np.int64)))
+
+
+def joined_fronts(first: Front, second: Front) -> Front:
+    """The front of two parts of one grid, whose indices are those of the grid."""
+    values, indices = nondominated(
+        np.concatenate([first.values, second.values]), np.concatenate([first.indices, second.indices])
+    )
+    return Front(values, indices, first.feasible + second.feasible, first.points + second.points)
+
+
+def nondominated(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows no other row is at least as good as, in ascending order; of equal rows that of the first index.
+
+    Parameters
+    ----------
+    values : ndarray
+        One row per point.
+    indices : ndarray of int
+        One per point.
+
+    Returns
+    -------
+    tuple of ndarray
+        Values and indices that are left.
+    """
+    order = np.lexsort((indices, *values.T[::-1]))
+    values, indices = values[order], indices[order]
+    if not len(values):
+        return values, indices
+    if values.shape[1] == 1:
+        return values[:1], indices[:1]
+    if values.shape[1] == 2:
+        best = np.minimum.accumulate(values[:, 1])
+        kept = np.concatenate([[True], values[1:, 1] < best[:-1]])
+        return values[kept], indices[kept]
+    kept = np.empty(0, int)
+    for start in range(0, len(values), BATCH):
+        batch = np.arange(start, min(start + BATCH, len(values)))
+        # In ascending order only an earlier row can be as good everywhere.
+        beaten = _as_good(values[kept], values[batch]).any(axis=1)
+        batch = batch[~beaten]
+        among = _as_good(values[batch], values[batch])
+        kept = np.concatenate([kept, batch[~np.tril(among, -1).any(axis=1)]])
+    return values[kept], indices[kept]
+
+
+def _as_good(rows: np.ndarray, than: np.ndarray) -> np.ndarray:
+    """Per row of the second, which of the first are at least as good everywhere."""
+    return np.all(rows[None] <= than[:, None], axis=2)
+
+
+def _witnesses(sample: np.ndarray) -> np.ndarray:
+    """A few points of the front of a sample, to drop most of a block by; infinite where there are fewer."""
+    sample = sample[np.isfinite(sample).all(1)]
+    front, _ = nondominated(sample, np.arange(len(sample)))
+    chosen = front[np.unique(np.linspace(0, len(front) - 1, WITNESSES).astype(int))] if len(front) else front
+    found = np.full((WITNESSES, sample.shape[1]), np.inf)
+    found[: len(chosen)] = chosen
+    return found
+
+
+@lru_cache(maxsize=64)
+def _functions(function: Any, number: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Objectives of all points, infinite where not feasible; and which no witness beats."""
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def evaluated(values: Mapping[str, Any]) -> Any:
+        found = function.raw(*[values[name] for name in function.inputs])
+        allowed: Any = True
+        for objective in found[:number]:
+            allowed = allowed & (objective < jnp.inf)
+        for condition in found[number:]:
+            allowed = allowed & (jnp.asarray(condition) != False)  # noqa: E712
+        allowed = jnp.broadcast_to(allowed, shape)
+        columns = [jnp.where(allowed, objective, jnp.inf).reshape(-1) for objective in found[:number]]
+        return columns, jnp.sum(allowed, dtype=jnp.int64)
+
+    @jax.jit
+    def surviving(columns: Any, witnesses: Any) -> Any:
+        kept = columns[0] < jnp.inf
+        for witness in witnesses:
+            noworse, better = True, False
+            for at, column in zip(witness, columns, strict=True):
+                noworse, better = noworse & (at <= column), better | (at < column)
+            kept = kept & ~(noworse & better)
+        return kept
+
+    return evaluated, surviving

@@ -1,0 +1,284 @@
+"""A grid as slices: some axes are walked, the others lie flat in one vector that fits the cache.
+
+What depends on the flat axes alone is then computed once, and what depends on the walked axes
+alone once per slice; which axes to walk is chosen by the operations that are left.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System, lower
+
+#: Points of a slice on a processor, whose vectors stay in its cache, and on a GPU.
+CACHED, FLOODED = 2**14, 2**22
+#: A slice may be so many times larger than that.
+SLACK = 4
+#: Points that are looked at in a row, at most.
+RUN = 2**24
+#: What starting a slice costs, in operations on one point.
+START = 30_000
+#: Elements of a table spread over the flat axes in advance.
+SPREAD = 2**22
+#: Axes of more than one value up to which every choice of walked axes is compared.
+COMPARED = 14
+
+DIVISION = 12
+Operation = tuple[str, int, int]
+COSTS = {sympy.ceiling: 6, sympy.floor: 6, sympy.Mod: 12, sympy.log: 20, sympy.exp: 20,
+         ErlangC: 400, SlotsBusy: 800, LeastInteger: 400}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Slices:
+    """How the points of a grid are numbered: ``index = row * width + column`` on every axis.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Length of each axis.
+    widths : tuple of int
+        Columns of each axis: its length where it lies flat, 1 where it is walked.
+    last : int
+        The axis walked fastest; the others are walked in C order.
+    """
+
+    sizes: tuple[int, ...]
+    widths: tuple[int, ...]
+    last: int = -1
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """Steps along each axis."""
+        return tuple(-(-size // width) for size, width in zip(self.sizes, self.widths, strict=True))
+
+    @property
+    def count(self) -> int:
+        """Number of slices."""
+        return math.prod(self.rows)
+
+    @property
+    def width(self) -> int:
+        """Places in a slice, those past the end of a cut axis among them."""
+        return math.prod(self.widths)
+
+    @cached_property
+    def run(self) -> int:
+        """Slices in a row along the last axis, for which what does not depend on it is computed once."""
+        most = max(1, RUN // self.width)
+        return max(n for n in range(1, min(self.rows[self.last], most) + 1) if self.rows[self.last] % n == 0)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Axes in the order they are walked, the slowest first."""
+        last = self.last % len(self.sizes)
+        return (*(axis for axis in range(len(self.sizes)) if axis != last), last)
+
+    @property
+    def points(self) -> int:
+        """Points of the grid."""
+        return math.prod(self.sizes)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Distance in C order between neighbours on each axis."""
+        return tuple(math.prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes)))
+
+    @cached_property
+    def overhang(self) -> int | None:
+        """The axis whose last row is not full, if there is one."""
+        return next((a for a, n in enumerate(self.sizes) if self.rows[a] * self.widths[a] > n), None)
+
+    def places(self, slices: np.ndarray) -> list[np.ndarray]:
+        """Row on each axis of the given slices."""
+        found = np.unravel_index(slices, [self.rows[axis] for axis in self.order])
+        return [np.asarray(found[self.order.index(axis)]) for axis in range(len(self.sizes))]
+
+    def first(self, slices: np.ndarray) -> np.ndarray:
+        """C-order index of the first place of the given slices."""
+        found = np.zeros(len(slices), np.int64)
+        for place, width, stride in zip(self.places(slices), self.widths, self.strides, strict=True):
+            found += place * (width * stride)
+        return found
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """C-order index of each place of a slice, counted from its first."""
+        found = np.zeros(1, np.int64)
+        for width, stride in zip(self.widths, self.strides, strict=True):
+            found = (found[:, None] + np.arange(width, dtype=np.int64) * stride).ravel()
+        return found
+
+    def points_of(self, slices: np.ndarray) -> int:
+        """Points of the grid in the given slices."""
+        if self.overhang is None:
+            return len(slices) * self.width
+        axis = self.overhang
+        full = self.width // self.widths[axis]
+        starts = self.places(slices)[axis] * self.widths[axis]
+        return full * int(np.minimum(self.widths[axis], self.sizes[axis] - starts).sum())
+
+    def table(self, value: np.ndarray) -> np.ndarray:
+        """An array over some axes, as one row per place along their walks."""
+        over = range(len(self.sizes))
+        for axis in over:
+            spare = self.rows[axis] * self.widths[axis] - value.shape[axis]
+            if value.shape[axis] > 1 and spare:
+                edge = np.take(value, [-1], axis)
+                value = np.concatenate([value, *[edge] * spare], axis)
+        split = [(1, 1) if n == 1 else (self.rows[axis], self.widths[axis]) for axis, n in enumerate(value.shape)]
+        value = value.reshape([n for pair in split for n in pair])
+        value = value.transpose([*(2 * axis for axis in over), *(2 * axis + 1 for axis in over)])
+        return value.reshape([math.prod(r for r, _ in split), *(w for _, w in split)])
+
+    def row(self, value: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
+        """Which row of :meth:`table` belongs to each slice, whose places along the walks are given."""
+        found = np.zeros(places[0].shape, np.int64)
+        for axis, place in enumerate(places):
+            if value.shape[axis] > 1:
+                found = found * self.rows[axis] + place
+        return found
+
+    def flat(self, table: Any, where: Any) -> Any:
+        """A row of a table, with one number per column, spread over the places of a slice."""
+        return where.broadcast_to(table, self.widths).reshape(-1)
+
+
+def cut(
+    system: System, expressions: Sequence[sympy.Basic], values: Mapping[str, Any], sizes: tuple[int, ...], width: int
+) -> Slices:
+    """Choose the axes to walk.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    expressions : sequence of sympy.Basic
+        What is computed, in inputs and variables of the system.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : tuple of int
+        Length of each axis.
+    width : int
+        Points of a slice to aim at.
+
+    Returns
+    -------
+    Slices
+        The same for the same question, on every machine.
+    """
+    if math.prod(sizes) <= width:
+        return Slices(sizes, sizes)
+    operations = _operations(system, expressions, values)
+    flat = dict.fromkeys(_candidates(sizes, width))
+    ways = (Slices(sizes, widths, last) for widths in flat for last in _walked(sizes, widths))
+    return min(ways, key=lambda slices: _cost(slices, operations, width))
+
+
+def _candidates(sizes: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]:
+    """Ways to lie axes flat: whole ones, and part of at most one more."""
+    long = [axis for axis, n in enumerate(sizes) if n > 1]
+    shown = long if len(long) <= COMPARED else sorted(long, key=lambda axis: -sizes[axis])[:COMPARED]
+    for number in range(len(shown) + 1):
+        for flat in itertools.combinations(shown, number):
+            points = math.prod(sizes[axis] for axis in flat)
+            if points > SLACK * width:
+                continue
+            whole = [n if axis in flat else 1 for axis, n in enumerate(sizes)]
+            yield tuple(whole)
+            for axis in long:
+                if axis not in flat and 1 < (part := _part(sizes[axis], width // points)) < sizes[axis]:
+                    yield (*whole[:axis], part, *whole[axis + 1 :])
+
+
+def _walked(sizes: tuple[int, ...], widths: tuple[int, ...]) -> list[int]:
+    """Axes that are walked; any one if none is."""
+    return [axis for axis, (n, w) in enumerate(zip(sizes, widths, strict=True)) if w < n] or [len(sizes) - 1]
+
+
+def _part(size: int, most: int) -> int:
+    """Columns of a cut axis: a divisor of its length if one is near, else even rows."""
+    if most < 2:
+        return 1
+    if most >= size:
+        return size
+    divisors = (n for n in range(most, most // 2, -1) if size % n == 0)
+    return next(divisors, -(-size // -(-size // most)))
+
+
+def _cost(slices: Slices, operations: Counter[Operation], width: int) -> float:
+    """Operations per point that are left in the walk, and loads of what was computed before it."""
+    walked = sum(1 << axis for axis, n in enumerate(slices.rows) if n > 1)
+    flat = sum(1 << axis for axis, n in enumerate(slices.widths) if n > 1)
+    last, run = 1 << slices.last, slices.run
+    work = loads = 0.0
+    for (kind, over, part), cost in operations.items():
+        if not (over & walked and over & flat):
+            continue
+        share = 1.0 if over & last else 1.0 / run
+        if kind == "work":
+            work += share * (cost if part & flat else 1)
+        elif part & flat and not part & (last if over & last else walked):
+            loads += share
+    waste = slices.count * slices.width / slices.points
+    return waste * (10.0 + work + loads * max(1.0, slices.width / width) + START / slices.width)
+
+
+def _operations(system: System, expressions: Sequence[sympy.Basic], values: Mapping[str, Any]) -> Counter[Operation]:
+    """Cost of the operations by kind, the axes each runs over, and those of its operand or divisor."""
+    over: dict[str, int] = {
+        name: sum(1 << axis for axis, n in enumerate(np.shape(value)) if n > 1) for name, value in values.items()
+    }
+    seen: dict[sympy.Basic, int] = {}
+    found: Counter[Operation] = Counter()
+
+    def joined(nodes: Iterable[Any]) -> int:
+        return reduce(operator.or_, map(axes, nodes), 0)
+
+    def axes(node: Any) -> int:
+        if node in seen:
+            return seen[node]
+        if isinstance(node, sympy.Symbol):
+            bits = over.get(node.name, 0)
+        elif isinstance(node, sympy.Mul):
+            above, below = node.as_numer_denom() if not node.is_number else (node, sympy.S.One)
+            factors = [*sympy.Mul.make_args(above), *sympy.Mul.make_args(below)]
+            bits = joined(factors)
+            found["work", bits, bits] += len(factors) - 1
+            if below != 1:
+                found["work", bits, joined([below])] += DIVISION
+            for part in {axes(factor) for factor in factors}:
+                found["operand", bits, part] += 1
+        else:
+            bits = joined(node.args)
+            found["work", bits, bits] += _price(node)
+            for part in {axes(arg) for arg in node.args}:
+                found["operand", bits, part] += 1
+        seen[node] = bits
+        return bits
+
+    names = {symbol.name for e in expressions for symbol in e.free_symbols} & {v.name for v in system.variables}  # type: ignore[attr-defined]
+    for formula in system.closure(sorted(names)) if names else ():
+        over[formula.name] = axes(lower(formula.expression))
+    for expression in expressions:
+        axes(lower(expression))
+    return found
+
+
+def _price(node: Any) -> int:
+    if isinstance(node, sympy.Pow):
+        return DIVISION if node.exp == -1 else 1 if node.exp == 2 else 20
+    for kind, cost in COSTS.items():
+        if isinstance(node, kind):
+            return cost
+    return max(len(node.args) - 1, 1)

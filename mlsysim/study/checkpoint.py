@@ -1,0 +1,103 @@
+"""What is finished of a long computation, in a small file that is replaced as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlsysim.errors import InputError
+
+
+class Checkpoint:
+    """A file that tells which question a computation answers, and how far it got.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    question : mapping
+        Text per part of the question; its digest must be that of the file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], question: Mapping[str, str]) -> None:
+        self.path = Path(path)
+        self.question = {part: _digest(text) for part, text in question.items()}
+
+    def read(self) -> dict[str, Any] | None:
+        """What was saved last; None where nothing was.
+
+        Raises
+        ------
+        InputError
+            If the file is not a checkpoint, or one of another question.
+        """
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        try:
+            saved = json.loads(text)
+            question, state = saved["question"], saved["state"]
+        except (ValueError, TypeError, KeyError):
+            raise InputError(
+                "checkpoint", str(self.path), "is not a checkpoint of mlsysim", "name another file"
+            ) from None
+        other = [part for part, digest in self.question.items() if question.get(part) != digest]
+        if other:
+            allowed = f"was begun with other {' and '.join(other)}"
+            raise InputError(
+                "checkpoint", str(self.path), allowed, "name another file, or delete this one and its data"
+            )
+        return state
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Replace the file."""
+        beside = self.path.with_name(self.path.name + ".new")
+        beside.write_text(json.dumps({"question": self.question, "state": state}) + "\n", encoding="utf-8")
+        os.replace(beside, self.path)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_of_values(values: Mapping[str, Any]) -> str:
+    """Inputs of a grid as text that is the same for the same numbers."""
+    parts = []
+    for name in sorted(values):
+        array = np.ascontiguousarray(values[name], float)
+        parts.append(f"{name} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}")
+    return "\n".join(parts)
+
+
+def versions(block: int) -> str:
+    """What else the last bit of a result depends on."""
+    import jax
+    from jaxlib.version import __version__ as jaxlib_version
+
+    from mlsysim import __version__
+
+    parts = [__version__, jax.__version__, jaxlib_version, np.__version__, jax.devices()[0].platform, str(block)]
+    return " ".join(parts)
+
+
+def ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Whole numbers as ``[first, after the last]`` of each run."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number:
+            found[-1][1] = number + 1
+        else:
+            found.append([number, number + 1])
+    return found
+
+
+def members(runs: Iterable[Iterable[int]]) -> set[int]:
+    """Inverse of :func:`ranges`."""
+    return {number for start, stop in runs for number in range(start, stop)}

@@ -1,0 +1,104 @@
+"""Work spread over the workers of a ``dask.distributed`` cluster, with the results in order."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from mlsysim.errors import InputError
+
+Item = TypeVar("Item")
+
+#: How often a task is tried again, and how many tasks each worker has waiting.
+RETRIES, WAITING = 3, 3
+#: What is sent with every task, up to so many bytes; more is sent to each worker once.
+SENT = 2**20
+
+
+def each(
+    work: Callable[[Any, Any], Any], shared: Any, items: Iterable[Item], client: Any = None
+) -> Iterator[tuple[Item, Any]]:
+    """Call ``work(shared, item)`` for every item, here or on a cluster.
+
+    Parameters
+    ----------
+    work : callable
+        A function of a module, so that a worker finds it.
+    shared : object
+        What every call needs; sent once where it is large.
+    items : iterable
+        One per call.
+    client : dask.distributed.Client, optional
+        Of the cluster; everything is computed here by default.
+
+    Yields
+    ------
+    tuple
+        Item and result, in the order of the items.
+
+    Raises
+    ------
+    InputError
+        If the client is not one.
+    """
+    if client is None:
+        for item in items:
+            yield item, work(shared, item)
+        return
+    yield from _on_cluster(work, pickle.dumps(shared), iter(items), checked(client))
+
+
+def checked(client: Any) -> Any:
+    """The client of a cluster, or an error that says what is missing.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If dask.distributed is not installed.
+    InputError
+        If it is not a client, or one that answers later.
+    """
+    if find_spec("distributed") is None:
+        raise ModuleNotFoundError('a cluster needs distributed: pip install "mlsysim[cluster]"', name="distributed")
+    from distributed import Client
+
+    if not isinstance(client, Client) or client.asynchronous:
+        raise InputError("client", client, "must be a dask.distributed.Client that is not asynchronous")
+    return client
+
+
+def _on_cluster(work: Any, shared: bytes, items: Iterator[Any], client: Any) -> Iterator[tuple[Any, Any]]:
+    sent = client.scatter(shared, broadcast=True) if len(shared) > SENT else shared
+    pending: list[tuple[Any, Any]] = []
+
+    def submit() -> None:
+        """Keep so many tasks under way that no worker waits, and no more than memory holds."""
+        most = WAITING * max(1, sum(client.nthreads().values()))
+        for item in items:
+            pending.append((item, client.submit(_call, work, sent, item, pure=False, retries=RETRIES)))
+            if len(pending) >= most:
+                break
+
+    try:
+        submit()
+        while pending:
+            item, future = pending.pop(0)
+            result = future.result()
+            future.release()
+            submit()
+            yield item, result
+    finally:
+        client.cancel([future for _, future in pending])
+
+
+def _call(work: Any, shared: bytes, item: Any) -> Any:
+    return work(_unpacked(shared), item)
+
+
+@lru_cache(maxsize=4)
+def _unpacked(shared: bytes) -> Any:
+    """The same object for every task of a worker, so that what it compiles is kept."""
+    return pickle.loads(shared)

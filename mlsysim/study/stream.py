@@ -1,0 +1,415 @@
+"""Grids too large for memory: block by block, from a checkpoint on, here or on a cluster."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine import (
+    DenseSearch,
+    Front,
+    Scan,
+    Shown,
+    Smallest,
+    evaluate_shown,
+    front_of,
+    joined_fronts,
+)
+from mlsysim.engine.blocks import POINTS, Blocks, Region, all_within, blocks, shape, within
+from mlsysim.errors import InputError
+from mlsysim.study import checkpoint as saved
+from mlsysim.study.checkpoint import Checkpoint
+from mlsysim.study.cluster import each
+from mlsysim.study.progress import bar
+from mlsysim.study.store import Template, remove, store
+from mlsysim.symbolic import System
+
+if TYPE_CHECKING:
+    import xarray
+
+#: Seconds between two checkpoints of a search.
+OFTEN = 1.0
+#: Ranges of runs that a search is spread over, and the seconds' worth of points in each.
+SHARES, SHARE_POINTS = 64, 2**28
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is asked of every point of a grid. Goes to a worker as it is.
+
+    Attributes
+    ----------
+    system : System
+        Formulas.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : tuple of int
+        Length of each axis.
+    outputs : tuple of Shown
+        What a data set holds.
+    refused : tuple of (int, array of bool)
+        Code of a reason, and where points are refused for it.
+    conditions : tuple of (int, sympy Boolean)
+        Code of a reason, and what must hold for a point not to be refused.
+    reasons : str
+        Name of the codes in the data set; empty where there are none.
+    """
+
+    system: System
+    values: Mapping[str, Any]
+    sizes: tuple[int, ...]
+    outputs: tuple[Shown, ...] = ()
+    refused: tuple[tuple[int, Any], ...] = ()
+    conditions: tuple[tuple[int, sympy.Basic], ...] = ()
+    reasons: str = ""
+
+    @property
+    def points(self) -> int:
+        """Points in all."""
+        return math.prod(self.sizes)
+
+    @property
+    def dtypes(self) -> dict[str, np.dtype]:
+        """Type of every variable of the data set."""
+        kinds = {"number": np.float64, "label": np.int8, "truth": np.bool_}
+        found = {output.name: np.dtype(kinds[output.kind]) for output in self.outputs}
+        return found | ({self.reasons: np.dtype(np.int8)} if self.reasons else {})
+
+    def arrays(self, region: Region) -> dict[str, np.ndarray]:
+        """Every variable of the data set in a region, in memory."""
+        return evaluate_shown(
+            self.system,
+            self.outputs,
+            all_within(self._needed, region),
+            shape(region),
+            refused=[(code, within(where, region)) for code, where in self.refused],
+            conditions=self.conditions,
+            reasons=self.reasons,
+        )
+
+    @cached_property
+    def _needed(self) -> dict[str, Any]:
+        names = {symbol.name for _, e in self.conditions for symbol in e.free_symbols}  # type: ignore[attr-defined]
+        defined = {v.name for v in self.system.variables}
+        wanted = {output.name for output in self.outputs} | names & defined
+        names |= {v.name for v in self.system.closure(wanted).inputs}
+        return {name: value for name, value in self.values.items() if name in names}
+
+    def question(self, block: int) -> dict[str, str]:
+        """The parts a checkpoint knows it by."""
+        return {
+            "formulas": "\n".join(f"{f.name} = {f.expression}" for f in self.system),
+            "inputs": f"{self.sizes}\n{saved.text_of_values(self.values)}",
+            "outputs": f"{self.outputs} {self.reasons}",
+            "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions)
+            + saved.text_of_values({f"{n} {code}": where for n, (code, where) in enumerate(self.refused)}),
+            "versions": saved.versions(block),
+        }
+
+
+def write(
+    grid: Grid,
+    template: Template,
+    path: str | os.PathLike[str],
+    *,
+    block_points: int = POINTS,
+    client: Any = None,
+    progress: bool | None = None,
+) -> xarray.Dataset:
+    """Fill a data set on disk, block by block.
+
+    The finished blocks are noted in a small file beside it, so that the same call goes on where an
+    interrupted one stopped, and returns at once when all is finished.
+
+    Parameters
+    ----------
+    grid : Grid
+        What is computed.
+    template : Template
+        Names, coordinates and attributes.
+    path : path
+        Of a Zarr group (``.zarr``) or a NetCDF file (``.nc``).
+    block_points : int
+        Most points held at once.
+    client : dask.distributed.Client, optional
+        Of a cluster that computes the blocks.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal.
+
+    Returns
+    -------
+    xarray.Dataset
+        Read from disk when it is asked for.
+
+    Raises
+    ------
+    InputError
+        If there is something else at the path.
+    """
+    place = store(os.fspath(path))
+    cut = blocks(grid.sizes, block_points)
+    note = Checkpoint(place.path.with_name(place.path.name + ".progress.json"), grid.question(block_points))
+    state = note.read()
+    if state is None and place.path.exists():
+        raise InputError("store", str(path), "exists, and was not begun by a call like this", "name another")
+    if state is None or not state["laid_out"] or not place.path.exists():
+        note.save({"laid_out": False})
+        remove(place.path)
+        place.create(template, cut.shape)
+        state = {"laid_out": True, "finished": []}
+        note.save(state)
+    finished = saved.members(state["finished"])
+    missing = [number for number in range(cut.count) if number not in finished]
+    if missing:
+        _fill(grid, place, cut, note, finished, missing, client, progress)
+    return place.dataset()[list(grid.dtypes)]
+
+
+def gather(
+    grid: Grid, template: Template, cut: Blocks, *, client: Any = None, progress: bool | None = None
+) -> xarray.Dataset:
+    """A data set in memory, computed block by block.
+
+    Parameters
+    ----------
+    grid, template, client, progress
+        As for :func:`write`.
+    cut : Blocks
+        How the grid is cut.
+
+    Returns
+    -------
+    xarray.Dataset
+    """
+    arrays = {name: np.empty(grid.sizes, dtype) for name, dtype in grid.dtypes.items()}
+    with bar("sweep", grid.points, show=progress) as advance:
+        for number, found in each(_block, (grid, cut), range(cut.count), client):
+            for name, values in found.items():
+                arrays[name][cut.region(number)] = values
+            advance(cut.points(number))
+    dataset = template.without_variables()
+    for name, values in arrays.items():
+        dataset[name] = (template.dims, values, dict(template.variable_attrs.get(name, {})))
+    return dataset
+
+
+def _fill(
+    grid: Grid,
+    place: Any,
+    cut: Blocks,
+    note: Checkpoint,
+    finished: set[int],
+    missing: Sequence[int],
+    client: Any,
+    progress: bool | None,
+) -> None:
+    done = sum(map(cut.points, finished))
+    place.open()
+    try:
+        with (
+            bar(place.path.name, grid.points, done, progress) as advance,
+            _resumable(lambda: f"{len(finished)} of {cut.count} blocks are finished in {place.path}"),
+        ):
+            for number, arrays in each(_block, (grid, cut), missing, client):
+                place.write(cut.region(number), arrays)
+                finished.add(number)
+                note.save({"laid_out": True, "finished": saved.ranges(finished)})
+                advance(cut.points(number))
+    finally:
+        place.close()
+
+
+def _block(shared: tuple[Grid, Blocks], number: int) -> dict[str, np.ndarray]:
+    grid, cut = shared
+    return grid.arrays(cut.region(number))
+
+
+@contextmanager
+def _resumable(reached: Callable[[], str]) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{reached()}; the same call goes on from there")
+        raise
+
+
+class _Search:
+    """A question to a grid, built where it is needed and shipped as its parts."""
+
+    def __init__(self, grid: Grid, objective: sympy.Basic, conditions: tuple[sympy.Basic, ...], k: int, count: bool):
+        self.grid, self.objective, self.conditions, self.k, self.count = grid, objective, conditions, k, count
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Search, (self.grid, self.objective, self.conditions, self.k, self.count)
+
+    @cached_property
+    def dense(self) -> DenseSearch:
+        grid = self.grid
+        conditions = [*(condition for _, condition in grid.conditions), *self.conditions]
+        values, masks = dict(grid.values), []
+        for number, (_, where) in enumerate(grid.refused):
+            symbol = sympy.Symbol(f"refused_{number}")
+            values[symbol.name] = np.asarray(where, float)
+            masks.append(sympy.Eq(symbol, 0))
+        return DenseSearch(grid.system, self.objective, [*masks, *conditions], values, grid.sizes, count=self.count)
+
+    def question(self) -> dict[str, str]:
+        parts = self.grid.question(self.dense.cut.width)
+        return parts | {
+            "objective": f"{self.objective} {self.k} {self.count} {self.dense.cut}",
+            "conditions": "\n".join(map(str, self.conditions)),
+        }
+
+
+def smallest(
+    grid: Grid,
+    objective: sympy.Basic,
+    conditions: Sequence[sympy.Basic] = (),
+    k: int = 1,
+    *,
+    count: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    client: Any = None,
+    progress: bool | None = None,
+) -> Smallest:
+    """The points of a grid with the smallest values of an expression; no more than a slice is ever held.
+
+    Parameters
+    ----------
+    grid : Grid
+        System, inputs and requirements; points they refuse are out.
+    objective : sympy.Expr
+        In inputs and variables of the system, canonical.
+    conditions : sequence of sympy Boolean
+        All must hold.
+    k : int
+        How many points.
+    count : bool
+        Whether feasible points are counted.
+    checkpoint : path, optional
+        File that keeps what is known, to go on from.
+    client, progress
+        As for :func:`write`.
+
+    Returns
+    -------
+    Smallest
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise InputError("top", k, "must be a whole number >= 1")
+    search = _Search(grid, objective, tuple(conditions), k, count)
+    note = None if checkpoint is None else Checkpoint(checkpoint, search.question())
+    state = note.read() if note is not None else None
+    found, start = _scan_of(state) if state is not None else (Scan(), 0)
+    reached = {"run": start, "saved": time.monotonic()}
+    known = found
+
+    def keep(scan: Scan, following: int, *, now: bool = False) -> None:
+        nonlocal known
+        known, reached["run"] = scan, following
+        if note is not None and (now or time.monotonic() - reached["saved"] > OFTEN):
+            note.save({"run": following, **_state_of(scan)})
+            reached["saved"] = time.monotonic()
+
+    with (
+        bar("search", grid.points, found.points, progress) as advance,
+        _resumable(
+            lambda: f"{known.points:,} of {grid.points:,} points are done" + (f" ({note.path})" if note else "")
+        ),
+    ):
+        try:
+            for following, scan in _scanned(search, found, start, client):
+                advance(scan.points - known.points)
+                keep(scan, following)
+        finally:
+            keep(known, int(reached["run"]), now=True)
+    return search.dense.resolve(known, k)
+
+
+def _scanned(search: _Search, found: Scan, start: int, client: Any) -> Iterator[tuple[int, Scan]]:
+    """What is known after more and more runs of slices, and the next run."""
+    total = search.dense.runs
+    if client is None:
+        for part, following in search.dense.scans(start, total, search.k):
+            found = found.joined(part, search.k)
+            yield following, found
+        return
+    share = max(1, min(-(-total // SHARES), SHARE_POINTS // (search.dense.cut.width * search.dense.cut.run)))
+    parts = [(first, min(first + share, total)) for first in range(start, total, share)]
+    for (_, following), scan in each(_range, search, parts, client):
+        found = found.joined(scan, search.k)
+        yield following, found
+
+
+def _range(search: _Search, part: tuple[int, int]) -> Scan:
+    return search.dense.scan(*part, search.k)
+
+
+def _state_of(scan: Scan) -> dict[str, Any]:
+    lowest = [value.hex() for value in scan.lowest.tolist()]
+    return {"slices": scan.slices.tolist(), "lowest": lowest, "feasible": scan.feasible, "points": scan.points}
+
+
+def _scan_of(state: Mapping[str, Any]) -> tuple[Scan, int]:
+    lowest = np.array([float.fromhex(value) for value in state["lowest"]])
+    slices = np.array(state["slices"], np.int64)
+    return Scan(slices, lowest, state["feasible"], state["points"]), state["run"]
+
+
+def pareto(
+    grid: Grid,
+    objectives: Sequence[sympy.Basic],
+    conditions: Sequence[sympy.Basic] = (),
+    *,
+    block_points: int = POINTS,
+    client: Any = None,
+    progress: bool | None = None,
+) -> Front:
+    """The exact front of several objectives, all minimised; a block is held at a time.
+
+    Parameters
+    ----------
+    grid, conditions, client, progress
+        As for :func:`smallest`.
+    objectives : sequence of sympy.Expr
+        At least one.
+    block_points : int
+        Most points held at once.
+
+    Returns
+    -------
+    Front
+        Of points alike in every objective the first in C order.
+    """
+    if not objectives:
+        raise InputError("objectives", objectives, "name at least one")
+    cut = blocks(grid.sizes, block_points)
+    shared = (grid, cut, tuple(objectives), tuple(conditions))
+    found = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
+    with bar("front", grid.points, show=progress) as advance:
+        for number, front in each(_front, shared, range(cut.count), client):
+            found = joined_fronts(found, front)
+            advance(cut.points(number))
+    return found
+
+
+def _front(shared: tuple[Grid, Blocks, tuple[sympy.Basic, ...], tuple[sympy.Basic, ...]], number: int) -> Front:
+    grid, cut, objectives, conditions = shared
+    region = cut.region(number)
+    values, masks = all_within(grid.values, region), []
+    for place, (_, where) in enumerate(grid.refused):
+        symbol = sympy.Symbol(f"refused_{place}")
+        values[symbol.name] = within(np.asarray(where, float), region)
+        masks.append(sympy.Eq(symbol, 0))
+    required = [condition for _, condition in grid.conditions]
+    front = front_of(grid.system, objectives, [*masks, *required, *conditions], values, shape(region))
+    return replace(front, indices=front.indices + cut.start(number))

@@ -1,0 +1,55 @@
+"""Outputs as a data set shows them: units, missing values and reasons in one pass, as a pass by hand gives them."""
+
+import numpy as np
+import pytest
+import sympy
+
+from mlsysim.engine import Shown, evaluate, evaluate_shown
+from mlsysim.models import ServingCapacityModel
+from mlsysim.symbolic import variable_of
+
+SHAPE = (80, 60, 2)
+AXES = {"qps": np.linspace(1, 300, 80), "max_batch_size": np.arange(1.0, 61), "seq_len": np.array([512.0, 2048])}
+NAMES = ["required_replicas", "bottleneck", "feasible", "estimated_p99_latency"]
+OUTPUTS = [Shown(NAMES[0]), Shown(NAMES[1], kind="label"), Shown(NAMES[2], kind="truth"), Shown(NAMES[3], 1e-3)]
+
+
+@pytest.fixture(scope="module")
+def asked():
+    point = {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000}
+    binding = ServingCapacityModel().bind((), point)
+    values = dict(binding.values)
+    for place, (name, axis) in enumerate(AXES.items()):
+        values[name] = axis.reshape([-1 if a == place else 1 for a in range(3)])
+    return binding.system, values
+
+
+def test_points_computed_in_blocks_are_those_of_the_whole(asked):
+    """A system with loops inside goes block by block; the plain pass over the whole grid does not."""
+    system, values = asked
+    whole = evaluate(system, NAMES, values)
+    found = evaluate_shown(system, OUTPUTS, values, SHAPE)
+    assert list(found) == NAMES
+    assert [array.dtype for array in found.values()] == [np.float64, np.int8, np.bool_, np.float64]
+    for name, scale in zip(NAMES, (1, 1, 1, 1000), strict=True):
+        assert found[name].shape == SHAPE
+        np.testing.assert_allclose(found[name], np.broadcast_to(whole[name], SHAPE) * scale, rtol=1e-13)
+
+
+@pytest.mark.parametrize("names", [slice(None), slice(1, 3)])
+def test_the_first_reason_wins_and_values_are_missing(asked, names):
+    system, values = asked
+    qps, batch = (variable_of(name).symbol for name in ("qps", "max_batch_size"))
+    table = np.zeros((1, 60, 1), bool)
+    table[0, 7] = True
+    found = evaluate_shown(
+        system, OUTPUTS[names], values, SHAPE, refused=[(1, table)],
+        conditions=[(2, qps <= 200), (1, sympy.Ne(batch, 3))], reasons="why",
+    )  # fmt: skip
+    rate, most = np.broadcast_arrays(AXES["qps"][:, None, None], AXES["max_batch_size"][:, None])
+    why = np.where(most == 8, 1, np.where(rate > 200, 2, np.where(most == 3, 1, 0)))
+    np.testing.assert_array_equal(found["why"], np.broadcast_to(why, SHAPE))
+    plain = evaluate_shown(system, OUTPUTS[names], values, SHAPE)
+    for output in OUTPUTS[names]:
+        missing = {"number": np.nan, "label": -1, "truth": False}[output.kind]
+        np.testing.assert_array_equal(found[output.name], np.where(found["why"] == 0, plain[output.name], missing))
