@@ -22,6 +22,7 @@ _QUOTED = re.compile(r"'([^'\"]*)'|\"([^'\"]*)\"")
 _OPERATOR = re.compile(r"not\s+in\b|(?:and|or|not|in)\b|\*\*|//|<=|>=|==|!=|[-+*/%<>=^(),\[\]]")
 _PERCENT = re.compile(r"\s*%(?!\s*(?!(?:and|or|not|in)\b)[\w.(])")
 _UNIT = re.compile(r"\s*([^\W\d]\w*|\$)((?:\s*(?:\*\*|\^)\s*-?\d{1,2}(?![\w.]))?)(?!\w)(?!\s*\()")
+_PER = re.compile(r"\s+1\s*/\s*([^\W\d]\w*)(?!\s*\()")
 _FACTOR = re.compile(r"\s*([*/])(?!\*)")
 
 
@@ -90,6 +91,8 @@ def _unit_after(text: str, place: int, names: set[str], refused: Callable[..., I
     """The unit that follows a number, and where it ends: ``GB/s``, but not ``GB / dp_size``."""
     if match := _PERCENT.match(text, place):
         return "%", match.end()
+    if (match := _PER.match(text, place)) and match[1] not in names and _is_unit(match[1]):
+        return f"1/{match[1]}", match.end()
     match = _UNIT.match(text, place)
     if not match or match[1] in WORDS:
         return "", place

@@ -357,3 +357,11 @@ def test_units_of_bare_numbers():
     assert bare_unit(rate, "QPS") == "QPS"
     assert canonical_unit({"[token]": 2, "[time]": -1}) == "token**2/s"
     assert canonical_unit({}) == ""
+
+
+def test_an_inverse_unit_reads_as_the_message_writes_it():
+    model = ServingCapacityModel()
+    asked = condition("replica_arrival_rate <= 24.25 1/s", model, ["replica_arrival_rate"])
+    assert lower(asked.sympy) == (variable_of("replica_arrival_rate").symbol <= sympy.Rational(97, 4))
+    with pytest.raises(UnitError, match="needs a unit, as in '24.25 1/s'"):
+        condition("replica_arrival_rate <= 24.25", model, ["replica_arrival_rate"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -315,28 +315,24 @@ class Search:
         return bound, alive, told
 
     def _enumerate(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
-        """Evaluate every point of some boxes, chunk by chunk."""
-        sides = high - low + 1
-        volume = np.prod(sides, axis=0)
-        order = np.cumsum(volume)
-        start = 0
-        while start < len(volume):
-            done = order[start - 1] if start else 0
-            end = max(start + 1, int(np.searchsorted(order, done + self.CHUNK, side="right")))
-            counts = volume[start:end]
-            owner = np.repeat(np.arange(start, end), counts)
-            offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-            points = np.empty((len(self.sizes), len(owner)), dtype=np.int64)
-            for axis in reversed(range(len(self.sizes))):
-                side = sides[axis, owner]
-                points[axis] = low[axis, owner] + offset % side
-                offset //= side
-            values, good = self.evaluate(points)
-            best.offer(values[good], points[:, good])
-            seen.points += len(owner)
-            seen.feasible += int(good.sum())
-            seen.infeasible += int((~good).sum())
-            start = end
+        """Evaluate every point of some boxes; first, on few axes, what inputs alone rule out."""
+        few = self.evaluate.axes
+        others = [axis for axis in range(len(self.sizes)) if axis not in few]
+        rest = np.prod((high - low + 1)[others], axis=0)
+        for part in _parts(np.prod((high - low + 1)[few], axis=0), self.CHUNK):
+            points, owner = _spread(low[:, part], high[:, part], few)
+            good = self.evaluate.accepts(points)
+            seen.infeasible += int(rest[part][owner[~good]].sum())
+            points, owner = points[:, good], owner[good]
+            last = points.copy()
+            last[others] = high[:, part][others][:, owner]
+            for group in _parts(rest[part][owner], self.CHUNK):
+                places, _ = _spread(points[:, group], last[:, group], others)
+                values, feasible = self.evaluate(places)
+                best.offer(values[feasible], places[:, feasible])
+                seen.points += len(values)
+                seen.feasible += int(feasible.sum())
+                seen.infeasible += int((~feasible).sum())
 
     def _sample(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
         """Try two corners and the middle of every box."""
@@ -370,3 +366,26 @@ class Search:
 def _volume(low: np.ndarray, high: np.ndarray) -> int:
     """Points of some boxes, exactly."""
     return sum(math.prod(map(int, column)) for column in (high - low + 1).T)
+
+
+def _parts(counts: np.ndarray, most: int) -> Iterator[slice]:
+    """Runs of boxes that have at most so many points together, or are one box."""
+    order, start = np.cumsum(counts), 0
+    while start < len(counts):
+        done = order[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(order, done + most, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def _spread(low: np.ndarray, high: np.ndarray, axes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The points of boxes along some axes, the others at their low end; and the box of each."""
+    sides = (high - low + 1)[axes]
+    counts = np.prod(sides, axis=0)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    points = low[:, owner]
+    for axis, side in zip(reversed(axes), reversed(sides), strict=True):
+        points[axis] += offset % side[owner]
+        offset //= side[owner]
+    return points, owner

@@ -249,10 +249,11 @@ class Forms:
                 place = len(kept)
                 kept.append(term)
                 for axis in range(len(self.sizes)):
-                    key = (axis, tuple(t.number for t in term.tables if t.axis != axis), term.key[1])
+                    key = _but_for(term, axis)
                     other = homes.get(key)
                     mate = kept[other] if other is not None else None
-                    if mate is None:
+                    # What a mate was merged with may have given it another table meanwhile.
+                    if mate is None or _but_for(mate, axis) != key:
                         homes[key] = place
                         continue
                     kept[other] = self._merged(mate, term, axis)  # type: ignore[index]
@@ -283,6 +284,11 @@ class Forms:
         if key not in self._known:
             self._known[key] = build(len(self._known))
         return self._known[key]
+
+
+def _but_for(term: Term, axis: int) -> tuple[Any, ...]:
+    """Equal for terms that differ along one axis only."""
+    return axis, tuple(t.number for t in term.tables if t.axis != axis), term.key[1]
 
 
 def _along(term: Term, axis: int, size: int) -> np.ndarray:

@@ -43,6 +43,10 @@ class Points:
         self._count = len(objectives)
         self._then = _Function(system, [*objectives, *dear], values)
         self._refused = refused
+        #: Axes on which it hangs whether a point is accepted, before any formula is run.
+        self.axes = sorted(
+            {axis for value in (*refused, *(self._first.inputs if self._first else ())) for axis in _swept(value)}
+        )
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first objective, and whether every objective is a number and every condition holds.
@@ -57,11 +61,7 @@ class Points:
 
     def columns(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All objectives (rows), and the same."""
-        good = np.ones(points.shape[1], bool)
-        for mask in self._refused:
-            good &= ~_at(mask, points)
-        for condition in self._first(points) if self._first else []:
-            good &= np.asarray(condition, bool)
+        good = self.accepts(points)
         found = np.full((self._count, points.shape[1]), np.nan)
         if not good.any():
             return found, good
@@ -74,6 +74,15 @@ class Points:
             good[place] &= np.asarray(condition, bool)
         return found, good & (found < np.inf).all(axis=0)
 
+    def accepts(self, points: np.ndarray) -> np.ndarray:
+        """Whether points are not refused and meet the conditions on inputs alone."""
+        good = np.ones(points.shape[1], bool)
+        for mask in self._refused:
+            good &= ~_at(mask, points)
+        for condition in self._first(points) if self._first else []:
+            good &= np.asarray(condition, bool)
+        return good
+
 
 class _Function:
     """Expressions over a system, at points of a grid."""
@@ -81,15 +90,19 @@ class _Function:
     def __init__(self, system: System, expressions: list[sympy.Basic], values: Mapping[str, Any]) -> None:
         named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
         self._function = compiled(system, None, "vector", named)
-        self._inputs = [np.asarray(values[name], float) for name in self._function.inputs]
+        self.inputs = [np.asarray(values[name], float) for name in self._function.inputs]
 
     def __call__(self, points: np.ndarray) -> list[Any]:
         with np.errstate(all="ignore"):
-            return self._function.raw(*(_at(value, points) for value in self._inputs))
+            return self._function.raw(*(_at(value, points) for value in self.inputs))
 
 
 def _symbols(expression: sympy.Basic) -> set[Any]:
     return set(lower(expression).free_symbols)
+
+
+def _swept(value: np.ndarray) -> list[int]:
+    return [axis for axis, size in enumerate(value.shape) if size > 1]
 
 
 def _at(value: np.ndarray, points: np.ndarray) -> Any:

@@ -47,6 +47,7 @@ class Translator:
         names = {s.name for e in needed for s in lower(e).free_symbols}  # type: ignore[attr-defined]
         inside = [name for name in names if name in system]
         self._system = system.closure(inside) if inside else System(())
+        self._function = compiled(system, None, "vector")
         self._values = {name: np.asarray(value, float) for name, value in values.items()}
         self._axes_of_name: dict[str, frozenset[int]] = {n: self._swept(v) for n, v in self._values.items()}
         for formula in self._system:
@@ -61,7 +62,9 @@ class Translator:
     @np.errstate(all="ignore")
     def sum(self, expression: sympy.Basic) -> Sum:
         """The form of a number."""
-        expression = lower(expression)
+        return self._once(lower(expression))
+
+    def _once(self, expression: sympy.Basic) -> Sum:
         if expression not in self._sums:
             self._sums[expression] = self._sum(expression)
         return self._sums[expression]
@@ -81,7 +84,9 @@ class Translator:
     @np.errstate(all="ignore")
     def condition(self, expression: sympy.Basic) -> Condition:
         """The form of a truth value."""
-        expression = lower(expression)
+        return self._held(lower(expression))
+
+    def _held(self, expression: sympy.Basic) -> Condition:
         if expression not in self._conditions:
             self._conditions[expression] = self._condition(expression)
         return self._conditions[expression]
@@ -105,11 +110,10 @@ class Translator:
                 pick = tuple(slice(None) if a == axis else 0 for a in range(value.ndim))
                 value = np.broadcast_to(value[pick], self.sizes[axis])
             slices[name] = value
-        names = [f.name for f in self._system if self._axes_of_name[f.name] <= {axis}]
-        if not names:
-            return slices
-        part = System(self._system[name] for name in names)
-        return {**slices, **compiled(part, None, "vector")(slices)}
+        found = self._function(slices)
+        return slices | {
+            name: found[name] for name, axes in self._axes_of_name.items() if name in found and axes <= {axis}
+        }
 
     def _axes(self, expression: sympy.Basic) -> frozenset[int] | None:
         """Axes an expression depends on; None where it has a bound symbol of which that is not known."""
@@ -147,9 +151,9 @@ class Translator:
         if isinstance(expression, sympy.Symbol):
             return self._symbol(expression)
         if isinstance(expression, sympy.Add):
-            return forms.add([self.sum(arg) for arg in expression.args])
+            return forms.add([self._once(arg) for arg in expression.args])
         if isinstance(expression, sympy.Mul):
-            return reduce(forms.multiply, sorted(map(self.sum, expression.args), key=lambda s: len(s.terms)))
+            return reduce(forms.multiply, sorted(map(self._once, expression.args), key=lambda s: len(s.terms)))
         axis = self._one_axis(expression)
         if axis is not None:
             return forms.table(axis, np.asarray(self._tabulated(expression, axis), float))
@@ -158,12 +162,12 @@ class Translator:
         if isinstance(expression, sympy.Piecewise):
             return self._cases(expression)
         if isinstance(expression, sympy.Max):
-            return self._greatest([self.sum(arg) for arg in expression.args])
+            return self._greatest([self._once(arg) for arg in expression.args])
         if isinstance(expression, sympy.Min):
-            return forms.scale(self._greatest([forms.scale(self.sum(arg), -1.0) for arg in expression.args]), -1.0)
+            return forms.scale(self._greatest([forms.scale(self._once(arg), -1.0) for arg in expression.args]), -1.0)
         if isinstance(expression, EvaluatedAt):
             for symbol, step in expression.definitions:
-                self._bound[symbol] = self.sum(step)
+                self._bound[symbol] = self._once(step)
             return self._bound[expression.definitions[-1][0]]
         if isinstance(expression, LeastInteger):
             return self._least(expression)
@@ -172,7 +176,7 @@ class Translator:
         kind = kinds.get(type(expression))
         if kind is None:
             return forms.atom("unknown", str(expression))
-        args = [self.sum(arg) for arg in expression.args]
+        args = [self._once(arg) for arg in expression.args]
         if kind in ("ceil", "floor") and args[0].number in self._whole_numbers:
             return args[0]
         return forms.atom(kind, *args)  # type: ignore[arg-type]
@@ -186,8 +190,8 @@ class Translator:
         if name in self._system:
             expression = lower(self._system[name].expression)
             if not isinstance(expression, sympy.Expr):  # a symbol is a Boolean to sympy, too
-                return self.forms.atom("truth", self.condition(expression))
-            return self._in_domain(symbol, self.sum(expression))
+                return self.forms.atom("truth", self._held(expression))
+            return self._in_domain(symbol, self._once(expression))
         return self._grid(self._values[name], sorted(axes))
 
     def _in_domain(self, symbol: sympy.Symbol, of: Sum) -> Sum:
@@ -212,7 +216,7 @@ class Translator:
         return self.forms.add(parts)
 
     def _power(self, expression: sympy.Pow) -> Sum:
-        base, exponent = self.sum(expression.base), self.sum(expression.exp)
+        base, exponent = self._once(expression.base), self._once(expression.exp)
         if exponent.constant is not None:
             return self.forms.power(base, exponent.constant)
         if base.constant is not None and base.constant > 0:
@@ -224,7 +228,7 @@ class Translator:
     def _cases(self, expression: sympy.Piecewise) -> Sum:
         cases: list[Any] = []
         for value, condition in expression.args:  # type: ignore[misc]
-            found = self.condition(condition)
+            found = self._held(condition)
             if found is self.forms.false:
                 continue
             cases.append((value, found))
@@ -238,7 +242,7 @@ class Translator:
         return result
 
     def _value(self, expression: sympy.Basic) -> Sum:
-        return self.forms.number(np.nan) if expression is sympy.nan else self.sum(expression)
+        return self.forms.number(np.nan) if expression is sympy.nan else self._once(expression)
 
     def _where(self, condition: Condition, then: Sum, otherwise: Sum) -> Sum:
         forms = self.forms
@@ -292,8 +296,8 @@ class Translator:
     def _least(self, expression: LeastInteger) -> Sum:
         parameter = self.forms.atom("parameter", expression.n)
         self._bound[expression.n] = parameter
-        condition = self.condition(expression.condition)
-        return self.forms.atom("least", parameter.terms[0].atoms[0][0], condition, self.sum(expression.upper))
+        condition = self._held(expression.condition)
+        return self.forms.atom("least", parameter.terms[0].atoms[0][0], condition, self._once(expression.upper))
 
     def _condition(self, expression: Any) -> Condition:
         forms = self.forms
@@ -309,7 +313,7 @@ class Translator:
         if isinstance(expression, sympy.And | sympy.Or):
             return self._logic(expression)
         if isinstance(expression, sympy.Not):
-            return forms.condition("not", self.condition(expression.args[0]))
+            return forms.condition("not", self._held(expression.args[0]))
         pairs = self._pairs(expression)
         if pairs is not None:
             return pairs
@@ -328,16 +332,16 @@ class Translator:
 
     def _said_whole(self, left: Any, right: Any) -> Sum | None:
         """What an equation says is a whole number, if that is what it says."""
-        if isinstance(left, sympy.Mod) and right == 0 and self._whole.range(self.sum(left.args[1]))[0][0] > 0:
-            inverse = self.forms.power(self.sum(left.args[1]), -1.0)
-            return self.forms.multiply(self.sum(left.args[0]), inverse)
+        if isinstance(left, sympy.Mod) and right == 0 and self._whole.range(self._once(left.args[1]))[0][0] > 0:
+            inverse = self.forms.power(self._once(left.args[1]), -1.0)
+            return self.forms.multiply(self._once(left.args[0]), inverse)
         if {type(left), type(right)} == {sympy.ceiling, sympy.floor} and left.args == right.args:
-            return self.sum(left.args[0])
+            return self._once(left.args[0])
         return None
 
     def _compared(self, relation: Any, left: Any, right: Any) -> Condition:
         """A comparison of two sums, by their difference and for its rounding by their size."""
-        first, second = self.sum(left), self.sum(right)
+        first, second = self._once(left), self._once(right)
         return self.forms.condition(relation, self.forms.subtract(first, second), first, second)
 
     def _decided(self, condition: Condition) -> Condition:
@@ -362,7 +366,7 @@ class Translator:
         )
         parts = []
         for arg in expression.args:
-            part = self.condition(arg)
+            part = self._held(arg)
             if part is absorbing:
                 return absorbing
             if part is not neutral:
