@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     Parameters
     ----------
     headers : sequence of str
-        One per column.
+        One per column; may have several lines.
     rows : sequence of sequences
         Text, numbers or pint quantities.
 
@@ -32,6 +33,41 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     print(render(headers, rows))
 
 
+def narrowed(headers: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> list[str]:
+    """Headers broken into lines, at blanks and after underscores, where the table would be too wide.
+
+    Parameters
+    ----------
+    headers, rows
+        As for :func:`table`.
+    width : int
+        Columns there are.
+
+    Returns
+    -------
+    list of str
+    """
+    texts = broken = [str(header) for header in headers]
+    widest = [max(map(len, column)) for column in zip(*cells(rows), strict=True)]
+    for room in range(max(map(len, texts)) - 1, 5, -1):
+        if max(map(len, render(broken, rows).splitlines())) <= width:
+            break
+        broken = ["\n".join(_broken(text, max(room, cell))) for text, cell in zip(texts, widest, strict=True)]
+    return broken
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """Parts of a name, joined while they fit."""
+    lines = [""]
+    for part in re.findall(r"[^_ ]+_*|_+", text):
+        joined = f"{lines[-1]}{'' if not lines[-1] or lines[-1].endswith('_') else ' '}{part}"
+        if len(joined) <= width or not lines[-1]:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+    return lines
+
+
 def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """The text :func:`table` prints."""
     if not headers:
@@ -39,15 +75,24 @@ def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     for row in rows:
         if len(row) != len(headers):
             raise InputError("rows", list(row), f"every row must have {len(headers)} cells, one per header")
-    columns = [_cells([row[place] for row in rows]) for place in range(len(headers))]
-    widths = [max(len(str(header)), *map(len, column), 0) for header, column in zip(headers, columns, strict=True)]
-    lines = [_line(headers, widths), "─" * (sum(widths) + 2 * (len(widths) - 1))]
+    texts = cells(rows)
+    columns = [[row[place] for row in texts] for place in range(len(headers))]
+    heads = [str(header).split("\n") for header in headers]
+    widths = [max(map(len, [*head, *column])) for head, column in zip(heads, columns, strict=True)]
+    tallest = max(map(len, heads))
+    above = zip(*([""] * (tallest - len(head)) + head for head in heads), strict=True)
+    lines = [*(_line(row, widths) for row in above), "─" * (sum(widths) + 2 * (len(widths) - 1))]
     lines += [_line(cells, widths) for cells in zip(*columns, strict=True)]
     return "\n".join(lines)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = cells
+def cells(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Rows as text, quantities of one column in one unit."""
+    return [list(row) for row in zip(*map(_cells, zip(*rows, strict=True)), strict=True)]
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = row
     padded = [str(first).ljust(widths[0])]
     padded += [str(cell).rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
     return "  ".join(padded).rstrip()

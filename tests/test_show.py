@@ -9,7 +9,7 @@ import pytest
 
 from mlsysim import Q_, formatting, ureg
 from mlsysim.errors import InputError
-from mlsysim.show import render, table
+from mlsysim.show import narrowed, render, table
 
 NUMBERS = [
     (0, "0"),
@@ -185,3 +185,26 @@ def test_a_table_without_columns_is_refused():
 def test_a_cell_that_is_not_one_real_number_is_refused(cell):
     with pytest.raises(InputError, match="a cell holds one real number, not an array"):
         render(["x"], [[cell]])
+
+
+def test_a_header_of_several_lines_stands_on_the_rule():
+    assert render(["a", "long_\nname"], [["x", 1]]).splitlines() == [
+        "   long_",
+        "a   name",
+        "────────",
+        "x      1",
+    ]
+
+
+def test_headers_are_broken_only_as_far_as_they_must():
+    headers, rows = ["", "gradient_accumulation_steps", "zero_stage"], [["1", 16, 3]]
+    assert narrowed(headers, rows, 100) == headers
+    broken = narrowed(headers, rows, 30)
+    assert broken == ["", "gradient_\naccumulation_\nsteps", "zero_stage"]
+    assert max(map(len, render(broken, rows).splitlines())) <= 30
+    assert [header.replace("\n", "") for header in narrowed(headers, rows, 1)] == headers
+
+
+def test_an_expression_breaks_at_blanks_too():
+    (header,) = narrowed(["step_time / batch_size"], [["13.73 ms"]], 12)
+    assert header == "step_time /\nbatch_size"

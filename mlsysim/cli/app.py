@@ -24,6 +24,33 @@ QUESTIONS = {
 }
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+#: The spelling of values, for the help of the commands that ask a grid.
+SPELLING = """
+\b
+NAME=VALUES is one value, or several with a comma between:
+  batch_size=8               one value
+  zero_stage=0,1,2,3         a list
+  batch_size=1:256           whole numbers from 1 to 256, both included
+  batch_size=8:256:8         every eighth
+  tp_size=1:64:x2            1, 2, 4, ..., 64
+  fabric_bandwidth="25 GB/s,50 GB/s"
+                             quantities; a bare number is in the unit of the argument
+  precision=bf16,fp8         labels
+  hardware=A100,H100         entries of the catalog; for model also a Hugging Face config.json
+  dp_size="=512/(tp_size*pp_size)"
+                             follows from the others
+  layout="tp_size=1,2,4; pp_size=8,4,2"
+                             linked: one axis with a name of its own, value by value
+
+`mlsysim memory --help` lists the names for the question memory."""
+Question = Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of {', '.join(QUESTIONS)}.")]
+Words = Annotated[list[str], typer.Argument(metavar="NAME=VALUES...", help="Arguments of the question.")]
+Variants = Annotated[str | None, typer.Option("--variant", metavar="NAME", help="Set of formulas.")]
+SubjectTo = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Such as 'total_memory <= 0.9 * memory_capacity'; may be repeated."),
+]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it into a .png, .pdf or .svg.")]
 OwnCatalog = Annotated[
     Path | None,
     typer.Option("--catalog", metavar="FILE", help="A catalog of your own (TOML); names are looked up there first."),
@@ -93,6 +120,135 @@ def _declare(name: str, question: str) -> None:
 
 for _name, (_, _question) in QUESTIONS.items():
     _declare(_name, _question)
+
+
+SWEEP = """A question on every combination of values.
+
+\b
+mlsysim sweep memory model=Llama3_8B hardware=A100,H100 dp_size=8 batch_size=1:256 \\
+    zero_stage=0,1,2,3 --plot map.png --output map.nc
+"""
+SEARCH = """The best designs of a grid of any size, and the proof.
+
+\b
+mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_len=8192 \\
+    tp_size=1:8:x2 pp_size=1:16:x2 zero_stage=0,1,2,3 gradient_accumulation_steps=1:64:x2 \\
+    --minimize step_time --subject-to "total_memory <= 0.9 * memory_capacity" --top 5
+"""
+PARETO = """The Pareto front of a grid: what no other design beats.
+
+\b
+mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_len=8192 \\
+    tp_size=1:8:x2 pp_size=1:16:x2 zero_stage=0,1,2,3 gradient_accumulation_steps=1:64:x2 \\
+    --minimize step_time --minimize total_memory --plot front.png
+"""
+
+
+@app.command(help=SWEEP + SPELLING)
+def sweep(
+    question: Question,
+    words: Words,
+    outputs: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Outputs to compute (a,b); by default the headline ones.")
+    ] = None,
+    refused: Annotated[
+        str,
+        typer.Option(metavar="raise|mask", help="Combinations that do not fit: an error, or left out and counted."),
+    ] = "raise",
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Sets of formulas; several become an axis.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Write it as .nc or .zarr, block by block, to be gone on with after an interrupt; or as .csv.",
+        ),
+    ] = None,
+    plot: Plot = None,
+    catalog: OwnCatalog = None,
+) -> None:
+    """Evaluate a grid."""
+    from mlsysim.cli import grids
+
+    grids.sweep(
+        question, words, outputs=outputs, refused=refused, variant=variant, file=file, plot=plot, catalog=catalog
+    )
+
+
+@app.command(help=SEARCH + SPELLING)
+def search(
+    question: Question,
+    words: Words,
+    minimize: Annotated[
+        str | None, typer.Option(metavar="EXPRESSION", help="An output, or such as 'step_time / batch_size'.")
+    ] = None,
+    maximize: Annotated[str | None, typer.Option(metavar="EXPRESSION", help="Instead of --minimize.")] = None,
+    subject_to: SubjectTo = None,
+    top: Annotated[int, typer.Option(metavar="NUMBER", help="How many designs.")] = 1,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
+    ] = "auto",
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Of branch and bound; the answer then says its gap.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keeps what streaming has found, to go on from.")
+    ] = None,
+    variant: Variants = None,
+    catalog: OwnCatalog = None,
+    as_json: Json = False,
+) -> None:
+    """Find the best designs."""
+    from mlsysim.cli import grids
+
+    grids.search(
+        question,
+        words,
+        minimize=minimize,
+        maximize=maximize,
+        subject_to=subject_to or (),
+        top=top,
+        method=method,
+        time_limit=time_limit,
+        checkpoint=checkpoint,
+        variant=variant,
+        catalog=catalog,
+        as_json=as_json,
+    )
+
+
+@app.command(help=PARETO + SPELLING)
+def pareto(
+    question: Question,
+    words: Words,
+    minimize: Annotated[
+        list[str] | None, typer.Option(metavar="EXPRESSION", help="An objective; may be repeated.")
+    ] = None,
+    maximize: Annotated[
+        list[str] | None, typer.Option(metavar="EXPRESSION", help="An objective; may be repeated.")
+    ] = None,
+    subject_to: SubjectTo = None,
+    variant: Variants = None,
+    plot: Plot = None,
+    catalog: OwnCatalog = None,
+    as_json: Json = False,
+) -> None:
+    """Find the Pareto front."""
+    from mlsysim.cli import grids
+
+    grids.pareto(
+        question,
+        words,
+        minimize=minimize or (),
+        maximize=maximize or (),
+        subject_to=subject_to or (),
+        variant=variant,
+        plot=plot,
+        catalog=catalog,
+        as_json=as_json,
+    )
 
 
 @app.command()

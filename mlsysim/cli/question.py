@@ -168,8 +168,8 @@ def _ask(
     shelf = load_catalog(catalog) if catalog else builtin()
     given = {name: text for name, text in arguments.items() if text is not None}
     try:
-        entries = {name: _entry(shelf, slot, given[name]) for name, slot in model.slots.items() if name in given}
-        typed = {name: _typed(model.arguments[name], text) for name, text in given.items() if name not in entries}
+        entries = {name: read_entry(shelf, slot, given[name]) for name, slot in model.slots.items() if name in given}
+        typed = {name: typed_text(model.arguments[name], text) for name, text in given.items() if name not in entries}
         result = model(variant).solve(**entries, **typed)
     except MlsysimError as error:
         raise MlsysimError(_as_options(str(error), tuple(model.arguments))) from None
@@ -184,14 +184,15 @@ def _ask(
         raise typer.Exit(3)
 
 
-def _entry(shelf: Catalog, slot: Slot, text: str) -> Entry:
+def read_entry(shelf: Catalog, slot: Slot, text: str) -> Entry:
     """An entry by name, or a model out of a Hugging Face ``config.json``."""
     if issubclass(slot.entry, TransformerWorkload) and (text.endswith(".json") or Path(text).is_dir()):
         return TransformerWorkload.from_hf(text)
     return shelf.find(slot.entry.what, text)
 
 
-def _typed(variable: Variable | None, text: str) -> bool | int | float | str:
+def typed_text(variable: Variable | None, text: str) -> bool | int | float | str:
+    """A value as typed: a flag, a number, or else the text."""
     if variable is not None and variable.domain.is_flag and text.lower() in (*YES, *NO):
         return text.lower() in YES
     for kind in (int, float):

@@ -207,12 +207,13 @@ def evaluate_shown(
     names = [output.name for output in outputs] + ([reasons] if reasons else [])
     arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
     masks = [np.asarray(where, bool) for _, where in refused]
-    cut = blocks(shape, TOGETHER)
-    if cut.count == 1 or not _iterates(system, tuple(output.name for output in outputs)):
+    if math.prod(shape) <= TOGETHER or not _iterates(system, tuple(output.name for output in outputs)):
         function = _jitted_shown(system, tuple(outputs), tuple(shape), tuple(conditions), codes, reasons)
         # JAX sorts the names of a dict.
         found = _called(function, arguments, masks, tuple(shape))
         return {name: found[name] for name in names}
+
+    cut = blocks(shape, TOGETHER)
 
     def fill(number: int) -> None:
         region = cut.region(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import textwrap
 from collections.abc import Iterator
@@ -160,11 +161,24 @@ class Designs:
         return self.to_dataset().to_dataframe()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: designs with their arguments and headline outputs, and the certificate."""
-        return {
-            "designs": [dict(zip(self._headers, row, strict=True)) for row in self._rows()],
-            "certificate": None if self.certificate is None else asdict(self.certificate),
-        }
+        """Plain data: per design its objectives and what its result holds, and the certificate."""
+        found = []
+        for values, result in zip(self.objectives, self, strict=True):
+            objectives = {}
+            for (expression, _), value in zip(self._asked.objectives, values, strict=True):
+                unit = "" if expression.unit == "count" else expression.unit
+                objectives[expression.text] = {"value": float(units.from_canonical(value, unit)), "unit": unit}
+            found.append({"objectives": objectives, **result.to_dict()})
+        certificate = None if self.certificate is None else asdict(self.certificate)
+        return {"designs": found, "certificate": certificate}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON; what is infinite or not a number in the certificate becomes text."""
+        plain = self.to_dict()
+        for name, value in (plain["certificate"] or {}).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                plain["certificate"][name] = str(value)
+        return json.dumps(plain, indent=indent, ensure_ascii=False, allow_nan=False)
 
     def _attrs(self) -> dict[str, Any]:
         model = self._asked.model

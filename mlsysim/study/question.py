@@ -152,6 +152,4 @@ def question(
 def _several(given: Any) -> list[Any]:
     if given is None:
         return []
-    if isinstance(given, str | sympy.Basic):
-        return [given]
-    return list(given)
+    return list(given) if isinstance(given, list | tuple | set | frozenset) else [given]

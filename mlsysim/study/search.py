@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim.engine import Front, nondominated
-from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
+from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator, band
 from mlsysim.engine.dense import in_order
 from mlsysim.errors import InputError
 from mlsysim.models import PerformanceModel
@@ -50,7 +50,9 @@ def search(
         raise InputError("method", method, f"must be one of {', '.join(METHODS)}")
     if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
         raise InputError("top", top, "must be a whole number from 1 to 10,000")
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+    if time_limit is not None and (
+        isinstance(time_limit, bool) or not (isinstance(time_limit, int | float) and time_limit > 0)
+    ):
         raise InputError("time_limit", time_limit, "must be a number of seconds > 0")
     if method == "dense" and time_limit is not None:
         raise InputError("time_limit", time_limit, "streaming takes no time limit", "use method='bounds'")
@@ -151,14 +153,22 @@ def _bounds(
 
 def _enumerated(points: Points, sizes: tuple[int, ...], top: int) -> tuple[Best, Progress]:
     """All points in NumPy, a chunk at a time."""
-    total, best, feasible = math.prod(sizes), Best(top), 0
+    total = math.prod(sizes)
+    values = np.empty(total)
     for start in range(0, total, CHUNK):
-        places = np.array(np.unravel_index(np.arange(start, min(start + CHUNK, total)), sizes), dtype=np.int64)
-        values, good = points(places)
-        best.offer(values[good], places[:, good])
-        feasible += int(good.sum())
-    bound = float(best.values.min()) if len(best.values) else math.inf
-    return best, Progress(0, total, bound, True, True, feasible, total - feasible)
+        block = np.arange(start, min(start + CHUNK, total))
+        found, good = points(np.array(np.unravel_index(block, sizes), dtype=np.int64))
+        values[block] = np.where(good, found, math.inf)
+    known = np.flatnonzero(values < math.inf)
+    best = Best(top)
+    if len(known) > top:
+        most = np.partition(values[known], top - 1)[top - 1]
+        near = known[values[known] <= band(most)[1]]
+    else:
+        near = known
+    best.offer(values[near], np.array(np.unravel_index(near, sizes), dtype=np.int64).reshape(len(sizes), -1))
+    bound = float(values.min()) if len(known) else math.inf
+    return best, Progress(0, total, bound, True, not best.lossy, len(known), total - len(known))
 
 
 def _enumerated_front(asked: Question) -> Front:

@@ -41,6 +41,38 @@ def table(rows):
     return TABLE + "\n".join(lines) + "\n"
 
 
+def drawn(rows, path):
+    """Time against grid size, as a figure beside the page and as a table."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    matplotlib.rcParams["svg.hashsalt"] = "search"
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    points = [row["points"] for row in rows]
+    for name, mark in zip(rows[0]["bounds"], "os^", strict=True):
+        axes.loglog(points, [row["bounds"][name] for row in rows], f"-{mark}", label=f"bounds, {name}")
+        open_ = [(row["points"], row["bounds"][name]) for row in rows if not row["proven"][name]]
+        if open_:
+            axes.loglog(*zip(*open_, strict=True), mark, mfc="white", mec="black", ms=9, ls="", zorder=3)
+    dense = [(row["points"], row["dense"]) for row in rows if "dense" in row]
+    axes.loglog(*zip(*dense, strict=True), "k--d", label="streaming, step_time")
+    axes.set(xlabel="layouts", ylabel="seconds, warm", title="White: stopped at the time limit, with a gap")
+    axes.legend(fontsize="small")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, metadata={"Date": None})
+    names = list(rows[0]["bounds"])
+    text = "### Time against the size of the grid\n\n![Time against grid size](search_scaling.svg)\n\n"
+    text += f"| layouts | {' | '.join(f'bounds, {name}' for name in names)} | streaming, step_time |\n"
+    text += "|---:" * (len(names) + 2) + "|\n"
+    for row in rows:
+        cells = [seconds(row["bounds"][name]) + ("" if row["proven"][name] else " (gap left)") for name in names]
+        last = seconds(row["dense"]) if "dense" in row else "-"
+        text += f"| {row['points']:.1e} | {' | '.join(cells)} | {last} |\n"
+    return text + "\n"
+
+
 def main():
     """``report.py RESULT.json PAGE.md``."""
     result = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
@@ -49,9 +81,14 @@ def main():
     for heading, part in (
         ("Against mlsysim 0.3.0", "test_against_mlsysim_0_3_0"),
         ("A sweep against a loop over `solve`", "test_grid"),
+        ("Millions of points against hand-written loops", "test_dense"),
+        ("The exact optimum of grids nobody could enumerate", "test_search"),
     ):
-        rows = [b["extra_info"] for b in result["benchmarks"] if part in b["fullname"] and b["extra_info"]]
+        rows = [b["extra_info"] for b in result["benchmarks"] if part in b["fullname"] and "ratio" in b["extra_info"]]
         page += f"## {heading}\n\n{table(rows)}\n"
+    scaling = [b["extra_info"]["scaling"] for b in result["benchmarks"] if "scaling" in b["extra_info"]]
+    if scaling:
+        page += drawn(json.loads(scaling[0]), Path(sys.argv[2]).with_name("search_scaling.svg"))
     Path(sys.argv[2]).write_text(page.rstrip("\n") + "\n", encoding="utf-8")
 
 

@@ -57,7 +57,20 @@ def questions():
             **{serving_length: 1024},
         )
 
+    def explore():
+        """Their search over 256 layouts, in seconds a point; ours is timed by itself."""
+        from mlsysim.engine.dse import DSE
+
+        space = {
+            "batch_size": [1, 2, 4, 8, 16, 32, 64, 128],
+            "dp_size": [1, 2, 4, 8, 16, 32, 64, 128],
+            "zero_stage": [0, 1, 2, 3],
+        }
+        found = DSE(space, "minimize: total_memory", ["total_memory < 64"])
+        found.search(lambda point: memory.solve(model=llama, hardware=h100, seq_len=2048, **point))
+
     return {
+        "dse": explore,
         "memory": lambda: memory.solve(model=llama, hardware=h100, batch_size=8, seq_len=2048, dp_size=8, zero_stage=2),
         "serving": lambda: serve(20),
         "serving_44_replicas": lambda: serve(2000),

@@ -8,6 +8,8 @@ import numpy as np
 import sympy
 
 from mlsysim import units
+from mlsysim.engine import compiled
+from mlsysim.engine.blocks import blocks, shape, within
 from mlsysim.engine.bounds import Points
 from mlsysim.errors import MlsysimError
 from mlsysim.models import every_model
@@ -48,8 +50,10 @@ FAMILIES = (
     ("EconomicsModel", "training", {**DENSE, **NETWORK, **PRICE}, (*STEP, *MONEY)),
     ("EconomicsModel", "rented_training", {**TRAINING, **NETWORK, **RENTAL}, (*STEP, *MONEY)),
     ("EconomicsModel", "fleet", {**FLEET, **PRICE}, ("accelerators", "busy_share", "duration", *MONEY, "hardware")),
+    ("EconomicsModel", "rented_fleet", {**FLEET, **RENTAL}, ("accelerators", "busy_share", "duration", *MONEY)),
     ("ServingCapacityModel", "first_order", SERVING, QUEUE),
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
+    ("EconomicsModel", "serving", {**SERVING, **PRICE}, (*QUEUE, *MONEY)),
     ("EconomicsModel", "rented_serving", {**SERVING, **RENTAL}, (*QUEUE, *MONEY)),
 )  # fmt: skip
 ENTRIES = {
@@ -130,24 +134,30 @@ def random_objective(random, model, binding):
     return expression, bool(random.random() < 0.25)
 
 
-def random_constraints(random, binding, points, sample):
-    """Limits on outputs at quantiles of what is met on the grid, products of axes, and feasibility."""
-    found = []
+def random_constraints(random, binding, sample):
+    """Limits on outputs at quantiles of what meets those before, products of axes, and feasibility."""
+    found, held, masks = [], tuple(c for _, c in binding.conditions), tuple(where for _, where in binding.refusals)
     names = [v.name for v in binding.system.variables]
-    if "feasible" in names and random.random() < 0.5:
-        found.append(variable_of("feasible").symbol)
-    numbers = [n for n in names if variable_of(n).domain.kind == "real"]
+
+    def met(objective, *more):
+        return Points(binding.system, (objective,), (*held, *more), binding.values, masks)(sample)
+
+    feasible = variable_of("feasible").symbol
+    if "feasible" in names and random.random() < 0.5 and met(sympy.Integer(1), feasible)[1].any():
+        found.append(feasible)
+        held += (feasible,)
+    numbers = [n for n in names if variable_of(n).domain.kind == "real" and not variable_of(n).unit.startswith("1/")]
     for name in random.permutation(numbers)[: int(random.integers(0, 3))]:
-        symbol = variable_of(str(name)).symbol
-        values, good = Points(binding.system, (symbol,), tuple(c for _, c in binding.conditions), binding.values)(
-            sample
-        )
+        variable = variable_of(str(name))
+        values, good = met(variable.symbol)
         known = values[good & np.isfinite(values)]
         if len(known):
-            variable = variable_of(symbol)
             limit = float(units.from_canonical(np.quantile(known, random.uniform(0.1, 0.9)), variable.unit))
             unit = "" if variable.unit == "count" or variable.named_unit else f" {variable.unit}"
-            found.append(f"{name} {'<=' if random.random() < 0.7 else '>='} {limit:.12g}{unit}")
+            relation = "<=" if random.random() < 0.7 else ">="
+            found.append(f"{name} {relation} {limit:.12g}{unit}")
+            canonical = limit * units.factor(variable.unit) * (1 + 1e-11)
+            held += (variable.symbol <= canonical if relation == "<=" else variable.symbol >= canonical,)
     swept = [n for n, v in binding.values.items() if np.ndim(v) and variable_of(n).domain.kind == "integer"]
     swept = [n for n in swept if not variable_of(n).domain.is_flag and not variable_of(n).dimension]
     if len(swept) >= 2 and random.random() < 0.4:
@@ -158,20 +168,75 @@ def random_constraints(random, binding, points, sample):
 
 
 def random_question(seed, points=100_000):
-    """A question of about so many points; None where nothing on the grid is accepted."""
+    """A question of about so many points, nearly always one that some of them answer."""
     random = np.random.default_rng(seed)
     kind, variant, point, names = FAMILIES[seed % len(FAMILIES)]
-    for _ in range(20):
+    last = None
+    for _ in range(12):
         model, arguments = random_axes(random, kind, variant, point, names, points)
         try:
             binding = bind(model, arguments, sweep=True, mask=True, lazy=True)
         except MlsysimError:
             continue
-        if not points / 20 <= math.prod(binding.sizes) <= 20 * points:
+        if not points / 3 <= math.prod(binding.sizes) <= 3 * points:
             continue
         sample = np.array([random.integers(0, size, 4096) for size in binding.sizes])
         objective, maximized = random_objective(random, model, binding)
-        constraints = random_constraints(random, binding, points, sample)
+        constraints = random_constraints(random, binding, sample)
         goals = {"maximize" if maximized else "minimize": objective}
-        return question(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints)
-    return None
+        last = question(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints)
+        if last.points(sample)[1].any() or random.random() < 0.1:
+            break
+    if last is None:
+        raise ValueError(f"no axes of about {points:,} points for seed {seed}")
+    return last
+
+
+def searched(asked, **options):
+    """A question put to ``search``."""
+    ((expression, sign),) = asked.objectives
+    goal = {"minimize" if sign > 0 else "maximize": expression.sympy}
+    constraints = [constraint.sympy for constraint in asked.constraints]
+    return asked.model.search(**asked.typed, **goal, subject_to=constraints, **options)
+
+
+def by_brute_force(asked, points=1 << 17):
+    """The objective, to be minimised, at every point of a grid in C order; infinite where it is not feasible."""
+    sizes = asked.grid.sizes
+    named = tuple((f"asked_{n}", each) for n, each in enumerate((*asked.goals, *asked.required)))
+    function = compiled(asked.binding.system, None, "vector", named)
+    cut, found = blocks(sizes, points), np.empty(math.prod(sizes))
+    for number in range(cut.count):
+        region = cut.region(number)
+        of_region = shape(region)
+        with np.errstate(all="ignore"):
+            goal, *conditions = function.raw(
+                *(np.asarray(within(asked.binding.values[name], region), float) for name in function.inputs)
+            )
+        good = np.ones(of_region, bool)
+        for condition in conditions:
+            good &= np.asarray(condition, bool)
+        for mask in asked.masks:
+            good &= ~within(mask, region)
+        start = cut.start(number)
+        good &= np.less(goal, np.inf)
+        found[start : start + good.size] = np.where(good, goal, np.inf).ravel()
+    return found
+
+
+def first_best(values, top):
+    """Index and value of the best points: what is within 1e-9 counts as equal, and of equal ones the first is best."""
+    known = np.flatnonzero(values < np.inf)
+    if not len(known):
+        return [], []
+    last = np.sort(values[known])[min(top, len(known)) - 1]
+    strict = known[values[known] < last - 1e-9 * abs(last)]
+    tied = known[np.abs(values[known] - last) <= 1e-9 * abs(last)][: top - len(strict)]
+    chosen = sorted([*strict.tolist(), *tied.tolist()], key=lambda place: values[place])
+    ordered: list[int] = []
+    while chosen:
+        least = values[chosen[0]]
+        run = [place for place in chosen if values[place] <= least + 1e-9 * abs(least)]
+        ordered += sorted(run)
+        chosen = chosen[len(run) :]
+    return ordered, values[ordered].tolist()

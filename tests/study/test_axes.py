@@ -343,3 +343,12 @@ def test_labels_say_what_is_valid():
     assert grid.bottleneck.dtype == np.int8
     assert grid.bottleneck.sel(hardware="A100", precision="fp8") == -1
     assert json.loads(grid.attrs["refused_reasons"]) == {"peak_flops is not in the catalog": 1}
+
+
+def test_variants_alone_make_a_grid():
+    model, point = TrainingMemoryModel(), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8}
+    grid = model.sweep(**point, variant=["first_order", "per_operator"], outputs=["total_memory"])
+    assert grid.sizes == {"variant": 2}
+    for name in ("first_order", "per_operator"):
+        alone = TrainingMemoryModel(name).solve(**point).total_memory.to("GB").magnitude
+        assert grid.total_memory.sel(variant=name).item() == pytest.approx(alone, rel=1e-14)

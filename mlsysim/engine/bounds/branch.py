@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,19 +57,31 @@ class Best:
     Attributes
     ----------
     k : int
-        How many are kept.
-    values : ndarray
-        Ascending, but for those that count as equal to the k-th: they come last, by index.
-    points : ndarray
-        Index per axis (rows) and point (columns).
+        How many are wanted.
     threshold : float
         The k-th value met, infinite while there are fewer.
+    lossy : bool
+        Whether points were let go that may yet turn out to be the first of those that count as equal.
     """
 
+    #: Points kept that count as equal to the k-th: as it falls, fewer of them do, and the first may change.
+    RESERVE: ClassVar[int] = 1 << 16
+
     k: int
-    values: np.ndarray = field(default_factory=lambda: np.empty(0))
-    points: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
     threshold: float = math.inf
+    lossy: bool = False
+    _values: np.ndarray = field(default_factory=lambda: np.empty(0))
+    _points: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+
+    @property
+    def values(self) -> np.ndarray:
+        """Ascending, but for those that count as equal to the k-th: they come last, by index."""
+        return self._values[: self.k]
+
+    @property
+    def points(self) -> np.ndarray:
+        """Index per axis (rows) and point (columns)."""
+        return self._points[:, : self.k]
 
     def offer(self, values: np.ndarray, points: np.ndarray) -> None:
         """Take those among some feasible points that belong to the k best; one may be offered again."""
@@ -76,9 +89,10 @@ class Best:
         if not near.any():
             return
         values, points = values[near], points[:, near]
-        if len(self.values):
-            values = np.concatenate([self.values, values])
-            points = np.concatenate([self.points, points], axis=1)
+        before, last = self.threshold, float(self.values[-1]) if len(self.values) == self.k else -math.inf
+        if len(self._values):
+            values = np.concatenate([self._values, values])
+            points = np.concatenate([self._points, points], axis=1)
         order = np.lexsort(points[::-1])
         values, points = values[order], points[:, order]
         fresh = np.ones(len(values), bool)
@@ -87,11 +101,16 @@ class Best:
         if len(values) >= self.k:
             self.threshold = min(self.threshold, float(np.partition(values, self.k - 1)[self.k - 1]))
         below, above = band(self.threshold)
+        if before <= band(above)[1] and last > above:
+            self.lossy = True  # boxes were ruled out for a point that no longer counts as equal
         better, tied = np.flatnonzero(values < below), np.flatnonzero((values >= below) & (values <= above))
         better = better[np.argsort(values[better], kind="stable")]
-        # Of the values that count as equal to the k-th, the first points are kept.
-        kept = np.concatenate([better, tied])[: self.k]
-        self.values, self.points = values[kept], points[:, kept]
+        kept = np.concatenate([better, tied])
+        dropped = kept[self.k + self.RESERVE :]
+        if dropped.size and values[tied].min() != values[tied].max():
+            self.lossy = True
+        kept = kept[: self.k + self.RESERVE]
+        self._values, self._points = values[kept], points[:, kept]
 
     def matters(self, bound: np.ndarray, low: np.ndarray) -> np.ndarray:
         """Whether boxes, by their bounds and first corners, may hold a better point or an earlier equal one."""
@@ -193,7 +212,7 @@ class Search:
             seen.bound = self._bound(bound, best)
             if report is not None:
                 report(seen, best)
-        seen.first = not bound.size
+        seen.first = not bound.size and not best.lossy
         seen.bound = self._bound(bound, best)
         return best, seen
 
@@ -235,6 +254,7 @@ class Search:
         highs[axes, place] = middle
         lows[axes, place + count] = middle + 1
         child, alive, told = self._bounds(lows, highs, thorough=False)
+        own = child
         child = np.maximum(child, np.tile(bound[boxes], 2))
         barren = ~alive
         alive &= best.matters(child, lows)
@@ -244,17 +264,18 @@ class Search:
         for half in (slice(0, count), slice(count, 2 * count)):
             living, least, knows = np.ones(shape, bool), np.tile(bound, (shape[0], 1)), np.zeros(shape)
             living[axes, boxes], least[axes, boxes], knows[axes, boxes] = alive[half], child[half], told[half]
-            empty = np.zeros(shape, bool)
-            empty[axes, boxes] = barren[half]
-            halves.append((living, least, knows, empty))
-        (left, left_bound, left_told, left_empty), (right, right_bound, right_told, right_empty) = halves
+            empty, plain = np.zeros(shape, bool), np.full(shape, np.inf)
+            empty[axes, boxes], plain[axes, boxes] = barren[half], own[half]
+            halves.append((living, least, knows, empty, plain))
+        (left, left_bound, left_told, left_empty, left_own) = halves[0]
+        (right, right_bound, right_told, right_empty, right_own) = halves[1]
         dead = (~left & ~right).any(axis=0)
         new_low, new_high, new_bound = low.copy(), high.copy(), bound.copy()
         cut = (low + high) // 2
         only_right, only_left = ~left & right & (high > low), left & ~right & (high > low)
         new_low[only_right], new_high[only_left] = cut[only_right] + 1, cut[only_left]
-        new_bound = np.maximum(new_bound, np.where(only_right, right_bound, -np.inf).max(axis=0))
-        new_bound = np.maximum(new_bound, np.where(only_left, left_bound, -np.inf).max(axis=0))
+        both = np.minimum(np.where(left, left_bound, np.inf), np.where(right, right_bound, np.inf))
+        new_bound = np.maximum(new_bound, both.max(axis=0))
         shrunk = (only_right | only_left).any(axis=0)
         keep = shrunk & ~dead
         # What is cut off is known to be infeasible where conditions alone cut it off.
@@ -265,7 +286,7 @@ class Search:
         found = [(new_low[:, keep], new_high[:, keep], new_bound[keep])]
         pick = ~shrunk & ~dead
         if pick.any():
-            axis = self._axis(low, high, bound, left_bound, right_bound, left_told + right_told)
+            axis = self._axis(low, high, left_own, right_own, left_told + right_told)
             columns = np.nonzero(pick)[0]
             axis = axis[columns]
             for side in ("left", "right"):
@@ -277,7 +298,7 @@ class Search:
                 else:
                     part_low[axis, at] = cut[axis, columns] + 1
                     part_bound = right_bound[axis, columns]
-                found.append((part_low, part_high, part_bound))
+                found.append((part_low, part_high, np.maximum(part_bound, new_bound[columns])))
         return (
             np.concatenate([f[0] for f in found], axis=1),
             np.concatenate([f[1] for f in found], axis=1),
@@ -288,13 +309,14 @@ class Search:
         self,
         low: np.ndarray,
         high: np.ndarray,
-        bound: np.ndarray,
         left: np.ndarray,
         right: np.ndarray,
         told: np.ndarray,
     ) -> np.ndarray:
         """The axis whose halves say most: how far their bounds rise, and how much their conditions settle."""
         with np.errstate(all="ignore"):
+            # Against the least of all halves: the bound of the box itself may be better than either's.
+            bound = np.minimum(left, right).min(axis=0)
             scale = np.maximum(np.abs(bound), 1e-300)
             rise = np.minimum(left - bound, scale) / scale + np.minimum(right - bound, scale) / scale
         rise = np.where(np.isfinite(rise), rise, np.where(np.isfinite(np.minimum(left, right)), 2.0, 0.0))

@@ -43,6 +43,8 @@ class Plans:
 
     #: Most sums one bound may be taken of, and all bounds together.
     BUDGET, LARGEST = 16, 96
+    #: Longest axis that is taken value by value where it switches terms.
+    SHORT = 6
 
     def __init__(self, forms: Forms) -> None:
         self.forms = forms
@@ -51,6 +53,7 @@ class Plans:
         self._opened_sums = 0
         self._groups: dict[int, tuple[tuple[Term, Sum | None], ...]] = {}
         self._inverses: dict[Any, tuple[Sum, ...]] = {}
+        self._switches: dict[int, tuple[int, dict[Term, tuple[Term, np.ndarray]]]] = {}
         self._simple: dict[Any, bool] = {}
 
     def lower(self, of: Sum) -> Plan:
@@ -76,6 +79,32 @@ class Plans:
         if term.key not in self._inverses:
             self._inverses[term.key] = tuple(self._inverse(term))
         return self._inverses[term.key]
+
+    def switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
+        """The short axis that switches most terms of a sum, and of those what is left and what it multiplies."""
+        if of.number not in self._switches:
+            self._switches[of.number] = self._switch(of)
+        return self._switches[of.number]
+
+    def _switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
+        paired = {term.key for term, inner in self.groups(of) if inner is not None}
+        terms = [term for term, inner in self.groups(of) if inner is None and term.key not in paired]
+        by_axis: dict[int, list[Term]] = {}
+        for term in terms:
+            for table in term.tables:
+                if len(table.values) <= self.SHORT and np.isfinite(table.values).all():
+                    by_axis.setdefault(table.axis, []).append(term)
+        off = {axis: sum(any(t.axis == axis and not t.values.all() for t in term.tables) for term in found)
+               for axis, found in by_axis.items()}  # fmt: skip
+        axis = max(off, key=lambda a: off[a], default=-1)
+        if axis < 0 or off[axis] < 1 or len(by_axis[axis]) < 2:
+            return -1, {}
+        switched = {}
+        for term in by_axis[axis]:
+            own = next(t for t in term.tables if t.axis == axis)
+            rest = Term(1.0, tuple(t for t in term.tables if t is not own), term.atoms)
+            switched[term] = (rest, term.number * own.values)
+        return axis, switched
 
     def simple(self, term: Term) -> bool:
         """Whether all its factors are finite and shown not to be negative, so that either end is that of theirs."""

@@ -116,18 +116,40 @@ class Ranges:
         return np.maximum(found, np.where(must, then, np.where(may, np.minimum(then, otherwise), otherwise)))
 
     def _plain(self, of: Sum) -> np.ndarray:
-        """Lower bound term by term."""
+        """Lower bound term by term; value by value of the axis that switches most of them on and off."""
         total = self._full(0.0)
+        axis, switched = self.plans.switch(of)
         for term, inner in self.plans.groups(of):
-            side = 0 if term.number >= 0 else 1
-            if inner is None and self.plans.simple(term):
-                end = self._once("end", (side, *term.key), lambda t=term, s=side: self._end(t, s))
-            else:
-                pair = self._once("term", term.key, lambda t=term: self._term(t))
-                end = (pair if inner is None else _times(pair, self.range(inner)))[side]
-            least = end * term.number
-            total = total + (least - MARGIN * np.abs(least))
+            if inner is not None or term not in switched:
+                least = self._grouped_end(term, inner)
+                total = total + (least - MARGIN * np.abs(least))
+        if switched:
+            total = total + self._switched(axis, switched)
         return np.where(np.isnan(total), -np.inf, total)
+
+    def _grouped_end(self, term: Term, inner: Sum | None) -> np.ndarray:
+        side = 0 if term.number >= 0 else 1
+        if inner is None:
+            return self._either_end(term, side) * term.number
+        return _times(self._once("term", term.key, lambda: self._term(term)), self.range(inner))[side] * term.number
+
+    def _either_end(self, term: Term, side: int) -> np.ndarray:
+        if self.plans.simple(term):
+            return self._once("end", (side, *term.key), lambda: self._end(term, side))
+        return self._once("term", term.key, lambda: self._term(term))[side]
+
+    def _switched(self, axis: int, terms: Mapping[Term, tuple[Term, np.ndarray]]) -> np.ndarray:
+        """Least of some terms together over the values of an axis in the box."""
+        found = self._full(np.inf)
+        for value in range(len(next(iter(terms.values()))[1])):
+            here = self._full(0.0)
+            for rest, factors in terms.values():
+                if factors[value] != 0:
+                    least = self._either_end(rest, 0 if factors[value] > 0 else 1) * factors[value]
+                    here = here + (least - MARGIN * np.abs(least))
+            inside = (self.low[axis] <= value) & (value <= self.high[axis])
+            found = np.where(inside & ~(here >= found), here, found)
+        return found
 
     def _term(self, term: Term) -> Pair:
         """Range of a term without its number."""

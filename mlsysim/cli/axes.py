@@ -1,0 +1,154 @@
+"""Arguments as a command line has them, ``NAME=VALUES``, as a model takes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from mlsysim.catalog import Catalog
+from mlsysim.cli.question import read_entry, typed_text
+from mlsysim.errors import InputError
+from mlsysim.models import PerformanceModel
+from mlsysim.models.axes import Linked, derived, linked
+from mlsysim.models.convert import unknown_argument
+from mlsysim.symbolic import Variable
+
+#: Values of one argument that are written out, where a range alone of whole numbers may be longer; and any of a range.
+MOST = 1_000_000
+LARGEST = Decimal(2**63)
+RANGE = "a range is FIRST:LAST, FIRST:LAST:STEP or FIRST:LAST:xFACTOR, of bare numbers that rise"
+
+
+def arguments(model: type[PerformanceModel], words: Sequence[str], shelf: Catalog) -> dict[str, Any]:
+    """Read the words of a command line.
+
+    Parameters
+    ----------
+    model : type
+        Whose arguments are given.
+    words : sequence of str
+        ``NAME=VALUES`` each.
+    shelf : Catalog
+        Where names of entries are looked up first.
+
+    Returns
+    -------
+    dict
+        One value, a list, a linked axis or a derived input by argument.
+
+    Raises
+    ------
+    InputError
+        If a word cannot be read.
+    UnknownNameError
+        If there is no argument or entry of a name.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        name, given, text = word.partition("=")
+        name, text = name.strip().replace("-", "_"), text.strip()
+        if not given or not name:
+            raise InputError("argument", word, "must be NAME=VALUES", "as in batch_size=8 or tp_size=1,2,4")
+        if name in found:
+            raise InputError(name, text, "is given twice", "list its values in one word, as in tp_size=1,2,4")
+        if text.startswith("="):
+            _known(model, name)
+            found[name] = derived(text[1:].strip())
+        elif name not in model.arguments and "=" in text:
+            found[name] = _linked(model, name, text, shelf)
+        else:
+            found[name] = _values(model, name, text, shelf)
+    return found
+
+
+def swept(given: dict[str, Any], most_points: int = 1) -> list[str]:
+    """Names of the axes with more than so many points."""
+    lengths = {name: _length(value) for name, value in given.items()}
+    return [name for name, length in lengths.items() if length > most_points]
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, Linked):
+        return max(map(len, value.axes.values()))
+    return len(value) if isinstance(value, list | range) else 0
+
+
+def _known(model: type[PerformanceModel], name: str) -> None:
+    if name not in model.arguments:
+        raise unknown_argument(model.__name__, name, tuple(model.arguments))
+
+
+def _linked(model: type[PerformanceModel], name: str, text: str, shelf: Catalog) -> Linked:
+    members: dict[str, Any] = {}
+    for part in text.split(";"):
+        member, given, values = part.partition("=")
+        member = member.strip().replace("-", "_")
+        if not given:
+            hint = f"as in {name}='tp_size=1,2; pp_size=8,4'"
+            raise InputError(name, text, "linked arguments are NAME=VALUES with ; between", hint)
+        found = _values(model, member, values.strip(), shelf)
+        members[member] = found if isinstance(found, list | range) else [found]
+    return linked(**members)
+
+
+def _values(model: type[PerformanceModel], name: str, text: str, shelf: Catalog) -> Any:
+    """One value, or several as a list or range."""
+    _known(model, name)
+    variable, slot = model.arguments[name], model.slots.get(name)
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(name, text, "a value is missing", "values are listed with a comma between, as in 1,2,4")
+    if slot is not None:
+        entries = [read_entry(shelf, slot, part) for part in parts]
+        return entries if len(entries) > 1 else entries[0]
+    read = [_range(variable, name, part) or typed_text(variable, part) for part in parts]
+    if len(read) == 1:
+        return read[0]
+    if sum(len(part) for part in read if isinstance(part, list | range)) > MOST:
+        raise InputError(name, text, f"at most {MOST:,} values are listed beside a range")
+    return [value for part in read for value in (part if isinstance(part, list | range) else [part])]
+
+
+def _range(variable: Variable | None, name: str, text: str) -> range | list[int | float] | None:
+    """The numbers of a range, both ends included where the step meets the last; None for what is no range."""
+    if variable is None or variable.domain.kind == "choice" or variable.domain.is_flag or ":" not in text:
+        return None
+    matched = re.fullmatch(r"([^:]+):([^:]+?)(?::\s*(x?)([^:]+))?", text)
+    try:
+        if matched is None:
+            raise InvalidOperation
+        first, last = Decimal(matched[1].strip()), Decimal(matched[2].strip())
+        step = Decimal((matched[4] or "1").strip())
+        if not all(number.is_finite() and abs(number) < LARGEST for number in (first, last, step)) or first > last:
+            raise InvalidOperation
+        return _multiplied(first, last, step) if matched[3] else _added(first, last, step)
+    except ArithmeticError:
+        raise InputError(name, text, RANGE, "as in 1:256, 8:256:8 or 1:256:x2") from None
+
+
+def _added(first: Decimal, last: Decimal, step: Decimal) -> range | list[int | float]:
+    if step <= 0:
+        raise InvalidOperation
+    if all(number == int(number) for number in (first, last, step)):
+        return range(int(first), int(last) + 1, int(step))
+    count = int((last - first) / step) + 1
+    if count > MOST:
+        raise InvalidOperation
+    return [_number(first + place * step) for place in range(count)]
+
+
+def _multiplied(first: Decimal, last: Decimal, factor: Decimal) -> list[int | float]:
+    if factor <= 1 or first <= 0:
+        raise InvalidOperation
+    found = [first]
+    while found[-1] * factor <= last:
+        found.append(found[-1] * factor)
+        if len(found) > MOST:
+            raise InvalidOperation
+    return [_number(value) for value in found]
+
+
+def _number(value: Decimal) -> int | float:
+    return int(value) if value == int(value) else float(value)

@@ -1,0 +1,261 @@
+"""What ``mlsysim sweep``, ``search`` and ``pareto`` do."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mlsysim.catalog import builtin, load_catalog
+from mlsysim.cli import axes
+from mlsysim.cli.app import QUESTIONS, option_name
+from mlsysim.cli.summary import cell_text, print_sweep, write_csv
+from mlsysim.errors import InputError, MlsysimError, UnknownNameError
+from mlsysim.models import PerformanceModel
+
+#: What a figure shows and a summary begins with where no output is named.
+FIRST = {
+    "parameters": "parameters",
+    "memory": "total_memory",
+    "serve": "required_replicas",
+    "moe": "token_dispatch_bytes",
+    "train": "step_time",
+    "cost": "total_cost",
+}
+FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
+#: Panels of a figure, one per value of a third axis.
+PANELS = 6
+OPTIONS = ("minimize", "maximize", "subject_to", "top", "method", "time_limit", "checkpoint", "outputs", "refused",
+           "output", "plot")  # fmt: skip
+VERBS = "sweep", "search", "pareto"
+
+
+@contextmanager
+def _resumable(file: Path | None) -> Iterator[None]:
+    """Say how to go on after an interrupt, where what is finished stays."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if file is not None:
+            notes = getattr(stop, "__notes__", [f"what is finished stays in {file}; the same call goes on from there"])
+            typer.echo(f"interrupted: {notes[0].replace('same call', 'same command')}", err=True)
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _as_typed() -> Iterator[None]:
+    """Put the errors of the library in the words of the command line."""
+    try:
+        yield
+    except MlsysimError as error:
+        message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", str(error))
+        if message.startswith("axes=") and "in memory" in message:
+            message += "; write it with --output grid.zarr"
+        message = re.sub(r"^store=", "--output ", message)
+        message = re.sub(r"\b(refused|method)='(\w+)'", r"--\1 \2", message)
+        message = re.sub(r"\bstore='([\w.]+)'", r"--output \1", message)
+        message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
+        message = re.sub(rf"\b({'|'.join(VERBS)})\(\)", r"mlsysim \1", message)
+        raise MlsysimError(message) from None
+
+
+@_as_typed()
+def sweep(
+    question: str,
+    words: Sequence[str],
+    *,
+    outputs: str | None,
+    refused: str,
+    variant: str | None,
+    catalog: Path | None,
+    file: Path | None,
+    plot: Path | None,
+) -> None:
+    """Evaluate a grid, print what it holds, and write it or draw it."""
+    kind = _model(question)
+    variants = [name.strip() for name in variant.split(",")] if variant else [next(iter(kind.variants))]
+    given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
+    if not axes.swept(given, 0) and len(variants) == 1:
+        hint = f"as in batch_size=1:8; for one point there is mlsysim {question}"
+        raise InputError("arguments", " ".join(words), "give at least one several values", hint)
+    model = kind(variants[0])
+    shown = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
+    long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
+    _writable("output", file, (*STORES, ".csv"))
+    if plot is not None:
+        _drawable(plot)
+        _refuse_dimensions(given, long)
+    wanted = list(dict.fromkeys([*shown, *(_drawn_too(model) if plot else ())])) if shown else None
+    stored = file is not None and file.suffix in STORES
+    with _resumable(file if stored else None):
+        ds = model.sweep(
+            outputs=wanted,
+            refused=refused,
+            variant=variants if len(variants) > 1 else None,
+            store=file if stored else None,
+            **given,
+        )
+    first = shown[0] if shown else FIRST[question]
+    first = first if first in ds else next(iter(ds.data_vars))
+    print_sweep(ds, first)
+    if file is not None and not stored:
+        write_csv(ds, file)
+    if plot is not None:
+        _draw(ds, first, long, plot)
+    written = [str(path) for path in (file, plot) if path is not None]
+    if written:
+        print(f"Written: {', '.join(written)}")
+
+
+@_as_typed()
+def search(
+    question: str,
+    words: Sequence[str],
+    *,
+    minimize: str | None,
+    maximize: str | None,
+    subject_to: Sequence[str],
+    top: int,
+    method: str,
+    time_limit: float | None,
+    checkpoint: Path | None,
+    variant: str | None,
+    catalog: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the best designs of a grid and why there is none better."""
+    model, given = _asked(question, words, variant, catalog)
+    with _resumable(checkpoint):
+        designs = model.search(
+            minimize=minimize,
+            maximize=maximize,
+            subject_to=list(subject_to),
+            top=top,
+            method=method,
+            time_limit=time_limit,
+            checkpoint=checkpoint,
+            **given,
+        )
+        print(designs.to_json() if as_json else designs)
+
+
+@_as_typed()
+def pareto(
+    question: str,
+    words: Sequence[str],
+    *,
+    minimize: Sequence[str],
+    maximize: Sequence[str],
+    subject_to: Sequence[str],
+    variant: str | None,
+    catalog: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the designs that no other one beats in all objectives."""
+    model, given = _asked(question, words, variant, catalog)
+    objectives = [*minimize, *maximize]
+    if plot is not None:
+        _drawable(plot)
+        if len(objectives) != 2 or not all(name in model.system for name in objectives):
+            raise InputError("plot", str(plot), "a front is drawn of two objectives that are outputs by name")
+    designs = model.pareto(list(minimize), maximize=list(maximize), subject_to=list(subject_to), **given)
+    if plot is not None and len(designs):
+        figure, (panel,) = _figure(1)
+        told = [name for name in given if name in axes.swept(given) and name in model.arguments]
+        import_module("mlsysim.plot").pareto(
+            designs.to_dataset(), *objectives, maximize=list(maximize), feasible=None, label=told or None, ax=panel
+        )
+        figure.savefig(plot, dpi=150)
+    print(designs.to_json() if as_json else designs)
+    if plot is not None and not as_json and len(designs):
+        print(f"Written: {plot}")
+
+
+def _model(question: str) -> type[PerformanceModel]:
+    if question not in QUESTIONS:
+        raise UnknownNameError("question", question, QUESTIONS)
+    return getattr(import_module("mlsysim.models"), QUESTIONS[question][0])
+
+
+def _asked(
+    question: str, words: Sequence[str], variant: str | None, catalog: Path | None
+) -> tuple[PerformanceModel, dict[str, Any]]:
+    kind = _model(question)
+    given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
+    if not axes.swept(given, 0):
+        hint = f"as in batch_size=1:8; for one point there is mlsysim {question}"
+        raise InputError("arguments", " ".join(words), "give at least one several values", hint)
+    return kind(variant), given
+
+
+def _drawn_too(model: PerformanceModel) -> list[str]:
+    """What a heat map outlines: what is feasible, and what binds."""
+    return [name for name in model.headline if name == "feasible" or name.endswith("bottleneck")]
+
+
+def _refuse_dimensions(given: dict[str, Any], long: Sequence[str]) -> None:
+    """Refuse more axes than a figure has room for, before anything is computed."""
+    sizes = sorted(len(given[name]) if name in given and isinstance(given[name], list | range) else 2 for name in long)
+    if not long or len(long) > 3 or (len(long) == 3 and sizes[0] > PANELS):
+        allowed = f"a figure shows one or two axes, and one of at most {PANELS} values as panels"
+        hint = f"give one value of the others, as in {long[-1]}=..." if long else "give an argument several values"
+        raise InputError("plot", ", ".join(long), allowed, hint)
+
+
+def _writable(option: str, file: Path | None, endings: Sequence[str]) -> None:
+    if file is None:
+        return
+    if file.suffix not in endings:
+        raise InputError(option, str(file), f"must end in {', '.join(endings[:-1])} or {endings[-1]}")
+    if not file.absolute().parent.is_dir():
+        raise InputError(option, str(file), "must be in a folder that exists")
+
+
+def _drawable(plot: Path) -> None:
+    _writable("plot", plot, FIGURES)
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MlsysimError('--plot needs matplotlib: pip install "mlsysim[plot]"')
+
+
+def _figure(panels: int) -> tuple[Any, list[Any]]:
+    from matplotlib.figure import Figure
+
+    columns = min(panels, 3)
+    rows = -(-panels // columns)
+    figure = Figure(figsize=(6.4 * columns, 4.4 * rows), layout="constrained")
+    return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(panels)]
+
+
+def _worded(ds: Any) -> Any:
+    """Linked axes with the values of their members in place of positions."""
+    for dim in ds.dims:
+        members = [name for name, array in ds.coords.items() if array.dims == (dim,) and "derived" not in array.attrs]
+        members = [name for name in members if name != dim]
+        if members:
+            texts = [[cell_text(ds[name], value) for value in ds[name].values] for name in members]
+            words = [", ".join(row) for row in zip(*texts, strict=True)]
+            ds = ds.drop_vars(members).assign_coords({dim: (dim, words, {"long_name": ", ".join(members)})})
+    return ds
+
+
+def _draw(ds: Any, name: str, long: Sequence[str], plot: Path) -> None:
+    """A heat map of two axes, curves over one, and a panel per value of a third."""
+    draw = import_module("mlsysim.plot")
+    along = sorted(long, key=lambda dim: ds.sizes[dim])
+    across = along[0] if len(along) == 3 else None
+    parts = [ds.isel({across: place}) for place in range(ds.sizes[across])] if across else [ds]
+    figure, panels = _figure(len(parts))
+    parts = [_worded(part) for part in parts]
+    for part, panel in zip(parts, panels, strict=True):
+        if len(long) == 1:
+            draw.lines(part, name, ax=panel)
+        else:
+            draw.heatmap(part, name, ax=panel)
+    figure.savefig(plot, dpi=150)

@@ -1,0 +1,178 @@
+"""A sweep in a few lines, and as a table on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlsysim import formatting, show, units
+from mlsysim.cli import output
+
+#: Grids of up to so many points are printed point by point.
+SMALL = 32
+#: Points of a grid that is summarised: the extent of each output is looked for in memory.
+LARGEST = 50_000_000
+
+
+def print_sweep(ds: Any, first: str) -> None:
+    """Print a sweep: all of a small one, the extent of each output of a large one.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Of ``model.sweep(...)``.
+    first : str
+        The output that comes first.
+    """
+    points = int(np.prod(list(ds.sizes.values()), dtype=float))
+    entries = json.loads(ds.attrs.get("entries", "{}"))
+    output.heading(", ".join([f"{ds.attrs['model']} ({ds.attrs['variant']})", *entries.values()]))
+    output.paragraph(f"{points:,} points: " + " x ".join(f"{name} {size:,}" for name, size in ds.sizes.items()))
+    print()
+    if points > LARGEST:
+        output.paragraph(f"More than {LARGEST:,} points are written and not summarised.")
+        return
+    names = [first, *(str(name) for name in ds.data_vars if name not in (first, "refused"))]
+    good = ds["refused"].values.ravel() == 0 if "refused" in ds else np.ones(points, bool)
+    if points <= SMALL:
+        _print_points(ds, names, good)
+    else:
+        _print_extents(ds, names, good)
+    _print_refused(ds)
+
+
+def _print_points(ds: Any, names: list[str], good: np.ndarray) -> None:
+    """A row per point; outputs as far as the width allows, the others named."""
+    told = _told(ds)
+    columns = [_column(ds, name) for name in told]
+    shown: list[str] = []
+    for name in names:
+        values = [cell if accepted else "-" for cell, accepted in zip(_column(ds, name), good, strict=True)]
+        rows = list(zip(*columns, values, strict=True))
+        headers = show.narrowed([*told, *shown, name], rows, output.width())
+        if shown and max(map(len, show.render(headers, rows).splitlines())) > output.width():
+            continue
+        columns.append(values)
+        shown.append(name)
+    rows = list(zip(*columns, strict=True))
+    show.table(show.narrowed([*told, *shown], rows, output.width()), rows)
+    if left := [name for name in names if name not in shown]:
+        output.paragraph(f"Also computed: {', '.join(left)} (name them with --outputs, or write all with --output)")
+
+
+def _print_extents(ds: Any, names: list[str], good: np.ndarray) -> None:
+    """A row per number with least, median and most; the shares of labels; and where the first output is extreme."""
+    rows, lines = [], []
+    for name in names:
+        values = ds[name].values.ravel()[good]
+        unit = ds[name].attrs.get("units", "")
+        if ds[name].dtype.kind == "b":
+            lines.append(f"{name}: {int(values.sum()):,} of {ds[name].size:,} points")
+        elif "flag_meanings" in ds[name].attrs:
+            words = ds[name].attrs["flag_meanings"].split()
+            counts = {word: int((values == code).sum()) for code, word in enumerate(words)}
+            lines.append(f"{name}: " + ", ".join(f"{word} {count:,}" for word, count in counts.items() if count))
+        elif len(values):
+            extent = (np.min(values), np.quantile(values, 0.5, method="lower"), np.max(values))
+            rows.append([name, *(_amount(value, unit) for value in extent)])
+    if rows:
+        show.table(["Output", "Least", "Median", "Most"], rows)
+    for line in lines:
+        output.paragraph(line)
+    values = ds[names[0]].values.ravel().astype(float)
+    if good.any() and len({*values[good][:2].tolist(), *values[good][-2:].tolist()}) > 1:
+        for word, place in (("least", np.argmin), ("most", np.argmax)):
+            at = np.flatnonzero(good)[int(place(values[good]))]
+            output.paragraph(f"{names[0]} is {word} at {_where(ds, int(at))}")
+
+
+def _print_refused(ds: Any) -> None:
+    if "refused" not in ds:
+        return
+    known = [*json.loads(ds.attrs.get("refused_reasons", "{}"))]
+    words = known or [word.replace("_", " ") for word in ds["refused"].attrs["flag_meanings"].split()[1:]]
+    counts = np.bincount(ds["refused"].values.ravel(), minlength=len(words) + 1)[1:]
+    reasons = "; ".join(f"{word} ({count:,})" for word, count in zip(words, counts, strict=True) if count)
+    if reasons:
+        output.paragraph(f"Refused: {counts.sum():,} of {ds['refused'].size:,} points: {reasons}")
+
+
+def _told(ds: Any) -> list[str]:
+    """Coordinates that tell points apart: members of a linked axis instead of its position."""
+    along: dict[str, list[str]] = {}
+    for name, array in ds.coords.items():
+        for dim in array.dims:
+            if "derived" not in array.attrs:
+                along.setdefault(str(dim), []).append(str(name))
+    return [name for dim in ds.dims for name in ([n for n in along[dim] if n != dim] or [dim])]
+
+
+def _column(ds: Any, name: str) -> list[Any]:
+    """The values of a variable or coordinate at every point, to be shown."""
+    array = ds[name].broadcast_like(ds[next(iter(ds.data_vars))]).transpose(*ds.dims)
+    return [_cell(ds[name], value) for value in array.values.ravel()]
+
+
+def _cell(array: Any, value: Any) -> Any:
+    if "flag_meanings" in array.attrs:
+        return array.attrs["flag_meanings"].split()[int(value)].replace("_", " ") if value >= 0 else "-"
+    if array.dtype.kind in "bOUS":
+        return str(value)
+    unit = array.attrs.get("units", "")
+    if array.dtype.kind in "iu":
+        return f"{int(value)} {unit}".strip()
+    return units.Q_(float(value), units.unit(unit)) if unit else float(value)
+
+
+def cell_text(array: Any, value: Any) -> str:
+    """One value of a variable or coordinate as text."""
+    cell = _cell(array, value)
+    return (
+        formatting.quantity(cell)
+        if units.is_quantity(cell)
+        else formatting.number(cell)
+        if isinstance(cell, float)
+        else str(cell)
+    )
+
+
+def _amount(value: Any, unit: str) -> str:
+    """A number in the prefixed unit in which it reads best."""
+    if not unit:
+        return formatting.number(value)
+    amount = units.Q_(float(value), units.unit(unit))
+    return formatting.quantity(amount, units.fitting(float(units.to_canonical(float(value), unit)), unit))
+
+
+def _where(ds: Any, point: int) -> str:
+    at = dict(zip(ds.dims, np.unravel_index(point, list(ds.sizes.values())), strict=True))
+    found = []
+    for name in _told(ds):
+        array = ds[name]
+        value = array.isel({dim: int(at[dim]) for dim in array.dims}).values.item()
+        found.append(f"{name}={cell_text(array, value)}")
+    return ", ".join(found)
+
+
+def write_csv(ds: Any, file: Path) -> None:
+    """Write a sweep as a table: a row per point, labels as words, units in the header.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Of ``model.sweep(...)``.
+    file : Path
+        Where to.
+    """
+    told = _told(ds)
+    frame = ds.to_dataframe().reset_index()
+    for name in ds.data_vars:
+        if "flag_meanings" in ds[name].attrs:
+            words = ds[name].attrs["flag_meanings"].split()
+            frame[name] = [words[code].replace("_", " ") if code >= 0 else "" for code in frame[name]]
+    names = [*told, *(name for name in frame.columns if name in ds.data_vars or "derived" in ds[name].attrs)]
+    headers = {name: f"{name} [{ds[name].attrs['units']}]" if ds[name].attrs.get("units") else name for name in names}
+    frame[names].rename(columns=headers).to_csv(file, index=False)

@@ -1,0 +1,158 @@
+"""The exact optimum of layouts too many to enumerate: seconds against what was asked, and against streaming."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from mlsysim import DistributedModel
+
+HERE = Path(__file__).parent
+FIXED = {"model": "Llama3_70B", "hardware": "H100", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
+#: Seconds after which a search by bounds answers with a gap.
+LIMIT = 20
+CONSTRAINTS = ("total_memory <= 0.9 * memory_capacity", "batch_size >= 1024")
+#: Objectives of a training layout: the fastest, the fastest per accelerator, the cheapest per token.
+OBJECTIVES = {
+    "step_time": {"minimize": "step_time"},
+    "throughput": {"maximize": "tokens_per_second_per_accelerator"},
+    "accelerator_seconds": {"minimize": "step_time * fleet_size / (batch_size * seq_len)"},
+}
+
+
+def layouts(points):
+    """Axes of a training layout with at least so many points together, the axes always the same."""
+    axes = {
+        "tp_size": [1, 2, 4, 8],
+        "zero_stage": [0, 1, 2, 3],
+        "activation_checkpointing": ["none", "selective", "full"],
+        "sequence_parallel": [False, True],
+        "cp_size": [1, 2, 4, 8],
+        "precision": ["bf16", "fp8"],
+        "interleaved_stages": [1],
+        "seq_len": [8192],
+        "fleet_size": [512],
+        "pp_size": [1, 2, 4, 8],
+        "gradient_accumulation_steps": [2**n for n in range(7)],
+        "batch_size": [1024],
+    }
+    longer = (
+        ("batch_size", lambda n: [16 * i for i in range(1, n + 1)], 256),
+        ("pp_size", lambda n: range(1, n + 1), 80),
+        ("gradient_accumulation_steps", lambda n: range(1, n + 1), 512),
+        ("fleet_size", lambda n: [8 * i for i in range(1, n + 1)], 512),
+        ("seq_len", lambda n: [1024 * i for i in range(1, n + 1)], 32),
+        ("interleaved_stages", lambda n: range(1, n + 1), 8),
+        ("batch_size", lambda n: range(1, n + 1), 8192),
+        ("seq_len", lambda n: [128 * i for i in range(1, n + 1)], 1024),
+        ("fleet_size", lambda n: range(8, 8 * n + 1, 8), 4096),
+    )
+    for name, values, most in longer:
+        missing = math.ceil(points / math.prod(map(len, axes.values())))
+        if missing <= 1:
+            break
+        axes[name] = values(min(most, missing * len(axes[name])))
+    return axes
+
+
+def search(points, objective, **how):
+    return DistributedModel().search(**FIXED, **layouts(points), **OBJECTIVES[objective], subject_to=CONSTRAINTS, **how)
+
+
+def seconds_of(points, objective, **how):
+    start = time.perf_counter()
+    found = search(points, objective, **how)
+    return time.perf_counter() - start, found.certificate
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("points", [1e12, 1e17])
+def test_warm_search(benchmark, points, objective):
+    taken = []
+
+    def once():
+        seconds, certificate = seconds_of(points, objective, method="bounds", time_limit=LIMIT)
+        taken.append((seconds, certificate))
+
+    benchmark.pedantic(once, rounds=2, warmup_rounds=1)
+    certificate = taken[-1][1]
+    said = "proven" if certificate.proven else f"gap {100 * certificate.gap:.2g}%"
+    seconds = median(s for s, _ in taken)
+    benchmark.extra_info.update(
+        title=f"warm search by bounds, {certificate.points:.1e} layouts, {objective}, against 1 s ({said})",
+        target=1.0,
+        ours=seconds,
+        theirs=1.0,
+        ratio=seconds,
+    )
+
+
+@pytest.mark.parametrize("points", [1e12, 1e17])
+def test_search_in_a_fresh_process(benchmark, points):
+    command = [sys.executable, "-c", f"import test_search as t; t.search({points}, 'throughput', method='bounds')"]
+    taken = []
+
+    def once():
+        start = time.perf_counter()
+        subprocess.run(command, check=True, cwd=HERE)
+        taken.append(time.perf_counter() - start)
+
+    benchmark.pedantic(once, rounds=3)
+    benchmark.extra_info.update(
+        title=f"the same in a fresh process, everything included, {points:.0e} layouts, throughput, against 5 s",
+        target=1.0,
+        ours=median(taken),
+        theirs=5.0,
+        ratio=median(taken) / 5.0,
+    )
+
+
+def test_points_per_second_against_0_3_0(benchmark, theirs):
+    """Points settled per second of a constrained search, against the exhaustive search of mlsysim 0.3.0."""
+    each = theirs.seconds("dse", number=1) / 256
+    taken = []
+
+    def once():
+        seconds, certificate = seconds_of(1e8, "step_time", method="dense")
+        taken.append(seconds / certificate.points)
+
+    benchmark.pedantic(once, rounds=3, warmup_rounds=1)
+    ours = median(taken)
+    benchmark.extra_info.update(
+        title="streaming 1e8 layouts of a step, against the DSE of mlsysim 0.3.0 over `TrainingMemoryModel`, per point",
+        target=1 / 50_000,
+        ours=ours,
+        theirs=each,
+        ratio=ours / each,
+    )
+
+
+def test_time_against_grid_size(benchmark):
+    """Drawn in docs/benchmarks.md; streaming as far as it takes seconds."""
+    rows = []
+
+    def once():
+        for exponent in range(6, 19, 2):
+            by_bounds = {
+                objective: seconds_of(10.0**exponent, objective, method="bounds", time_limit=LIMIT)
+                for objective in OBJECTIVES
+            }
+            row = {
+                "points": next(iter(by_bounds.values()))[1].points,
+                "bounds": {name: seconds for name, (seconds, _) in by_bounds.items()},
+                "proven": {name: certificate.proven for name, (_, certificate) in by_bounds.items()},
+            }
+            if exponent <= 9:
+                search(10.0**exponent, "step_time", method="dense")
+                row["dense"] = seconds_of(10.0**exponent, "step_time", method="dense")[0]
+            rows.append(row)
+
+    benchmark.pedantic(once, rounds=1)
+    benchmark.extra_info.update(scaling=json.dumps(rows))

@@ -1,0 +1,213 @@
+"""Forms mean what the formula means: read term by term they give the value of the compiled function."""
+
+import math
+
+import numpy as np
+import pytest
+import sympy
+from engine.bounds.expressions import A, B, Case, M, N, cases
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mlsysim.engine import scalar
+from mlsysim.engine.bounds.forms import Forms
+from mlsysim.engine.bounds.tables import Table, Tables
+
+FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+
+
+class Reader:
+    """Value of forms at one point, by the words of their definition."""
+
+    def __init__(self, point):
+        self.point, self.parameters = point, {}
+
+    def sum(self, of):
+        return math.fsum(map(self.term, of.terms))
+
+    def term(self, of):
+        found = of.number
+        for table in of.tables:
+            found *= float(table.values[self.point[table.axis]])
+        for atom, exponent in of.atoms:
+            value = self.atom(atom)
+            found *= value ** (int(exponent) if float(exponent).is_integer() else exponent)
+        return found
+
+    def atom(self, of):
+        if of in self.parameters:
+            return self.parameters[of]
+        if of.kind == "case":
+            return self.sum(of.args[1] if self.truth(of.args[0]) else of.args[2])
+        if of.kind == "least":
+            return self.least(*of.args)
+        if of.kind == "truth":
+            return float(self.truth(of.args[0]))
+        if of.kind == "power":
+            return self.sum(of.args[0]) ** of.args[1]
+        args = [self.sum(arg) for arg in of.args]
+        return {
+            "sum": sum, "max": max, "ceil": lambda a: float(scalar.ceil(a[0])), "exp": lambda a: math.exp(a[0]),
+            "floor": lambda a: float(scalar.floor(a[0])), "log": lambda a: math.log(a[0]), "abs": lambda a: abs(a[0]),
+            "mod": lambda a: a[0] % a[1], "erlang_c": lambda a: scalar.erlang_c(*a),
+            "slots_busy": lambda a: scalar.slots_busy(*a),
+        }[of.kind](args)  # fmt: skip
+
+    def least(self, parameter, condition, upper):
+        n, limit = 1, self.sum(upper)
+        while n <= limit:
+            self.parameters[parameter] = float(n)
+            if self.truth(condition):
+                return float(n)
+            n += 1
+        return math.inf
+
+    def truth(self, of):
+        if of.relation in ("compare", "equal"):
+            difference = self.sum(of.args[0])
+            return difference <= 0 if of.relation == "compare" else difference == 0
+        if of.relation == "multiple":
+            return scalar.ceil(self.sum(of.args[0])) == scalar.floor(self.sum(of.args[0]))
+        if of.relation in ("and", "or", "not"):
+            parts = [self.truth(arg) for arg in of.args]
+            return {"and": all, "or": any, "not": lambda p: not p[0]}[of.relation](parts)
+        if of.relation == "table":
+            at = self.point[of.args[0]]
+            return of.args[1][at + 1] > of.args[1][at]
+        if of.relation == "pairs":
+            i, j, counts = self.point[of.args[0]], self.point[of.args[1]], of.args[2]
+            return counts[i + 1, j + 1] - counts[i, j + 1] - counts[i + 1, j] + counts[i, j] > 0
+        return {"true": True, "false": False}[of.relation]
+
+
+def jumps(expression):
+    """Whether rounding may decide a value: a step or a comparison of what is rounded."""
+    steps = (sympy.ceiling, sympy.floor, sympy.Mod, sympy.Piecewise)
+    return expression.has(*steps) or any(type(part).__name__ == "LeastInteger" for part in expression.atoms(sympy.Expr))
+
+
+@FUZZ
+@given(data=st.data())
+def test_a_form_has_the_value_of_the_formula(data):
+    case = data.draw(cases())
+    form = case.translator().sum(case.expression)
+    values, rounding = case.at_all(case.expression), case.rounding()
+    places = data.draw(st.lists(st.integers(0, case.count - 1), min_size=1, max_size=8))
+    for place in places:
+        if not np.isfinite(values[place]):
+            continue
+        try:
+            found = Reader(case.points[:, place]).sum(form)
+        except (ZeroDivisionError, OverflowError, ValueError, TypeError, KeyError):
+            continue
+        if np.isfinite(found):
+            wrong = abs(found - values[place]) > rounding[place] + 1e-12 * abs(values[place])
+            assert not wrong or near_a_step(case, place, values[place], found), (case.expression, case.system, place)
+
+
+def near_a_step(case, place, value, found):
+    """Whether moving the inputs by a few roundings gives the other value: it is rounding that decides."""
+    moved = Case(case.expression, {}).on(case, case.expression)
+    for shift in (1e-13, -1e-13):
+        for name in case.values:
+            moved.values = {n: v * (1 + shift * (n == name)) for n, v in case.values.items()}
+            there = moved.at_all(case.expression)[place]
+            if abs(there - value) > 1e-9 * abs(value):
+                return True
+    return False
+
+
+def read(case, form):
+    return np.array([Reader(point).sum(form) for point in case.points.T])
+
+
+@pytest.mark.parametrize(
+    ("expression", "terms"),
+    [
+        (B * N * M, 1),
+        (B * N + 2 * B * N, 1),
+        (B * N - B * N + M, 1),
+        (3 + N + N**2, 1),
+        (B + N, 2),
+        (1 + N / 2 + 3 * M, 2),
+        (N + B * (1 + M), 2),
+        ((B + M) * (N + 2), 2),
+        (N * (1 / N) * B, 1),
+        (sympy.Max(N * B, N * M) / N, 1),
+        ((N - 1) / N * B, 1),
+    ],
+)
+def test_terms_are_collected_and_keep_their_meaning(expression, terms):
+    case = Case(expression, {B: [0.5, 3, 7], N: [1, 2, 3, 6], M: [2, 3, 5]})
+    form = case.translator().sum(case.expression)
+    assert len(form.terms) == terms
+    np.testing.assert_allclose(read(case, form), case.at_all(case.expression), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 0, 1, 2), (1, 0, 2, 3), (2, 1, 3, 0), (1, 2, 3, 0)])
+def test_terms_of_three_axes_and_a_constant_stay_a_sum(order):
+    """The constant joins one of them; what it was before must not take in the others."""
+    forms = Forms((2, 3, 4))
+    parts = [forms.number(5.0), *(forms.table(axis, np.arange(1.0, size + 1)) for axis, size in enumerate((2, 3, 4)))]
+    total = forms.add([parts[place] for place in order])
+    for point in np.ndindex(2, 3, 4):
+        assert Reader(point).sum(total) == pytest.approx(5 + sum(point) + 3, rel=1e-12)
+
+
+def test_equal_forms_are_one():
+    translator = Case(B, {B: [1, 2], N: [1, 2], M: [2, 3]}).translator()
+    assert translator.sum(B * N + M) is translator.sum(M + N * B)
+    assert translator.sum(B * (N + M)) is translator.sum(B * N + B * M)
+    assert translator.sum(sympy.Max(B, N * M)) is translator.sum(sympy.Max(M * N, B))
+    assert translator.sum(B * N) is not translator.sum(B * M)
+
+
+@pytest.mark.parametrize("exponent", [2.0, 3.0, -1.0, -2.0, 0.5, -0.5, 0.0, 1.0])
+def test_powers(exponent):
+    forms = Forms((3, 2))
+    base = forms.add([forms.table(0, np.array([1.0, 2, 5])), forms.table(1, np.array([0.5, 3]))])
+    for of in (base, forms.multiply(base, forms.table(1, np.array([4.0, 9]))), forms.scale(base, 0.25)):
+        for point in np.ndindex(3, 2):
+            assert Reader(point).sum(forms.power(of, exponent)) == pytest.approx(Reader(point).sum(of) ** exponent)
+
+
+@pytest.mark.parametrize("values", [[-2.0, 0, 3], [-1.0, -4, -9], [0.0, 2, 5]])
+def test_even_powers_of_any_sign(values):
+    """Max(0, a)**2 is not Max(0, a**2) where a is negative."""
+    case = Case(sympy.Max(0, A * N - B) ** 2, {A: values, B: [0.5, 2], N: [1, 3]})
+    form = case.translator().sum(case.expression)
+    np.testing.assert_allclose(read(case, form), case.at_all(case.expression), rtol=1e-12)
+    assert (case.at_all(case.expression) == 0).any()
+
+
+def test_a_ceiling_of_a_quotient_is_that_of_one_division():
+    """ceil(B * (1 / N) * (1 / M)) would be one too many where the quotient is whole."""
+    counts = np.arange(1, 50)
+    case = Case(sympy.ceiling(B / (N * M)), {B: [49.0, 147.0, 2401.0], N: counts, M: counts})
+    b, n, m = (case.values[s.name] for s in (B, N, M))
+    exact = -(-b.astype(int) // (n * m).astype(int))
+    np.testing.assert_array_equal(case.at_all(case.expression), np.broadcast_to(exact, case.sizes).ravel())
+
+
+@given(st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 3.0, np.inf]), min_size=1, max_size=40), st.data())
+def test_ends_of_a_stretch_of_a_table(values, data):
+    table = Table(0, np.array(values), 0)
+    low = data.draw(st.integers(0, len(values) - 1))
+    high = data.draw(st.integers(low, len(values) - 1))
+    with np.errstate(invalid="ignore"):
+        least, greatest = table.range(np.array([low]), np.array([high]))
+    assert (least[0], greatest[0]) == (min(values[low : high + 1]), max(values[low : high + 1]))
+
+
+def test_tables_alike_but_for_scale_and_rounding_are_one():
+    tables, values = Tables(), np.array([1.0, 2.0, 7.0]) / 3
+    scale, table = tables.intern(0, values)
+    again, other = tables.intern(0, values * 5 * (1 + 1e-16))
+    assert table is other
+    assert again == pytest.approx(5 * scale)
+    assert tables.intern(1, values)[1] is not table
+    assert tables.intern(0, values * [1, 1, 1 + 1e-9])[1] is not table
+    assert tables.intern(0, np.full(3, 4.0)) == (4.0, None)
+    least, negative = tables.intern(0, -values)
+    assert negative is table
+    assert least == -scale

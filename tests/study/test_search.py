@@ -1,0 +1,285 @@
+"""Search by bounds against every point of random grids, and the verb ``search`` itself."""
+
+import itertools
+import math
+import os
+from functools import cache
+
+import numpy as np
+import pytest
+from study.search_cases import FAMILIES, by_brute_force, first_best, random_question, searched
+
+from mlsysim import DistributedModel, TrainingMemoryModel, derived, linked
+from mlsysim.engine.bounds import Search
+from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError
+from mlsysim.models import every_model
+from mlsysim.study import search as module
+from mlsysim.symbolic import variable_of
+
+#: More cases, and larger ones, where asked for.
+CASES, FULL = int(os.environ.get("MLSYSIM_SEARCH_CASES", "54")), "MLSYSIM_SEARCH_CASES" in os.environ
+#: Families whose every point is a search for replicas of its own.
+SLOW = (14, 15, 16, 17)
+
+
+@cache
+def case(seed):
+    """A random question, and what every point of its grid has to say to it."""
+    slow = seed % len(FAMILIES) in SLOW
+    points = 1_500 if slow else 20_000
+    if FULL:
+        random = np.random.default_rng(seed)
+        points = int(10 ** (random.uniform(3.5, 4.0) if slow else 7.0 if seed % 20 == 0 else random.uniform(5.0, 6.3)))
+    asked = random_question(seed, points)
+    return asked, by_brute_force(asked)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_bounds_find_what_brute_force_finds(seed, monkeypatch, record_property):
+    monkeypatch.setattr(module, "AT_ONCE", 0.0)
+    monkeypatch.setattr(Search, "LEAF", 512 if seed % len(FAMILIES) in SLOW else 4096 if FULL else 64)
+    asked, values = case(seed)
+    record_property("points", asked.grid.points)
+    true = int(np.isfinite(values).sum())
+    record_property("feasible", true)
+    for top in (1, 5):
+        found = searched(asked, method="bounds", top=top)
+        certificate = found.certificate
+        assert certificate.method == "bounds"
+        assert certificate.proven
+        places, expected = first_best(values, top)
+        sign = asked.objectives[0][1]
+        np.testing.assert_allclose([sign * value for (value,) in found.objectives], expected, rtol=2e-9)
+        if certificate.first:
+            assert np.ravel_multi_index(found.places.T, asked.grid.sizes).tolist() == places
+        low, high = certificate.feasible
+        assert low <= true <= high
+        if true:
+            assert sign * certificate.bound <= expected[0] + 1e-9 * abs(expected[0])
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5, 9, 12, 14])
+def test_streaming_finds_what_brute_force_finds(seed):
+    asked, values = case(seed)
+    found = searched(asked, method="dense", top=5)
+    places, expected = first_best(values, 5)
+    assert np.ravel_multi_index(found.places.T, asked.grid.sizes).tolist() == places
+    sign = asked.objectives[0][1]
+    np.testing.assert_allclose([sign * value for (value,) in found.objectives], expected, rtol=1e-12)
+    true = int(np.isfinite(values).sum())
+    assert found.certificate.feasible == (true, true)
+    assert found.certificate.method == "dense"
+
+
+def test_most_random_questions_have_an_answer():
+    answered = [bool(np.isfinite(case(seed)[1]).any()) for seed in range(len(FAMILIES))]
+    assert sum(answered) > 0.5 * len(answered)
+
+
+def test_every_model_and_variant_is_asked():
+    asked = {(kind, variant) for kind, variant, *_ in FAMILIES}
+    assert asked == {(model.__name__, variant) for model in every_model() for variant in model.variants}
+
+
+MODEL = TrainingMemoryModel("per_operator")
+STEP = DistributedModel()
+POINT = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 64}
+FLEET = {**POINT, "fleet_size": 64, "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
+
+
+def by_solve(asked, minimize, feasible, axes, **fixed):
+    """The first best combination by a plain loop of ``solve``; refused ones are left out."""
+    best, chosen = math.inf, None
+    for values in itertools.product(*axes.values()):
+        try:
+            result = asked.solve(**fixed, **dict(zip(axes, values, strict=True)))
+        except InputError:
+            continue
+        if feasible(result) and minimize(result) < best * (1 - 1e-9):
+            best, chosen = minimize(result), values
+    return best, chosen
+
+
+class TestAsked:
+    axes = {"tp_size": [1, 2, 4, 8, 16, 3], "pp_size": [1, 2, 4, 8], "zero_stage": [0, 1, 2, 3], "batch_size": [16, 48]}
+
+    @pytest.mark.parametrize("method", ["auto", "bounds", "dense"])
+    def test_equals_a_loop_of_solve(self, method):
+        fixed = {"model": "Llama3_8B", "hardware": "H100", "dp_size": 4}
+        value, place = by_solve(
+            MODEL,
+            lambda r: (r.total_memory * r.inputs["tp_size"]).to("GB").magnitude,
+            lambda r: r.total_memory.to("GB").magnitude <= 60 and r.weights.to("GB").magnitude >= 1,
+            self.axes,
+            **fixed,
+        )
+        found = MODEL.search(
+            **fixed,
+            **self.axes,
+            minimize="total_memory * tp_size",
+            subject_to=["total_memory <= 60 GB", "weights >= 1 GB"],
+            method=method,
+        )
+        assert place is not None
+        assert tuple(found.best.inputs[name] for name in self.axes) == place
+        assert found.objectives[0][0] == pytest.approx(value * 1e9, rel=1e-9)
+
+    def test_maximize(self):
+        found = STEP.search(**FLEET, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 4], maximize="tokens_per_second")
+        grid = STEP.sweep(**FLEET, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 4], refused="mask", outputs="tokens_per_second")
+        assert found.best.tokens_per_second.magnitude == pytest.approx(float(grid.tokens_per_second.max()), rel=1e-12)
+        assert found.certificate.bound == pytest.approx(found.objectives[0][0])
+        last = STEP.search(**FLEET, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 4], maximize="tokens_per_second", top=12)
+        speeds = [result.tokens_per_second.magnitude for result in last]
+        assert speeds == sorted(speeds, reverse=True)
+
+    def test_one_constraint_or_several(self):
+        one = MODEL.search(**POINT, tp_size=[1, 2, 4], minimize="-tp_size", subject_to="tp_size <= 2")
+        several = MODEL.search(
+            **POINT, tp_size=[1, 2, 4], minimize="-tp_size", subject_to=["tp_size <= 2", "tp_size>0"]
+        )
+        symbol = variable_of("tp_size").symbol
+        as_sympy = MODEL.search(**POINT, tp_size=[1, 2, 4], maximize=symbol, subject_to=symbol <= 2)
+        assert one.best.inputs["tp_size"] == several.best.inputs["tp_size"] == as_sympy.best.inputs["tp_size"] == 2
+
+    def test_linked_derived_and_catalog_axes(self):
+        found = MODEL.search(
+            model=["Llama3_8B", "Llama3_70B"],
+            hardware=["A100", "H200"],
+            batch_size=512,
+            layout=linked(tp_size=[1, 2, 8, 8], pp_size=[8, 4, 2, 4]),
+            dp_size=derived("512 / (tp_size * pp_size)"),
+            zero_stage=[1, 3],
+            maximize="parameters / total_memory * memory_capacity",
+            subject_to="total_memory <= 0.9 * memory_capacity",
+            top=100,
+        )
+        values, expected = [value for (value,) in found.objectives], []
+        for model, hardware, (t, p), z in itertools.product(
+            ["Llama3_8B", "Llama3_70B"], ["A100", "H200"], [(1, 8), (2, 4), (8, 2), (8, 4)], [1, 3]
+        ):
+            r = MODEL.solve(
+                model=model,
+                hardware=hardware,
+                batch_size=512,
+                tp_size=t,
+                pp_size=p,
+                dp_size=512 // t // p,
+                zero_stage=z,
+            )
+            if r.memory_utilization <= 0.9:
+                expected.append(r.canonical("parameters") / r.canonical("memory_utilization"))
+        np.testing.assert_allclose(values, sorted(expected, reverse=True), rtol=1e-12)
+        assert 0 < len(expected) < 32
+
+    @pytest.mark.parametrize(
+        ("asked", "kind", "message"),
+        [
+            ({}, InputError, "name an output"),
+            ({"minimize": "total_memry"}, UnknownNameError, "did you mean total_memory"),
+            ({"minimize": 7}, InputError, "minimize=7: must be text"),
+            ({"minimize": "feasible"}, InputError, "minimize"),
+            ({"minimize": "total_memory + batch_size"}, UnitError, "minimize"),
+            ({"minimize": ["total_memory", "weights"]}, InputError, "use pareto() for several"),
+            ({"minimize": "total_memory", "maximize": "weights"}, InputError, "use pareto() for several"),
+            ({"subject_to": "total_memory <= 5"}, UnitError, "needs a unit"),
+            ({"subject_to": "total_memory <= 5 s"}, UnitError, "subject_to"),
+            ({"subject_to": "total_memory"}, InputError, "compare it"),
+            ({"subject_to": 5}, InputError, "subject_to=5"),
+            ({"subject_to": ["tp_size <= 2", None]}, InputError, "subject_to=None"),
+            ({"subject_to": "tp_sise <= 2"}, UnknownNameError, "did you mean tp_size"),
+            ({"subject_to": "__import__('os')"}, MlsysimError, "unknown function"),
+            ({"method": "fast"}, InputError, "must be one of auto, bounds, dense"),
+            ({"method": None}, InputError, "must be one of auto, bounds, dense"),
+            ({"top": 0}, InputError, "must be a whole number from 1"),
+            ({"top": 2.0}, InputError, "must be a whole number from 1"),
+            ({"top": True}, InputError, "must be a whole number from 1"),
+            ({"top": 10**6}, InputError, "must be a whole number from 1"),
+            ({"time_limit": 0}, InputError, "number of seconds > 0"),
+            ({"time_limit": math.nan}, InputError, "number of seconds > 0"),
+            ({"time_limit": "1 s"}, InputError, "number of seconds > 0"),
+            ({"time_limit": True}, InputError, "number of seconds > 0"),
+            ({"time_limit": 1, "method": "dense"}, InputError, "use method='bounds'"),
+            ({"checkpoint": "x.json", "method": "bounds"}, InputError, "use method='dense'"),
+            ({"tp_size": 2}, InputError, "use solve() for one point"),
+            ({"tp_size": [1, -2]}, InputError, "tp_size=-2"),
+            ({"tp_sise": [1, 2]}, UnknownNameError, "did you mean tp_size"),
+        ],
+    )
+    def test_refused(self, asked, kind, message):
+        goal = {} if {"minimize", "maximize"} & set(asked) or not asked else {"minimize": "total_memory"}
+        with pytest.raises(kind) as caught:
+            MODEL.search(**{**POINT, "tp_size": [1, 2], **goal, **asked})
+        assert message in str(caught.value)
+
+
+class TestHow:
+    layout = {
+        "batch_size": range(1, 32769), "seq_len": range(128, 131072, 32), "tp_size": [1, 2, 4, 8],
+        "pp_size": [1, 2, 4, 8, 16], "dp_size": range(1, 4097), "gradient_accumulation_steps": range(1, 257),
+        "zero_stage": [0, 1, 2, 3], "activation_checkpointing": ["none", "selective", "full"],
+        "interleaved_stages": range(1, 11), "hardware": ["H100", "H200", "A100", "MI300X"],
+    }  # fmt: skip
+
+    def test_more_than_1e18_points(self):
+        found = MODEL.search(
+            model="Llama3_70B",
+            **self.layout,
+            minimize="dp_size * tp_size * pp_size",
+            subject_to=["total_memory <= 0.8 * memory_capacity", "batch_size * seq_len >= 4194304 token"],
+        )
+        assert found.certificate.points > 1e18
+        assert found.certificate.proven
+        assert found.certificate.method == "bounds"
+        assert found.best.feasible
+        assert found.best.inputs["batch_size"] * found.best.inputs["seq_len"].magnitude >= 4194304
+        assert found.best.memory_utilization <= 0.8 + 1e-12
+        low, high = found.certificate.feasible
+        assert 1 <= low <= high <= found.certificate.points
+
+    def test_small_grids_are_enumerated(self):
+        found = MODEL.search(**POINT, tp_size=[1, 2, 4], minimize="total_memory")
+        assert found.certificate.method == "enumeration"
+        assert found.certificate.evaluated == found.certificate.points == 3
+        assert found.certificate.boxes == 0
+
+    @pytest.mark.parametrize(("compiling", "method"), [(1e9, "enumeration"), (0.0, "dense")])
+    def test_falls_back_where_bounds_do_not_prune(self, monkeypatch, compiling, method):
+        """A remainder of a product says nothing about a box."""
+        monkeypatch.setattr(module, "AT_ONCE", 0.0)
+        monkeypatch.setattr(module, "SHARE", 1e-9)
+        monkeypatch.setattr(module, "COMPILING", compiling)
+        axes = {"batch_size": range(1, 300), "seq_len": range(1, 300)}
+        asked = "(batch_size * 7919 + seq_len / (1 token) * batch_size * 31) % 1009"
+        found = MODEL.search(**{**POINT, **axes}, minimize=asked)
+        assert found.certificate.method == method
+        assert method in str(found.certificate)
+        assert found.certificate.proven
+        b, s = np.meshgrid(np.arange(1, 300), np.arange(1, 300), indexing="ij")
+        values = (b * 7919 + s * b * 31) % 1009
+        first = np.unravel_index(values.argmin(), values.shape)
+        assert found.objectives[0][0] == values.min()
+        assert tuple(found.places[0]) == first
+
+    def test_a_time_limit_says_what_is_not_known(self, monkeypatch):
+        monkeypatch.setattr(module, "AT_ONCE", 0.0)
+        axes = {"batch_size": range(1, 3000), "seq_len": range(1, 3000)}
+        asked = "(batch_size * 7919 + seq_len / (1 token) * batch_size * 31) % 100003 + 10"
+        found = MODEL.search(**{**POINT, **axes}, minimize=asked, method="bounds", time_limit=0.05)
+        b, s = np.meshgrid(np.arange(1, 3000), np.arange(1, 3000), indexing="ij")
+        true = ((b * 7919 + s * b * 31) % 100003).min() + 10
+        assert not found.certificate.proven
+        assert found.certificate.bound <= true <= found.objectives[0][0]
+        assert found.certificate.gap >= found.objectives[0][0] / true - 1
+        assert str(found.certificate).startswith("Not proven")
+
+    def test_nothing_is_feasible(self, monkeypatch):
+        for at_once in (0.25, 0.0):
+            monkeypatch.setattr(module, "AT_ONCE", at_once)
+            found = MODEL.search(
+                **POINT, tp_size=[1, 2], pp_size=[1, 2], minimize="weights", subject_to="weights<=1 byte"
+            )
+            assert len(found) == 0
+            assert found.best is None
+            assert found.certificate.proven
+            assert found.certificate.feasible == (0, 0)

@@ -1,0 +1,154 @@
+"""``sweep(store=...)``: the same bits as in memory, however it is cut and wherever it stopped."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mlsysim import ServingCapacityModel, TrainingMemoryModel, derived, linked
+from mlsysim.errors import InputError
+from mlsysim.study import stream
+
+MODEL = TrainingMemoryModel("per_operator")
+POINT = {"model": "Llama3_8B", "batch_size": 64}
+AXES = {
+    "hardware": ["H100", "A100", "H200"],
+    "tp_size": [1, 2, 3, 4, 8],
+    "layout": linked(pp_size=[1, 2, 4], zero_stage=[3, 1, 0]),
+    "precision": ["bf16", "fp8"],
+    "seq_len": [1024, 4096],
+}
+OUTPUTS = ["total_memory", "memory_utilization", "feasible", "layers_per_stage"]
+
+
+def swept(**options):
+    return MODEL.sweep(**POINT, **AXES, outputs=OUTPUTS, refused="mask", **options)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return swept()
+
+
+def reasons(dataset):
+    """Why every point is refused, in words: a store lists all reasons there can be, a sweep those there are."""
+    if "refused" not in dataset:
+        return []
+    meanings = dataset.refused.attrs["flag_meanings"].split()
+    return [meanings[code] for code in dataset.refused.values.ravel()]
+
+
+def same(found, expected):
+    assert dict(found.sizes) == dict(expected.sizes)
+    assert set(expected.data_vars) <= set(found.data_vars)
+    assert reasons(found) == reasons(expected)
+    for name, values in expected.drop_vars("refused", errors="ignore").data_vars.items():
+        np.testing.assert_array_equal(found[name].values, values.values.astype(found[name].dtype), err_msg=name)
+        for key in ("units", "long_name", "latex", "flag_meanings"):
+            assert found[name].attrs.get(key) == values.attrs.get(key), (name, key)
+    for name, values in expected.coords.items():
+        np.testing.assert_array_equal(found[name].values, values.values, err_msg=name)
+        assert found[name].attrs.get("units") == values.attrs.get("units")
+
+
+@pytest.mark.parametrize("points", [None, 40, 7])
+@pytest.mark.parametrize("kind", ["zarr", "nc"])
+def test_equals_the_sweep_in_memory(whole, tmp_path, kind, points):
+    with swept(store=tmp_path / f"sweep.{kind}", block_points=points) as found:
+        same(found, whole)
+        assert found.attrs["model"] == "TrainingMemoryModel"
+
+
+@pytest.mark.parametrize("points", [1, 33])
+def test_blocks_in_memory_equal_the_sweep(whole, points):
+    same(swept(block_points=points), whole)
+
+
+@pytest.mark.parametrize("kind", ["zarr", "nc"])
+def test_resumed_equals_uninterrupted(whole, tmp_path, kind, monkeypatch):
+    real, done = stream._block, []
+
+    def interrupted(shared, number):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(number)
+        return real(shared, number)
+
+    path = tmp_path / f"sweep.{kind}"
+    monkeypatch.setattr(stream, "_block", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        swept(store=path, block_points=20)
+    assert "3 of 9 blocks are finished" in stop.value.__notes__[0]
+    again = []
+    monkeypatch.setattr(stream, "_block", lambda shared, number: again.append(number) or real(shared, number))
+    with swept(store=path, block_points=20) as found:
+        same(found, whole)
+    assert sorted(done + again) == list(range(9))
+
+
+def test_another_question_on_the_same_path_is_refused(tmp_path):
+    path = tmp_path / "sweep.zarr"
+    swept(store=path, block_points=60)
+    for other in ({"outputs": ["weights"]}, {"batch_size": 128}, {"layout": linked(pp_size=[1, 2], zero_stage=[3, 1])}):
+        asked = {**POINT, **AXES, "outputs": OUTPUTS, "refused": "mask", "block_points": 60, "store": path} | other
+        with pytest.raises(InputError, match="was begun with other"):
+            MODEL.sweep(**asked)
+
+
+def test_a_derived_argument_that_varies_is_part_of_the_data(tmp_path):
+    asked = {**POINT, "hardware": "H100", "tp_size": [1, 2, 4], "pp_size": [1, 4, 8], "zero_stage": [1, 2],
+             "dp_size": derived("96 / (tp_size * pp_size)"), "refused": "mask"}  # fmt: skip
+    whole = MODEL.sweep(**asked)
+    with MODEL.sweep(**asked, store=tmp_path / "sweep.nc", block_points=4) as found:
+        np.testing.assert_array_equal(found.total_memory.values, whole.total_memory.values)
+        known = ~np.isnan(whole.total_memory.values)
+        assert known.any()
+        expected = whole.dp_size.broadcast_like(whole.total_memory).transpose(*whole.total_memory.dims).values
+        np.testing.assert_array_equal(found.dp_size.transpose(*found.total_memory.dims).values[known], expected[known])
+
+
+def test_refused_points_are_an_error_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_block", lambda *_: pytest.fail("computed"))
+    path = tmp_path / "sweep.zarr"
+    with pytest.raises(InputError, match="tp_size=3: must divide"):
+        MODEL.sweep(**POINT, **AXES, store=path)
+    assert not path.exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_label_output(tmp_path):
+    asked = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 4000, "qps": [1, 5, 20, 100]}
+    whole = ServingCapacityModel().sweep(**asked)
+    with ServingCapacityModel().sweep(**asked, store=tmp_path / "sweep.zarr") as found:
+        same(found, whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"block_points": 0}, "block_points=0: must be a whole number >= 1"),
+        ({"block_points": 2.5}, "block_points=2.5: must be a whole number >= 1"),
+        ({"block_points": True}, "block_points=True: must be a whole number >= 1"),
+        ({"block_points": 9, "refused": "skip"}, "refused='skip'"),
+        ({"block_points": 9, "variant": ["first_order", "per_operator"]}, "one variant at a time"),
+        ({"store": "sweep.csv"}, ".zarr"),
+        ({"block_points": 9, "tp_size": 2}, "use solve() for one point"),
+        ({"block_points": 9, "batch_size": range(1, 10**5), "seq_len": range(1, 10**5)}, "use refused='mask'"),
+        (
+            {"block_points": 9, "batch_size": range(1, 10**5), "seq_len": range(1, 10**5), "refused": "mask"},
+            "name a file: store='sweep.zarr'",
+        ),
+    ],
+)
+def test_refused(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        MODEL.sweep(**{**POINT, "hardware": "H100", "tp_size": [1, 2], **options})
+    assert message in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_not_swept_is_told(tmp_path):
+    with swept(store=tmp_path / "sweep.zarr") as found:
+        assert json.loads(found.attrs["entries"]) == {"model": "Llama 3 8B"}
+        assert json.loads(found.attrs["fixed_inputs"])["batch_size"] == "64"
