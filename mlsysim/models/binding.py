@@ -310,6 +310,8 @@ class _Binder:
             depends = [argument] if argument in self.along else []
             if "precision" in self.along and name in slot.entry.by_precision:
                 depends.append("precision")
+            if depends and name in slot.extras and self._lacks(argument, name):
+                continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
             value = _value_of(self.entries[argument], name, self._precision())
@@ -318,6 +320,12 @@ class _Binder:
             self._put(name, _checked(name, value, self.entries[argument]), (), value)
             return True
         return False
+
+    def _lacks(self, argument: str, name: str) -> bool:
+        """Whether one of the entries has no value for an input that may be left out."""
+        entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
+        known = name in self.model.defaults
+        return not known and any(_value_of(entry, name, self._precision()) is None for entry in entries)
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
         table = np.empty([len(self.axes[axis]) for axis in depends])
