@@ -67,7 +67,8 @@ def slots_busy(slots: Any, a: Any, b: Any, e: Any, tail: Any) -> np.ndarray:
             open_ = (left >= 1) & (sums < ceiling) & ~((rate > 1) & (term < 1e-17 * sums))
             if not open_.all():
                 total[place[~open_]] = sums[~open_]
-                place, left, a, b, e, term, sums = (each[open_] for each in (place, left, a, b, e, term, sums))
+                place = place[open_]
+                left, a, b, e, term, sums = (each[open_] for each in (left, a, b, e, term, sums))
         total, tail = total.reshape(shape), np.broadcast_to(np.asarray(tail, float), shape)
         return np.where(np.isinf(total), 0.0, np.where(total + tail != 0, tail / (total + tail), math.nan))
 

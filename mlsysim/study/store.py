@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -42,7 +42,7 @@ class Template:
     dims: tuple[str, ...]
     sizes: tuple[int, ...]
     dtypes: Mapping[str, np.dtype]
-    attrs: Mapping[Hashable, Any] = field(default_factory=dict)
+    attrs: Mapping[Any, Any] = field(default_factory=dict)
     variable_attrs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     coords: Mapping[str, Any] = field(default_factory=dict)
 

@@ -363,5 +363,5 @@ def test_an_inverse_unit_reads_as_the_message_writes_it():
     model = ServingCapacityModel()
     asked = condition("replica_arrival_rate <= 24.25 1/s", model, ["replica_arrival_rate"])
     assert lower(asked.sympy) == (variable_of("replica_arrival_rate").symbol <= sympy.Rational(97, 4))
-    with pytest.raises(UnitError, match="needs a unit, as in '24.25 1/s'"):
+    with pytest.raises(UnitError, match=r"needs a unit, as in '24\.25 1/s'"):
         condition("replica_arrival_rate <= 24.25", model, ["replica_arrival_rate"])

@@ -282,7 +282,8 @@ class Translator:
     def _shared(self, parts: list[Sum], signed: bool) -> tuple[Any, list[Sum]]:
         """The factor that all terms of all parts have, and the parts without it."""
         terms = tuple(term for part in parts for term in part.terms)
-        shared, _ = self.forms.primitive(self.forms.gathered(terms)) if len(terms) > 1 else (terms[0], None)
+        first = next(iter(terms))
+        shared, _ = self.forms.primitive(self.forms.gathered(terms)) if len(terms) > 1 else (first, None)
         if not signed:
             shared = type(shared)(
                 abs(shared.number),
@@ -332,10 +333,11 @@ class Translator:
 
     def _said_whole(self, left: Any, right: Any) -> Sum | None:
         """What an equation says is a whole number, if that is what it says."""
+        both: tuple[Any, Any] = (left, right)
         if isinstance(left, sympy.Mod) and right == 0 and self._whole.range(self._once(left.args[1]))[0][0] > 0:
             inverse = self.forms.power(self._once(left.args[1]), -1.0)
             return self.forms.multiply(self._once(left.args[0]), inverse)
-        if {type(left), type(right)} == {sympy.ceiling, sympy.floor} and left.args == right.args:
+        if {type(side) for side in both} == {sympy.ceiling, sympy.floor} and both[0].args == both[1].args:
             return self._once(left.args[0])
         return None
 
