@@ -9,15 +9,16 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import sympy
 
 from mlsysim.engine.blocks import all_within, blocks, within
 from mlsysim.engine.compiled import compiled
+from mlsysim.engine.shown import Shown, in_unit
+from mlsysim.engine.small import evaluate_small
 from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System
 
 #: Points computed together where they are computed in loops.
@@ -27,23 +28,9 @@ Values = Mapping[str, Any]
 Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """An output as a data set shows it.
-
-    Attributes
-    ----------
-    name : str
-        Of the variable.
-    scale : float
-        Canonical amount of the unit it is shown in.
-    kind : {"number", "label", "truth"}
-        float64, int8 or bool; where refused nan, -1 or False.
-    """
-
-    name: str
-    scale: float = 1.0
-    kind: Literal["number", "label", "truth"] = "number"
+#: Grids of so many points are evaluated in NumPy: XLA would still be compiling. Fewer where each point
+#: is a queue to be summed up, which NumPy does a hundred times slower.
+SMALL, SMALL_ITERATED = 1 << 15, 1 << 7
 
 
 @lru_cache(maxsize=256)
@@ -107,7 +94,7 @@ def _jitted_shown(
 
     def shown(output: Shown, value: Any, code: Any) -> Any:
         if output.kind == "number":
-            value, missing = _in_unit(jnp.asarray(value, jnp.float64), output.scale), jnp.nan
+            value, missing = in_unit(jnp.asarray(value, jnp.float64), output.scale), jnp.nan
         elif output.kind == "label":
             value, missing = jnp.asarray(value, jnp.int8), jnp.int8(-1)
         else:
@@ -124,12 +111,6 @@ def _jitted_shown(
         return arrays | ({reasons: jnp.broadcast_to(code, shape)} if reasons else {})
 
     return all_shown
-
-
-def _in_unit(value: Any, scale: float) -> Any:
-    """Canonical values in a unit, by whole factors where there are such, as a single result shows them."""
-    inverse = 1.0 / scale
-    return value * inverse if scale < 1.0 and inverse == math.floor(inverse) else value / scale
 
 
 @lru_cache(maxsize=256)
@@ -179,6 +160,7 @@ def evaluate_shown(
     refused: Sequence[tuple[int, Any]] = (),
     conditions: Sequence[tuple[int, sympy.Basic]] = (),
     reasons: str = "",
+    total: int | None = None,
 ) -> dict[str, np.ndarray]:
     """Outputs on a grid as a data set shows them, in one pass over the points.
 
@@ -197,17 +179,22 @@ def evaluate_shown(
         first is the reason: those of ``refused`` before these.
     reasons : str
         Name to return the codes under, 0 for a point that is not refused; not returned if empty.
+    total : int, optional
+        Points of the grid of which this is a block, so that all its blocks are computed alike.
 
     Returns
     -------
     dict
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
+    iterated = _iterates(system, tuple(output.name for output in outputs))
+    if (math.prod(shape) if total is None else total) <= (SMALL_ITERATED if iterated else SMALL):
+        return evaluate_small(system, outputs, values, shape, refused, conditions, reasons)
     codes = tuple(code for code, _ in refused)
     names = [output.name for output in outputs] + ([reasons] if reasons else [])
     arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
     masks = [np.asarray(where, bool) for _, where in refused]
-    if math.prod(shape) <= TOGETHER or not _iterates(system, tuple(output.name for output in outputs)):
+    if math.prod(shape) <= TOGETHER or not iterated:
         function = _jitted_shown(system, tuple(outputs), tuple(shape), tuple(conditions), codes, reasons)
         # JAX sorts the names of a dict.
         found = _called(function, arguments, masks, tuple(shape))

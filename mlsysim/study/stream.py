@@ -94,6 +94,7 @@ class Grid:
             refused=[(code, within(where, region)) for code, where in self.refused],
             conditions=self.conditions,
             reasons=self.reasons,
+            total=self.points,
         )
 
     @cached_property

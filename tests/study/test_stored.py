@@ -38,12 +38,15 @@ def reasons(dataset):
     return [meanings[code] for code in dataset.refused.values.ravel()]
 
 
-def same(found, expected):
+def same(found, expected, roundings=0):
+    """Equal in all that a reader sees, and in value to so many roundings."""
     assert dict(found.sizes) == dict(expected.sizes)
     assert set(expected.data_vars) <= set(found.data_vars)
     assert reasons(found) == reasons(expected)
     for name, values in expected.drop_vars("refused", errors="ignore").data_vars.items():
-        np.testing.assert_array_equal(found[name].values, values.values.astype(found[name].dtype), err_msg=name)
+        expected_values = values.values.astype(found[name].dtype)
+        rtol = roundings * np.finfo(float).eps
+        np.testing.assert_allclose(found[name].values, expected_values, rtol=rtol, atol=0, err_msg=name)
         for key in ("units", "long_name", "latex", "flag_meanings"):
             assert found[name].attrs.get(key) == values.attrs.get(key), (name, key)
     for name, values in expected.coords.items():
@@ -54,18 +57,27 @@ def same(found, expected):
 @pytest.mark.parametrize("points", [None, 40, 7])
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
 def test_equals_the_sweep_in_memory(whole, tmp_path, kind, points):
+    """XLA divides by what is one number in a block by its inverse: a rounding may differ where blocks are cut."""
     with swept(store=tmp_path / f"sweep.{kind}", block_points=points) as found:
-        same(found, whole)
+        same(found, whole, roundings=2 if points else 0)
         assert found.attrs["model"] == "TrainingMemoryModel"
 
 
 @pytest.mark.parametrize("points", [1, 33])
 def test_blocks_in_memory_equal_the_sweep(whole, points):
-    same(swept(block_points=points), whole)
+    same(swept(block_points=points), whole, roundings=2)
+
+
+def test_either_kind_of_store_and_memory_hold_the_same_bits(tmp_path):
+    expected = swept(block_points=33)
+    for kind in ("zarr", "nc"):
+        with swept(store=tmp_path / f"sweep.{kind}", block_points=33) as found:
+            same(found, expected)
 
 
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
-def test_resumed_equals_uninterrupted(whole, tmp_path, kind, monkeypatch):
+def test_resumed_equals_uninterrupted(tmp_path, kind, monkeypatch):
+    uninterrupted = swept(block_points=20)
     real, done = stream._block, []
 
     def interrupted(shared, number):
@@ -78,12 +90,12 @@ def test_resumed_equals_uninterrupted(whole, tmp_path, kind, monkeypatch):
     monkeypatch.setattr(stream, "_block", interrupted)
     with pytest.raises(KeyboardInterrupt) as stop:
         swept(store=path, block_points=20)
-    assert "3 of 9 blocks are finished" in stop.value.__notes__[0]
+    assert "3 of 15 blocks are finished" in stop.value.__notes__[0]
     again = []
     monkeypatch.setattr(stream, "_block", lambda shared, number: again.append(number) or real(shared, number))
     with swept(store=path, block_points=20) as found:
-        same(found, whole)
-    assert sorted(done + again) == list(range(9))
+        same(found, uninterrupted)
+    assert sorted(done + again) == list(range(15))
 
 
 def test_another_question_on_the_same_path_is_refused(tmp_path):

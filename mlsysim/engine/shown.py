@@ -1,0 +1,32 @@
+"""What a data set holds of an output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An output as a data set shows it.
+
+    Attributes
+    ----------
+    name : str
+        Of the variable.
+    scale : float
+        Canonical amount of the unit it is shown in.
+    kind : {"number", "label", "truth"}
+        float64, int8 or bool; where refused nan, -1 or False.
+    """
+
+    name: str
+    scale: float = 1.0
+    kind: Literal["number", "label", "truth"] = "number"
+
+
+def in_unit(value: Any, scale: float) -> Any:
+    """Canonical values in a unit, by whole factors where there are such, as a single result shows them."""
+    inverse = 1.0 / scale
+    return value * inverse if scale < 1.0 and inverse == math.floor(inverse) else value / scale
