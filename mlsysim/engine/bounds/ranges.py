@@ -1,7 +1,8 @@
 """Ranges of forms over boxes of a grid, many boxes at once.
 
-A range holds every value the compiled function can return in the box, its rounding included: bounds are
-taken in float64 and moved outwards by a relative :data:`MARGIN` per term.
+A range holds every value the compiled function can return in the box. Bounds are taken in float64 and moved
+outwards by a relative :data:`MARGIN` per term, which covers its rounding unless large terms of an objective
+cancel to a small rest; of a comparison it covers the sides that are compared.
 """
 
 from __future__ import annotations
