@@ -258,7 +258,7 @@ class Designs:
         return f"{text}\n{_wrapped(f'Same for all: {same}')}" if same else text
 
     def __repr__(self) -> str:
-        used = [f"{text}: {100 * share:.4g}% used" for text, share in self.binding_constraints]
+        used = [_use(text, share) for text, share in self.binding_constraints]
         said = [_wrapped(str(self.certificate))] if self.certificate is not None else []
         return "\n".join([self._body(), *used, *said])
 
@@ -274,6 +274,13 @@ class Designs:
         )
         said = [f"Same for all: {same}"] * bool(same) + [str(self.certificate)] * (self.certificate is not None)
         return f"<table><caption>{'<br>'.join(map(html.escape, said))}</caption><tr>{head}</tr>{body}</table>"
+
+
+def _use(text: str, share: float) -> str:
+    """How near a constraint is to its limit, in words."""
+    if ">" in text and share:
+        return f"{text}: {1 / share:.4g} times what is asked"
+    return f"{text}: {100 * share:.4g}% used"
 
 
 def _value(expression: sympy.Basic, result: Result) -> float:

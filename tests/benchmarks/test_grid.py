@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import time
 from statistics import median
 
@@ -65,4 +67,48 @@ def test_serving_sweep(benchmark):
         SERVING,
         axes,
         "required_replicas",
+    )
+
+
+def test_a_new_small_sweep(benchmark):
+    """Ten thousand points of a grid that was not asked before, against 20 ms."""
+    model, lengths, taken = TrainingMemoryModel("per_operator"), iter(range(90, 110)), []
+    model.sweep(**MEMORY, batch_size=[8, 16])
+
+    def once():
+        axes = {"batch_size": range(8, 8 * next(lengths), 8), "seq_len": range(256, 256 * 26, 256)}
+        start = time.perf_counter()
+        model.sweep(**MEMORY, **axes, zero_stage=[0, 1, 2, 3])
+        taken.append(time.perf_counter() - start)
+
+    benchmark.pedantic(once, rounds=7)
+    benchmark.extra_info.update(
+        title="a new small sweep (1e4 points, `per_operator`, headline outputs) in a warm process, against 20 ms",
+        target=1.0,
+        ours=median(taken),
+        theirs=0.02,
+        ratio=median(taken) / 0.02,
+    )
+
+
+def test_a_small_sweep_in_a_fresh_process(benchmark):
+    """The same with everything that has to be imported and compiled, against 3 s."""
+    command = (
+        "from mlsysim import TrainingMemoryModel as M; M('per_operator').sweep(model='Llama3_8B', hardware='H100',"
+    )
+    command += " batch_size=range(1, 101), seq_len=range(256, 6656, 256), zero_stage=[0, 1, 2, 3])"
+    taken = []
+
+    def once():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", command], check=True)
+        taken.append(time.perf_counter() - start)
+
+    benchmark.pedantic(once, rounds=5)
+    benchmark.extra_info.update(
+        title="a small sweep (1e4 points) in a fresh process, everything included, against 3 s",
+        target=1.0,
+        ours=median(taken),
+        theirs=3.0,
+        ratio=median(taken) / 3.0,
     )

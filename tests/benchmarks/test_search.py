@@ -12,7 +12,7 @@ from statistics import median
 
 import pytest
 
-from mlsysim import DistributedModel
+from mlsysim import DistributedModel, TrainingMemoryModel
 
 HERE = Path(__file__).parent
 FIXED = {"model": "Llama3_70B", "hardware": "H100", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
@@ -70,6 +70,59 @@ def seconds_of(points, objective, **how):
     start = time.perf_counter()
     found = search(points, objective, **how)
     return time.perf_counter() - start, found.certificate
+
+
+def fewest(points):
+    """The fewest accelerators on which steps of four million tokens fit, out of so many layouts."""
+    axes = {
+        "tp_size": [1, 2, 4, 8],
+        "zero_stage": [0, 1, 2, 3],
+        "activation_checkpointing": ["none", "selective", "full"],
+        "sequence_parallel": [False, True],
+        "gradient_accumulation_steps": [2**n for n in range(4)],
+        "pp_size": range(1, 41),
+        "seq_len": range(1024, 32 * 1024 + 1, 1024),
+        "dp_size": range(1, 513),
+    }
+    left = max(1, math.ceil(points / math.prod(map(len, axes.values()))))
+    axes["batch_size"] = range(1, min(left, 8192) + 1)
+    left = max(1, math.ceil(left / 8192))
+    axes["interleaved_stages"] = range(1, min(left, 8) + 1)
+    left = max(1, math.ceil(left / 8))
+    axes["seq_len"] = range(128, 32 * 128 * min(left, 8) + 1, 128) if left > 1 else axes["seq_len"]
+    axes["dp_size"] = range(1, 512 * max(1, math.ceil(left / 8)) + 1)
+    return TrainingMemoryModel("per_operator").search(
+        model="Llama3_70B",
+        hardware="H100",
+        precision="bf16",
+        **axes,
+        minimize="tp_size * pp_size * dp_size",
+        subject_to=["total_memory <= 0.9 * memory_capacity", "batch_size * seq_len >= 4194304"],
+        method="bounds",
+        time_limit=LIMIT,
+    )
+
+
+@pytest.mark.parametrize("points", [1e12, 1e17])
+def test_warm_search_for_what_fits(benchmark, points):
+    taken = []
+
+    def once():
+        start = time.perf_counter()
+        certificate = fewest(points).certificate
+        taken.append((time.perf_counter() - start, certificate))
+
+    benchmark.pedantic(once, rounds=3, warmup_rounds=1)
+    certificate = taken[-1][1]
+    seconds = median(s for s, _ in taken)
+    said = "proven" if certificate.proven else f"gap {100 * certificate.gap:.2g}%"
+    benchmark.extra_info.update(
+        title=f"warm search by bounds, {certificate.points:.1e} layouts, fewest accelerators, against 1 s ({said})",
+        target=1.0,
+        ours=seconds,
+        theirs=1.0,
+        ratio=seconds,
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

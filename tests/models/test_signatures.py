@@ -155,7 +155,8 @@ def parameters(model, verb):
 @pytest.mark.parametrize(("model", "verb"), VERBS)
 def test_entries_come_first_then_keywords_in_order(model, verb):
     entries, keywords = EXPECTED[model]
-    extra = ["outputs", "refused", "variant"] if verb == "sweep" else []
+    in_blocks = ["store", "block_points", "client", "progress"]
+    extra = ["outputs", "refused", "variant", *in_blocks] if verb == "sweep" else []
     assert list(parameters(model, verb)) == [*FIRST[verb], *entries, *extra, *keywords]
 
 

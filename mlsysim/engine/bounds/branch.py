@@ -201,7 +201,7 @@ class Search:
                 seen.proven, proven_at = True, now
             if not bound.size or now > deadline or now - proven_at > max(self.PATIENCE, proven_at - started):
                 break
-            take = np.argpartition(bound, width)[:width] if bound.size > width else np.arange(bound.size)
+            take = _foremost(low, high, bound, width)
             rest = np.ones(bound.size, bool)
             rest[take] = False
             fresh = self._round(low[:, take], high[:, take], bound[take], best, seen)
@@ -383,6 +383,22 @@ class Search:
                 current[axis] = steps[np.where(hopeless, random_step, choice)]
             if (current == before).all():
                 break
+
+
+def _foremost(low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int) -> np.ndarray:
+    """The boxes of lowest bound; of equal bounds the smallest, so that a plateau is searched in depth."""
+    if bound.size <= width:
+        return np.arange(bound.size)
+    limit = np.partition(bound, width - 1)[width - 1]
+    if not math.isfinite(limit):
+        return np.argpartition(bound, width - 1)[:width]
+    lower, tied = np.flatnonzero(bound < limit), np.flatnonzero(bound <= band(limit)[1])
+    tied = tied[bound[tied] >= limit]
+    wanted = width - lower.size
+    if tied.size > wanted:
+        size = np.log2(high[:, tied] - low[:, tied] + 1.0).sum(axis=0)
+        tied = tied[np.argpartition(size, wanted - 1)[:wanted]]
+    return np.concatenate([lower, tied])
 
 
 def _volume(low: np.ndarray, high: np.ndarray) -> int:
