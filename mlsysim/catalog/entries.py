@@ -1,4 +1,4 @@
-"""What the catalog holds: accelerators, nodes, fabrics, fleets and models.
+"""What the catalog holds: accelerators, memory designs, nodes, fabrics, fleets and models.
 
 Each class checks the dimension of its fields when an entry is built, from a TOML file or by hand.
 """
@@ -54,6 +54,7 @@ Rate = Annotated[Value, _in("TFLOP/s")]
 Seconds = Annotated[Value, _in("µs")]
 Watts = Annotated[Value, _in("W")]
 Dollars = Annotated[Value, _in("USD")]
+DollarsPerByte = Annotated[Value, _in("USD/GB")]
 
 
 class Entry(pydantic.BaseModel):
@@ -131,6 +132,26 @@ class Entry(pydantic.BaseModel):
         return found
 
 
+def _known_formats(rates: dict[str, Value]) -> dict[str, Value]:
+    """A table of rates whose number formats are all known."""
+    for name in rates:
+        if name not in NUMBER_FORMATS:
+            raise ValueError(str(UnknownNameError("number format", name, NUMBER_FORMATS)))
+    return rates
+
+
+def _rate(entry: Entry, rates: Mapping[str, Value], precision: str) -> Value:
+    """The rate at a precision, or an error that says which there are."""
+    if precision not in rates:
+        raise InputError(
+            "precision",
+            precision,
+            f"{entry.name} has no rate for it, only for {', '.join(rates)}",
+            "or give peak_flops=...",
+        )
+    return rates[precision]
+
+
 class Accelerator(Entry):
     """One device.
 
@@ -159,10 +180,7 @@ class Accelerator(Entry):
     @pydantic.field_validator("peak_flops")
     @classmethod
     def _formats(cls, rates: dict[str, Value]) -> dict[str, Value]:
-        for name in rates:
-            if name not in NUMBER_FORMATS:
-                raise ValueError(str(UnknownNameError("number format", name, NUMBER_FORMATS)))
-        return rates
+        return _known_formats(rates)
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
@@ -176,14 +194,7 @@ class Accelerator(Entry):
             return self.link_bandwidth
         if name != "peak_flops":
             return super().value_of(name, precision)
-        if precision not in self.peak_flops:
-            raise InputError(
-                "precision",
-                precision,
-                f"{self.name} has no rate for it, only for {', '.join(self.peak_flops)}",
-                "or give peak_flops=...",
-            )
-        return self.peak_flops[precision]
+        return _rate(self, self.peak_flops, precision)
 
 
 class TransformerWorkload(Entry):
@@ -418,6 +429,96 @@ _DENSE = {
 
 #: What a node and a fleet pass on of the accelerators they are made of.
 OF_ACCELERATOR = ("memory_capacity", "memory_bandwidth", "peak_flops", "tdp", "price")
+
+
+class MemoryKind(Entry):
+    """A kind of memory and what it costs.
+
+    Parameters
+    ----------
+    price : Value
+        Per byte, the memory alone.
+    """
+
+    what: ClassVar[str] = "memory"
+
+    price: DollarsPerByte
+
+
+class MemoryDesign(Entry):
+    """An accelerator with memory in two tiers: its own, and a remote one behind a port.
+
+    Parameters
+    ----------
+    accelerator : Accelerator, optional
+        Gives what is left out below.
+    peak_flops : dict of Value, optional
+        Dense peak rate per number format.
+    memory_bandwidth, memory_capacity : Value, optional
+        Of the local tier.
+    remote_bandwidth : Value
+        To the remote tier, as one accelerator sees it while the others rest.
+    remote_sharers : Value, optional
+        Accelerators that share that bandwidth; 1 where left out.
+    remote_capacity : Value, optional
+        Share of one accelerator in the remote tier.
+    unified : Value, optional
+        Yes where both tiers are one memory; no where left out.
+    link_bandwidth : Value, optional
+        To other accelerators, one direction.
+    local_memory, remote_memory : MemoryKind, optional
+        What each tier is made of, which gives its price.
+    """
+
+    what: ClassVar[str] = "design"
+    flags: ClassVar[frozenset[str]] = frozenset({"unified"})
+    by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
+
+    accelerator: Accelerator | None = None
+    peak_flops: dict[str, Rate] | None = None
+    memory_bandwidth: BytesPerSecond | None = None
+    memory_capacity: Bytes | None = None
+    remote_bandwidth: BytesPerSecond
+    remote_sharers: Count | None = None
+    remote_capacity: Bytes | None = None
+    unified: Flag | None = None
+    link_bandwidth: BytesPerSecond | None = None
+    local_memory: MemoryKind | None = None
+    remote_memory: MemoryKind | None = None
+
+    @pydantic.field_validator("peak_flops")
+    @classmethod
+    def _formats(cls, rates: dict[str, Value] | None) -> dict[str, Value] | None:
+        return rates if rates is None else _known_formats(rates)
+
+    @pydantic.model_validator(mode="after")
+    def _complete(self) -> MemoryDesign:
+        _whole(self, "remote_sharers", 1)
+        left_out = [field for field in ("peak_flops", "memory_bandwidth") if getattr(self, field) is None]
+        if left_out and self.accelerator is None:
+            raise ValueError(f"give {' and '.join(left_out)}, or an accelerator that has them")
+        return self
+
+    def value_of(self, name: str, precision: str) -> Value | None:
+        """See :meth:`Entry.value_of`; what the design leaves out is that of its accelerator.
+
+        Raises
+        ------
+        InputError
+            If it has no rate for the precision.
+        """
+        kind = {"local_price": self.local_memory, "remote_price": self.remote_memory}
+        if name in kind:
+            found = kind[name]
+            return None if found is None else found.price
+        if name in ("local_memory", "remote_memory"):
+            return None
+        if name == "peak_flops" and self.peak_flops is not None:
+            return _rate(self, self.peak_flops, precision)
+        if name == "node_bandwidth":
+            name = "link_bandwidth"
+        found = super().value_of(name, precision)
+        return self.accelerator.value_of(name, precision) if found is None and self.accelerator is not None else found
 
 
 class Fabric(Entry):

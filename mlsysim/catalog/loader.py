@@ -16,6 +16,8 @@ from mlsysim.catalog.entries import (
     Entry,
     Fabric,
     Fleet,
+    MemoryDesign,
+    MemoryKind,
     Node,
     SparseTransformerWorkload,
     TransformerWorkload,
@@ -25,7 +27,13 @@ from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameEr
 #: What a value inherits from its entry when it does not say otherwise.
 _PROVENANCE = ("source", "date", "kind")
 _FREE_TEXT = ("name", "description", "architecture")
-_REFERENCES = {"node": "Systems.Nodes", "fabric": "Systems.Fabrics", "accelerator": "Hardware"}
+_REFERENCES = {
+    "node": "Systems.Nodes",
+    "fabric": "Systems.Fabrics",
+    "accelerator": "Hardware",
+    "local_memory": "Systems.Memories",
+    "remote_memory": "Systems.Memories",
+}
 
 
 class Group:
@@ -103,7 +111,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics and fleets."""
+        """Nodes, fabrics, fleets, memory designs and kinds of memory."""
         return Group(self, "Systems")
 
     def paths(self) -> tuple[str, ...]:
@@ -116,7 +124,8 @@ class Catalog:
         Parameters
         ----------
         what : str
-            Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node`` or ``fabric``.
+            Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design`` or
+            ``memory``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``.
 
@@ -266,7 +275,13 @@ def _class_of(path: str, fields: Mapping[str, Any]) -> type[Entry]:
         return Accelerator
     if top == "Models":
         return SparseTransformerWorkload if "experts" in fields else TransformerWorkload
-    classes: dict[str, type[Entry]] = {"Nodes": Node, "Fabrics": Fabric, "Clusters": Fleet}
+    classes: dict[str, type[Entry]] = {
+        "Nodes": Node,
+        "Fabrics": Fabric,
+        "Clusters": Fleet,
+        "Designs": MemoryDesign,
+        "Memories": MemoryKind,
+    }
     if group not in classes:
         raise CatalogError(f"{path}: {UnknownNameError('group of Systems', group, classes)}")
     return classes[group]

@@ -27,6 +27,9 @@ TOPICS = (
     "pipeline_schedule",
     "step_time",
     "economics",
+    "memory_expansion",
+    "offloaded_training",
+    "tiered_serving",
 )
 
 

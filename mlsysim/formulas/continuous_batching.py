@@ -220,6 +220,7 @@ prefill_time = Formula(
     Max(flops_prefill / (F * eta), W_s / B_mem) + tau_dispatch,
     title="Time to prefill one request",
     source=SARATHI,
+    variant=NAME,
     assumes="Bound by arithmetic, or by reading the weights once; prompts are neither batched nor chunked.",
     no_example=DERIVED,
 )
@@ -229,6 +230,7 @@ step_weights_time = Formula(
     reading(E_t),
     title="Reading the weights in a decode step of the full batch",
     source=Source("pope2023", "section 2"),
+    variant=NAME,
     assumes="Everything but the experts that no token goes to; the embedding is counted whole.",
     no_example=DERIVED,
 )
@@ -238,6 +240,7 @@ step_kv_time = Formula(
     kv_read * request / B_mem,
     title="Reading the KV cache of one request in a decode step",
     source=Source("pope2023", "section 2"),
+    variant=NAME,
     no_example=DERIVED,
 )
 
@@ -307,6 +310,7 @@ first_batch_estimate = Formula(
     batch_next(_batch),
     title="Mean number in the batch, if every step read as many experts as a full one",
     source=Source("little1961"),
+    variant=NAME,
     assumes="Reading binds. Without experts this is the mean itself.",
     no_example="derived here; no source prints it",
 )
@@ -316,6 +320,7 @@ second_batch_estimate = Formula(
     batch_next(N_1),
     title="Mean number in the batch, second estimate",
     source=Source("little1961"),
+    variant=NAME,
     no_example="derived here; no source prints it",
 )
 
@@ -324,6 +329,7 @@ mean_batch = Formula(
     batch_next(N_2),
     title="Mean number in the batch",
     source=Source("little1961"),
+    variant=NAME,
     assumes="The third step of a fixed-point iteration, which has settled where it matters.",
     no_example="derived here; no source prints it",
 )
@@ -335,6 +341,7 @@ step_experts_time = Formula(
     when(k < E, -q * L_moe * E * P_exp / B_mem * log(_idle) * _idle ** (N_mean + 1), 0),
     title="Reading the experts that one more request adds to a step",
     source=Source("fedus2022", "section 2"),
+    variant=NAME,
     assumes="The slope at the batch that a request meets, itself included.",
     no_example="derived here; no source prints it",
 )
@@ -344,6 +351,7 @@ weights_at_load = Formula(
     reading(touched(N_mean + 1)) - k_exp * (N_mean + 1),
     title="Reading the weights in a decode step at this load",
     source=Source("fedus2022", "section 2"),
+    variant=NAME,
     assumes="The experts a batch reads, as a straight line through the batch that a request meets.",
     accuracy="Mixtures of experts: P99 within 10% of the simulation, 31% high on one replica with few experts at a "
     "tenth of its load.",

@@ -81,6 +81,7 @@ active_batch_size = Formula(
     Max(0, Min(B_max, floor((M_cap - W_s) / kv_request))),
     title="Requests one replica decodes together",
     source=TUTORIAL,
+    variant="one_tier",
     assumes="All memory beside the weights holds KV cache.",
     example=Example({B_max: 16, M_cap: 85.899345920, W_s: 16.06, kv_request: 0.134217728}, "16 request", TUTORIAL),
 )

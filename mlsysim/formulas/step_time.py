@@ -242,6 +242,7 @@ computing = Formula(
     n_mb * (t_lin + t_attn + t_el),
     title="Computing of one step",
     source=MEGATRON,
+    variant="per_operator",
     no_example="a product",
 )
 
@@ -375,6 +376,7 @@ optimizer_update = Formula(
     f * (2 * o + q_g + q) * (P_dense / sharded(Z >= 1, n_z) + P_sparse / sharded(Z >= 1, n_z / e)) / (B_mem * eta_mem),
     title="Update of weights and optimizer state",
     source=Source("rajbhandari2020", "section 3.1"),
+    variant="per_operator",
     assumes="State is read and written, gradients read, weights written; 28 bytes per parameter for "
     "Adam at 16 bit, 30 with 32-bit gradients.",
     no_example=DERIVED,
@@ -385,6 +387,7 @@ step = Formula(
     straggler * (T_comp + T_tp + T_ep + T_cp + T_bub + T_pp + T_dp + T_opt),
     title="One training step",
     source=Source("narayanan2021", "section 3"),
+    variant="per_operator",
     assumes="The slowest rank sets the time.",
     accuracy=CALIBRATED,
     no_example="published steps stand in docs/validation.md",

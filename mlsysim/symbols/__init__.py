@@ -18,6 +18,7 @@ from mlsysim.symbols import (
     network,
     roofline,
     costs,
+    offload,
 )
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "costs",
     "hardware",
     "network",
+    "offload",
     "parameters",
     "roofline",
     "routing",

@@ -203,6 +203,7 @@ FAMILIES = (
     "network",
     "roofline",
     "costs",
+    "offload",
 )
 ORDER = """
 import importlib, sys

@@ -32,6 +32,11 @@ STEP = (*LAYOUT, "fleet_size", "fabric_bandwidth", "efficiency", "dp_overlap", "
 QUEUE = ("qps", "max_batch_size", "seq_len", "output_tokens", "efficiency", "precision", "hardware",
          "target_p99_latency_ms")  # fmt: skip
 MONEY = ("pue", "grid_carbon", "idle_power_fraction")
+STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
+TIERED = {**{name: value for name, value in DENSE.items() if name != "hardware"}, **NETWORK, "design": "GH200"}
+SERVED = {**{name: value for name, value in SERVING.items() if name != "hardware"}, "design": "GH200"}
+PHASES = ("batch_size", "seq_len", "tp_size", "ep_size", "design", "prefetch_fraction", "efficiency", "precision")
+SHARES = ("weights_offload", "checkpoints_offload", "gradients_offload", "optimizer_offload")
 #: Model, variant, a point that is accepted, and the inputs that become axes.
 FAMILIES = (
     ("ParameterCountModel", "counted", {"model": "DeepSeek_V3"}, ("layers", "hidden_dim", "heads", "experts",
@@ -55,10 +60,16 @@ FAMILIES = (
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
     ("EconomicsModel", "serving", {**SERVING, **PRICE}, (*QUEUE, *MONEY)),
     ("EconomicsModel", "rented_serving", {**SERVING, **RENTAL}, (*QUEUE, *MONEY)),
+    ("MemoryExpansionModel", "by_policy", STUDY, (*PHASES, "policy")),
+    ("MemoryExpansionModel", "by_share", STUDY, (*PHASES, *SHARES)),
+    ("MemoryExpansionModel", "offloaded_training", TIERED, (*STEP, "design", "policy")),
+    ("MemoryExpansionModel", "offloaded_by_share", TIERED, (*STEP, "design", *SHARES)),
+    ("MemoryExpansionModel", "serving", SERVED, (*QUEUE, "design", "kv_offload")),
 )  # fmt: skip
 ENTRIES = {
     "hardware": ["H100", "H200", "A100", "MI300X"],
     "fleet": ["Research_256", "Llama3_16K"],
+    "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
 }
 
 

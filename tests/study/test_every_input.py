@@ -19,6 +19,9 @@ ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "e
 FLEET = {"accelerators": 8, "run_tokens": 1e12}
 PRICE = {"price": 30000, "tdp": 700}
 RENTAL = {"rental_price": 2, "tdp": 700}
+ON_DESIGN = {name: value for name, value in TRAINING.items() if name != "hardware"} | {"design": "GH200"}
+STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
+SERVED = {name: value for name, value in SERVING.items() if name != "hardware"} | {"design": "GH200"}
 POINTS = {
     ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
     ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4},
@@ -35,11 +38,17 @@ POINTS = {
     ("EconomicsModel", "rented_serving"): {**SERVING, **RENTAL},
     ("EconomicsModel", "fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
+    ("MemoryExpansionModel", "by_policy"): STUDY,
+    ("MemoryExpansionModel", "by_share"): STUDY,
+    ("MemoryExpansionModel", "offloaded_training"): {**ON_DESIGN, **LAYOUT, **NETWORK},
+    ("MemoryExpansionModel", "offloaded_by_share"): {**ON_DESIGN, **LAYOUT, **NETWORK},
+    ("MemoryExpansionModel", "serving"): SERVED,
 }
 ENTRIES = {
     "model": ["Mixtral_8x7B", "DeepSeek_V3", "Qwen3_30B_A3B", "Llama3_8B"],
     "hardware": ["H100", "H200", "MI300X"],
     "fleet": ["Research_256", "Llama3_16K"],
+    "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
 }
 
 

@@ -19,7 +19,7 @@ from mlsysim.symbolic import variable_of
 #: More cases, and larger ones, where asked for.
 CASES, FULL = int(os.environ.get("MLSYSIM_SEARCH_CASES", "36")), "MLSYSIM_SEARCH_CASES" in os.environ
 #: Families whose every point is a search for replicas of its own.
-SLOW = (14, 15, 16, 17)
+SLOW = (14, 15, 16, 17, 22)
 
 
 @cache

@@ -10,6 +10,7 @@ from validation import (
     published_flops,
     published_kernels,
     published_memory,
+    published_memory_expansion,
     published_serving,
     published_steps,
     simulated_queue,
@@ -29,4 +30,5 @@ GROUPS: tuple[Group, ...] = (
     *published_exchanges.GROUPS,
     *published_flops.GROUPS,
     *published_steps.GROUPS,
+    *published_memory_expansion.GROUPS,
 )

@@ -1,0 +1,143 @@
+"""Serving from two tiers
+
+A replica that keeps part of its weights, or of its KV caches, in a remote tier and reads them from there in
+every decode step. Local and remote reading take turns, computing runs beside both, so that with all weights
+remote and a large batch a step is the weights over the remote bandwidth: ZeRO-Inference. With nothing remote
+it is the plain replica, formula by formula.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sympy import Min, Piecewise, floor
+
+from mlsysim.formulas import continuous_batching as plain
+from mlsysim.symbolic import Formula, Source, when
+from mlsysim.symbols.hardware import B_mem, M_cap
+from mlsysim.symbols.offload import (
+    B_far,
+    B_kv,
+    B_w,
+    M_far,
+    M_far_need,
+    M_near_need,
+    n_share,
+    omega_kv,
+    omega_w,
+    unified,
+)
+from mlsysim.symbols.serving import B_a, B_max, W_s, kv_request
+
+INFERENCE = Source("aminabadi2022", "section 6")
+NAME = "two_tiers"
+DERIVED = "derived here; measured throughputs stand in docs/validation.md"
+
+
+def _read_at(share: Any) -> Any:
+    """Bandwidth of reading with this share remote; that of the local memory where there is none."""
+    return B_mem / (1 - share + share * n_share * B_mem / B_far)
+
+
+weights_bandwidth = Formula(
+    B_w,
+    _read_at(omega_w),
+    title="Reading weights from two tiers",
+    source=INFERENCE,
+    assumes="One tier after the other.",
+    no_example=DERIVED,
+)
+
+kv_bandwidth = Formula(
+    B_kv,
+    _read_at(omega_kv),
+    title="Reading KV caches from two tiers",
+    source=Source("aminabadi2022", "section 4"),
+    assumes="One tier after the other.",
+    no_example=DERIVED,
+)
+
+
+def _room(capacity: Any, weights: Any, cache: Any) -> Any:
+    """Requests whose part of the cache fits beside the weights of a tier, up to those asked for."""
+    left = capacity - weights
+    return Piecewise((0, left < 0), (B_max, cache * B_max <= left), (floor(left / cache), True))
+
+
+active_batch_size = Formula(
+    B_a,
+    when(
+        unified > 0,
+        _room(M_cap, W_s, kv_request),
+        Min(
+            _room(M_cap, (1 - omega_w) * W_s, (1 - omega_kv) * kv_request),
+            _room(M_far, omega_w * W_s, omega_kv * kv_request),
+        ),
+    ),
+    title="Requests one replica decodes together, caches in two tiers",
+    source=INFERENCE,
+    variant=NAME,
+    assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
+    no_example=DERIVED,
+)
+
+
+def _tiered(formula: Formula, bandwidth: Any) -> Formula:
+    """A formula of the plain replica that reads from both tiers."""
+    return replace(
+        formula,
+        expression=formula.expression.xreplace({B_mem: bandwidth}),
+        title=f"{formula.title}, from two tiers",
+        variant=NAME,
+    )
+
+
+prefill_time = _tiered(plain.prefill_time, B_w)
+step_weights_time = _tiered(plain.step_weights_time, B_w)
+step_kv_time = _tiered(plain.step_kv_time, B_kv)
+base_latency = _tiered(plain.base_latency, B_w)
+required_replicas = _tiered(plain.required_replicas, B_w)
+first_batch_estimate = _tiered(plain.first_batch_estimate, B_w)
+second_batch_estimate = _tiered(plain.second_batch_estimate, B_w)
+mean_batch = _tiered(plain.mean_batch, B_w)
+step_experts_time = _tiered(plain.step_experts_time, B_w)
+weights_at_load = _tiered(plain.weights_at_load, B_w)
+
+_caches = B_a * kv_request
+
+local_memory = Formula(
+    M_near_need,
+    (1 - omega_w) * W_s + (1 - omega_kv) * _caches,
+    title="Local memory of a replica",
+    source=INFERENCE,
+    variant=NAME,
+    no_example=DERIVED,
+)
+
+remote_memory = Formula(
+    M_far_need,
+    omega_w * W_s + omega_kv * _caches,
+    title="Remote memory of a replica",
+    source=INFERENCE,
+    variant=NAME,
+    no_example=DERIVED,
+)
+
+FORMULAS = (
+    weights_bandwidth,
+    kv_bandwidth,
+    active_batch_size,
+    prefill_time,
+    step_weights_time,
+    step_kv_time,
+    base_latency,
+    required_replicas,
+    first_batch_estimate,
+    second_batch_estimate,
+    mean_batch,
+    step_experts_time,
+    weights_at_load,
+    local_memory,
+    remote_memory,
+)
