@@ -21,6 +21,10 @@ QUESTIONS = {
     "moe": ("MoERoutingModel", "What do hot experts cost?"),
     "train": ("DistributedModel", "How long does a step take on many accelerators?"),
     "cost": ("EconomicsModel", "What does a training run or a serving fleet cost?"),
+    "offload": (
+        "MemoryExpansionModel",
+        "How long does a step take with memory in two tiers, and what must each of them hold?",
+    ),
 }
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -19,7 +19,7 @@ from mlsysim.models import (
 from mlsysim.models.result import as_text
 from mlsysim.symbolic import variable_of
 
-#: The tutorial's three configurations, and an example of the question before them, as arguments of the models.
+#: The tutorial's three configurations, and an example of each other question, as arguments of the models.
 INPUTS: dict[str, dict[str, Any]] = {
     "parameters": {"model": "DeepSeek_V3"},
     "memory": {
@@ -63,6 +63,7 @@ INPUTS["train"] = {
     "training_tokens": 10**12,
 }
 INPUTS["cost"] = {"variant": "rented_training", **INPUTS["train"], "rental_price": 2}
+INPUTS["offload"] = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200", "policy": "aggressive"}
 COMPONENTS = {
     "Weights": "weights",
     "Gradients": "gradients",
@@ -99,7 +100,7 @@ def command_line(name: str, width: int = 96) -> str:
     Parameters
     ----------
     name : str
-        ``parameters``, ``memory``, ``serve``, ``moe``, ``train`` or ``cost``.
+        ``parameters``, ``memory``, ``serve``, ``moe``, ``train``, ``cost`` or ``offload``.
     width : int
         Longer lines continue on the next, as a shell reads them.
 

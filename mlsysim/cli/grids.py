@@ -27,6 +27,7 @@ FIRST = {
     "moe": "token_dispatch_bytes",
     "train": "step_time",
     "cost": "total_cost",
+    "offload": "step_time",
 }
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
 #: Panels of a figure, one per value of a third axis.

@@ -88,7 +88,7 @@ def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
         text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {', '.join(slot.gives)}{lost}."
         yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))
     for name, variable in model.arguments.items():
-        if variable is not None:
+        if variable is not None and model.variants_using(name):
             panel = INPUTS if name in model.keywords else OVERRIDES
             only = only_in(model, name)
             allowed = f"{variable.domain.describe()}; {_default(model, variable)}{only and f'; {only.lower()}'}"
@@ -114,11 +114,18 @@ def _entry_names(slot: Slot) -> tuple[str, ...]:
 
 
 def _default(model: type[PerformanceModel], variable: Variable) -> str:
-    if variable.name in model.defaults:
-        unit = "" if variable.unit in ("", "count") else f" {variable.unit}"
-        return f"default {model.defaults[variable.name]}{unit}"
-    givers = [option_name(argument) for argument, slot in model.slots.items() if variable.name in slot.gives]
-    return f"default from {' or '.join(givers)}" if givers else "required"
+    """What an option left out means; for each variant where they differ."""
+    name = variable.name
+    unit = "" if variable.unit in ("", "count") else f" {variable.unit}"
+    givers = [option_name(argument) for argument, slot in model.slots.items() if name in slot.gives]
+    without = f"default from {' or '.join(givers)}" if givers else "required"
+    meant: dict[str, list[str]] = {}
+    for variant in model.variants_using(name):
+        defaults = model(variant).defaults
+        meant.setdefault(f"default {defaults[name]}{unit}" if name in defaults else without, []).append(variant)
+    if len(meant) == 1:
+        return next(iter(meant))
+    return "; ".join(f"{text} for {' and '.join(variants)}" for text, variants in meant.items())
 
 
 def _metavar(variable: Variable) -> str:

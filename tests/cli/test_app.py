@@ -43,7 +43,7 @@ def test_the_probe_sees_what_a_command_imports(process):
 def test_help_names_every_command_and_the_exit_codes(run):
     done = run("--help")
     assert done.exit_code == 0
-    for name in ("memory", "serve", "moe", "train", "cost", "formula", "catalog", "book", "demo"):
+    for name in ("memory", "serve", "moe", "train", "cost", "offload", "formula", "catalog", "book", "demo"):
         assert f"\n  {name} " in done.stdout
     assert "Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible" in done.stdout
 
@@ -121,6 +121,8 @@ def test_an_unknown_command_gets_a_suggestion(run):
         ("mlsysim mem", {"memory"}),
         ("mlsysim memory --hardware A100", {"A100", "A100_40GB"}),
         ("mlsysim moe --model M", {"Mixtral_8x7B", "Mixtral_8x22B"}),
+        ("mlsysim offload --design Integrated_", {"Integrated_CPU_Links", "Integrated_GPU_Links"}),
+        ("mlsysim offload --policy zero", {"zero_offload", "zero_infinity"}),
         ("mlsysim memory --precision fp", {"fp32", "fp16", "fp8"}),
         ("mlsysim memory --sequence-parallel t", {"true"}),
         ("mlsysim memory --selective-policy a", {"alternate_matmuls"}),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xarray
 
-from mlsysim import TrainingMemoryModel
+from mlsysim import MemoryExpansionModel, TrainingMemoryModel
 from mlsysim.cli import grids
 from mlsysim.cli.app import QUESTIONS
 from mlsysim.models import every_model
@@ -43,7 +43,14 @@ def test_what_comes_first_is_an_output_of_every_question():
     by_name = {model.__name__: model for model in every_model()}
     for question, first in grids.FIRST.items():
         model = by_name[QUESTIONS[question][0]]
-        assert all(first in model(variant).headline for variant in model.variants)
+        assert all(first in model(variant).headline for variant in model.variants if variant != "serving")
+
+
+def test_a_variant_without_that_output_begins_with_its_own_first(run):
+    words = ("model=Llama3_8B", "design=GH200", "qps=1", "target_p99_latency_ms=60000", "kv_offload=0:1:0.02")
+    done = run("sweep", "offload", *words, "--variant", "serving")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[5].startswith(MemoryExpansionModel("serving").headline[0])
 
 
 def test_a_small_grid_is_a_table_with_a_row_per_point(run):
@@ -151,6 +158,32 @@ def test_search_prints_the_designs_of_the_library(run):
     text = run("search", "train", *TRAIN, "--minimize", "step_time", *FITS, "--top", "3").stdout
     assert "Proven best to a relative 1e-09. 180 points" in " ".join(text.split())
     assert f"{times[0]:.2f} s" in text
+
+
+DESIGNS = "design=Per_Node,Per_GPU,Integrated_CPU_Links,Integrated_GPU_Links"
+
+
+def test_designs_and_policies_are_swept_and_searched(run):
+    """What Heo et al. say of their figure: which design is best, and where policies change the order."""
+    words = ("offload", "model=DeepSpeedMoE_24B_MoE_128", DESIGNS)
+    rows = run("sweep", *words, "policy=conservative,aggressive", "--outputs", "step_time").stdout.splitlines()
+    lines = [line.split() for line in rows if line.endswith("ms")]
+    times = {(design, policy): float(time) for design, policy, time, _ in lines}
+    by_policy = {
+        policy: sorted((time, design) for (design, of), time in times.items() if of == policy)
+        for policy in ("conservative", "aggressive")
+    }
+    assert [design for _, design in by_policy["conservative"]] == [
+        "Integrated_GPU_Links", "Per_GPU", "Integrated_CPU_Links", "Per_Node"
+    ]  # fmt: skip
+    assert [design for _, design in by_policy["aggressive"]] == [
+        "Integrated_GPU_Links", "Integrated_CPU_Links", "Per_GPU", "Per_Node"
+    ]  # fmt: skip
+    done = run("search", *words, "policy=conservative,aggressive", "--minimize", "step_time",
+               "--subject-to", "local_memory <= 10 GB", "--json")  # fmt: skip
+    best = json.loads(done.stdout)["designs"][0]
+    assert best["inputs"]["policy"]["value"] == "aggressive"
+    assert best["entries"]["design"] == "Integrated chip, joined by GPUs (design 4)"
 
 
 def test_the_methods_agree(run):

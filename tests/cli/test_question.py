@@ -3,12 +3,17 @@ import shlex
 
 import pytest
 
-from mlsysim import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import MemoryExpansionModel, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.cli import demo
 from mlsysim.cli.app import QUESTIONS, option_name
 from mlsysim.cli.question import question_command
 
-MODELS = {"memory": TrainingMemoryModel, "serve": ServingCapacityModel, "moe": MoERoutingModel}
+MODELS = {
+    "memory": TrainingMemoryModel,
+    "serve": ServingCapacityModel,
+    "moe": MoERoutingModel,
+    "offload": MemoryExpansionModel,
+}
 LLAMA = ("memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8")
 OWN = """
 [Hardware.Mine.H100]
@@ -36,27 +41,31 @@ def options(name):
 def test_every_argument_of_the_model_is_an_option_and_nothing_else(name):
     model = MODELS[name]
     own = {"variant", "catalog", "as_json", "explain"} | ({"strict"} if "feasible" in model.headline else set())
-    assert set(options(name)) == set(model.arguments) | own
-    for argument in model.arguments:
+    taken = {argument for variant in model.variants for argument in model(variant).arguments}
+    assert set(options(name)) == taken | own
+    for argument in taken:
         assert options(name)[argument].opts == [option_name(argument)]
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_help_of_an_option_says_meaning_allowed_values_unit_and_default(name):
     model = MODELS[name]
+    shown = options(name)
     for argument, variable in model.arguments.items():
-        option = options(name)[argument]
+        if argument not in shown:
+            continue
+        option = shown[argument]
         if variable is None:
             assert all(given in option.help for given in model.slots[argument].provides)
             continue
         assert variable.description in option.help
         assert variable.domain.describe() in option.help
-        if argument in model.defaults:
-            assert f"default {model.defaults[argument]}" in option.help
-        elif argument in model.keywords:
-            assert "required" in option.help
-        else:
-            assert "default from --" in option.help
+        for variant in model.variants_using(argument):
+            defaults = model(variant).defaults
+            if argument in defaults:
+                assert f"default {defaults[argument]}" in option.help
+            else:
+                assert ("required" if argument in model.keywords else "default from --") in option.help
         if variable.unit not in ("", "count"):
             assert option.metavar == variable.unit
 
@@ -252,6 +261,47 @@ def test_help_names_the_variants_and_who_takes_an_option(run):
     assert "--sequence-parallel TRUE|FALSE" in text
     assert "(True or False; default False; only variants korthikanti and per_operator)" in text
     assert "default core_attention; only variant per_operator)" in text
+
+
+OFFLOAD = ("offload", "--model", "DeepSpeedMoE_24B_MoE_128", "--design")
+
+
+def test_what_both_tiers_must_hold_and_how_long_a_step_takes(run):
+    """Capacities and the slowdown that Heo et al. print, from the command line."""
+    found = {}
+    for policy in ("conservative", "aggressive"):
+        done = run(*OFFLOAD, "Integrated_GPU_Links", "--policy", policy, "--json")
+        assert done.exit_code == 0, done.output
+        found[policy] = json.loads(done.stdout)["outputs"]
+    near = {policy: outputs["local_memory"]["value"] for policy, outputs in found.items()}
+    assert near == {"conservative": pytest.approx(16.3, rel=0.015), "aggressive": pytest.approx(6.25, rel=0.015)}
+    times = {policy: outputs["step_time"]["value"] for policy, outputs in found.items()}
+    assert times["aggressive"] / times["conservative"] == pytest.approx(1.48, rel=0.01)
+
+
+def test_a_design_without_capacities_says_what_it_would_take_to_know_whether_it_fits(run):
+    done = run(*OFFLOAD, "Per_Node")
+    assert done.exit_code == 0
+    assert done.stdout.endswith("Left out for want of --memory-capacity, --remote-capacity: feasible\n")
+    assert run(*OFFLOAD, "GH200", "--strict").exit_code == 0
+    assert run(*OFFLOAD, "GH200", "--memory-capacity", "16 GB", "--strict").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("Per_Nod",), "unknown design 'Per_Nod': did you mean Per_Node, Per_GPU?"),
+        (("GH200", "--policy", "agressive"), "--policy 'agressive': must be one of none, conservative, zero_offload, "
+         "aggressive, zero_infinity; did you mean aggressive?"),
+        (("GH200", "--weights-offload", "0.5"), "--weights-offload 0.5: the variant by_policy computes it"),
+        (("GH200", "--variant", "by_share", "--weights-offload", "1.5"),
+         "--weights-offload 1.5: must be a finite number >= 0 and <= 1"),
+    ],
+)  # fmt: skip
+def test_what_offload_refuses(run, words, said):
+    done = run(*OFFLOAD, *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {said}")
 
 
 def test_strict_is_offered_only_where_there_is_something_to_meet(run):
