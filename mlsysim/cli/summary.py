@@ -119,7 +119,7 @@ def _column(ds: Any, name: str) -> list[Any]:
 def _cell(array: Any, value: Any) -> Any:
     if "flag_meanings" in array.attrs:
         return array.attrs["flag_meanings"].split()[int(value)].replace("_", " ") if value >= 0 else "-"
-    if array.dtype.kind in "bOUS":
+    if array.dtype.kind in "bOUST":
         return str(value)
     unit = array.attrs.get("units", "")
     if array.dtype.kind in "iu":

@@ -49,7 +49,7 @@ class Scan:
         """Two parts of the grid, in the order of their slices, as far as ``k`` values need."""
         slices = np.concatenate([self.slices, other.slices])
         lowest = np.concatenate([self.lowest, other.lowest])
-        kept = np.isfinite(lowest) | np.isneginf(lowest)
+        kept = np.isfinite(lowest)
         if kept.sum() > k:
             kept &= lowest <= _band(float(np.partition(lowest, k - 1)[k - 1]))[1]
         order = np.argsort(slices[kept], kind="stable")
@@ -368,7 +368,7 @@ def _over_slices(function: CompiledFunction, slices: Slices, kind: str, run: int
             allowed &= jnp.asarray(condition) != False  # noqa: E712
         if INSIDE in values:
             allowed &= values[INSIDE] > 0
-        return jnp.broadcast_to(jnp.where(allowed, objective, jnp.inf), (slices.width,))
+        return jnp.broadcast_to(jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), (slices.width,))
 
     def lowest(value: Any) -> tuple[Any, Any]:
         return jnp.min(value), jnp.int64(0)

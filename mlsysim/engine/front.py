@@ -156,7 +156,7 @@ def _functions(function: Any, number: int, shape: tuple[int, ...]) -> tuple[Any,
         found = function.raw(*[values[name] for name in function.inputs])
         allowed: Any = True
         for objective in found[:number]:
-            allowed = allowed & (objective < jnp.inf)
+            allowed = allowed & jnp.isfinite(objective)
         for condition in found[number:]:
             allowed = allowed & (jnp.asarray(condition) != False)  # noqa: E712
         allowed = jnp.broadcast_to(allowed, shape)

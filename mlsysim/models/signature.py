@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from mlsysim.models.variant import Variant
 from mlsysim.symbolic import Variable
 
 if TYPE_CHECKING:
@@ -49,19 +50,27 @@ def with_signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> Ca
 
 def parameters_help(cls: type[PerformanceModel]) -> str:
     """The arguments of a model, in the form of a numpydoc ``Parameters`` section."""
-    lines = []
+    known, lines = _defaults(cls), []
     for name, slot in cls.slots.items():
         lines += [f"{name} : {slot.entry.__name__} or str, optional", f"    Gives {', '.join(slot.gives)}."]
     for name, variable in cls.arguments.items():
         if variable is None:
             continue
         if name in cls.keywords:
-            default = f", default {cls.defaults[name]!r}" if name in cls.defaults else ""
+            default = f", default {known[name]!r}" if name in known else ""
         else:
             default = ", default from " + " or ".join(a for a, s in cls.slots.items() if name in s.gives)
         only = only_in(cls, name)
         lines += [f"{name} : {annotation(variable)}{default}", f"    {variable.description}{only and f' {only}.'}"]
     return "\n".join(lines)
+
+
+def _defaults(cls: type[PerformanceModel]) -> dict[str, Any]:
+    """Values of keywords left out: of the model, else of the first variant that has one."""
+    found: dict[str, Any] = {}
+    for chosen in list(cls.variants.values())[::-1]:
+        found |= Variant.of(chosen).defaults
+    return found | dict(cls.defaults)
 
 
 def only_in(cls: type[PerformanceModel], name: str) -> str:
@@ -83,11 +92,11 @@ def _signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> inspec
         kind(name, kind.POSITIONAL_OR_KEYWORD, default=None, annotation=slot.entry.__name__)
         for name, slot in cls.slots.items()
     ]
-    inputs = []
+    inputs, known = [], _defaults(cls)
     for name, variable in cls.arguments.items():
         if variable is not None:
-            required = name in cls.keywords and name not in cls.defaults
-            default = kind.empty if required else cls.defaults.get(name)
+            required = name in cls.keywords and name not in known
+            default = kind.empty if required else known.get(name)
             inputs.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=annotation(variable)))
     return inspect.Signature([*positional, *entries, *keyword, *inputs])
 

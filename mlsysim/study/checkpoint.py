@@ -23,10 +23,12 @@ class Checkpoint:
         Of the file.
     question : mapping
         Text per part of the question; its digest must be that of the file.
+    argument : str
+        What a user named the file by, for errors.
     """
 
-    def __init__(self, path: str | os.PathLike[str], question: Mapping[str, str]) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | os.PathLike[str], question: Mapping[str, str], argument: str = "checkpoint") -> None:
+        self.path, self.argument = Path(path), argument
         self.question = {part: _digest(text) for part, text in question.items()}
 
     def read(self) -> dict[str, Any] | None:
@@ -46,13 +48,13 @@ class Checkpoint:
             question, state = saved["question"], saved["state"]
         except (ValueError, TypeError, KeyError):
             raise InputError(
-                "checkpoint", str(self.path), "is not a checkpoint of mlsysim", "name another file"
+                self.argument, str(self.path), "is not a checkpoint of mlsysim", "name another file"
             ) from None
         other = [part for part, digest in self.question.items() if question.get(part) != digest]
         if other:
             allowed = f"was begun with other {' and '.join(other)}"
             raise InputError(
-                "checkpoint", str(self.path), allowed, "name another file, or delete this one and its data"
+                self.argument, str(self.path), allowed, "name another file, or delete this one and its data"
             )
         return state
 

@@ -70,7 +70,9 @@ class Certificate:
     def __str__(self) -> str:
         low, high = self.feasible
         count = f"{low:,}" if low == high else f"{_count(low)} to {_count(high)}"
-        if self.proven:
+        if self.proven and not high:
+            said = "Proven infeasible"
+        elif self.proven:
             said = f"Proven best to a relative {TIE:g}"
             said += "" if self.first else "; others that count as equal may come earlier on the axes"
         elif math.isfinite(self.gap):
@@ -134,7 +136,7 @@ class Designs:
         found = []
         for constraint in self._asked.constraints if len(self) else ():
             for part in sympy.And.make_args(constraint.sympy):
-                if isinstance(part, sympy.core.relational.Relational):
+                if isinstance(part, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):
                     less, more = sorted(abs(_value(side, self._results[0])) for side in part.args)
                     found.append((constraint.text, less / more if more else 1.0))
         return tuple(found)
@@ -250,7 +252,7 @@ class Designs:
     def _body(self) -> str:
         same, headers, rows = self._table()
         if not rows:
-            return "No design meets the constraints."
+            return "\n".join(["No design meets the constraints.", *self._asked.refusals()])
         if len(rows) == 1:
             return show.render(["", "1"], list(zip(headers, self._rows()[0], strict=True)))
         numbered = [[str(place), *row] for place, row in enumerate(rows, start=1)]

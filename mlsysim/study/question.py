@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.bounds import Points
+from mlsysim.engine.bounds import Points, at_points
 from mlsysim.errors import InputError
 from mlsysim.models import PerformanceModel
 from mlsysim.models.binding import Binding, bind
@@ -79,6 +79,26 @@ class Question:
             refused=tuple((1, where) for _, where in binding.refusals),
             conditions=tuple((1, condition) for _, condition in binding.conditions),
         )
+
+    def refusals(self, most: int = 4096) -> list[str]:
+        """Which requirements of the model refuse how many of some points, in words."""
+        random = np.random.default_rng(0)
+        sizes, total = self.binding.sizes, self.grid.points
+        sample = np.arange(total) if total <= most else None
+        places = (
+            np.array(np.unravel_index(sample, sizes))
+            if sample is not None
+            else np.array([random.integers(0, size, most) for size in sizes])
+        )
+        found = []
+        for reason, where in self.binding.refusals:
+            found.append((reason, int(at_points(np.asarray(where), places).sum())))
+        for reason, required in self.binding.conditions:
+            asked = Points(self.binding.system, (sympy.S.One,), (required,), self.binding.values)
+            found.append((reason, int((~asked(places)[1]).sum())))
+        return [
+            f"{count:,} of {places.shape[1]:,} points tried are refused: {reason}" for reason, count in found if count
+        ]
 
     def at(self, place: Iterable[int]) -> dict[str, Any]:
         """All arguments at a point, as ``solve`` takes them.

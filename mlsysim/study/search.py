@@ -27,8 +27,8 @@ METHODS = ("auto", "bounds", "dense")
 COMPILING, FASTER, SHARE = 0.03, 8.0, 0.2
 #: Seconds of NumPy below which a grid is enumerated at once, and points per chunk.
 AT_ONCE, CHUNK = 0.25, 1 << 17
-#: Beyond so many points streaming is no way out.
-LARGEST_STREAM = 10**11
+#: Beyond so many points streaming is no way out, and beyond so many it is refused: it would take days.
+LARGEST_STREAM, REFUSED_STREAM = 10**11, 10**13
 
 
 def search(
@@ -83,6 +83,7 @@ def pareto(
     if len(asked.objectives) < 2:
         raise InputError("minimize", minimize, "takes at least two objectives together with maximize", "use search()")
     started = time.perf_counter()
+    _refuse_stream(asked)
     each = _seconds_per_point(asked.points, asked.grid.sizes)
     if client is None and asked.grid.points * each <= COMPILING * len(asked.binding.system):
         method, front = "enumeration", _enumerated_front(asked)
@@ -106,7 +107,16 @@ def pareto(
     return Designs(asked, places.T, certificate)
 
 
+def _refuse_stream(asked: Question) -> None:
+    if asked.grid.points > REFUSED_STREAM:
+        allowed = (
+            f"every point of a grid is looked at up to {REFUSED_STREAM:,} of them; these are {asked.grid.points:,}"
+        )
+        raise InputError("axes", tuple(asked.binding.axes), allowed, "search(method='bounds') takes any size")
+
+
 def _dense(asked: Question, top: int, started: float, checkpoint: Any, client: Any, progress: bool | None) -> Designs:
+    _refuse_stream(asked)
     (goal,) = asked.goals
     found = smallest(asked.grid, goal, asked.conditions, top, checkpoint=checkpoint, client=client, progress=progress)
     places = np.array(np.unravel_index(found.indices, asked.grid.sizes), dtype=np.int64)

@@ -40,6 +40,8 @@ def stored_sweep(
         isinstance(block_points, bool) or not isinstance(block_points, int) or block_points < 1
     ):
         raise InputError("block_points", block_points, "must be a whole number >= 1")
+    if store is not None and not isinstance(store, str | os.PathLike):
+        raise InputError("store", store, "must be a path", "as in store='sweep.zarr'")
     if not isinstance(refused, str) or refused not in ("raise", "mask"):
         raise InputError("refused", refused, "must be 'raise' or 'mask'")
     if is_axis(variant):

@@ -158,7 +158,7 @@ def write(
     """
     place = store(os.fspath(path))
     cut = blocks(grid.sizes, block_points)
-    note = Checkpoint(place.path.with_name(place.path.name + ".progress.json"), grid.question(block_points))
+    note = Checkpoint(place.path.with_name(place.path.name + ".progress.json"), grid.question(block_points), "store")
     state = note.read()
     if state is None and place.path.exists():
         raise InputError("store", str(path), "exists, and was not begun by a call like this", "name another")
@@ -218,7 +218,12 @@ def _fill(
     try:
         with (
             bar(place.path.name, grid.points, done, progress) as advance,
-            _resumable(lambda: f"{len(finished)} of {cut.count} blocks are finished in {place.path}"),
+            _resumable(
+                lambda: (
+                    f"{len(finished)} of {cut.count} blocks are finished in {place.path}; "
+                    "the same call goes on from there"
+                )
+            ),
         ):
             for number, arrays in each(_block, (grid, cut), missing, client):
                 place.write(cut.region(number), arrays)
@@ -239,7 +244,7 @@ def _resumable(reached: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        stop.add_note(f"{reached()}; the same call goes on from there")
+        stop.add_note(reached())
         raise
 
 
@@ -324,7 +329,14 @@ def smallest(
     with (
         bar("search", grid.points, found.points, progress) as advance,
         _resumable(
-            lambda: f"{known.points:,} of {grid.points:,} points are done" + (f" ({note.path})" if note else "")
+            lambda: (
+                f"{known.points:,} of {grid.points:,} points are done; "
+                + (
+                    f"the same call goes on from {note.path}"
+                    if note
+                    else "with checkpoint=... a call could go on from there"
+                )
+            )
         ),
     ):
         try:

@@ -283,3 +283,49 @@ class TestHow:
             assert found.best is None
             assert found.certificate.proven
             assert found.certificate.feasible == (0, 0)
+
+
+class TestWhatIsNoDesign:
+    SMALL = {"model": "Llama3_8B", "hardware": "H100"}
+
+    @pytest.mark.parametrize("method", ["bounds", "dense"])
+    @pytest.mark.parametrize(
+        ("goal", "batch_size", "feasible"),
+        [
+            ({"maximize": "1 / (batch_size - 4)"}, 5, 7),
+            ({"minimize": "1 / (batch_size - 4)"}, 3, 7),
+            ({"minimize": "log(batch_size - 4)"}, 5, 4),
+        ],
+    )
+    def test_an_infinite_objective_is_none(self, method, goal, batch_size, feasible):
+        found = TrainingMemoryModel().search(**self.SMALL, batch_size=range(1, 9), method=method, **goal)
+        assert found.best.batch_size == batch_size
+        assert found.certificate.feasible == (feasible, feasible)
+
+    def test_an_empty_answer_says_what_was_refused(self):
+        found = TrainingMemoryModel().search(**self.SMALL, batch_size=8, tp_size=[3, 5], minimize="total_memory")
+        assert "2 of 2 points tried are refused: tp_size must divide heads" in repr(found)
+        assert "Proven infeasible" in str(found.certificate)
+
+    def test_streaming_for_days_is_refused(self):
+        axes = {"batch_size": range(1, 10**7), "seq_len": range(1, 10**7)}
+        for ask in (
+            lambda: TrainingMemoryModel().pareto(["total_memory"], maximize=["batch_size"], **self.SMALL, **axes),
+            lambda: TrainingMemoryModel().search(minimize="total_memory", method="dense", **self.SMALL, **axes),
+        ):
+            with pytest.raises(InputError, match=r"these are 99,999,980,000,001; search\(method='bounds'\)"):
+                ask()
+
+    def test_limits_are_shares_and_equations_are_not(self):
+        found = TrainingMemoryModel().search(
+            **self.SMALL,
+            batch_size=range(1, 9),
+            zero_stage=[0, 3],
+            dp_size=8,
+            maximize="batch_size",
+            subject_to=["zero_stage == 3", "total_memory <= 70 GB", "batch_size >= 2"],
+        )
+        text = repr(found)
+        assert "zero_stage == 3:" not in text
+        assert "total_memory <= 70 GB: " in text
+        assert "batch_size >= 2: 4 times what is asked" in text

@@ -72,13 +72,13 @@ class Points:
             row[place] = objective
         for condition in answers[self._count :]:
             good[place] &= np.asarray(condition, bool)
-        return found, good & (found < np.inf).all(axis=0)
+        return found, good & np.isfinite(found).all(axis=0)
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points are not refused and meet the conditions on inputs alone."""
         good = np.ones(points.shape[1], bool)
         for mask in self._refused:
-            good &= ~_at(mask, points)
+            good &= ~at_points(mask, points)
         for condition in self._first(points) if self._first else []:
             good &= np.asarray(condition, bool)
         return good
@@ -94,7 +94,7 @@ class _Function:
 
     def __call__(self, points: np.ndarray) -> list[Any]:
         with np.errstate(all="ignore"):
-            return self._function.raw(*(_at(value, points) for value in self.inputs))
+            return self._function.raw(*(at_points(value, points) for value in self.inputs))
 
 
 def _symbols(expression: sympy.Basic) -> set[Any]:
@@ -105,7 +105,8 @@ def _swept(value: np.ndarray) -> list[int]:
     return [axis for axis, size in enumerate(value.shape) if size > 1]
 
 
-def _at(value: np.ndarray, points: np.ndarray) -> Any:
+def at_points(value: np.ndarray, points: np.ndarray) -> Any:
+    """A value over some axes at points, given by their index along every axis."""
     if not value.ndim:
         return value[()]
     return value[tuple(points[axis] if size > 1 else 0 for axis, size in enumerate(value.shape))]
