@@ -17,7 +17,7 @@ from mlsysim import DistributedModel, TrainingMemoryModel
 HERE = Path(__file__).parent
 FIXED = {"model": "Llama3_70B", "hardware": "H100", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
 #: Seconds after which a search by bounds answers with a gap.
-LIMIT = 20
+LIMIT = 10
 CONSTRAINTS = ("total_memory <= 0.9 * memory_capacity", "batch_size >= 1024")
 #: Objectives of a training layout: the fastest, the fastest per accelerator, the cheapest per token.
 OBJECTIVES = {
