@@ -15,6 +15,7 @@ from typing import Any
 import pint
 
 from mlsysim.errors import UnitError, shown
+from mlsysim.scaling import in_unit
 
 ureg: pint.UnitRegistry = pint.UnitRegistry(str(resources.files("mlsysim") / "units.txt"))
 ureg.formatter.default_format = "~P"
@@ -113,11 +114,7 @@ def from_canonical(value: Any, text: str) -> Any:
 
     Divides by whole factors and multiplies by whole inverses, so decimal units lose no digit.
     """
-    scale = factor(text)
-    inverse = 1.0 / scale
-    if scale < 1.0 and inverse == math.floor(inverse):
-        return value * inverse
-    return value / scale
+    return in_unit(value, factor(text))
 
 
 def to_canonical(value: Any, text: str) -> Any:

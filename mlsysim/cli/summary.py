@@ -10,6 +10,7 @@ import numpy as np
 
 from mlsysim import formatting, show, units
 from mlsysim.cli import output
+from mlsysim.plot.data import meanings
 
 #: Grids of up to so many points are printed point by point.
 SMALL = 32
@@ -93,7 +94,7 @@ def _print_refused(ds: Any) -> None:
     if "refused" not in ds:
         return
     known = [*json.loads(ds.attrs.get("refused_reasons", "{}"))]
-    words = known or [word.replace("_", " ") for word in ds["refused"].attrs["flag_meanings"].split()[1:]]
+    words = known or list(meanings(ds["refused"]).values())[1:]
     counts = np.bincount(ds["refused"].values.ravel(), minlength=len(words) + 1)[1:]
     reasons = "; ".join(f"{word} ({count:,})" for word, count in zip(words, counts, strict=True) if count)
     if reasons:
@@ -118,8 +119,8 @@ def _column(ds: Any, name: str) -> list[Any]:
 
 def _cell(array: Any, value: Any) -> Any:
     if "flag_meanings" in array.attrs:
-        return array.attrs["flag_meanings"].split()[int(value)].replace("_", " ") if value >= 0 else "-"
-    if array.dtype.kind in "bOUST":
+        return meanings(array).get(int(value), "-")
+    if array.dtype.kind in "bOUS":
         return str(value)
     unit = array.attrs.get("units", "")
     if array.dtype.kind in "iu":
@@ -171,8 +172,8 @@ def write_csv(ds: Any, file: Path) -> None:
     frame = ds.to_dataframe().reset_index()
     for name in ds.data_vars:
         if "flag_meanings" in ds[name].attrs:
-            words = ds[name].attrs["flag_meanings"].split()
-            frame[name] = [words[code].replace("_", " ") if code >= 0 else "" for code in frame[name]]
+            words = meanings(ds[name])
+            frame[name] = [words.get(code, "") for code in frame[name]]
     names = [*told, *(name for name in frame.columns if name in ds.data_vars or "derived" in ds[name].attrs)]
     headers = {name: f"{name} [{ds[name].attrs['units']}]" if ds[name].attrs.get("units") else name for name in names}
     frame[names].rename(columns=headers).to_csv(file, index=False)

@@ -16,10 +16,9 @@ import sympy
 from mlsysim.engine.compiled import CompiledFunction, compiled
 from mlsysim.engine.grid import cores
 from mlsysim.engine.slices import CACHED, FLOODED, SPREAD, Slices, cut
+from mlsysim.engine.ties import band, in_order
 from mlsysim.symbolic import System
 
-#: Two values closer than this, relative to either, count as equal.
-EQUAL = 1e-9
 #: Points looked at before the interpreter is asked again, at most, and seconds they should take.
 GULP, PATIENCE = 2**27, 0.25
 #: Slices looked at one by one before ties are found by a function of their own.
@@ -51,7 +50,7 @@ class Scan:
         lowest = np.concatenate([self.lowest, other.lowest])
         kept = np.isfinite(lowest)
         if kept.sum() > k:
-            kept &= lowest <= _band(float(np.partition(lowest, k - 1)[k - 1]))[1]
+            kept &= lowest <= band(float(np.partition(lowest, k - 1)[k - 1]))[1]
         order = np.argsort(slices[kept], kind="stable")
         return Scan(
             slices[kept][order], lowest[kept][order], self.feasible + other.feasible, self.points + other.points
@@ -256,7 +255,7 @@ class DenseSearch:
                 break
             values, indices = _least(*self._joined(values, indices, int(scan.slices[place])), k)
         if len(values):
-            low, high = _band(float(values[-1]))
+            low, high = band(float(values[-1]))
             strict = values < low
             wanted = k - int(strict.sum())
             tied = self._tied(scan.slices[scan.lowest <= high], low, high, wanted)
@@ -320,29 +319,10 @@ INSIDE = "_inside"
 NOWHERE = np.iinfo(np.int64).max
 
 
-def _band(value: float) -> tuple[float, float]:
-    """Values that count as equal to one."""
-    margin = EQUAL * abs(value) if math.isfinite(value) else 0.0
-    return value - margin, value + margin
-
-
 def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The ``k`` smallest values, ascending."""
     order = np.lexsort((indices, values))[:k]
     return values[order], indices[order]
-
-
-def in_order(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points by value, and by index where values count as equal to the first of their run."""
-    order = np.lexsort((indices, values))
-    values, indices = values[order], indices[order]
-    start = 0
-    while start < len(values):
-        stop = int(np.searchsorted(values, _band(float(values[start]))[1], side="right"))
-        run = start + np.argsort(indices[start:stop], kind="stable")
-        values[start:stop], indices[start:stop] = values[run], indices[run]
-        start = stop
-    return values, indices
 
 
 @lru_cache(maxsize=64)

@@ -17,8 +17,9 @@ import sympy
 
 from mlsysim.engine.blocks import all_within, blocks, within
 from mlsysim.engine.compiled import compiled
-from mlsysim.engine.shown import Shown, in_unit
+from mlsysim.engine.shown import Shown
 from mlsysim.engine.small import evaluate_small
+from mlsysim.scaling import in_unit
 from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System
 
 #: Points computed together where they are computed in loops.

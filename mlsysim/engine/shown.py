@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -24,9 +23,3 @@ class Shown:
     name: str
     scale: float = 1.0
     kind: Literal["number", "label", "truth"] = "number"
-
-
-def in_unit(value: Any, scale: float) -> Any:
-    """Canonical values in a unit, by whole factors where there are such, as a single result shows them."""
-    inverse = 1.0 / scale
-    return value * inverse if scale < 1.0 and inverse == math.floor(inverse) else value / scale

@@ -9,7 +9,8 @@ import numpy as np
 import sympy
 
 from mlsysim.engine.compiled import compiled
-from mlsysim.engine.shown import Shown, in_unit
+from mlsysim.engine.shown import Shown
+from mlsysim.scaling import in_unit
 from mlsysim.symbolic import System
 
 

@@ -428,17 +428,15 @@ class _Binder:
         return self.model.how_to_give(name)
 
     def _check(self, requirement: Requirement) -> None:
-        words = requirement.allowed.format(**{v.name: v.name for v in requirement.inputs})
-        reason = f"{requirement.variable.name} {words}"
         if self.lazy and any(map(self._varies, requirement.inputs)):
             if all(map(self._known, requirement.inputs)):
-                self.conditions.append((reason, requirement.condition))
+                self.conditions.append((requirement.reason, requirement.condition))
             return
         met = _met(requirement, self.values)
         if met.all():
             return
         if self.mask and not self.lazy:
-            self.refusals.append((reason, ~met))
+            self.refusals.append((requirement.reason, ~met))
             return
         needed = {variable.name: self.values[variable.name] for variable in requirement.inputs}
         arrays = np.broadcast_arrays(met, *needed.values())

@@ -16,7 +16,7 @@ import sympy
 
 from mlsysim import formatting, show, units
 from mlsysim.engine import compiled
-from mlsysim.engine.bounds import TIE
+from mlsysim.engine.ties import TIE
 from mlsysim.models.result import Result, as_text, shown
 from mlsysim.study.question import Question
 from mlsysim.symbolic import Variable, lower, variable_of
@@ -145,14 +145,14 @@ class Designs:
         """Every output and swept input of each design, along ``design``."""
         import xarray
 
-        from mlsysim.study.sweep import attributes
+        from mlsysim.study.sweep import attributes, displayed
 
         names = list(dict.fromkeys([*self._inputs, *(v.name for v in self._asked.binding.system.variables)]))
         columns: dict[str, Any] = {}
         for name in names:
             variable = variable_of(name)
             values = np.array([result.canonical(name) for result in self])
-            columns[name] = ("design", _displayed(variable, values), attributes(variable))
+            columns[name] = ("design", displayed(variable, values), attributes(variable))
         for slot in self._entries:
             columns[slot] = ("design", [self._entry(place, slot) for place in range(len(self))])
         coords = {"design": ("design", np.arange(1, len(self) + 1), {"long_name": "Design, best first"})}
@@ -307,12 +307,3 @@ def _cell(variable: Variable, value: float) -> Any:
 
 def _wrapped(text: str) -> str:
     return "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
-
-
-def _displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """Canonical values in the unit of their variable, codes and counts whole."""
-    if variable.domain.kind in ("boolean", "choice"):
-        return values.astype(bool if variable.domain.kind == "boolean" else np.int8)
-    amounts = np.asarray(units.from_canonical(values, variable.unit))
-    whole = variable.domain.kind == "integer" and np.isfinite(amounts).all()
-    return amounts.astype(np.int64) if whole else amounts

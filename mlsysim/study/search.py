@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mlsysim.engine import Front, nondominated
-from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator, band
-from mlsysim.engine.dense import in_order
+from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
+from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
 from mlsysim.models import PerformanceModel
 from mlsysim.study.designs import Certificate, Designs
@@ -92,18 +92,7 @@ def pareto(
         front = streamed_front(asked.grid, asked.goals, asked.conditions, client=client, progress=progress)
     order = np.lexsort((front.indices, *front.values.T[::-1]))
     places = np.array(np.unravel_index(front.indices[order], asked.grid.sizes), dtype=np.int64)
-    certificate = Certificate(
-        method=method,
-        points=asked.grid.points,
-        proven=True,
-        first=True,
-        bound=math.nan,
-        gap=0.0,
-        boxes=0,
-        evaluated=front.points,
-        feasible=(front.feasible, front.feasible),
-        seconds=time.perf_counter() - started,
-    )
+    certificate = _looked_at_all(asked, method, math.nan, front.feasible, started)
     return Designs(asked, places.T, certificate)
 
 
@@ -120,20 +109,24 @@ def _dense(asked: Question, top: int, started: float, checkpoint: Any, client: A
     (goal,) = asked.goals
     found = smallest(asked.grid, goal, asked.conditions, top, checkpoint=checkpoint, client=client, progress=progress)
     places = np.array(np.unravel_index(found.indices, asked.grid.sizes), dtype=np.int64)
-    feasible = int(found.feasible or 0)
-    certificate = Certificate(
-        method="dense",
+    bound = asked.objectives[0][1] * float(found.values[0]) if len(found.values) else math.nan
+    return Designs(asked, places.T, _looked_at_all(asked, "dense", bound, int(found.feasible or 0), started))
+
+
+def _looked_at_all(asked: Question, method: str, bound: float, feasible: int, started: float) -> Certificate:
+    """The certificate of an answer for which every point was looked at."""
+    return Certificate(
+        method=method,
         points=asked.grid.points,
         proven=True,
         first=True,
-        bound=asked.objectives[0][1] * float(found.values[0]) if len(found.values) else math.nan,
+        bound=bound,
         gap=0.0,
         boxes=0,
-        evaluated=int(found.points),
+        evaluated=asked.grid.points,
         feasible=(feasible, feasible),
         seconds=time.perf_counter() - started,
     )
-    return Designs(asked, places.T, certificate)
 
 
 def _bounds(

@@ -150,7 +150,14 @@ class ZarrStore:
         """The whole, read when it is asked for; in chunks where dask is installed."""
         import xarray
 
-        return xarray.open_zarr(self.path, consolidated=False, chunks=_chunks())
+        found = xarray.open_zarr(self.path, consolidated=False, chunks=_chunks())
+        # Text is read as NumPy's variable-width strings, which a sweep in memory does not have.
+        texts = {
+            name: (array.dims, np.array(array.values.tolist()), array.attrs)
+            for name, array in found.coords.items()
+            if array.dtype.kind == "T"
+        }
+        return found.assign_coords(texts)
 
 
 class NetCDFStore:

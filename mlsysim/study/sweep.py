@@ -163,6 +163,13 @@ def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
+    """Canonical values as a data set holds them: in the variable's unit, codes and counts whole."""
+    if variable.domain.kind in ("boolean", "choice"):
+        return values.astype(bool if variable.domain.kind == "boolean" else np.int8)
+    return _whole(variable, np.asarray(units.from_canonical(values, variable.unit)))
+
+
 def _whole(variable: Variable, amounts: np.ndarray) -> np.ndarray:
     """Counts as whole numbers, where none is missing or infinite."""
     if variable.domain.kind == "integer" and np.isfinite(amounts).all():
@@ -200,9 +207,8 @@ def coordinates(binding: Binding) -> dict[str, Any]:
             continue
         value = np.asarray(binding.values[variable.name])
         dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
-        amounts = np.asarray(units.from_canonical(value.squeeze(), variable.unit))
         attrs = {**attributes(variable), "derived": entry.text}
-        coords[variable.name] = (dims, _whole(variable, amounts), attrs)
+        coords[variable.name] = (dims, displayed(variable, value.squeeze()), attrs)
     return coords
 
 

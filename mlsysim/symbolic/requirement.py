@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import sympy
 
@@ -34,6 +35,11 @@ class Requirement:
         return variable_of(self.argument)
 
     @property
+    def reason(self) -> str:
+        """Why a point is refused, without its values."""
+        return f"{self.variable.name} {self.allowed.format(**{v.name: v.name for v in self.inputs})}"
+
+    @cached_property
     def inputs(self) -> tuple[Variable, ...]:
         """Variables the condition needs, by name."""
         plain = [s for s in self.condition.free_symbols if not isinstance(s, UnitSymbol | Label)]

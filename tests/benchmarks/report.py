@@ -84,7 +84,11 @@ def main():
         ("Millions of points against hand-written loops", "test_dense"),
         ("The exact optimum of grids nobody could enumerate", "test_search"),
     ):
-        rows = [b["extra_info"] for b in result["benchmarks"] if f"/{part}.py" in b["fullname"] and "ratio" in b["extra_info"]]
+        rows = [
+            b["extra_info"]
+            for b in result["benchmarks"]
+            if f"/{part}.py" in b["fullname"] and "ratio" in b["extra_info"]
+        ]
         page += f"## {heading}\n\n{table(rows)}\n"
     scaling = [b["extra_info"]["scaling"] for b in result["benchmarks"] if "scaling" in b["extra_info"]]
     if scaling:

@@ -1,7 +1,7 @@
 """Bounds of a System over boxes of a grid, and the exact search that rests on them."""
 
-from mlsysim.engine.bounds.branch import TIE, Best, Progress, Search, band
+from mlsysim.engine.bounds.branch import Best, Progress, Search
 from mlsysim.engine.bounds.points import Points, at_points
 from mlsysim.engine.bounds.translate import Translator
 
-__all__ = ["TIE", "Best", "Points", "Progress", "Search", "Translator", "at_points", "band"]
+__all__ = ["Best", "Points", "Progress", "Search", "Translator", "at_points"]

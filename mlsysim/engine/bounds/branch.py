@@ -18,9 +18,7 @@ from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.points import Points
 from mlsysim.engine.bounds.ranges import Ranges
-
-#: Values so near, relatively, count as equal.
-TIE = 1e-9
+from mlsysim.engine.ties import band
 
 
 @dataclass
@@ -118,13 +116,6 @@ class Best:
         if math.isinf(above):
             return bound < math.inf
         return (bound < below) | ((bound <= above) & _before(low, self.points[:, -1]))
-
-
-def band(value: float) -> tuple[float, float]:
-    """The values that count as equal to one."""
-    if not math.isfinite(value):
-        return value, value
-    return value - TIE * abs(value), value + TIE * abs(value)
 
 
 def _before(points: np.ndarray, mark: np.ndarray) -> np.ndarray:

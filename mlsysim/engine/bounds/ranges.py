@@ -307,17 +307,7 @@ class Ranges:
             inner = Ranges(self.plans, self.low, self.high, {**self.parameters, parameter: n}, self.thorough)
             return inner.truth(condition)[which]
 
-        below, above = self._full(0.0), np.minimum(self._full(1.0), np.floor(limit))
-        done = met(above)
-        while np.any(open_ := ~done & (above < limit)):
-            below = np.where(open_, above, below)
-            above = np.where(open_, np.minimum(2.0 * above, limit), above)
-            done = done | met(above)
-        while np.any(open_ := done & (above - below > 1)):
-            middle = np.where(open_, np.floor((below + above) / 2), above)
-            good = met(middle)
-            above, below = np.where(open_ & good, middle, above), np.where(open_ & ~good, middle, below)
-        return np.where(done, above, np.inf)
+        return vector.least_integer(met, limit, ())
 
     def _truth(self, of: Condition) -> Pair:
         return getattr(self, f"_truth_{of.relation}")(*of.args)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlsysim.engine.bounds import Best, Points, Search
-from mlsysim.engine.bounds.branch import band
+from mlsysim.engine.ties import band
 from mlsysim.symbolic import LeastInteger
 
 COUNTS = np.arange(1, 25)
