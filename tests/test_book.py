@@ -273,7 +273,10 @@ def test_an_example_line_agrees_with_its_source(pages, index, formula):
     assert example["printed"] == formula.example.result
     assert example["inputs"] == {symbol.name: value for symbol, value in formula.example.inputs.items()}
     line = next(x for x in section(pages[f"{entry['topic']}.md"], formula).splitlines() if "**Example:**" in x)
-    assert f"gives {example['computed']}; printed **{example['printed']}** in [{example['source']['key']}]" in line
+    origin = f"printed **{example['printed']}** in [{example['source'].get('key')}]"
+    if example["derived"]:
+        origin = f"derived: `{example['derived']}` = **{example['printed']}**"
+    assert f"gives {example['computed']}; {origin}" in line
     for symbol in formula.example.inputs:
         assert f"${math(variable_of(symbol).latex)}$ = " in line
     if formula.variable.domain.kind in ("choice", "boolean"):

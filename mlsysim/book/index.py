@@ -49,7 +49,8 @@ def _example(formula: Formula) -> dict[str, Any] | None:
         "inputs": {symbol.name: value for symbol, value in example.inputs.items()},
         "printed": example.result,
         "computed": computed(formula),
-        "source": _source(example.source),
+        "source": _source(example.source) if example.source else {},
+        "derived": example.derived,
     }
 
 

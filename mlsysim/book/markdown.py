@@ -203,6 +203,8 @@ def _example(formula: Formula) -> str:
         f"{inline(variable_of(symbol).latex)} = {_prose(in_units(variable_of(symbol), value))}"
         for symbol, value in example.inputs.items()
     )
+    if example.source is None:
+        return f"{given} gives {computed(formula)}; derived: `{example.derived}` = **{example.result}**."
     return f"{given} gives {computed(formula)}; printed **{example.result}** in {_cite(example.source)}."
 
 

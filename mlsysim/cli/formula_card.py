@@ -124,7 +124,8 @@ def _example(formula: Formula) -> list[tuple[str, str]]:
     if example is None:
         return [("no example", formula.no_example)]
     given = {variable_of(symbol): value for symbol, value in example.inputs.items()}
+    stands, where = ("printed", example.source.text()) if example.source else ("derived", example.derived)
     return [
         ("example", ", ".join(f"{symbol_text(v)} = {in_units(v, value)}" for v, value in given.items())),
-        ("", f"printed {example.result}, computed {computed(formula)}  [{example.source.text()}]"),
+        ("", f"{stands} {example.result}, computed {computed(formula)}  [{where}]"),
     ]

@@ -52,22 +52,34 @@ class Source:
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example, with the number its source prints.
+    """A worked example: a number its source prints, or one derived by hand.
 
     Parameters
     ----------
     inputs : dict
         Value per symbol on the right side, in the unit of its variable; labels as text.
     result : str
-        As printed in the source: a number and its unit, or a label. Its last printed digit is the
-        precision claimed.
-    source : Source
+        A number and its unit, or a label. The last printed digit is the precision claimed.
+    source : Source, optional
         Where the number is printed.
+    derived : str
+        The arithmetic, where no source prints the number: ``"7.5e9 * 2 / 64 / 1e9"`` gives the
+        number of ``result`` in its unit. For a label, the comparison that decides, which is true.
+
+    Raises
+    ------
+    FormulaError
+        If not exactly one of ``source`` and ``derived`` is given.
     """
 
     inputs: dict[sympy.Symbol, Any]
     result: str
-    source: Source
+    source: Source | None = None
+    derived: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.source is None) == (not self.derived):
+            raise FormulaError(f"example {self.result!r}: give the source that prints it, or how it is derived")
 
     def value(self) -> tuple[float, float]:
         """The printed number in canonical units, and half a unit of its last printed digit.

@@ -1,7 +1,10 @@
 """What must hold for every Formula: units, source, example, both backends, derivatives."""
 
+import ast
 import math
 import operator
+from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,7 +36,7 @@ def as_columns(points):
 def test_source_stands_in_the_bibliography(formula):
     assert formula.source.key in bibliography()
     assert formula.source.work.title
-    if formula.example:
+    if formula.example and formula.example.source:
         assert formula.example.source.key in bibliography()
 
 
@@ -351,6 +354,47 @@ def test_derivatives_equal_central_differences(formula, draw_points, to_canonica
 # --- worked examples ------------------------------------------------------------------------------
 
 EXAMPLES = [formula for formula in FORMULAS if formula.example]
+DERIVED = [formula for formula in EXAMPLES if formula.example.derived]
+ARITHMETIC = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+CALLS = {"max": max, "min": min, "ceil": math.ceil, "floor": math.floor, "sqrt": math.sqrt, "exp": math.exp,
+         "log": math.log}  # fmt: skip
+
+
+def by_hand(node):
+    """Written arithmetic, by Python's own rules and nothing of the library."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -by_hand(node.operand)
+    if isinstance(node, ast.BinOp):
+        return ARITHMETIC[type(node.op)](by_hand(node.left), by_hand(node.right))
+    if isinstance(node, ast.Compare):
+        terms = [by_hand(each) for each in (node.left, *node.comparators)]
+        return all(ARITHMETIC[type(sign)](*pair) for sign, pair in zip(node.ops, pairwise(terms), strict=True))
+    if isinstance(node, ast.BoolOp):
+        return (all if isinstance(node.op, ast.And) else any)(by_hand(each) for each in node.values)
+    assert isinstance(node, ast.Call), ast.dump(node)
+    assert not node.keywords
+    return CALLS[node.func.id](*map(by_hand, node.args))
+
+
+@pytest.mark.parametrize("formula", DERIVED, ids=[formula.id for formula in DERIVED])
+def test_derived_arithmetic_gives_the_result(formula):
+    """A number in the unit of the result; for a label or a truth, the comparison that decides."""
+    example = formula.example
+    found = by_hand(ast.parse(example.derived, mode="eval").body)
+    if formula.variable.domain.kind == "choice":
+        assert found is True
+    elif formula.variable.domain.kind == "boolean":
+        assert str(found) == example.result
+    else:
+        printed, _, _ = example.result.partition(" ")
+        half = Decimal(5).scaleb(int(Decimal(printed).as_tuple().exponent) - 1)
+        assert abs(found - float(printed)) <= float(half) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("formula", EXAMPLES, ids=[formula.id for formula in EXAMPLES])

@@ -146,6 +146,13 @@ def test_an_example_that_is_no_number_says_so(printed):
     assert str(refused.value) == f"example result {printed!r} is not a number with a unit"
 
 
+@pytest.mark.parametrize("origin", [{}, {"source": SOURCE, "derived": "1 + 1"}], ids=["none", "both"])
+def test_an_example_is_printed_or_derived(origin):
+    with pytest.raises(FormulaError) as refused:
+        Example({}, "2 s", **origin)
+    assert str(refused.value) == "example '2 s': give the source that prints it, or how it is derived"
+
+
 def test_an_example_in_an_unknown_unit_says_so():
     with pytest.raises(UnitError, match="unknown unit 'parsec'"):
         Example({}, "3 parsec", SOURCE).value()
