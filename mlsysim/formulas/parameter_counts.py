@@ -74,7 +74,7 @@ norm_parameters = Formula(
     title="Parameters of one norm",
     source=Source("zhang2019", "equation 4"),
     assumes="A scale per channel (RMSNorm), and a bias where the norm has one (LayerNorm).",
-    no_example="one or two vectors of the width",
+    example=Example({h: 12288, norm_bias: 1}, "24576", derived="2 * 12288"),
 )
 
 attention_parameters = Formula(
@@ -85,8 +85,13 @@ attention_parameters = Formula(
     assumes="Multi-head latent attention where the cache has a rank, with a norm on each compressed vector; "
     "grouped-query attention otherwise.",
     convention=SHAPE,
-    no_example="sources print totals only",
-)
+    example=Example(
+        {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
+         o_bias: 0, qk_norm: 0, norm_bias: 0},
+        "187107328",
+        derived="(7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256 + 128 * 128 * 7168",
+    ),
+)  # fmt: skip
 
 ffn_parameters = Formula(
     P_ffn,
@@ -95,7 +100,7 @@ ffn_parameters = Formula(
     source=Source("shazeer2020", "section 2"),
     assumes="An input and an output matrix; a gate is a second input matrix.",
     convention=SHAPE,
-    no_example="sources print the width, not the count",
+    example=Example({h: 4096, d_ff: 14336, gated: 1, mlp_bias: 0}, "176160768", derived="3 * 4096 * 14336"),
 )
 
 expert_parameters = Formula(
@@ -105,7 +110,7 @@ expert_parameters = Formula(
     source=Source("jiang2024", "section 2.2"),
     assumes="Experts are feed-forward blocks without biases.",
     convention=SHAPE,
-    no_example="sources print totals only",
+    example=Example({h: 7168, d_e: 2048, gated: 1}, "44040192", derived="3 * 7168 * 2048"),
 )
 
 shared_expert_parameters = Formula(
@@ -115,7 +120,7 @@ shared_expert_parameters = Formula(
     source=Source("deepseek2024v2", "section 2.2"),
     assumes="All shared experts of a layer are one block of their summed width.",
     convention=SHAPE,
-    no_example="sources print totals only",
+    example=Example({h: 5120, d_sh: 2 * 1536, gated: 1}, "47185920", derived="3 * 5120 * 2 * 1536"),
 )
 
 router_parameters = Formula(
@@ -124,7 +129,7 @@ router_parameters = Formula(
     title="Parameters of the router of one layer",
     source=Source("fedus2022", "section 2.1"),
     convention=SHAPE,
-    no_example="sources print totals only",
+    example=Example({h: 7168, E: 256, L_moe: 58, router_bias: 1}, "1835264", derived="256 * (7168 + 1)"),
 )
 
 embedding_parameters = Formula(
@@ -133,7 +138,7 @@ embedding_parameters = Formula(
     title="Parameters of the embeddings",
     source=Source("brown2020", "section 2.1"),
     convention=SHAPE,
-    no_example="sources print totals only",
+    example=Example({V: 50257, h: 768, n_pos: 1024}, "39383808", derived="(50257 + 1024) * 768"),
 )
 
 head_parameters = Formula(
@@ -143,7 +148,7 @@ head_parameters = Formula(
     source=Source("press2017", "section 3"),
     assumes="None where head and embedding are one matrix.",
     convention=SHAPE,
-    no_example="sources print totals only",
+    example=Example({V: 128256, h: 4096, tied: 0}, "525336576", derived="128256 * 4096"),
 )
 
 

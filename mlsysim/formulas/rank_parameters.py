@@ -53,16 +53,27 @@ from mlsysim.symbols.workload import (
     L,
     L_moe,
     V,
+    a,
     a_kv,
     d_e,
     d_ff,
+    d_h,
+    d_nope,
+    d_rope,
     d_sh,
+    d_v,
+    gated,
     h,
     mlp_bias,
     moe_interval,
     n_pos,
+    norm_bias,
+    o_bias,
     q,
+    qk_norm,
+    qkv_bias,
     r_kv,
+    r_q,
     router_bias,
     tied,
 )
@@ -78,7 +89,7 @@ kv_heads_per_rank = Formula(
     title="Key-value heads on one tensor-parallel rank",
     source=MEGATRON,
     assumes="Ranks beyond the number of key-value heads hold copies.",
-    no_example="rounding up; sources print no number for it",
+    example=Example({a_kv: 8, t: 16}, "1", derived="ceil(8 / 16)"),
 )
 
 attention_parameters_per_rank = Formula(
@@ -89,8 +100,13 @@ attention_parameters_per_rank = Formula(
     assumes="Query, key and value products are split by heads, the output product by its rows; compressed latents, "
     "norms of heads and the output bias are held by all.",
     accuracy=COUNTED,
-    no_example="sources print totals only",
-)
+    example=Example(
+        {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
+         o_bias: 0, qk_norm: 0, norm_bias: 0},
+        "71303168",
+        derived="2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384",
+    ),
+)  # fmt: skip
 
 ffn_parameters_per_rank = Formula(
     P_ffn_r,
@@ -99,7 +115,11 @@ ffn_parameters_per_rank = Formula(
     source=MEGATRON,
     assumes="Split along the inner width; the output bias is held by all.",
     accuracy=COUNTED,
-    no_example="sources print totals only",
+    example=Example(
+        {h: 12288, d_ff: 49152, t: 8, gated: 0, mlp_bias: 1},
+        "151013376",
+        derived="2 * 12288 * 49152 / 8 + 49152 / 8 + 12288",
+    ),
 )
 
 shared_parameters_per_rank = Formula(
@@ -109,7 +129,9 @@ shared_parameters_per_rank = Formula(
     source=MEGATRON,
     assumes="The router is held by all ranks.",
     accuracy=COUNTED,
-    no_example="sources print totals only",
+    example=Example(
+        {P_rt: 1835264, h: 7168, d_sh: 2048, t: 8, gated: 1}, "7340288", derived="1835264 + 3 * 7168 * 2048 / 8"
+    ),
 )
 
 layer_experts_per_rank = Formula(
@@ -119,7 +141,9 @@ layer_experts_per_rank = Formula(
     source=Source("fedus2022", "section 5.5"),
     assumes="Experts are split evenly over expert-parallel ranks, and each over the tensor-parallel ranks.",
     accuracy=COUNTED,
-    no_example="sources print totals only",
+    example=Example(
+        {E: 256, e: 64, h: 7168, d_e: 2048, t: 2, gated: 1}, "88080384", derived="256 / 64 * 3 * 7168 * 2048 / 2"
+    ),
 )
 
 edge_parameters_per_rank = Formula(
@@ -134,7 +158,11 @@ edge_parameters_per_rank = Formula(
     assumes="Embedding and head are split by rows of the vocabulary. With a pipeline one end holds the embedding, the "
     "other the head, a copy where they are one matrix.",
     accuracy=COUNTED,
-    no_example="sources print totals only",
+    example=Example(
+        {V: 50257, t: 8, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1},
+        "102371328",
+        derived="ceil(50257 / 8) * 12288 + 2048 * 12288",
+    ),
 )
 
 #: The most layers with experts, and without, that one stage can have.
@@ -152,7 +180,11 @@ moe_layers_per_stage = Formula(
     source=Source("narayanan2021", "section 2.2"),
     assumes="Every so many layers one has experts. The fullest stage has as many as it can of the larger kind of "
     "layer, before ZeRO shards it.",
-    no_example="counting; sources print no number for it",
+    example=Example(
+        {P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 176160768, L: 61, L_moe: 58, ell: 4, moe_interval: 1},
+        "1",
+        derived="4 - min(61 - 58, 4)",
+    ),
 )
 
 dense_parameters_per_rank = Formula(
@@ -163,8 +195,13 @@ dense_parameters_per_rank = Formula(
     assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head.",
     convention=RANK,
     accuracy=COUNTED,
-    no_example="sources print totals only",
-)
+    example=Example(
+        {ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456,
+         P_edge_r: 926686208},
+        "2910133504",
+        derived="4 * (187107328 + 2 * 7168) + 3 * 396361728 + 45875456 + 926686208",
+    ),
+)  # fmt: skip
 
 expert_parameters_per_rank = Formula(
     P_sparse,
@@ -173,7 +210,7 @@ expert_parameters_per_rank = Formula(
     source=Source("fedus2022", "section 5.5"),
     convention=RANK,
     accuracy=COUNTED,
-    no_example="sources print totals only",
+    example=Example({ell_moe: 32, P_exp_r: 176160768}, "5637144576", derived="32 * 176160768"),
 )
 
 parameters_per_rank = Formula(
@@ -185,7 +222,7 @@ parameters_per_rank = Formula(
     assumes="Only experts are split by expert parallelism.",
     convention=RANK,
     accuracy=COUNTED,
-    no_example="sources print totals only",
+    example=Example({P_dense: 1605636096, P_sparse: 5637144576}, "7242780672", derived="1605636096 + 5637144576"),
 )
 
 zero_ranks = Formula(
@@ -194,7 +231,7 @@ zero_ranks = Formula(
     title="Ranks that hold the same dense parameters",
     source=Source("liu2024", "section 3"),
     assumes="Context-parallel ranks share sequences, not weights, so they are data-parallel to the parameters.",
-    no_example="a product",
+    example=Example({d: 8, c_cp: 16}, "128", derived="8 * 16"),
 )
 
 weights = Formula(
@@ -205,7 +242,11 @@ weights = Formula(
     variant="per_operator",
     assumes="An expert is on one in e of those ranks, so ZeRO-3 shards it over those only.",
     convention=RANK,
-    no_example="sources print totals only",
+    example=Example(
+        {P_dense: 1.606e9, P_sparse: 5.637e9, q: 2, Z: 3, n_z: 64, e: 8},
+        "1.4594 GB",
+        derived="2 * (1.606e9 / 64 + 5.637e9 / (64 / 8)) / 1e9",
+    ),
 )
 
 #: A router's correction bias is set by counting, without gradients.
@@ -217,7 +258,7 @@ gradient_bytes = Formula(
     title="Bytes of one gradient",
     source=Source("korthikanti2023", "section 4"),
     assumes="Megatron-LM accumulates in 32 bit, DeepSpeed keeps a 32-bit copy beside the 16-bit gradients.",
-    no_example="a table of three cases",
+    example=Example({gradient_storage: "both", q: 2}, "6 byte", derived="2 + 4"),
 )
 
 gradients = Formula(
@@ -227,8 +268,13 @@ gradients = Formula(
     source=ZERO,
     variant="per_operator",
     convention=RANK,
-    no_example="sources print totals only",
-)
+    example=Example(
+        {P_dense: 2910133504, P_sparse: 176160768, q_g: 4, f: 1, router_bias: 1, E: 256, ell_moe: 1, Z: 2, n_z: 128,
+         e: 64},
+        "443263200 byte",
+        derived="4 * ((2910133504 - 256) / 128 + 176160768 / (128 / 64))",
+    ),
+)  # fmt: skip
 
 _master = when(q < 4 * byte, 4 * byte)
 
@@ -250,7 +296,11 @@ optimizer_state = Formula(
     source=ZERO,
     variant="per_operator",
     convention=RANK,
-    no_example="sources print totals only",
+    example=Example(
+        {P_dense: 1.606e9, P_sparse: 5.637e9, o: 12, f: 1, router_bias: 0, E: 8, ell_moe: 32, Z: 1, n_z: 64, e: 8},
+        "8.7566 GB",
+        derived="12 * (1.606e9 / 64 + 5.637e9 / (64 / 8)) / 1e9",
+    ),
 )
 
 largest_layer_parameters = Formula(
@@ -260,8 +310,13 @@ largest_layer_parameters = Formula(
     source=Source("zhao2023", "section 3.2"),
     assumes="Experts held by one rank alone are not sharded, so they are not gathered.",
     convention=RANK,
-    no_example="sources print totals only",
-)
+    example=Example(
+        {P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 1409286144, L: 61,
+         L_moe: 58, n_z: 64, e: 8},
+        "1642283264",
+        derived="187107328 + 2 * 7168 + max(396361728, 45875456 + 1409286144)",
+    ),
+)  # fmt: skip
 
 gathered_weights = Formula(
     W_gather,
@@ -270,7 +325,11 @@ gathered_weights = Formula(
     source=Source("zhao2023", "section 3.2"),
     assumes="The layers at work and fetched ahead, and one embedding or head.",
     convention=RANK,
-    no_example="sources print no number for it",
+    example=Example(
+        {P_unit: 218112000, n_gather: 2, ell: 32, q: 2, Z: 3, n_z: 8, V: 128256, t: 1, h: 4096},
+        "1.9231 GB",
+        derived="2 * (2 * 218112000 + 128256 * 4096) / 1e9",
+    ),
 )
 
 communication_buffers = Formula(
@@ -282,7 +341,11 @@ communication_buffers = Formula(
     assumes="Gradients of one layer wait whole for their reduction; a pipeline stage keeps one send and one receive "
     "buffer of hidden states.",
     convention=RANK,
-    no_example="sources print no number for it",
+    example=Example(
+        {P_unit: 109060096, q: 2, f: 1, Z: 2, n_z: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
+        "0.28523 GB",
+        derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2) / 1e9",
+    ),
 )
 
 FORMULAS = (

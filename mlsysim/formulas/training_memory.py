@@ -54,7 +54,7 @@ parameters_per_rank = Formula(
     assumes="Parameters split evenly over tensor, pipeline and expert ranks; with experts this also "
     "divides the dense weights by e, which is too low (Mixtral 8x7B at e = 8: 5.84e9 against 7.24e9, 19% low).",
     convention=RANK,
-    no_example="the tutorial prints the bytes it leads to, not the count",
+    example=Example({P: 46.7e9, t: 2, p: 4, e: 8}, "7.297e8", derived="46.7e9 / (2 * 4 * 8)"),
 )
 
 weights = Formula(
@@ -87,7 +87,7 @@ stored_gradients = Formula(
     variant="korthikanti",
     assumes="Megatron-LM keeps gradients in 32 bit: 18 bytes per parameter with weights and Adam, not 16.",
     convention=RANK,
-    no_example="the paper prints sums of weights, gradients and optimizer state",
+    example=Example({P_r: 8.03e9, q_g: 4, f: 1, d: 8, Z: 2}, "4.015 GB", derived="4 * 8.03e9 / 8 / 1e9"),
 )
 
 optimizer_bytes = Formula(
@@ -186,7 +186,7 @@ utilization_of_memory = Formula(
     title="Share of the memory used",
     source=TUTORIAL,
     convention="Capacity as the data sheet prints it: H100 80 GB is 80 GiB of HBM here.",
-    no_example="a quotient; the tutorial prints only whether it is at most one",
+    example=Example({M: 32.90, M_cap: 85.899}, "0.3830", derived="32.90 / 85.899"),
 )
 
 fits = Formula(
