@@ -79,6 +79,7 @@ from mlsysim.symbols.workload import (
     gated,
     h,
     k,
+    moe_interval,
     q,
     qk_norm,
     r_kv,
@@ -99,7 +100,7 @@ micro_batches = Formula(
     title="Micro-batches of one step",
     source=Source("narayanan2021", "section 2.2"),
     assumes="No more than the sequences of a rank fill.",
-    no_example="counting",
+    example=Example({b: 100, d: 8, m: 4}, "4", derived="ceil(100 / (8 * 4))"),
 )
 
 micro_batch_tokens = Formula(
@@ -108,7 +109,7 @@ micro_batch_tokens = Formula(
     title="Tokens of one micro-batch on one rank",
     source=Source("liu2024", "section 3"),
     assumes="Context-parallel ranks hold equal parts of every sequence.",
-    no_example="a quotient",
+    example=Example({m: 1, s: 131072, c_cp: 16}, "8192 token", derived="1 * 131072 / 16"),
 )
 
 in_flight_micro_batches = Formula(
@@ -162,7 +163,7 @@ sequence_shards = Formula(
     1 + sequence_parallel * (t - 1),
     title="Ranks that share norms, residuals and dropout",
     source=Source("korthikanti2023", "section 4.2.2"),
-    no_example="a case distinction",
+    example=Example({sequence_parallel: 1, t: 8}, "8", derived="1 + 1 * (8 - 1)"),
 )
 
 
@@ -178,7 +179,7 @@ norm_copy_bytes = Formula(
     source=AUTOGRAD,
     assumes="An fp32 copy of the input, as RMSNorm in transformers makes.",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
+    no_example="a table of labels",
 )
 
 ffn_tensors = Formula(
@@ -188,7 +189,7 @@ ffn_tensors = Formula(
     source=AUTOGRAD,
     assumes="Input and output of the activation; a gate adds its other factor, and eager code the activated gate.",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
+    example=Example({gated: 1, elementwise_kernels: "eager"}, "4", derived="2 + 1 + 1"),
 )
 
 norm_activation = Formula(
@@ -199,7 +200,7 @@ norm_activation = Formula(
     variant="per_operator",
     assumes="Fused: its input and its output. Eager: an fp32 copy of the input, the normalised input and the output.",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
+    example=Example({q: 2, q_copy: 4, h: 4096, sigma: 8}, "4096.5 byte/token", derived="((2 * 2 + 4) * 4096 + 4) / 8"),
 )
 
 _heads = (a / t + a_kv_r) * qk_norm * ((q + q_copy) * d_h + 4 * byte) / token
@@ -216,8 +217,13 @@ attention_activation = Formula(
     assumes="Queries, keys and values once each and the output; rotary embeddings keep tables only. Latent attention "
     "also keeps the compressed vectors with their norms and the keys it assembles.",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
-)
+    example=Example(
+        {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
+         d_rope: 64, d_v: 128, elementwise_kernels: "fused"},
+        "204936 byte/token",
+        derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
+    ),
+)  # fmt: skip
 
 _expanded = 2 * q * (a / t - a_kv_r) * d_h / token
 _score_rows = (q + 4 * byte + mask) * a / t * (s / token) / token
@@ -231,7 +237,11 @@ attention_core_activation = Formula(
     assumes="Flash attention keeps one statistic per head. Eager attention keeps the softmax in fp32, its cast, a "
     "dropout mask, and keys and values repeated for all heads.",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
+    example=Example(
+        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q: 2, mask: 0, s: 2048},
+        "405504 byte/token",
+        derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
+    ),
 )
 
 ffn_activation = Formula(
@@ -241,7 +251,7 @@ ffn_activation = Formula(
     source=AUTOGRAD,
     variant="per_operator",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
+    example=Example({n_ffn: 3, q: 2, d_ff: 14336, t: 8}, "10752 byte/token", derived="3 * 2 * 14336 / 8"),
 )
 
 moe_activation = Formula(
@@ -259,7 +269,11 @@ moe_activation = Formula(
     "weight; the router works in fp32. The hot rank holds gamma times the mean. Routing weights in "
     "fp32 double the outputs kept.",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
+    example=Example(
+        {gamma_r: 1.25, k: 8, q: 2, h: 7168, n_ffn: 3, d_e: 2048, d_sh: 2048, t: 1, E: 256},
+        "422980 byte/token",
+        derived="1.25 * 8 * (2 * 2 * 7168 + 3 * 2 * 2048) + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
+    ),
 )  # fmt: skip
 
 dropout_activation = Formula(
@@ -278,7 +292,7 @@ layer_input = Formula(
     q * h / sigma / token,
     title="Input of a layer",
     source=Source("chen2016", "section 3"),
-    no_example="one hidden vector",
+    example=Example({q: 2, h: 4096, sigma: 8}, "1024 byte/token", derived="2 * 4096 / 8"),
 )
 
 _around = 2 * x_norm + x_attn + x_drop
@@ -291,7 +305,11 @@ alternate_matmul_activation = Formula(
     variant="per_operator",
     assumes="Input, queries, values, gate, output of the block and of flash attention, in the order of a Llama layer.",
     accuracy="Exact on a Llama layer under torchtitan's policy.",
-    no_example="counted with PyTorch, see docs/validation.md",
+    example=Example(
+        {x_in: 8192, q: 2, a: 32, a_kv_r: 8, d_h: 128, d_ff: 14336, t: 1},
+        "63616 byte/token",
+        derived="2 * 8192 + 2 * (2 * 32 * 128 + 8 * 128 + 14336) + 4 * 32",
+    ),
 )
 
 
@@ -310,8 +328,13 @@ dense_layer_activation = Formula(
     assumes="Selective checkpointing recomputes the core of attention (Megatron-LM), or keeps every second matrix "
     "product and the attention output alone (torchtitan; gated feed-forward and grouped queries only).",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
-)
+    example=Example(
+        {checkpointing: "selective", selective_policy: "core_attention", x_norm: 16388, x_attn: 20480, x_core: 128,
+         x_ffn: 86016, x_drop: 0, x_mm: 63616, x_in: 8192},
+        "139272 byte/token",
+        derived="2 * 16388 + 20480 + 86016",
+    ),
+)  # fmt: skip
 
 moe_layer_activation = Formula(
     x_sparse,
@@ -320,8 +343,13 @@ moe_layer_activation = Formula(
     source=AUTOGRAD,
     variant="per_operator",
     accuracy=HOOKS,
-    no_example="counted with PyTorch, see docs/validation.md",
-)
+    example=Example(
+        {checkpointing: "none", selective_policy: "core_attention", x_norm: 16388, x_attn: 20480, x_core: 128,
+         x_moe: 204852, x_drop: 0, x_mm: 63616, x_in: 8192},
+        "258236 byte/token",
+        derived="2 * 16388 + 20480 + 128 + 204852",
+    ),
+)  # fmt: skip
 
 
 def of_layers(experts: Any) -> Any:
@@ -336,7 +364,11 @@ stage_activations = Formula(
     source=AUTOGRAD,
     assumes="The stage with as many layers with experts as one can have, or with as few; it need not be the one with "
     "the most weights, and then the total of both is an upper bound.",
-    no_example="a sum over layers",
+    example=Example(
+        {n_tok: 4096, ell: 4, L: 61, L_moe: 58, moe_interval: 1, x_dense: 373392, x_sparse: 603860},
+        "9.8936 GB",
+        derived="4096 * max(4 * 603860, 3 * 373392 + 603860) / 1e9",
+    ),
 )
 
 per_operator_activations = Formula(
@@ -347,7 +379,7 @@ per_operator_activations = Formula(
     variant="per_operator",
     convention="The first pipeline stage, which holds the most micro-batches; GB = 1e9 bytes.",
     accuracy=HOOKS,
-    no_example="a product; its factors are counted with PyTorch",
+    example=Example({n_fly: 16, A_stage: 9.894}, "158.304 GB", derived="16 * 9.894"),
 )
 
 _has_dense, _has_experts = Min(1, L - L_moe), Min(1, L_moe)
@@ -357,7 +389,11 @@ largest_layer_activation = Formula(
     _around + x_core + Max(_has_dense * x_ffn, _has_experts * x_moe),
     title="Everything one layer makes for its backward pass",
     source=AUTOGRAD,
-    no_example="a sum over operators",
+    example=Example(
+        {L: 61, L_moe: 58, x_norm: 28676, x_attn: 204936, x_core: 512, x_drop: 0, x_ffn: 110592, x_moe: 341060},
+        "603860 byte/token",
+        derived="2 * 28676 + 204936 + 512 + max(110592, 341060)",
+    ),
 )
 
 backward_buffer = Formula(
@@ -373,8 +409,13 @@ backward_buffer = Formula(
     source=Source("chen2016", "section 3"),
     assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive.",
     accuracy="Peaks of PyTorch layers on a few small shapes: dense layers within 10%.",
-    no_example="counted with PyTorch, see docs/validation.md",
-)
+    example=Example(
+        {n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q: 2, h: 4096,
+         d_ff: 0, d_e: 14336, t: 1, gamma_r: 1, k: 2},
+        "3.3234 GB",
+        derived="8192 * (258236 - 8192 + 8192 + 2 * 2 * 2 * (14336 + 4096)) / 1e9",
+    ),
+)  # fmt: skip
 
 loss_buffer = Formula(
     A_loss,
@@ -384,7 +425,9 @@ loss_buffer = Formula(
     assumes="Cross-entropy in fp32 without fusing or chunking: log-softmax, its gradient and that of the likelihood "
     "are alive at once. 14 bytes where the 16-bit logits stay referenced.",
     accuracy="12 bytes per token and row of the vocabulary is the peak PyTorch reaches.",
-    no_example="counted with PyTorch, see docs/validation.md",
+    example=Example(
+        {n_tok: 1024, V: 50257, t: 8, x_norm: 4100}, "81.404 MB", derived="1024 * (12 * ceil(50257 / 8) + 4100) / 1e6"
+    ),
 )
 
 total_memory = Formula(
@@ -396,7 +439,11 @@ total_memory = Formula(
     assumes="Two peaks compete: the first pipeline stage while its first micro-batch goes back, and the last stage at "
     "its loss. They are one stage without a pipeline.",
     convention="The rank that holds the most; GB = 1e9 bytes.",
-    no_example="a sum",
+    example=Example(
+        {W: 2.0, G: 2.0, O: 12.0, C_buf: 0.4, W_gather: 1.5, A: 2.2, A_bwd: 1.6, n_fly: 2, A_loss: 12.7, reserve: 1.0},
+        "32.70 GB",
+        derived="2.0 + 2.0 + 12.0 + 0.4 + 1.5 + max(2.2 + 1.6, 2.2 / 2 + 12.7) + 1.0",
+    ),
 )
 
 KORTHIKANTI_FORMULAS = (micro_batches, in_flight_micro_batches, korthikanti_activations)

@@ -57,7 +57,7 @@ effective_parameters = Formula(
     source=TUTORIAL,
     variant="first_order",
     assumes="All active parameters grow with the imbalance, the dense ones too.",
-    no_example="the tutorial does not print it",
+    example=Example({P_active: 12.9e9, multiplier: 1.25}, "1.6125e10", derived="12.9e9 * 1.25"),
 )
 
 routed_payload = Formula(
@@ -69,7 +69,9 @@ routed_payload = Formula(
     assumes="One hidden vector per token and expert, in the training precision; one direction, one layer. "
     "The imbalance inflates the bytes; in truth the total stays and the hot rank sets the time.",
     convention="All tokens of the batch; MB = 1e6 bytes.",
-    no_example="the tutorial prints the part that leaves the rank",
+    example=Example(
+        {b: 4, s: 2048, h: 4096, q: 2, k_eff: 2.5}, "167.77216 MB", derived="4 * 2048 * 4096 * 2 * 2.5 / 1e6"
+    ),
 )
 
 dispatched = Formula(
@@ -105,7 +107,7 @@ tokens_per_rank = Formula(
     title="Tokens one rank brings to an exchange",
     source=Source("fedus2022", "section 5.5"),
     assumes="The batch is that of one expert-parallel group, split evenly over its ranks.",
-    no_example="sources print no number for it",
+    example=Example({b: 4, s: 2048, e: 8}, "1024 token", derived="4 * 2048 / 8"),
 )
 
 hot_rank_factor = Formula(
@@ -115,7 +117,7 @@ hot_rank_factor = Formula(
     source=Source("fedus2022", "section 2.2"),
     assumes="At most every token goes to the rank, once for each of its experts.",
     convention="Largest load of a rank over the mean load of the ranks; 1 is perfectly balanced.",
-    no_example="a maximum",
+    example=Example({gamma: 6, e: 8, E: 8, k: 2}, "4", derived="min(6, 8, 8 / 2)"),
 )
 
 hot_experts = Formula(
@@ -125,7 +127,7 @@ hot_experts = Formula(
     source=Source("fedus2022", "section 2.2"),
     variant="per_layer",
     assumes="Every token still goes to k experts; only where they stand is uneven.",
-    no_example="sources print no number for it",
+    example=Example({k: 2, gamma_r: 1.25}, "2.5", derived="2 * 1.25"),
 )
 
 routed_work = Formula(
@@ -136,7 +138,11 @@ routed_work = Formula(
     variant="per_layer",
     assumes="Routed experts alone grow with the imbalance: attention, embeddings and shared experts see every "
     "rank's own tokens.",
-    no_example="sources print no number for it",
+    example=Example(
+        {gamma_r: 1.25, L_moe: 32, k: 2, P_exp: 176160768, P_active: 12.9e9},
+        "1.2185",
+        derived="1 + 0.25 * 32 * 2 * 176160768 / 12.9e9",
+    ),
 )
 
 hot_rank_parameters = Formula(
@@ -145,7 +151,7 @@ hot_rank_parameters = Formula(
     title="Active parameters, hot rank",
     source=Source("fedus2022", "section 2.2"),
     variant="per_layer",
-    no_example="sources print no number for it",
+    example=Example({P_active: 12.9e9, multiplier: 1.2185}, "1.5719e10", derived="12.9e9 * 1.2185"),
 )
 
 all_payload = Formula(
@@ -157,7 +163,7 @@ all_payload = Formula(
     assumes="One hidden vector per token and expert. Imbalance moves bytes between ranks and adds none.",
     convention="All ranks of the group, one direction, one layer; MB = 1e6 bytes.",
     accuracy=COUNTED,
-    no_example="sources print no number for it",
+    example=Example({b: 4, s: 2048, h: 4096, q: 2, k: 2}, "134.217728 MB", derived="4 * 2048 * 4096 * 2 * 2 / 1e6"),
 )
 
 all_dispatched = Formula(
@@ -169,7 +175,7 @@ all_dispatched = Formula(
     assumes="Where a token starts says nothing of its experts, so one in e stays.",
     convention="All ranks of the group, one direction, one layer; MB = 1e6 bytes.",
     accuracy=COUNTED,
-    no_example="sources print no number for it",
+    example=Example({payload: 134.217728, e: 64}, "132.120576 MB", derived="134.217728 * 63 / 64"),
 )
 
 hot_rank_bytes = Formula(
@@ -180,7 +186,7 @@ hot_rank_bytes = Formula(
     assumes="Each rank receives its share of what leaves the others, the hot one gamma times as much.",
     convention="One direction, one layer; MB = 1e6 bytes.",
     accuracy=COUNTED,
-    no_example="sources print no number for it",
+    example=Example({gamma_r: 1.25, dispatch: 117.440512, e: 8}, "18.35008 MB", derived="1.25 * 117.440512 / 8"),
 )
 
 _hot_payload = gamma_r * payload / e
@@ -199,7 +205,11 @@ placed_exchange_time = Formula(
     "crosses the fabric once, to the rank of the same place in the other node, and goes on over the links. The hot "
     "rank's share sets the time, and the two stages do not overlap.",
     convention="One exchange of one layer; bandwidths in one direction.",
-    no_example="sources print no number for it",
+    example=Example(
+        {e: 16, n_node: 8, gamma_r: 1.25, payload: 160, beta_node: 450, alpha_node: 1, beta: 50, alpha: 5},
+        "0.16131 ms",
+        derived="1.25 * 160 / 16 * (8 / 16 / 50 + 7 / 8 / 450) + 1 * 0.005 + 7 * 0.001",
+    ),
 )
 
 exchanges_per_layer = Formula(
@@ -208,7 +218,7 @@ exchanges_per_layer = Formula(
     title="Exchanges of one layer and step",
     source=DEEPSEEK,
     assumes="Dispatch and combine in the forward and in the backward pass; full checkpointing repeats the forward.",
-    no_example="counting",
+    example=Example({checkpointing: "full"}, "6", derived="2 + 2 + 2"),
 )
 
 step_dispatch_bytes = Formula(
@@ -217,7 +227,9 @@ step_dispatch_bytes = Formula(
     title="Activations that leave their rank in one step",
     source=DEEPSEEK,
     convention="All ranks of the group; GB = 1e9 bytes.",
-    no_example="a product",
+    example=Example(
+        {L_moe: 32, n_exchanges: 4, dispatch: 117.440512}, "15.032 GB", derived="32 * 4 * 117.440512 / 1e3"
+    ),
 )
 
 step_all_to_all_time = Formula(
@@ -226,7 +238,7 @@ step_all_to_all_time = Formula(
     title="Time of all exchanges of one step",
     source=DEEPSEEK,
     assumes="Nothing else hides it.",
-    no_example="a product",
+    example=Example({L_moe: 58, n_exchanges: 4, t_a2a: 2.16}, "501.12 ms", derived="58 * 4 * 2.16"),
 )
 
 PER_LAYER = (

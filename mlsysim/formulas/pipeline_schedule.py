@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sympy import Max, ceiling
 
-from mlsysim.symbolic import Formula, Source, by_label, token, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, token, when
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node
 from mlsysim.symbols.network import beta_l, beta_x
@@ -27,7 +27,7 @@ bubble_time = Formula(
     source=SCHEDULE,
     assumes="Stages take equally long. With several chunks micro-batches are a multiple of the stages.",
     accuracy=SIMULATED,
-    no_example="the paper prints fractions",
+    example=Example({p: 16, v_chunks: 4, t_mb: 200}, "750 ms", derived="(16 - 1) * 200 / 4"),
 )
 
 bubble_fraction = Formula(
@@ -36,7 +36,7 @@ bubble_fraction = Formula(
     title="Share of the pipelined time in which a stage waits",
     source=SCHEDULE,
     accuracy=SIMULATED,
-    no_example="the paper prints curves",
+    example=Example({p: 16, v_chunks: 4, n_mb: 16}, "0.1899", derived="(16 - 1) / 4 / (16 + (16 - 1) / 4)"),
 )
 
 send_time = Formula(
@@ -49,8 +49,13 @@ send_time = Formula(
     title="Hidden states of a micro-batch to the next stage",
     source=SCHEDULE,
     assumes="Stages are the outermost ranks, so they stand in different nodes where there are several.",
-    no_example="sources print no number for it",
-)
+    example=Example(
+        {n_fleet: 16384, n_node: 8, q: 2, h: 16384, n_tok: 8192, sigma: 8, beta_l: 450, alpha_node: 1, beta_x: 50,
+         alpha: 5},
+        "0.67609 ms",
+        derived="2 * 16384 * 8192 / 8 / 50e9 * 1e3 + 0.005",
+    ),
+)  # fmt: skip
 
 exposed_sends = Formula(
     T_pp,
@@ -71,7 +76,11 @@ exposed_sends = Formula(
     assumes="A stage computes on while a result travels, and waits for the next one where it has nothing else to do: "
     "in 1F1B forward and backward pass alternate, so nearly every micro-batch waits, in GPipe the first and last.",
     accuracy="Equal to the executed schedule while a send is shorter than a pass through a chunk.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {schedule: "1f1b", p: 8, n_mb: 32, v_chunks: 1, t_send: 0.25},
+        "17.00 ms",
+        derived="2 * (32 + 8 - 2 - ceil(31 / 8)) * 0.25",
+    ),
 )
 
 FORMULAS = (bubble_time, bubble_fraction, send_time, exposed_sends)

@@ -112,7 +112,11 @@ queue_wait = Formula(
     variant="first_order",
     assumes="Exact for exponential service; (cv^2 + 1) / 2 is Kingman's correction of the mean, used here "
     "on the quantile. Infinite on a queue that is not stable.",
-    no_example="the tutorial prints only the sum with the base latency",
+    example=Example(
+        {qps: 10, mu: 10, c: 2, load: 1, cv: 0.5},
+        "219.16 ms",
+        derived="log(1 / 3 / 0.01) * (0.5 ** 2 + 1) / 2 / (2 * 10 - 10) * 1e3",
+    ),
 )
 
 p99_latency = Formula(

@@ -142,7 +142,7 @@ activation_bytes = Formula(
     "derivation: Korthikanti et al. (2023, table 2) keep 34 after recomputing attention, "
     "3.4 times as much.",
     convention="At 16 bit; scaled by q / 2 bytes elsewhere.",
-    no_example="a table of three constants; the activations formula carries the example",
+    no_example="a table of labels; the activations formula carries the example",
 )
 
 activations = Formula(

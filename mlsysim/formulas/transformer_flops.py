@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlsysim.symbolic import Formula, Source, by_label, flop, token, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
 from mlsysim.symbols.activations import selective_policy
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
@@ -33,7 +33,6 @@ from mlsysim.symbols.workload import L, L_moe, P_active, V, a, d_h, d_nope, d_ro
 
 KAPLAN = Source("kaplan2020", "section 2.1")
 CHECKPOINTS = Source("korthikanti2023", "section 5")
-DERIVED = "sources print no number for it"
 
 attention_work = Formula(
     attention_flops,
@@ -41,7 +40,11 @@ attention_work = Formula(
     title="Arithmetic of attention, per pair of tokens",
     source=Source("kaplan2020", "table 1"),
     assumes="Scores and weighted values, two FLOPs per product.",
-    no_example=DERIVED,
+    example=Example(
+        {L: 32, a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
+        "524288 FLOP/token^2",
+        derived="32 * 32 * (2 * 128 + 2 * 128)",
+    ),
 )
 
 scores = Formula(
@@ -50,7 +53,7 @@ scores = Formula(
     title="Share of the scores that is computed",
     source=Source("dao2022", "section 3.1"),
     assumes="A kernel that skips masked blocks computes half of the square.",
-    no_example="a table of two cases",
+    no_example="a table of labels",
 )
 
 
@@ -66,7 +69,11 @@ product_work = Formula(
     title="Arithmetic of the products with weights, per token",
     source=KAPLAN,
     assumes="Two FLOPs per weight. The few biases and norms of heads are counted as if they were products.",
-    no_example=DERIVED,
+    example=Example(
+        {L: 61, L_moe: 58, k: 8, P_attn: 187107328, P_ffn: 396361728, P_rt: 1835264, P_sh: 44040192, P_exp: 44040192},
+        "71.396 GFLOP/token",
+        derived="2 * (61 * 187107328 + 3 * 396361728 + 58 * (1835264 + (1 + 8) * 44040192)) / 1e9",
+    ),
 )
 
 hot_product_work = Formula(
@@ -75,7 +82,11 @@ hot_product_work = Formula(
     title="Arithmetic of the products on the hot rank, per token",
     source=Source("fedus2022", "section 2.2"),
     assumes="Routed experts alone grow with the imbalance.",
-    no_example=DERIVED,
+    example=Example(
+        {L: 32, L_moe: 32, k: 2, gamma_r: 1.25, P_attn: 41943040, P_ffn: 0, P_rt: 32768, P_sh: 0, P_exp: 176160768},
+        "30.872 GFLOP/token",
+        derived="2 * 32 * (41943040 + 32768 + 1.25 * 2 * 176160768) / 1e9",
+    ),
 )
 
 score_work = Formula(
@@ -83,7 +94,9 @@ score_work = Formula(
     f_mask * attention_flops * s,
     title="Arithmetic of the core of attention, per token",
     source=Source("kaplan2020", "table 1"),
-    no_example="the source prints the formula for the full square",
+    example=Example(
+        {f_mask: 0.5, attention_flops: 524288, s: 8192}, "2.1475 GFLOP/token", derived="0.5 * 524288 * 8192 / 1e9"
+    ),
 )
 
 logit_work = Formula(
@@ -92,7 +105,7 @@ logit_work = Formula(
     title="Arithmetic of the logits, per token",
     source=Source("narayanan2021", "appendix"),
     assumes="The look-up of the embedding multiplies nothing.",
-    no_example=DERIVED,
+    example=Example({V: 128256, h: 4096}, "1.0507 GFLOP/token", derived="2 * 128256 * 4096 / 1e9"),
 )
 
 model_arithmetic = Formula(
@@ -112,8 +125,13 @@ model_arithmetic = Formula(
     assumes="Forward and twice as much backward, nothing recomputed.",
     convention="counted: products, logits and the scores the mask leaves. palm: 6 N + 12 L a d_h s, the full square. "
     "six_n: 6 N. N counts embedding and head, and active experts only.",
-    no_example="the paper prints utilizations",
-)
+    example=Example(
+        {flop_convention: "counted", b: 128, s: 8192, w_lin: 13.959e9, w_attn: 2.147e9, w_head: 1.051e9,
+         P_active: 8.03e9, attention_flops: 524288},
+        "53.971 PFLOP",
+        derived="128 * 8192 * 3 * (13.959e9 + 2.147e9 + 1.051e9) / 1e15",
+    ),
+)  # fmt: skip
 
 recomputed_products = Formula(
     rho_lin,
@@ -127,7 +145,7 @@ recomputed_products = Formula(
     ),
     title="Products that are recomputed",
     source=CHECKPOINTS,
-    no_example="a table of cases",
+    no_example="a table of labels",
 )
 
 recomputed_attention = Formula(
@@ -143,7 +161,7 @@ recomputed_attention = Formula(
     title="Whether the core of attention is recomputed",
     source=CHECKPOINTS,
     assumes="What a flash kernel recomputes inside its own backward pass is part of that pass.",
-    no_example="a table of cases",
+    no_example="a table of labels",
 )
 
 recomputed_elementwise = Formula(
@@ -158,7 +176,7 @@ recomputed_elementwise = Formula(
     ),
     title="Whether element-wise work is recomputed",
     source=CHECKPOINTS,
-    no_example="a table of cases",
+    no_example="a table of labels",
 )
 
 executed_arithmetic = Formula(
@@ -167,7 +185,11 @@ executed_arithmetic = Formula(
     title="FLOPs of a step that are carried out",
     source=CHECKPOINTS,
     assumes="What is recomputed is a fourth pass; the logits never are.",
-    no_example="the paper prints utilizations",
+    example=Example(
+        {b: 128, s: 8192, w_lin: 13.959e9, w_attn: 2.147e9, w_head: 1.051e9, rho_lin: 1, rho_attn: 1},
+        "70.860 PFLOP",
+        derived="128 * 8192 * (4 * 13.959e9 + 4 * 2.147e9 + 3 * 1.051e9) / 1e15",
+    ),
 )
 
 FORMULAS = (
