@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy
@@ -24,9 +24,27 @@ def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
     """The expression with its symbols renamed so that sympy sorts them as declared."""
     plain = [s for s in expression.free_symbols if not isinstance(s, UnitSymbol | Label | sympy.Dummy)]
     place = declaration_order()
-    return expression.xreplace(
-        {s: Placed(f"{place[s.name]:06d} {s.name}", **s.assumptions0) for s in plain}  # type: ignore[attr-defined]
+    return renamed(
+        expression,
+        {s: Placed(f"{place[s.name]:06d} {s.name}", **s.assumptions0) for s in plain},  # type: ignore[attr-defined]
     )
+
+
+def renamed(expression: sympy.Basic, names: Mapping[sympy.Basic, sympy.Basic]) -> sympy.Basic:
+    """The expression with symbols exchanged, its maxima and minima taken over as they stand.
+
+    ``xreplace`` compares the arguments of every maximum again, which takes most of the time of printing.
+    """
+
+    def rebuilt(node: Any) -> Any:
+        if node in names:
+            return names[node]
+        args = tuple(map(rebuilt, node.args))
+        if args == node.args:
+            return node
+        return node.func(*args, evaluate=False) if isinstance(node, sympy.Max | sympy.Min) else node.func(*args)
+
+    return rebuilt(expression)
 
 
 def prepared(expression: sympy.Basic) -> sympy.Basic:
@@ -96,4 +114,4 @@ def sides(expr: Any) -> tuple[Any, str, Any]:
 def bare(expression: sympy.Basic, keep: Callable[[UnitSymbol], bool] | None = None) -> sympy.Basic:
     """The expression without its coherent units, but for those to keep."""
     drop = [u for u in expression.atoms(UnitSymbol) if u.amount == 1 and not (keep and keep(u))]
-    return expression.xreplace(dict.fromkeys(drop, sympy.S.One)) if drop else expression
+    return renamed(expression, dict.fromkeys(drop, sympy.S.One)) if drop else expression
