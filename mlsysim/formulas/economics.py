@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sympy import Min
 
-from mlsysim.symbolic import Formula, Source, request
+from mlsysim.symbolic import Example, Formula, Source, request
 from mlsysim.symbols.costs import (
     C_care,
     C_el,
@@ -43,7 +43,7 @@ from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 
 BARROSO = Source("barroso2018", "chapter 6")
 POWER = Source("barroso2018", "chapter 5")
-NO_NUMBER = "the source prints its own prices"
+RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
 
 power = Formula(
     P_avg,
@@ -51,7 +51,9 @@ power = Formula(
     title="Mean power",
     source=POWER,
     assumes="Power grows in proportion to the load, from that of an idle accelerator.",
-    no_example=NO_NUMBER,
+    example=Example(
+        {n_acc: 8, tdp: 700, f_idle: 0.3, u_busy: 0.5}, "3.64 kW", derived="8 * 700 * (0.3 + 0.7 * 0.5) / 1000"
+    ),
 )
 
 energy = Formula(
@@ -60,12 +62,26 @@ energy = Formula(
     title="Energy from the grid",
     source=POWER,
     assumes="Hosts and network draw a share of what the accelerators draw; none unless it is given.",
-    no_example=NO_NUMBER,
+    example=Example(
+        {P_avg: 100, f_host: 0.5, T_run: 30, pue: 1.2}, "129.6 MWh", derived="100 * (1 + 0.5) * (30 * 24) * 1.2 / 1000"
+    ),
 )
 
-energy_per_token = Formula(e_tok, E_run / n_out_run, title="Energy of a token", source=POWER, no_example="a quotient")
+energy_per_token = Formula(
+    e_tok,
+    E_run / n_out_run,
+    title="Energy of a token",
+    source=POWER,
+    example=Example({E_run: 129.6, n_out_run: 1e12}, "0.46656 J/token", derived="129.6e6 * 3600 / 1e12"),
+)
 
-emissions = Formula(carbon, E_run * grid_carbon, title="Carbon dioxide", source=POWER, no_example="a product")
+emissions = Formula(
+    carbon,
+    E_run * grid_carbon,
+    title="Carbon dioxide",
+    source=POWER,
+    example=Example({E_run: 129.6, grid_carbon: 0.4}, "51840 kg", derived="129600 * 0.4"),
+)
 
 bought = Formula(
     C_hw,
@@ -74,49 +90,85 @@ bought = Formula(
     source=BARROSO,
     variant="bought",
     assumes="Written off evenly; nothing is left at the end.",
-    no_example=NO_NUMBER,
+    example=Example(
+        {n_acc: 8, price: 30000, f_infra: 0.5, T_run: 365, T_life: 1460},
+        "90000 USD",
+        derived="8 * 30000 * (1 + 0.5) * 365 / 1460",
+    ),
 )
 
 rented = Formula(
     C_hw,
     n_acc * rate * T_run,
     title="Rent",
-    source=Source("deepseek2025", "day 6"),
+    source=RENT,
     variant="rented",
     assumes="Power, network and care are in the rent.",
-    no_example="a product of mean nodes, accelerators, price and hours; see docs/validation.md",
+    example=Example({n_acc: 1814, rate: 2, T_run: 1}, "87072 USD", RENT),
 )
 
-electricity = Formula(C_el, E_run * grid_price, title="Electricity", source=BARROSO, no_example=NO_NUMBER)
+electricity = Formula(
+    C_el,
+    E_run * grid_price,
+    title="Electricity",
+    source=BARROSO,
+    example=Example({E_run: 129.6, grid_price: 0.1}, "12960 USD", derived="129600 * 0.1"),
+)
 
 maintenance = Formula(
     C_care,
     f_care * n_acc * price * (1 + f_infra) * T_run,
     title="Maintenance",
     source=BARROSO,
-    no_example=NO_NUMBER,
+    example=Example(
+        {f_care: 2e-4, n_acc: 8, price: 30000, f_infra: 0.5, T_run: 30},
+        "2160 USD",
+        derived="2e-4 * 8 * 30000 * (1 + 0.5) * 30",
+    ),
 )
 
 bought_total = Formula(
     tco, C_hw + C_el + C_care, title="Total cost of what was bought", source=BARROSO, variant="bought",
-    no_example="a sum",
+    example=Example({C_hw: 90000, C_el: 12960, C_care: 2160}, "105120 USD", derived="90000 + 12960 + 2160"),
 )  # fmt: skip
 
 rented_total = Formula(
-    tco, C_hw, title="Total cost of what is rented", source=Source("deepseek2025", "day 6"), variant="rented",
-    no_example="the rent",
+    tco, C_hw, title="Total cost of what is rented", source=RENT, variant="rented",
+    example=Example({C_hw: 87072}, "87072 USD", RENT),
 )  # fmt: skip
 
-token_cost = Formula(c_tok, tco / n_out_run, title="Cost of tokens", source=BARROSO, no_example="a quotient")
+token_cost = Formula(
+    c_tok,
+    tco / n_out_run,
+    title="Cost of tokens",
+    source=BARROSO,
+    example=Example({tco: 87072, n_out_run: 168e9}, "0.51829 USD/Mtoken", derived="87072 / 168e3"),
+)
 
-request_cost = Formula(c_req_run, tco / n_req_run, title="Cost of a request", source=BARROSO, no_example="a quotient")
+request_cost = Formula(
+    c_req_run,
+    tco / n_req_run,
+    title="Cost of a request",
+    source=BARROSO,
+    example=Example({tco: 960, n_req_run: 1.6e6}, "0.0006 USD/request", derived="960 / 1.6e6"),
+)
 
 training_accelerators = Formula(
-    n_acc, n_fleet, title="Accelerators of a training run", source=BARROSO, variant="training", no_example="the fleet"
+    n_acc,
+    n_fleet,
+    title="Accelerators of a training run",
+    source=BARROSO,
+    variant="training",
+    example=Example({n_fleet: 1024}, "1024", derived="1024"),
 )
 
 training_duration = Formula(
-    T_run, T_train, title="Duration of a training run", source=BARROSO, variant="training", no_example="the run"
+    T_run,
+    T_train,
+    title="Duration of a training run",
+    source=BARROSO,
+    variant="training",
+    example=Example({T_train: 30}, "30 day", derived="30"),
 )
 
 training_load = Formula(
@@ -126,11 +178,16 @@ training_load = Formula(
     source=POWER,
     variant="training",
     assumes="Waiting for traffic, or for the rank with the hottest experts, draws as little as idling.",
-    no_example="a quotient",
+    example=Example({T_mean: 6000, T_step: 8}, "0.75", derived="min(1, 6000 / 8000)"),
 )
 
 trained_tokens = Formula(
-    n_out_run, n_train, title="Tokens of a training run", source=BARROSO, variant="training", no_example="the run"
+    n_out_run,
+    n_train,
+    title="Tokens of a training run",
+    source=BARROSO,
+    variant="training",
+    example=Example({n_train: 1.4e12}, "1400 Gtoken", derived="1.4e12 / 1e9"),
 )
 
 serving_accelerators = Formula(
@@ -140,16 +197,20 @@ serving_accelerators = Formula(
     source=BARROSO,
     variant="serving",
     assumes="One accelerator per replica. Infinite where no number of replicas meets the target.",
-    no_example="the replicas",
+    example=Example({c_req: 12}, "12", derived="12"),
 )
 
 serving_load = Formula(
     u_busy, Min(1, utilization), title="Busy share of a serving fleet", source=POWER, variant="serving",
-    no_example="a minimum",
+    example=Example({utilization: 0.435}, "0.435", derived="min(1, 0.435)"),
 )  # fmt: skip
 
 answered_requests = Formula(
-    n_req_run, qps * T_run, title="Requests of a serving fleet", source=BARROSO, no_example="a product"
+    n_req_run,
+    qps * T_run,
+    title="Requests of a serving fleet",
+    source=BARROSO,
+    example=Example({qps: 20, T_run: 1}, "1728000 request", derived="20 * 24 * 3600"),
 )
 
 generated_tokens = Formula(
@@ -159,7 +220,7 @@ generated_tokens = Formula(
     source=BARROSO,
     variant="serving",
     convention="Answers, not prompts.",
-    no_example="a product",
+    example=Example({n_req_run: 1728000, n_out: 64}, "110592000 token", derived="1728000 * 64"),
 )
 
 ENERGY = (power, energy, energy_per_token, emissions)

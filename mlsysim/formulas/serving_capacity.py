@@ -61,7 +61,7 @@ padded_seq_len = Formula(
     ceiling(s / page) * page,
     title="Sequence length in whole pages",
     source=Source("kwon2023", "section 4.1"),
-    no_example="rounding up; the sources print no number for it",
+    example=Example({s: 1000, page: 16}, "1008 token", derived="ceil(1000 / 16) * 16"),
 )
 
 kv_bytes_per_request = Formula(
@@ -96,7 +96,11 @@ prefill_flops = Formula(
     "attention term of the source. All parameters work, also where experts leave most of them idle: "
     "3.6 times too much for Mixtral 8x7B.",
     convention="All parameters count, embedding and logits too; the source counts those without embeddings.",
-    no_example="the tutorial prints only the latency it leads to",
+    example=Example(
+        {P: 8.03e9, s: 1024, L: 32, h: 4096, B_a: 16},
+        "271.92 TFLOP",
+        derived="(2 * 8.03e9 * 1024 + 4 * 32 * 4096 * 1024**2) * 16 / 1e12",
+    ),
 )
 
 time_to_first_token = Formula(
@@ -107,7 +111,11 @@ time_to_first_token = Formula(
     variant="first_order",
     assumes="Prefill is bound by arithmetic and the whole active batch is prefilled at once. Infinite where "
     "not one request fits beside the weights.",
-    no_example="the tutorial prints only the sum with decoding",
+    example=Example(
+        {B_a: 16, flops_prefill: 272, F: 989, eta: 0.35, tau_dispatch: 0.01},
+        "785.80 ms",
+        derived="272 / (989 * 0.35) * 1000 + 0.01",
+    ),
 )
 
 decode_step_time = Formula(
@@ -118,7 +126,9 @@ decode_step_time = Formula(
     variant="first_order",
     assumes="Bound by memory bandwidth: weights and KV cache are read once per step. Used for throughput. "
     "Infinite where not one request fits.",
-    no_example="the tutorial prints only the rate it leads to",
+    example=Example(
+        {B_a: 16, W_s: 16, kv_request: 0.125, B_mem: 3600}, "5 ms", derived="(16 + 16 * 0.125) / 3600 * 1000"
+    ),
 )
 
 inter_token_latency = Formula(
@@ -128,7 +138,7 @@ inter_token_latency = Formula(
     source=TUTORIAL,
     variant="first_order",
     assumes="A fixed time per layer on top of the step. Used for latency only.",
-    no_example="the tutorial prints only the sum with the prefill",
+    example=Example({t_step: 5.4, tau_layer: 0.01, L: 32}, "5.72 ms", derived="5.4 + 0.01 * 32"),
 )
 
 request_rate = Formula(
@@ -148,7 +158,7 @@ base_latency = Formula(
     title="Latency of a request that does not queue",
     source=TUTORIAL,
     variant="first_order",
-    no_example="the tutorial prints only the sum with the wait",
+    example=Example({ttft: 786, itl: 5.72, n_out: 64}, "1152.08 ms", derived="786 + 5.72 * 64"),
 )
 
 FORMULAS = (
