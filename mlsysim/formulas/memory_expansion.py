@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import And, Le, Max, Min, Piecewise
 
-from mlsysim.symbolic import Formula, Source, by_label, flop, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
 from mlsysim.symbols.offload import (
@@ -93,8 +93,6 @@ INFINITY = Source("rajbhandari2021", "section 3")
 DESIGNS = Source("heo2023", "section 5")
 ROOFLINE = Source("williams2009", "section 3")
 NAME = "memory_expansion"
-DERIVED = "derived here; the source prints the sums of its table 2, see docs/validation.md"
-NO_BARS = "derived here; the source prints two ratios, see docs/validation.md"
 
 #: Weights, checkpoints, recomputed activations, gradients and optimizer state of each policy: kept remote or not.
 _KEPT_FAR = {
@@ -149,7 +147,7 @@ expert_slices = Formula(
     source=Source("rajbhandari2022", "section 5.2"),
     assumes="Experts stand on all tensor- and expert-parallel ranks: whole where there are as many experts as ranks, "
     "sliced where there are more ranks.",
-    no_example="a quotient",
+    example=Example({e: 32, t: 8, E: 128}, "2", derived="max(1, 32 * 8 / 128)"),
 )
 
 checkpoints = Formula(
@@ -159,7 +157,7 @@ checkpoints = Formula(
     source=Source("rajbhandari2021", "section 3, equation 3"),
     assumes="The input of every layer, the same on all tensor-parallel ranks.",
     convention="One micro-batch, one rank; GB = 1e9 bytes.",
-    no_example=DERIVED,
+    example=Example({ell: 24, n_tok: 4096, x_in: 8192}, "0.80531 GB", derived="24 * 4096 * 8192 / 1e9"),
 )
 
 recomputed = Formula(
@@ -172,7 +170,11 @@ recomputed = Formula(
     accuracy="Table 2 of Heo et al. does not test it (0.2 GB of 73); their ratio of 1.48 does, from 5.1 to 6.7 bytes "
     "per token and unit of width where this gives 6.",
     convention="One micro-batch, one rank.",
-    no_example=DERIVED,
+    example=Example(
+        {q: 2, h: 4096, a: 32, s: 2048, n_tok: 4096, t: 8},
+        "0.10066 GB",
+        derived="2 * (8 * 4096 + 32 * 2048) * 4096 / 8 / 1e9",
+    ),
 )
 
 _sharded_dense = sharded(Z >= 3, n_z)
@@ -184,7 +186,9 @@ dense_layer_kept = Formula(
     _dense_whole / _sharded_dense,
     title="Parameters of a dense layer that a rank keeps",
     source=Source("rajbhandari2020", "section 5"),
-    no_example="a quotient",
+    example=Example(
+        {P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, Z: 3, n_z: 8}, "22501250", derived="(6e7 + 2 * 5000 + 1.2e8) / 8"
+    ),
 )
 
 moe_layer_kept = Formula(
@@ -192,7 +196,11 @@ moe_layer_kept = Formula(
     _moe_whole / _sharded_dense + P_exp_r / sharded(Z >= 3, n_z / e),
     title="Parameters of a layer with experts that a rank keeps",
     source=Source("rajbhandari2020", "section 5"),
-    no_example="a quotient",
+    example=Example(
+        {P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, Z: 3, n_z: 8, e: 4},
+        "127626250",
+        derived="(6e7 + 2 * 5000 + 1e6) / 8 + 2.4e8 / (8 / 4)",
+    ),
 )
 
 _has_dense, _has_experts = Min(1, L - L_moe), Min(1, L_moe)
@@ -206,7 +214,11 @@ working_buffer = Formula(
     "input and its output. Weights gathered from other ranks are left out.",
     accuracy="0.2% above table 2 of Heo et al., where its parts were chosen knowing the sum: 8% below without the "
     "slot of the next layer.",
-    no_example=DERIVED,
+    example=Example(
+        {q: 2, q_g: 2, o: 12, L: 24, L_moe: 12, P_kd: 2e7, P_ks: 1.2e8, A_rec: 0.1, n_tok: 4096, x_in: 8192},
+        "2.32711 GB",
+        derived="((2 * 2 + 2 + 12) * max(2e7, 1.2e8) + 1e8 + 2 * 4096 * 8192) / 1e9",
+    ),
 )
 
 local_memory = Formula(
@@ -217,7 +229,11 @@ local_memory = Formula(
     variant=NAME,
     assumes="What is kept remote has no local copy but in the working buffer.",
     accuracy="Within 1.0% of table 2 of Heo et al.",
-    no_example=DERIVED,
+    example=Example(
+        {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 0.8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, M_work: 2.3},
+        "13.7 GB",
+        derived="0.5 * 8 + 0.75 * 0.8 + 0.25 * 8 + 0.1 * 48 + 2.3",
+    ),
 )
 
 remote_memory = Formula(
@@ -227,8 +243,13 @@ remote_memory = Formula(
     source=HEO,
     variant=NAME,
     accuracy="Within 1.4% of table 2 of Heo et al.",
-    no_example=DERIVED,
-)
+    example=Example(
+        {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 0.8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, omega_act: 1,
+         A_rec: 0.1},
+        "53.5 GB",
+        derived="0.5 * 8 + 0.25 * 0.8 + 0.75 * 8 + 0.9 * 48 + 0.1",
+    ),
+)  # fmt: skip
 
 # --- arithmetic and local memory ------------------------------------------------------------------
 
@@ -244,7 +265,11 @@ dense_layer_time = Formula(
     title="Arithmetic of a dense layer",
     source=Source("kaplan2020", "section 2.1"),
     convention="Forward; the backward pass is twice as much.",
-    no_example=NO_BARS,
+    example=Example(
+        {n_tok: 4096, t: 8, P_attn: 60000000, P_ffn: 120000000, w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
+        "0.57344 ms",
+        derived="4096 / 8 * (2 * (6e7 + 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
+    ),
 )
 
 moe_layer_time = Formula(
@@ -254,8 +279,13 @@ moe_layer_time = Formula(
     source=Source("kaplan2020", "section 2.1"),
     assumes="The rank with the hottest experts sets the time.",
     convention="Forward; the backward pass is twice as much.",
-    no_example=NO_BARS,
-)
+    example=Example(
+        {n_tok: 4096, t: 8, P_attn: 60000000, P_rt: 500000, P_sh: 0, gamma_r: 1.25, k: 2, P_exp: 120000000,
+         w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
+        "0.94310 ms",
+        derived="4096 / 8 * (2 * (6e7 + 5e5 + 1.25 * 2 * 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
+    ),
+)  # fmt: skip
 
 
 def _all_layers(dense: Any, sparse: Any) -> Any:
@@ -271,7 +301,9 @@ layered_computing = Formula(
     variant=NAME,
     assumes="Forward, recomputation, and twice as much backward. No logits, no embedding.",
     accuracy="Equal to the arithmetic of the plain training step with full recomputation, less its logits.",
-    no_example=NO_BARS,
+    example=Example(
+        {n_mb: 8, ell: 24, ell_moe: 12, t_fd: 0.5, t_fs: 0.9}, "537.6 ms", derived="4 * 8 * (12 * 0.5 + 12 * 0.9)"
+    ),
 )
 
 _vectors = q * (14 * h / sigma + (4 * a / t + 4 * a_kv_r) * d_h) / token
@@ -290,8 +322,13 @@ dense_traffic = Formula(
     assumes="Weights once; fourteen vectors of the width for norms, residuals and products, which all tensor-parallel "
     "ranks move; queries, keys, values and output written and read; fused attention.",
     convention="Forward, one micro-batch.",
-    no_example="counted here; no source prints it",
-)
+    example=Example(
+        {n_tok: 4096, q: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gated: 1, d_ff: 16384, P_attn_r: 5e6,
+         P_ffn_r: 2.5e7},
+        "0.24036 GB",
+        derived="(4096 * 2 * (14 * 4096 / 8 + (4 * 32 / 8 + 4) * 128 + 6 * 16384 / 8) + 2 * (5e6 + 2.5e7)) / 1e9",
+    ),
+)  # fmt: skip
 
 moe_traffic = Formula(
     Q_s,
@@ -301,8 +338,14 @@ moe_traffic = Formula(
     source=ROOFLINE,
     assumes="As for a dense layer, with six vectors per token and expert to permute, compute and return it.",
     convention="Forward, one micro-batch.",
-    no_example="counted here; no source prints it",
-)
+    example=Example(
+        {n_tok: 4096, q: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gamma_r: 1.25, k: 2, chi: 2, gated: 0,
+         d_e: 8192, d_sh: 4096, P_attn_r: 5e6, P_sh_r: 1e6, P_exp_r: 1e8},
+        "0.51818 GB",
+        derived="(4096 * 2 * (14 * 4096 / 8 + (4 * 32 / 8 + 4) * 128 + 6 * 1.25 * 2 * 2 * 4096 / 8 "
+        "+ 4 * (1.25 * 2 * 8192 + 4096) / 8) + 2 * (5e6 + 1e6 + 1e8)) / 1e9",
+    ),
+)  # fmt: skip
 
 
 def _beyond(traffic: Any, computing: Any) -> Any:
@@ -318,7 +361,11 @@ exposed_local = Formula(
     assumes="Pipelined with the arithmetic of its layer, so the longer of the two counts; the backward pass moves "
     "twice as much.",
     accuracy="By operator instead of by layer it would be 13 times as much; the published ratios fit the layer.",
-    no_example=NO_BARS,
+    example=Example(
+        {n_mb: 8, ell: 24, ell_moe: 12, Q_d: 1.6, Q_s: 1.2, t_fd: 0.6, t_fs: 0.9, B_mem: 2000, eta_mem: 0.8},
+        "153.6 ms",
+        derived="4 * 8 * (12 * max(0, 1.6 / (2 * 0.8) - 0.6) + 12 * max(0, 1.2 / (2 * 0.8) - 0.9))",
+    ),
 )
 
 # --- remote memory --------------------------------------------------------------------------------
@@ -330,7 +377,7 @@ activation_traffic = Formula(
     source=HEO,
     assumes="Each layer pushes what it recomputes and pops it for its backward pass.",
     convention="One micro-batch, one rank.",
-    no_example=NO_BARS,
+    example=Example({omega_act: 1, n_pass_act: 2, ell: 24, A_rec: 0.1}, "4.8 GB", derived="2 * 24 * 0.1"),
 )
 
 _gradient_traffic = omega_g * n_pass_g * G * q / q_g
@@ -346,8 +393,13 @@ remote_traffic = Formula(
     "in two and written once. Gradients cross as many times as is asked, which is not at all by default: the source "
     "names weights, checkpoints and recomputed activations alone.",
     convention="One rank.",
-    no_example=NO_BARS,
-)
+    example=Example(
+        {V_act: 4.8, omega_w: 0.5, n_pass_w: 4, W: 8, omega_ck: 0.25, n_pass_ck: 3, C_ck: 0.8, omega_g: 0.75,
+         n_pass_g: 1, G: 8, q: 2, q_g: 4},
+        "24.4 GB",
+        derived="4.8 + 0.5 * 4 * 8 + 0.25 * 3 * 0.8 + 0.75 * 1 * 8 * 2 / 4",
+    ),
+)  # fmt: skip
 
 update_traffic = Formula(
     V_upd,
@@ -357,7 +409,7 @@ update_traffic = Formula(
     variant=NAME,
     assumes="None by default: with the update timed the published ratios cannot be met.",
     convention="One rank, one step.",
-    no_example=NO_BARS,
+    example=Example({n_pass_o: 2, omega_o: 0.9, O: 48}, "86.4 GB", derived="2 * 0.9 * 48"),
 )
 
 
@@ -383,8 +435,14 @@ unhidden_fetches = Formula(
     "backward pass; two thirds of those of checkpoints to the forward pass.",
     accuracy="Bounded from both sides by a schedule executed event by event. The published 1.48 asks for none.",
     convention="One micro-batch, one rank.",
-    no_example=NO_BARS,
-)
+    example=Example(
+        {ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4, q: 2, omega_ck: 1,
+         n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5},
+        "7.8 ms",
+        derived="max(0, (0.04 + 2 * 0.04) / 0.1 - 0.5) + max(0, (0.04 + 0.04) / 0.1 - 0.5) "
+        "+ max(0, 2 * 0.04 / 0.1 - 1) + (0.24 + 2 * 0.04) / 0.1 - 1 + (0.24 + 0.04) / 0.1 - 1 + 2 * 0.24 / 0.1 - 2",
+    ),
+)  # fmt: skip
 
 exposed_remote = Formula(
     T_far,
@@ -396,8 +454,13 @@ exposed_remote = Formula(
     "are never hidden: their pop feeds the backward pass of the same layer and follows their push. Weights outside "
     "the layers are not prefetched.",
     accuracy="Equal to a schedule of the phases on three serial resources where nothing is prefetched.",
-    no_example=NO_BARS,
-)
+    example=Example(
+        {n_mb: 8, T_fetch: 90, n_share: 1, B_far: 100, V_act: 5, omega_w: 1, n_pass_w: 4, q: 2, P_edge_r: 1e9, Z: 3,
+         n_z: 8, omega_g: 0.5, n_pass_g: 1, G: 8, q_g: 4, V_upd: 90},
+        "2260 ms",
+        derived="8 * (90 + (5 + 4 * 2 / 8 + 0.5 * 8 * 2 / 4) / 0.1) + 90 / 0.1",
+    ),
+)  # fmt: skip
 
 # --- communication --------------------------------------------------------------------------------
 
@@ -414,7 +477,11 @@ blocking_traffic = Formula(
     "experts one, with dispatch, combine and an all-gather over the tensor-parallel ranks in place of the other. "
     "Rings, without latency.",
     convention="One micro-batch, one rank.",
-    no_example=NO_BARS,
+    example=Example(
+        {ell: 24, ell_moe: 12, t: 4, e: 8, chi: 1, gamma_r: 1.25, k: 2, q: 2, h: 5000, n_tok: 4000},
+        "9.135 GB",
+        derived="3 * (36 * 2 * 3 / 4 + 12 * (2 * 1.25 * 2 / 4 * 7 / 8 + 3 / 4)) * 2 * 5000 * 4000 / 1e9",
+    ),
 )
 
 dense_gather = Formula(
@@ -423,7 +490,11 @@ dense_gather = Formula(
     title="Gathering the weights of a dense layer",
     source=Source("rajbhandari2020", "section 7"),
     convention="Bytes one rank receives.",
-    no_example="a product",
+    example=Example(
+        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8},
+        "0.31502 GB",
+        derived="2 * (6e7 + 2 * 5000 + 1.2e8) * 7 / 8 / 1e9",
+    ),
 )
 
 moe_gather = Formula(
@@ -433,7 +504,11 @@ moe_gather = Formula(
     source=Source("rajbhandari2020", "section 7"),
     assumes="Experts that one rank holds alone are not gathered.",
     convention="Bytes one rank receives.",
-    no_example="a product",
+    example=Example(
+        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, e: 4},
+        "0.34677 GB",
+        derived="2 * ((6e7 + 2 * 5000 + 1e6) * 7 / 8 + 2.4e8 * (8 - 4) / 8) / 1e9",
+    ),
 )
 
 
@@ -449,7 +524,12 @@ exposed_communication = Formula(
     source=DESIGNS,
     assumes="ZeRO-3 gathers weights behind the forward pass, and gathers them and reduces gradients behind "
     "recomputation and backward pass; the rest blocks.",
-    no_example=NO_BARS,
+    example=Example(
+        {n_mb: 8, X_block: 9, beta: 100, ell: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2},
+        "912 ms",
+        derived="8 * (9 / 0.1 + 12 * (max(0, 0.2 / 0.1 - 1) + max(0, 0.4 / 0.1 - 3)) "
+        "+ 12 * (max(0, 0.1 / 0.1 - 2) + max(0, 0.2 / 0.1 - 6)))",
+    ),
 )
 
 # --- the step and what it costs -------------------------------------------------------------------
@@ -464,7 +544,9 @@ segments = Formula(
     "logits, no latency. Each kind of traffic has the arithmetic beside it to itself, so that where several hide at "
     "once the sum is a lower bound, and faster arithmetic can lengthen it.",
     accuracy="Both published ratios within 1%; bars the source does not print are predictions.",
-    no_example=NO_BARS,
+    example=Example(
+        {T_comp: 540, T_near: 150, T_far: 2260, T_link: 912}, "3.862 s", derived="(540 + 150 + 2260 + 912) / 1000"
+    ),
 )
 
 _largest = Max(T_comp, T_near, T_far, T_link)
@@ -479,7 +561,9 @@ longest = Formula(
     ),
     title="The longest segment of a step",
     source=DESIGNS,
-    no_example="a label",
+    example=Example(
+        {T_comp: 540, T_near: 150, T_far: 2260, T_link: 912}, "Remote memory", derived="2260 >= max(540, 150, 912)"
+    ),
 )
 
 fits_both = Formula(
@@ -488,7 +572,11 @@ fits_both = Formula(
     title="Whether both tiers hold what is kept in them",
     source=HEO,
     variant=NAME,
-    no_example="the source gives no capacities",
+    example=Example(
+        {M_near_need: 13.7, M_far_need: 53.5, unified: 0, M_cap: 16, M_far: 128},
+        "True",
+        derived="13.7 <= 16 and 53.5 <= 128",
+    ),
 )
 
 memory_price = Formula(
@@ -497,7 +585,9 @@ memory_price = Formula(
     title="Price of the memory of one accelerator",
     source=Source("heo2023", "section 1"),
     convention="What the step needs, not what is installed.",
-    no_example="the source names performance per cost as its aim and prints no price",
+    example=Example(
+        {p_near: 10, M_near_need: 13.7, p_far: 3, M_far_need: 53.5}, "297.5 USD", derived="10 * 13.7 + 3 * 53.5"
+    ),
 )
 
 throughput_per_price = Formula(
@@ -506,7 +596,7 @@ throughput_per_price = Formula(
     title="Performance per cost",
     source=Source("heo2023", "section 1"),
     assumes="Memory alone is paid for where no price of the bare accelerator is given.",
-    no_example="the source names performance per cost as its aim and prints no price",
+    example=Example({R_dev: 5000, p_bare: 10000, C_mem: 2500}, "0.4 token/s/USD", derived="5000 / (10000 + 2500)"),
 )
 
 POLICY = (

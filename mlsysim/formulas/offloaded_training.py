@@ -12,7 +12,7 @@ from typing import Any
 from sympy import And, Eq, Max, Min, ceiling
 
 from mlsysim.formulas import step_time
-from mlsysim.symbolic import Formula, Source, label, when
+from mlsysim.symbolic import Example, Formula, Source, label, when
 from mlsysim.symbols.activations import A_bwd, A_loss, A_stage, n_fly
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.offload import (
@@ -32,21 +32,41 @@ from mlsysim.symbols.offload import (
     omega_w,
     update_place,
 )
-from mlsysim.symbols.step import T_opt, T_step, eta_mem, rho_lin, straggler, t_attn, t_el, t_lin
+from mlsysim.symbols.step import (
+    T_bub,
+    T_comp,
+    T_cp,
+    T_dp,
+    T_ep,
+    T_opt,
+    T_pp,
+    T_step,
+    T_tp,
+    eta_mem,
+    rho_lin,
+    straggler,
+    t_attn,
+    t_el,
+    t_lin,
+)
 from mlsysim.symbols.training import (
     A,
     C_buf,
     G,
     O,
+    P_dense,
+    P_sparse,
     P_unit,
     W,
     W_gather,
     Z,
+    e,
     ell,
     f,
     n_gather,
     n_mb,
     n_z,
+    o,
     q_g,
     reserve,
     t,
@@ -56,7 +76,6 @@ from mlsysim.symbols.workload import V, h, q
 OFFLOAD = Source("ren2021", "section 4")
 INFINITY = Source("rajbhandari2021", "section 4")
 NAME = "offloaded_training"
-DERIVED = "derived here; the sources print throughputs of their own runs"
 
 _gathers = And(Z >= 3, n_z > 1)
 _reduces = And(Z >= 2, n_z > 1)
@@ -68,7 +87,11 @@ staging = Formula(
     title="Layers on their way from and to the remote tier",
     source=Source("rajbhandari2021", "section 5"),
     assumes="Where ZeRO gathers weights or reduces gradients anyway, its own buffers serve.",
-    no_example=DERIVED,
+    example=Example(
+        {omega_w: 1, omega_g: 1, Z: 1, n_z: 8, q: 2, n_gather: 2, ell: 32, P_unit: 2e8, V: 32001, t: 2, h: 4096, f: 1},
+        "1.33108 GB",
+        derived="(2 * (2 * 2e8 + ceil(32001 / 2) * 4096) + 2 * 2e8) / 1e9",
+    ),
 )
 
 local_memory = Formula(
@@ -86,8 +109,13 @@ local_memory = Formula(
     variant=NAME,
     assumes="What is kept remote leaves local memory but for the layers at work.",
     accuracy="States equal DeepSpeed's estimators (docs/validation.md).",
-    no_example=DERIVED,
-)
+    example=Example(
+        {omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, omega_o: 0.9, O: 96, C_buf: 1, W_gather: 2, omega_ck: 0.5, A: 8,
+         A_bwd: 3, n_fly: 4, A_loss: 9, reserve: 2, M_stage: 1.4},
+        "42 GB",
+        derived="0.5 * 16 + 0.25 * 32 + 0.1 * 96 + 1 + 2 + max(0.5 * 8 + 3, 0.5 * 8 / 4 + 9) + 2 + 1.4",
+    ),
+)  # fmt: skip
 
 remote_memory = Formula(
     M_far_need,
@@ -96,7 +124,11 @@ remote_memory = Formula(
     source=OFFLOAD,
     variant=NAME,
     assumes="Steady state: DeepSpeed's estimators add half of it for the start.",
-    no_example=DERIVED,
+    example=Example(
+        {omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, omega_o: 0.9, O: 96, omega_ck: 0.5, A: 8},
+        "122.4 GB",
+        derived="0.5 * 16 + 0.75 * 32 + 0.9 * 96 + 0.5 * 8",
+    ),
 )
 
 _pulled = omega_w * W
@@ -112,7 +144,11 @@ traffic = Formula(
     assumes="Weights are pulled for the forward and the backward pass and for recomputation, gradients stored once at "
     "16 bit, checkpoints written and read.",
     convention="One rank.",
-    no_example=DERIVED,
+    example=Example(
+        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4, omega_ck: 0.5, A_stage: 8},
+        "44 GB",
+        derived="(2 + 1) * 0.5 * 16 + 0.75 * 32 * 2 / 4 + 2 * 0.5 * 8",
+    ),
 )
 
 _beside_memory = Eq(update_place, label(update_place, "remote"))
@@ -131,7 +167,11 @@ update_traffic = Formula(
     assumes="Beside the remote memory: gradients that are not there yet go, weights that are kept local come back. By "
     "the accelerator: state comes and goes, gradients come, weights go.",
     convention="One rank, one step.",
-    no_example=DERIVED,
+    example=Example(
+        {update_place: "local", omega_o: 0.5, O: 96, f: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4},
+        "106 GB",
+        derived="0.5 * (2 * 96 + 0.5 * 16 + 0.75 * 32 * 2 / 4)",
+    ),
 )
 
 
@@ -150,8 +190,13 @@ unhidden_fetches = Formula(
     source=INFINITY,
     variant=NAME,
     assumes="Layer by layer beside the computing of its pass. The first layer, which nothing precedes, is not counted.",
-    no_example=DERIVED,
-)
+    example=Example(
+        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4, omega_ck: 0.5, A_stage: 8, n_share: 1,
+         B_far: 64, eta_pre: 0.8, t_lin: 300, t_attn: 60, t_el: 40},
+        "367.5 ms",
+        derived="max(0, (8 + 4) / 0.064 - 0.8 * 400 / 4) + max(0, (2 * 8 + 12 + 4) / 0.064 - 0.8 * 400 * 3 / 4)",
+    ),
+)  # fmt: skip
 
 exposed_remote = Formula(
     T_far,
@@ -160,7 +205,9 @@ exposed_remote = Formula(
     source=INFINITY,
     variant=NAME,
     assumes="Traffic of the update is not hidden: no delayed update.",
-    no_example=DERIVED,
+    example=Example(
+        {n_mb: 4, T_fetch: 300, n_share: 2, V_upd: 32, B_far: 64}, "2200 ms", derived="4 * 300 + 2 * 32 / 0.064"
+    ),
 )
 
 update = Formula(
@@ -172,8 +219,13 @@ update = Formula(
     variant=NAME,
     assumes="A processor beside the remote memory updates at the bandwidth of the port, as if it had that much memory "
     "bandwidth for each accelerator.",
-    no_example=DERIVED,
-)
+    example=Example(
+        {f: 1, o: 12, q_g: 2, q: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8,
+         update_place: "remote", omega_o: 0.5, n_share: 1, B_far: 64},
+        "682.5 ms",
+        derived="(2 * 12 + 2 + 2) * (8e9 / 8 + 4e9 / 2) * (0.5 / 1600e9 + 0.5 / 64e9) * 1000",
+    ),
+)  # fmt: skip
 
 step = Formula(
     T_step,
@@ -183,8 +235,13 @@ step = Formula(
     variant=NAME,
     assumes="The plain step, and what of the remote traffic nothing hides. The link to the remote tier is not that to "
     "other ranks.",
-    no_example=DERIVED,
-)
+    example=Example(
+        {straggler: 1.05, T_comp: 6000, T_tp: 500, T_ep: 200, T_cp: 100, T_bub: 800, T_pp: 50, T_dp: 300, T_opt: 50,
+         T_far: 2000},
+        "10.5 s",
+        derived="1.05 * (6000 + 500 + 200 + 100 + 800 + 50 + 300 + 50 + 2000) / 1000",
+    ),
+)  # fmt: skip
 
 FORMULAS = (
     staging,

@@ -14,7 +14,7 @@ from typing import Any
 from sympy import Min, Piecewise, floor
 
 from mlsysim.formulas import continuous_batching as plain
-from mlsysim.symbolic import Formula, Source, when
+from mlsysim.symbolic import Example, Formula, Source, when
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.offload import (
     B_far,
@@ -32,7 +32,6 @@ from mlsysim.symbols.serving import B_a, B_max, W_s, kv_request
 
 INFERENCE = Source("aminabadi2022", "section 6")
 NAME = "two_tiers"
-DERIVED = "derived here; measured throughputs stand in docs/validation.md"
 
 
 def _read_at(share: Any) -> Any:
@@ -46,7 +45,9 @@ weights_bandwidth = Formula(
     title="Reading weights from two tiers",
     source=INFERENCE,
     assumes="One tier after the other.",
-    no_example=DERIVED,
+    example=Example(
+        {omega_w: 0.5, B_mem: 2000, n_share: 1, B_far: 50}, "97.561 GB/s", derived="1 / (0.5 / 2000 + 0.5 / 50)"
+    ),
 )
 
 kv_bandwidth = Formula(
@@ -55,7 +56,9 @@ kv_bandwidth = Formula(
     title="Reading KV caches from two tiers",
     source=Source("aminabadi2022", "section 4"),
     assumes="One tier after the other.",
-    no_example=DERIVED,
+    example=Example(
+        {omega_kv: 0.25, B_mem: 2000, n_share: 2, B_far: 50}, "96.386 GB/s", derived="1 / (0.75 / 2000 + 0.25 * 2 / 50)"
+    ),
 )
 
 
@@ -79,17 +82,24 @@ active_batch_size = Formula(
     source=INFERENCE,
     variant=NAME,
     assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
-    no_example=DERIVED,
+    example=Example(
+        {unified: 0, B_max: 64, M_cap: 32, M_far: 256, W_s: 40, omega_w: 0.5, kv_request: 0.9, omega_kv: 0.5},
+        "26 request",
+        derived="min(64, floor((32 - 0.5 * 40) / (0.5 * 0.9)), floor((256 - 0.5 * 40) / (0.5 * 0.9)))",
+    ),
 )
 
 
 def _tiered(formula: Formula, bandwidth: Any) -> Formula:
-    """A formula of the plain replica that reads from both tiers."""
+    """A formula of the plain replica that reads from both tiers; its example is worked at that bandwidth."""
+    read_at = {B_mem: bandwidth}
+    example = formula.example
     return replace(
         formula,
-        expression=formula.expression.xreplace({B_mem: bandwidth}),
+        expression=formula.expression.xreplace(read_at),
         title=f"{formula.title}, from two tiers",
         variant=NAME,
+        example=example and replace(example, inputs={read_at.get(s, s): value for s, value in example.inputs.items()}),
     )
 
 
@@ -112,7 +122,11 @@ local_memory = Formula(
     title="Local memory of a replica",
     source=INFERENCE,
     variant=NAME,
-    no_example=DERIVED,
+    example=Example(
+        {omega_w: 0.5, W_s: 40, omega_kv: 0.25, B_a: 26, kv_request: 0.9},
+        "37.55 GB",
+        derived="0.5 * 40 + 0.75 * 26 * 0.9",
+    ),
 )
 
 remote_memory = Formula(
@@ -121,7 +135,11 @@ remote_memory = Formula(
     title="Remote memory of a replica",
     source=INFERENCE,
     variant=NAME,
-    no_example=DERIVED,
+    example=Example(
+        {omega_w: 0.5, W_s: 40, omega_kv: 0.25, B_a: 26, kv_request: 0.9},
+        "25.85 GB",
+        derived="0.5 * 40 + 0.25 * 26 * 0.9",
+    ),
 )
 
 FORMULAS = (
