@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from mlsysim.version import __version__
 
 _HOME = {
     "Accelerator": "mlsysim.catalog",
@@ -26,12 +26,12 @@ _HOME = {
     "MoERoutingModel": "mlsysim.models",
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
-    "Result": "mlsysim.models",
+    "Result": "mlsysim.study.result",
     "ServingCapacityModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
-    "Variant": "mlsysim.models",
-    "derived": "mlsysim.models.axes",
-    "linked": "mlsysim.models.axes",
+    "Variant": "mlsysim.inputs.variant",
+    "derived": "mlsysim.inputs.axes",
+    "linked": "mlsysim.inputs.axes",
     "Reference": "mlsysim.references",
     "add_reference": "mlsysim.references",
     "routing_imbalance": "mlsysim.study.routing_log",
@@ -50,6 +50,7 @@ _ROOMS = (
     "engine",
     "errors",
     "formulas",
+    "inputs",
     "models",
     "plot",
     "show",
@@ -112,6 +113,8 @@ if TYPE_CHECKING:
         TransformerWorkload,
         load_catalog,
     )
+    from mlsysim.inputs.axes import derived, linked
+    from mlsysim.inputs.variant import Variant
     from mlsysim.models import (
         DistributedModel,
         EconomicsModel,
@@ -119,13 +122,11 @@ if TYPE_CHECKING:
         MoERoutingModel,
         ParameterCountModel,
         PerformanceModel,
-        Result,
         ServingCapacityModel,
         TrainingMemoryModel,
-        Variant,
     )
-    from mlsysim.models.axes import derived, linked
     from mlsysim.references import Reference, add_reference
+    from mlsysim.study.result import Result
     from mlsysim.study.routing_log import routing_imbalance
     from mlsysim.symbolic import Example, Formula, Source, System, variable
     from mlsysim.units import Q_, ureg

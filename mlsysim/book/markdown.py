@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 import sympy
 
 from mlsysim.book.contents import Book, Topic, cited, computed, in_units, unit_text
-from mlsysim.models import PerformanceModel, Variant
+from mlsysim.inputs.variant import Variant
+from mlsysim.models import PerformanceModel
 from mlsysim.symbolic import Domain, Formula, Source, System, Variable, variable_of
 from mlsysim.symbolic.printing import latex
 

@@ -10,9 +10,9 @@ from typing import Any
 from mlsysim.catalog import Catalog
 from mlsysim.cli.question import read_entry, typed_text
 from mlsysim.errors import InputError
+from mlsysim.inputs.axes import Linked, derived, linked
+from mlsysim.inputs.convert import unknown_argument
 from mlsysim.models import PerformanceModel
-from mlsysim.models.axes import Linked, derived, linked
-from mlsysim.models.convert import unknown_argument
 from mlsysim.symbolic import Variable
 
 #: Values of one argument that are written out, where a range alone of whole numbers may be longer; and any of a range.

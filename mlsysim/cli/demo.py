@@ -12,11 +12,11 @@ from mlsysim.models import (
     EconomicsModel,
     MoERoutingModel,
     PerformanceModel,
-    Result,
     ServingCapacityModel,
     TrainingMemoryModel,
 )
-from mlsysim.models.result import as_text
+from mlsysim.study.display import as_text
+from mlsysim.study.result import Result
 from mlsysim.symbolic import variable_of
 
 #: The tutorial's three configurations, and an example of each other question, as arguments of the models.

@@ -18,10 +18,11 @@ from mlsysim.catalog import Catalog, Entry, TransformerWorkload, builtin, load_c
 from mlsysim.cli import demo, output
 from mlsysim.cli.app import Json, OwnCatalog, option_name
 from mlsysim.errors import MlsysimError
-from mlsysim.models import PerformanceModel, Result
-from mlsysim.models.binding import Slot
-from mlsysim.models.result import as_text
-from mlsysim.models.signature import only_in
+from mlsysim.inputs.signature import only_in
+from mlsysim.inputs.slot import Slot
+from mlsysim.models import PerformanceModel
+from mlsysim.study.display import as_text
+from mlsysim.study.result import Result
 from mlsysim.symbolic import Variable, variable_of
 
 CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"

@@ -6,8 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.result import Result
-from mlsysim.models.variant import Variant
 
 if TYPE_CHECKING:
     from mlsysim.models.distributed import DistributedModel
@@ -36,10 +34,8 @@ __all__ = [
     "MoERoutingModel",
     "ParameterCountModel",
     "PerformanceModel",
-    "Result",
     "ServingCapacityModel",
     "TrainingMemoryModel",
-    "Variant",
 ]
 
 

@@ -6,11 +6,11 @@ from sympy import Eq, Mod
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import collectives, economics, moe_routing, pipeline_schedule, step_time, transformer_flops
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.binding import Slot
-from mlsysim.models.shape import SHAPE
+from mlsysim.models.shape import COUNTED, SHAPE
 from mlsysim.models.training_memory import LAYOUT_REQUIREMENTS, PER_OPERATOR, TrainingMemoryModel
-from mlsysim.models.variant import swapped
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
@@ -37,7 +37,9 @@ class DistributedModel(PerformanceModel):
 
     variants = {"per_operator": DISTRIBUTED}
     slots = {
-        "model": Slot(TransformerWorkload, ("parameters", "active_parameters", *SHAPE, "moe_layer_interval")),
+        "model": Slot(
+            TransformerWorkload, ("parameters", "active_parameters", *SHAPE, "moe_layer_interval"), counted=COUNTED
+        ),
         "hardware": Slot(
             Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops", "node_bandwidth"), extras=("tdp",)
         ),

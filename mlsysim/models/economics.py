@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import economics
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.binding import Slot
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
-from mlsysim.models.variant import Variant
 from mlsysim.symbolic import Formula
 
 _RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")

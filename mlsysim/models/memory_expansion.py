@@ -10,14 +10,14 @@ from sympy import Eq, Mod
 from mlsysim.catalog import Fleet, MemoryDesign, TransformerWorkload, builtin
 from mlsysim.errors import InputError
 from mlsysim.formulas import memory_expansion, offloaded_training, step_time, tiered_serving, transformer_flops
-from mlsysim.models import convert
+from mlsysim.inputs import convert
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.binding import Slot
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE_REQUIREMENTS
 from mlsysim.models.training_memory import PER_OPERATOR
-from mlsysim.models.variant import Variant, swapped
 from mlsysim.symbolic import Formula, Requirement, System, variable_of
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.training import b, c_cp, e, g, p, t
@@ -295,6 +295,7 @@ class MemoryExpansionModel(PerformanceModel):
                 raise InputError("design", design, "must be an entry of the catalog (design), or its name")
             self.chosen = {**self.chosen, "design": found}
 
-    def _positional(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
-        given = super()._positional(entries, inputs)
+    def named_arguments(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments by name, with the policy and the design that the model was made with."""
+        given = super().named_arguments(entries, inputs)
         return {**{name: value for name, value in self.chosen.items() if given.get(name) is None}, **given}

@@ -6,9 +6,10 @@ from sympy import Eq, Mod
 
 from mlsysim.catalog import Fleet, SparseTransformerWorkload
 from mlsysim.formulas import collectives, moe_routing, number_formats, parameter_counts
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.binding import Slot
-from mlsysim.models.variant import Variant
+from mlsysim.models.shape import COUNTED
 from mlsysim.symbolic import Requirement
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
@@ -68,6 +69,7 @@ class MoERoutingModel(PerformanceModel):
                 "expert_ffn_dim",
             ),
             needs="a mixture-of-experts model (SparseTransformerWorkload); this one is dense",
+            counted=COUNTED,
         ),
         "fleet": Slot(
             Fleet,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlsysim.catalog import TransformerWorkload
 from mlsysim.formulas import parameter_counts
+from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.binding import Slot
 from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
 
 

@@ -13,9 +13,10 @@ from mlsysim.formulas import (
     serving_capacity,
     transformer_flops,
 )
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.binding import Slot
-from mlsysim.models.variant import Variant, swapped
+from mlsysim.models.shape import COUNTED
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.serving import cv
 from mlsysim.symbols.workload import E, L, L_moe, P, a, a_kv, d_e, d_rope, h, k, r_kv
@@ -80,6 +81,7 @@ class ServingCapacityModel(PerformanceModel):
                 "moe_layers",
                 "expert_ffn_dim",
             ),
+            counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
     }

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from sympy import Eq, Mod
 
-from mlsysim.catalog import Entry, Value
-from mlsysim.engine import compiled
 from mlsysim.formulas import parameter_counts
-from mlsysim.symbolic import Requirement, System
+from mlsysim.inputs.slot import Counted
+from mlsysim.symbolic import Requirement
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, k, qk_norm, r_kv, r_q
 
 #: Inputs that describe a transformer tensor by tensor.
@@ -71,23 +69,5 @@ SHAPE_REQUIREMENTS = (
 )
 
 
-#: Inputs that follow from the shape of a model where it does not give them.
-COUNTED = ("parameters", "active_parameters")
-
-
-def counted(entry: Entry, name: str) -> Value | None:
-    """A count the entry does not give, by formula from its shape; None where the shape is not complete."""
-    if name not in COUNTED:
-        return None
-    shape = {}
-    for variable in _counts().inputs:
-        value = entry.value_of(variable.name, "")
-        if value is None and variable.name not in OPTIONAL_SHAPE:
-            return None
-        shape[variable.name] = float(OPTIONAL_SHAPE[variable.name]) if value is None else value.canonical
-    return Value.of(compiled(_counts())(shape)[name], source=f"counted from the shape of {entry.name}")
-
-
-@cache
-def _counts() -> System:
-    return System(parameter_counts.FORMULAS)
+#: Parameters of a transformer that gives no count of them.
+COUNTED = Counted(("parameters", "active_parameters"), parameter_counts.FORMULAS, OPTIONAL_SHAPE)

@@ -13,10 +13,10 @@ from mlsysim.formulas import (
     rank_parameters,
     training_memory,
 )
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.binding import Slot
-from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
-from mlsysim.models.variant import Variant, swapped
+from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.training import d, e, p, t
@@ -109,10 +109,7 @@ class TrainingMemoryModel(PerformanceModel):
         ),
     }
     slots = {
-        "model": Slot(
-            TransformerWorkload,
-            ("parameters", *SHAPE, "moe_layer_interval"),
-        ),
+        "model": Slot(TransformerWorkload, ("parameters", *SHAPE, "moe_layer_interval"), counted=COUNTED),
         "hardware": Slot(Accelerator, ("memory_capacity",)),
     }
     keywords = (

@@ -1,1 +1,1 @@
-"""The questions asked of a model: sweep, sensitivity."""
+"""The questions asked of a model, one file per verb, and what they answer with."""

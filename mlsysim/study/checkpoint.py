@@ -78,17 +78,6 @@ def text_of_values(values: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def versions(block: int) -> str:
-    """What else the last bit of a result depends on."""
-    import jax
-    from jaxlib.version import __version__ as jaxlib_version
-
-    from mlsysim import __version__
-
-    parts = [__version__, jax.__version__, jaxlib_version, np.__version__, jax.devices()[0].platform, str(block)]
-    return " ".join(parts)
-
-
 def ranges(numbers: Iterable[int]) -> list[list[int]]:
     """Whole numbers as ``[first, after the last]`` of each run."""
     found: list[list[int]] = []

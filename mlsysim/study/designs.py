@@ -17,8 +17,10 @@ import sympy
 from mlsysim import formatting, show, units
 from mlsysim.engine import compiled
 from mlsysim.engine.ties import TIE
-from mlsysim.models.result import Result, as_text, shown
-from mlsysim.study.question import Question
+from mlsysim.study.display import as_text, presented
+from mlsysim.study.problem import Problem
+from mlsysim.study.result import Result
+from mlsysim.study.solve import solve
 from mlsysim.symbolic import Variable, lower, variable_of
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ class Designs:
         Index along every axis (columns) of each design (rows).
     """
 
-    def __init__(self, asked: Question, places: np.ndarray, certificate: Certificate | None) -> None:
+    def __init__(self, asked: Problem, places: np.ndarray, certificate: Certificate | None) -> None:
         self._asked = asked
         self.places = places
         self.certificate = certificate
@@ -121,7 +123,7 @@ class Designs:
 
     @cached_property
     def _results(self) -> list[Result]:
-        return [self._asked.model.solve(**self._asked.at(place)) for place in self.places]
+        return [solve(self._asked.model, **self._asked.at(place)) for place in self.places]
 
     @cached_property
     def objectives(self) -> tuple[tuple[float, ...], ...]:
@@ -301,7 +303,7 @@ def _cell(variable: Variable, value: float) -> Any:
     """The value of a variable as a table shows it."""
     if variable.domain.is_flag:
         return str(bool(value))
-    seen = shown(variable, value)
+    seen = presented(variable, value)
     return seen if units.is_quantity(seen) else as_text(variable, value)
 
 

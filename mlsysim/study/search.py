@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,10 @@ from mlsysim.engine import Front, nondominated
 from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
 from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
-from mlsysim.models import PerformanceModel
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.designs import Certificate, Designs
+from mlsysim.study.problem import Problem, problem
 from mlsysim.study.progress import status
-from mlsysim.study.question import Question, question
 from mlsysim.study.stream import pareto as streamed_front
 from mlsysim.study.stream import smallest
 
@@ -32,9 +31,9 @@ LARGEST_STREAM, REFUSED_STREAM = 10**11, 10**13
 
 
 def search(
-    model: PerformanceModel,
-    arguments: Mapping[str, Any],
-    *,
+    model: DeclaredModel,
+    /,
+    *entries: Any,
     minimize: Any = None,
     maximize: Any = None,
     subject_to: Any = (),
@@ -44,8 +43,45 @@ def search(
     checkpoint: Any = None,
     client: Any = None,
     progress: bool | None = None,
-) -> Designs:
-    """The best designs of a grid; see :meth:`mlsysim.PerformanceModel.search`."""
+    **axes: Any,
+) -> Any:
+    """Find the best designs on the grid of all combinations of the arguments that are lists.
+
+    The grid is never held. Bounds derived from the formulas rule out whole parts of it, so that its
+    size hardly matters; where they do not, it is streamed.
+
+    Parameters
+    ----------
+    minimize, maximize : str or sympy.Expr
+        One of them: an output, or an expression of outputs and inputs such as
+        ``"step_time / batch_size"``.
+    subject_to : str or sequence of str
+        Constraints, such as ``"total_memory <= 0.9 * memory_capacity"`` or ``"step_time <= 10 s"``.
+    top : int
+        How many designs.
+    method : {"auto", "bounds", "dense"}
+        Branch and bound until streaming would be quicker; branch and bound to the end or the time
+        limit; or every point.
+    time_limit : float, optional
+        Seconds for branch and bound. Cut short, the answer says how much better a design may exist.
+    checkpoint : path, optional
+        File that keeps what streaming has found, to go on from.
+    client : dask.distributed.Client, optional
+        Of a cluster that streams the grid.
+    progress : bool, optional
+        Whether to show progress; by default on a terminal.
+
+    Returns
+    -------
+    Designs
+        The best designs as results, as a table, and the certificate. Combinations that do not fit
+        are no designs. Values within a relative 1e-9 count as equal; of equal ones the first wins.
+
+    Raises
+    ------
+    InputError
+        As for ``solve``, or if objective, constraint or unit does not fit the model.
+    """
     if not isinstance(method, str) or method not in METHODS:
         raise InputError("method", method, f"must be one of {', '.join(METHODS)}")
     if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
@@ -58,7 +94,7 @@ def search(
         raise InputError("time_limit", time_limit, "streaming takes no time limit", "use method='bounds'")
     if method == "bounds" and (checkpoint is not None or client is not None):
         raise InputError("method", method, "a checkpoint or a cluster is for streaming", "use method='dense'")
-    asked = question(model, arguments, minimize, maximize, subject_to)
+    asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to)
     if len(asked.objectives) != 1:
         raise InputError("minimize", minimize, "takes one objective", "use pareto() for several")
     started = time.perf_counter()
@@ -69,17 +105,36 @@ def search(
 
 
 def pareto(
-    model: PerformanceModel,
-    arguments: Mapping[str, Any],
-    *,
-    minimize: Any = (),
+    model: DeclaredModel,
+    /,
+    minimize: Any,
+    *entries: Any,
     maximize: Any = (),
     subject_to: Any = (),
     client: Any = None,
     progress: bool | None = None,
-) -> Designs:
-    """The Pareto front of a grid; see :meth:`mlsysim.PerformanceModel.pareto`."""
-    asked = question(model, arguments, minimize, maximize, subject_to)
+    **axes: Any,
+) -> Any:
+    """The exact Pareto front of several objectives: designs no other one beats in all of them.
+
+    Parameters
+    ----------
+    minimize, maximize : sequence of str or sympy.Expr
+        Objectives, together at least two.
+    subject_to, client, progress
+        As for ``search``.
+
+    Returns
+    -------
+    Designs
+        By the first objective. Of designs alike in every objective the first on the axes.
+
+    Raises
+    ------
+    InputError
+        As for ``search``.
+    """
+    asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to)
     if len(asked.objectives) < 2:
         raise InputError("minimize", minimize, "takes at least two objectives together with maximize", "use search()")
     started = time.perf_counter()
@@ -96,7 +151,7 @@ def pareto(
     return Designs(asked, places.T, certificate)
 
 
-def _refuse_stream(asked: Question) -> None:
+def _refuse_stream(asked: Problem) -> None:
     if asked.grid.points > REFUSED_STREAM:
         allowed = (
             f"every point of a grid is looked at up to {REFUSED_STREAM:,} of them; these are {asked.grid.points:,}"
@@ -104,7 +159,7 @@ def _refuse_stream(asked: Question) -> None:
         raise InputError("axes", tuple(asked.binding.axes), allowed, "search(method='bounds') takes any size")
 
 
-def _dense(asked: Question, top: int, started: float, checkpoint: Any, client: Any, progress: bool | None) -> Designs:
+def _dense(asked: Problem, top: int, started: float, checkpoint: Any, client: Any, progress: bool | None) -> Designs:
     _refuse_stream(asked)
     (goal,) = asked.goals
     found = smallest(asked.grid, goal, asked.conditions, top, checkpoint=checkpoint, client=client, progress=progress)
@@ -113,7 +168,7 @@ def _dense(asked: Question, top: int, started: float, checkpoint: Any, client: A
     return Designs(asked, places.T, _looked_at_all(asked, "dense", bound, int(found.feasible or 0), started))
 
 
-def _looked_at_all(asked: Question, method: str, bound: float, feasible: int, started: float) -> Certificate:
+def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, started: float) -> Certificate:
     """The certificate of an answer for which every point was looked at."""
     return Certificate(
         method=method,
@@ -130,7 +185,7 @@ def _looked_at_all(asked: Question, method: str, bound: float, feasible: int, st
 
 
 def _bounds(
-    asked: Question, top: int, started: float, may_stream: bool, time_limit: float | None, progress: bool | None
+    asked: Problem, top: int, started: float, may_stream: bool, time_limit: float | None, progress: bool | None
 ) -> Designs | None:
     """Branch and bound; None where streaming the grid is the quicker way."""
     binding, (goal,) = asked.binding, asked.goals
@@ -174,7 +229,7 @@ def _enumerated(points: Points, sizes: tuple[int, ...], top: int) -> tuple[Best,
     return best, Progress(0, total, bound, True, not best.lossy, len(known), total - len(known))
 
 
-def _enumerated_front(asked: Question) -> Front:
+def _enumerated_front(asked: Problem) -> Front:
     """The front of a small grid, in NumPy."""
     total, sizes = asked.grid.points, asked.grid.sizes
     values, indices, feasible = np.empty((0, len(asked.objectives))), np.empty(0, np.int64), 0
@@ -197,7 +252,7 @@ def _seconds_per_point(points: Points, sizes: tuple[int, ...]) -> float:
     return (time.perf_counter() - start) / sample.shape[1]
 
 
-def _answer(asked: Question, best: Best, seen: Progress, started: float) -> Designs:
+def _answer(asked: Problem, best: Best, seen: Progress, started: float) -> Designs:
     sign, total = asked.objectives[0][1], asked.grid.points
     value = float(best.values[-1]) if len(best.values) else math.inf
     gap = 0.0 if seen.proven else math.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,9 +13,9 @@ import numpy as np
 from mlsysim import formatting, show, units
 from mlsysim.engine import compiled, slopes
 from mlsysim.errors import InputError, UnknownNameError
-from mlsysim.models import PerformanceModel
-from mlsysim.models.binding import Binding
-from mlsysim.models.result import as_text
+from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.display import as_text
 from mlsysim.study.sweep import attributes, coordinates, described
 from mlsysim.symbolic import System, Variable, variable_of
 
@@ -116,22 +116,22 @@ class Sensitivity:
         return f"<table><caption>{title}</caption><tr>{head}</tr>{body}</table>"
 
 
-def sensitivity(model: PerformanceModel, output: str, arguments: Mapping[str, Any]) -> Any:
-    """Sensitivity of an output at a point, or on a grid where arguments are lists.
+def sensitivity(model: DeclaredModel, /, output: str, *entries: Any, **inputs: Any) -> Any:
+    """Gradient and elasticity of one output with respect to every input, at a point or on a grid.
+
+    Continuous inputs are differentiated automatically; whole numbers and labels are steps and
+    get the change to the next value instead.
 
     Parameters
     ----------
-    model : PerformanceModel
-        What is differentiated.
     output : str
-        Name of a numeric output.
-    arguments : mapping
-        Arguments of ``solve``; lists make a grid.
+        Name of an output.
 
     Returns
     -------
     Sensitivity or xarray.Dataset
-        On a grid: ``gradient_<input>`` with units, and ``elasticity`` along a dimension ``input``.
+        A table at a point. On a grid an ``xarray.Dataset``: ``gradient_<input>`` with units, and
+        ``elasticity`` along a dimension ``input``.
 
     Raises
     ------
@@ -141,8 +141,8 @@ def sensitivity(model: PerformanceModel, output: str, arguments: Mapping[str, An
     variable = model.output(output)
     if variable.domain.kind in ("choice", "boolean"):
         raise InputError("output", output, "must be a number; labels and truth values have no gradient")
-    binding = model.bind((), arguments, sweep=True)
-    model.require(output, binding)
+    binding = bind(model, model.named_arguments(entries, inputs), sweep=True)
+    binding.require(output)
     system = _closure(binding.system, output)
     if binding.axes:
         return _on_grid(model, variable, binding, system)
@@ -215,7 +215,7 @@ def _text(value: Any) -> str:
     return formatting.quantity(value) if units.is_quantity(value) else formatting.number(value)
 
 
-def _on_grid(model: PerformanceModel, output: Variable, binding: Binding, system: System) -> Any:
+def _on_grid(model: DeclaredModel, output: Variable, binding: Binding, system: System) -> Any:
     import xarray
 
     from mlsysim.engine import evaluate

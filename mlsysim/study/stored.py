@@ -11,12 +11,12 @@ import numpy as np
 
 from mlsysim.engine.blocks import POINTS, blocks
 from mlsysim.errors import InputError
-from mlsysim.models import PerformanceModel
-from mlsysim.models.binding import Binding, bind
-from mlsysim.models.convert import LARGEST_GRID, is_axis
+from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.convert import LARGEST_GRID, is_axis
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.store import Template
 from mlsysim.study.stream import Grid, gather, write
-from mlsysim.study.sweep import REFUSED, attributes, coordinates, described, flags, output_names, shown
+from mlsysim.study.sweep import REFUSED, attributes, coordinates, described, flags, output_names, output_spec
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stored_sweep(
-    model: PerformanceModel,
+    model: DeclaredModel,
     arguments: Mapping[str, Any],
     outputs: str | Iterable[str] | None,
     refused: str,
@@ -85,7 +85,7 @@ def _grid(binding: Binding, names: list[str]) -> tuple[Grid, list[str]]:
         binding.system,
         binding.values,
         binding.sizes,
-        tuple(shown(variable_of(name)) for name in names),
+        tuple(output_spec(variable_of(name)) for name in names),
         tuple((code[reason], np.asarray(where)) for reason, where in binding.refusals),
         tuple((code[reason], condition) for reason, condition in binding.conditions),
         REFUSED if reasons else "",

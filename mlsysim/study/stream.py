@@ -25,6 +25,7 @@ from mlsysim.engine import (
     joined_fronts,
 )
 from mlsysim.engine.blocks import POINTS, Blocks, Region, all_within, blocks, shape, within
+from mlsysim.engine.versions import versions
 from mlsysim.errors import InputError
 from mlsysim.study import checkpoint as saved
 from mlsysim.study.checkpoint import Checkpoint
@@ -113,7 +114,7 @@ class Grid:
             "outputs": f"{self.outputs} {self.reasons}",
             "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions)
             + saved.text_of_values({f"{n} {code}": where for n, (code, where) in enumerate(self.refused)}),
-            "versions": saved.versions(block),
+            "versions": f"{versions()} {block}",
         }
 
 

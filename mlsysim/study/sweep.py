@@ -11,10 +11,10 @@ import numpy as np
 from mlsysim import units
 from mlsysim.engine import Shown, evaluate_shown
 from mlsysim.errors import InputError
-from mlsysim.models import PerformanceModel
-from mlsysim.models.binding import Binding, bind
-from mlsysim.models.convert import LARGEST_GRID, is_axis
-from mlsysim.models.result import as_text
+from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.convert import LARGEST_GRID, is_axis
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.display import as_text
 from mlsysim.symbolic import Variable, variable_of
 
 if TYPE_CHECKING:
@@ -27,38 +27,80 @@ REFUSED = "refused"
 
 
 def sweep(
-    model: PerformanceModel,
-    arguments: Mapping[str, Any],
-    outputs: str | Iterable[str] | None,
+    model: DeclaredModel,
+    /,
+    *entries: Any,
+    outputs: Iterable[str] | None = None,
     refused: str = "raise",
     variant: str | Sequence[str] | None = None,
-) -> xarray.Dataset:
-    """Evaluate a model on a grid.
+    store: Any = None,
+    block_points: int | None = None,
+    client: Any = None,
+    progress: bool | None = None,
+    **axes: Any,
+) -> Any:
+    """Evaluate the model on the grid of all combinations of the arguments that are lists.
+
+    Several arguments along one axis: ``layout=mlsysim.linked(tp_size=[1, 2], pp_size=[8, 4])``;
+    one that follows from others: ``dp_size=mlsysim.derived("512 / (tp_size * pp_size)")``.
 
     Parameters
     ----------
-    model : PerformanceModel
-        What is evaluated.
-    arguments : mapping
-        Arguments of ``solve``; those that are lists become dimensions, linked ones share one.
     outputs : iterable of str, optional
-        Names to compute; by default the headline outputs that every variant swept has.
+        Names to compute; the headline outputs by default.
     refused : {"raise", "mask"}
-        Whether combinations that do not fit are an error or missing values.
+        What becomes of combinations that do not fit (sizes that do not divide, a device without
+        a rate for the format): an error before anything is computed, or missing values, with the
+        reason per point in ``refused`` and their number, in all and by reason, in ``attrs``.
     variant : str or sequence of str, optional
-        Instead of the variant of the model; several become the first dimension.
+        Another variant than the model's; several become a dimension, with the outputs they share.
+    store : path, optional
+        A Zarr group (``.zarr``) or NetCDF file (``.nc``) that is filled block by block, for grids
+        of any size. Interrupted, the same call goes on where it stopped.
+    block_points : int, optional
+        Most points held at once; four million by default.
+    client : dask.distributed.Client, optional
+        Of a cluster that computes the blocks.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal, for what is computed in blocks.
 
     Returns
     -------
     xarray.Dataset
-        By the CF convention: ``units`` and ``long_name``, label outputs as int8 codes with
-        ``flag_values`` and ``flag_meanings``, and -1, outside ``valid_range``, where refused.
+        One dimension per swept argument, units in ``attrs``; labels as flag codes with their
+        meanings, -1 where refused (CF convention).
 
     Raises
     ------
     InputError
-        If nothing is swept, or any point is refused and not masked.
+        As for ``solve``.
     """
+    arguments = model.named_arguments(entries, axes)
+    if store is None and block_points is None and client is None:
+        return _in_memory(model, arguments, outputs, refused, variant)
+    from mlsysim.study.stored import stored_sweep
+
+    return stored_sweep(
+        model,
+        arguments,
+        outputs,
+        refused,
+        variant,
+        store=store,
+        block_points=block_points,
+        client=client,
+        progress=progress,
+    )
+
+
+def _in_memory(
+    model: DeclaredModel,
+    arguments: Mapping[str, Any],
+    outputs: str | Iterable[str] | None,
+    refused: str,
+    variant: str | Sequence[str] | None,
+) -> xarray.Dataset:
+    """The whole grid at once."""
     import xarray
 
     if not isinstance(refused, str) or refused not in ("raise", "mask"):
@@ -98,7 +140,7 @@ def sweep(
     return xarray.Dataset(variables, coords=coords, attrs=attrs)
 
 
-def _variants(model: PerformanceModel, variant: Any) -> list[PerformanceModel]:
+def _variants(model: DeclaredModel, variant: Any) -> list[DeclaredModel]:
     """The model in every variant asked for."""
     if variant is None:
         return [model]
@@ -118,16 +160,16 @@ def _refuse_size(bindings: Sequence[Binding]) -> None:
 
 
 def output_names(
-    models: Sequence[PerformanceModel], bindings: Sequence[Binding], outputs: str | Iterable[str] | None
+    models: Sequence[DeclaredModel], bindings: Sequence[Binding], outputs: str | Iterable[str] | None
 ) -> list[str]:
     """Outputs to compute, which every variant has."""
     if outputs is None:
         first = dict.fromkeys(name for model in models for name in model.headline)
         return [name for name in first if all(name in binding.system for binding in bindings)]
     named = models[0].named_outputs(outputs)
-    for model, binding in zip(models, bindings, strict=True):
+    for binding in bindings:
         for name in named:
-            model.require(name, binding)
+            binding.require(name)
     return list(named)
 
 
@@ -136,7 +178,7 @@ def _evaluated(binding: Binding, names: Sequence[str], order: Sequence[str]) -> 
     needed = {variable.name for variable in binding.system.inputs}
     return evaluate_shown(
         binding.system,
-        [shown(variable_of(name)) for name in names],
+        [output_spec(variable_of(name)) for name in names],
         {name: value for name, value in binding.values.items() if name in needed},
         binding.sizes,
         refused=[(order.index(reason) + 1, where) for reason, where in binding.refusals],
@@ -144,7 +186,7 @@ def _evaluated(binding: Binding, names: Sequence[str], order: Sequence[str]) -> 
     )
 
 
-def shown(variable: Variable) -> Shown:
+def output_spec(variable: Variable) -> Shown:
     """A variable as a data set shows it."""
     if variable.domain.kind == "boolean":
         return Shown(variable.name, kind="truth")
@@ -223,12 +265,12 @@ def _differing(bindings: Sequence[Binding]) -> dict[str, Any]:
     return coords
 
 
-def described(model: PerformanceModel, binding: Binding) -> dict[str, str]:
+def described(model: DeclaredModel, binding: Binding) -> dict[str, str]:
     """Model, variant and the inputs that were not swept, as attributes of a data set."""
     return _described([model], [binding])
 
 
-def _described(models: Sequence[PerformanceModel], bindings: Sequence[Binding]) -> dict[str, str]:
+def _described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, str]:
     """Of several variants, the inputs that all of them fix at the same value."""
     fixed = [
         {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}

@@ -17,6 +17,7 @@ import numpy as np
 
 from mlsysim import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.engine import DenseSearch, Shown, evaluate_shown
+from mlsysim.inputs.binding import bind
 from mlsysim.symbolic import variable_of
 
 #: 16.8 million layouts.
@@ -50,7 +51,7 @@ def shaped(axes):
 
 def inputs():
     fixed = {"parameters": P, "layers": 80, "hidden_dim": 8192, "memory_capacity": "80 GB"}
-    binding = TrainingMemoryModel().bind((), {"model": "Llama3_70B", "hardware": "H100", "batch_size": 8, **fixed})
+    binding = bind(TrainingMemoryModel(), {"model": "Llama3_70B", "hardware": "H100", "batch_size": 8, **fixed})
     return binding.system, {**binding.values, **shaped(AXES)}
 
 
@@ -275,7 +276,7 @@ RATES = {"qps": np.linspace(1, 2000, 2000), "max_batch_size": np.arange(1.0, 65)
 
 
 def serving_inputs():
-    binding = ServingCapacityModel().bind((), {**SERVING, "qps": 10})
+    binding = bind(ServingCapacityModel(), {**SERVING, "qps": 10})
     return binding.system, {**binding.values, **shaped(RATES)}, (2000, 64)
 
 

@@ -6,7 +6,7 @@ from mlsysim import DistributedModel, Hardware, TrainingMemoryModel
 from mlsysim.catalog import builtin
 from mlsysim.cli import axes
 from mlsysim.errors import InputError, UnknownNameError
-from mlsysim.models.axes import Derived, Linked
+from mlsysim.inputs.axes import Derived, Linked
 
 
 def read(*words, model=TrainingMemoryModel):

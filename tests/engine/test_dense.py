@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mlsysim.engine import DenseSearch, Scan, smallest
 from mlsysim.engine import dense as module
 from mlsysim.engine.slices import Slices
+from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.symbolic import variable_of
 
@@ -200,7 +201,7 @@ MEMORY_AXES = {
 
 def test_a_model_against_its_own_grid():
     model = TrainingMemoryModel()
-    binding = model.bind((), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
+    binding = bind(model, {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
     over, sizes = axis_shaped(MEMORY_AXES)
     memory, capacity, d = (variable_of(n).symbol for n in ("total_memory", "memory_capacity", "dp_size"))
     found = smallest(binding.system, memory * d, [memory <= 0.5 * capacity], {**binding.values, **over}, sizes, 20)
@@ -221,7 +222,7 @@ def test_a_model_with_searches_inside():
         "max_batch_size": np.arange(1.0, 33),
         "seq_len": np.array([512.0, 2048, 8192]),
     }
-    binding = model.bind((), {**fixed, "qps": 10})
+    binding = bind(model, {**fixed, "qps": 10})
     over, sizes = axis_shaped(axes)
     replicas, qps = variable_of("required_replicas").symbol, variable_of("qps").symbol
     found = smallest(binding.system, replicas / qps, [qps >= 50], {**binding.values, **over}, sizes, 5)
@@ -243,7 +244,7 @@ def test_several_devices_find_the_same(tmp_path):
         from mlsysim.symbolic import variable_of
 
         def asked():
-            binding = TrainingMemoryModel().bind((), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
+            binding = bind(TrainingMemoryModel(), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
             axes = {"batch_size": np.arange(1, 65.0), "seq_len": np.arange(128.0, 8193, 128)}
             axes["dp_size"] = np.arange(1, 33.0)
             values = dict(binding.values)

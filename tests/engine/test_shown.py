@@ -5,6 +5,7 @@ import pytest
 import sympy
 
 from mlsysim.engine import Shown, evaluate, evaluate_shown
+from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel
 from mlsysim.symbolic import variable_of
 
@@ -17,7 +18,7 @@ OUTPUTS = [Shown(NAMES[0]), Shown(NAMES[1], kind="label"), Shown(NAMES[2], kind=
 @pytest.fixture(scope="module")
 def asked():
     point = {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000}
-    binding = ServingCapacityModel().bind((), point)
+    binding = bind(ServingCapacityModel(), point)
     values = dict(binding.values)
     for place, (name, axis) in enumerate(AXES.items()):
         values[name] = axis.reshape([-1 if a == place else 1 for a in range(3)])

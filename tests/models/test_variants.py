@@ -17,7 +17,7 @@ from mlsysim import (
 )
 from mlsysim.catalog import SparseTransformerWorkload, builtin
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
-from mlsysim.models import Variant
+from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import System
 
 MODELS = (TrainingMemoryModel, MoERoutingModel, ParameterCountModel, ServingCapacityModel)

@@ -12,9 +12,9 @@ from mlsysim.engine import compiled
 from mlsysim.engine.blocks import blocks, shape, within
 from mlsysim.engine.bounds import Points
 from mlsysim.errors import MlsysimError
+from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
-from mlsysim.models.binding import bind
-from mlsysim.study.question import question
+from mlsysim.study.problem import question
 from mlsysim.symbolic import variable_of
 
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
@@ -103,7 +103,7 @@ def values_of(random, variable, canonical, most):
 def random_axes(random, kind, variant, point, names, points):
     """Some inputs as axes, of about so many points together, on which something is accepted."""
     model = build(kind, variant)
-    binding = model.bind((), point)
+    binding = bind(model, point)
     chosen = [str(name) for name in random.permutation(names) if name in model.arguments][: int(random.integers(3, 8))]
     axes, size = {}, 1
     for place, name in enumerate(chosen):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mlsysim import Accelerator, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel, derived, linked
 from mlsysim.errors import InputError, MissingInputError, UnitError, UnknownNameError
-from mlsysim.models.binding import bind
+from mlsysim.inputs.binding import bind
 
 MEMORY, OPERATOR = TrainingMemoryModel(), TrainingMemoryModel("per_operator")
 POINT = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 64}

@@ -14,6 +14,7 @@ from distributed import Client, LocalCluster
 
 from mlsysim.engine import Shown
 from mlsysim.errors import InputError
+from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.study import cluster as module
 from mlsysim.study.cluster import each
@@ -93,7 +94,7 @@ def test_a_front_has_the_same_bits(client, grid):
 
 
 def test_a_search_over_many_slices_has_the_same_bits(client):
-    binding = TrainingMemoryModel().bind((), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
+    binding = bind(TrainingMemoryModel(), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
     axes = {"batch_size": np.arange(1, 101.0), "seq_len": np.arange(1, 101) * 128.0, "dp_size": np.arange(1, 51.0)}
     values = dict(binding.values)
     for place, (name, axis) in enumerate(axes.items()):

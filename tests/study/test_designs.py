@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mlsysim import TrainingMemoryModel, linked
-from mlsysim.models.result import Result
 from mlsysim.study.designs import Certificate
+from mlsysim.study.result import Result
 
 MODEL = TrainingMemoryModel("per_operator")
 POINT = {"model": "Llama3_8B", "batch_size": 64}

@@ -8,6 +8,7 @@ import pytest
 from mlsysim import units
 from mlsysim.engine import evaluate_shown
 from mlsysim.errors import InputError
+from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
 from mlsysim.symbolic import variable_of
 
@@ -110,7 +111,7 @@ def one_compilation(monkeypatch):
 @pytest.mark.parametrize(("kind", "variant", "name"), CASES, ids=["-".join(case) for case in CASES])
 def test_a_sweep_over_one_input_is_a_loop_of_solve(kind, variant, name):
     model, point = build(kind, variant), POINTS[kind, variant]
-    binding = model.bind((), point)
+    binding = bind(model, point)
     variable = model.arguments[name]
     values = ENTRIES[name] if variable is None else near(variable, binding.values.get(name))
     if name == "fleet":

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mlsysim.engine import Shown, evaluate_shown
 from mlsysim.engine.front import nondominated
 from mlsysim.errors import InputError
+from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.study import stream
 from mlsysim.study.store import Template
@@ -36,7 +37,7 @@ def symbol(name):
 def grid():
     """Training memory with a label, a truth value, a table of refusals and a requirement."""
     model = TrainingMemoryModel()
-    binding = model.bind((), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
+    binding = bind(model, {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
     values = dict(binding.values)
     for place, (name, axis) in enumerate(AXES.items()):
         values[name] = axis.reshape([-1 if a == place else 1 for a in range(4)])
@@ -255,7 +256,7 @@ def test_the_front_of_a_model(grid, whole, points, number):
 def test_a_large_block_is_filtered_by_witnesses(grid):
     """Witnesses drop most of a block before it leaves the device; the front stays the same."""
     model = ServingCapacityModel()
-    binding = model.bind((), {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000})
+    binding = bind(model, {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000})
     shape = (1, 40, 16, 5)
     axes = {
         "qps": np.linspace(1, 200, 40),

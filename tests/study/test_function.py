@@ -10,7 +10,7 @@ import pytest
 
 from mlsysim import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
-from mlsysim.models.function import PureFunction
+from mlsysim.study.function import PureFunction
 
 MEMORY = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8}
 SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 500, "target_p99_latency_ms": 4000}

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
 from mlsysim import units
 from mlsysim.errors import InputError, UnitError, shown
-from mlsysim.models.convert import LARGEST, LARGEST_INTEGER
-from mlsysim.models.expressions import bare_unit, quantity
+from mlsysim.inputs.convert import LARGEST, LARGEST_INTEGER
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.expressions import bare_unit, quantity
 from mlsysim.symbolic import Formula, Source, System, UnitSymbol, Variable, variable_of
 from mlsysim.symbolic.dimensions import describe
-
-if TYPE_CHECKING:
-    from mlsysim.models.base import PerformanceModel
 
 
 class Linked:
@@ -125,7 +123,7 @@ class DerivedInput:
         return f"{self.variable.name} must be {self.variable.domain.describe()}"
 
 
-def derived_inputs(model: PerformanceModel, given: Mapping[str, Derived]) -> tuple[DerivedInput, ...]:
+def derived_inputs(model: DeclaredModel, given: Mapping[str, Derived]) -> tuple[DerivedInput, ...]:
     """Derived arguments as formulas, each after those it needs.
 
     Raises
@@ -159,7 +157,7 @@ def derived_inputs(model: PerformanceModel, given: Mapping[str, Derived]) -> tup
     return tuple(found.values())
 
 
-def _expression(model: PerformanceModel, name: str, given: Derived, known: list[str]) -> Any:
+def _expression(model: DeclaredModel, name: str, given: Derived, known: list[str]) -> Any:
     """What was typed, in the unit of the argument."""
     variable = model.arguments[name]
     if variable is None or variable.domain.kind == "choice":

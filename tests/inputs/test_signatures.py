@@ -11,7 +11,7 @@ from mlsysim import (
     ServingCapacityModel,
     TrainingMemoryModel,
 )
-from mlsysim.models.signature import only_in
+from mlsysim.inputs.signature import only_in
 
 REQUIRED = inspect.Parameter.empty
 #: The shape of a transformer, tensor by tensor, in the order of the signatures.

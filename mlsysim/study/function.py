@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlsysim.engine import pure_function
 from mlsysim.errors import InputError, UnknownNameError
-
-if TYPE_CHECKING:
-    from mlsysim.models.base import PerformanceModel
+from mlsysim.inputs.binding import bind
+from mlsysim.inputs.declaration import DeclaredModel
 
 
 class PureFunction:
@@ -23,12 +22,12 @@ class PureFunction:
         Names returned.
     """
 
-    def __init__(self, model: PerformanceModel, outputs: str | Iterable[str], arguments: Mapping[str, Any]) -> None:
+    def __init__(self, model: DeclaredModel, outputs: str | Iterable[str], arguments: Mapping[str, Any]) -> None:
         self._single = isinstance(outputs, str)
         self.outputs = model.named_outputs(outputs)
-        binding = model.bind((), arguments)
+        binding = bind(model, arguments)
         for name in self.outputs:
-            model.require(name, binding)
+            binding.require(name)
         self._pure = pure_function(binding.system, self.outputs)
         needed = {variable.name for variable in binding.system.closure(self.outputs).inputs}
         self.inputs: dict[str, float] = {name: float(v) for name, v in binding.values.items() if name in needed}
@@ -62,3 +61,20 @@ class PureFunction:
 
     def __repr__(self) -> str:
         return f"<PureFunction {', '.join(self.outputs)} of {', '.join(self.inputs)}>"
+
+
+def function(model: DeclaredModel, /, outputs: str | Iterable[str], *entries: Any, **inputs: Any) -> PureFunction:
+    """The outputs as a pure JAX function, for a user's own ``jit``, ``grad`` and ``vmap``.
+
+    Parameters
+    ----------
+    outputs : str or iterable of str
+        One name, or several.
+
+    Returns
+    -------
+    PureFunction
+        ``f(x)`` with ``x`` a dict of canonical inputs (byte, second, FLOP); those left out of
+        ``x`` keep the values bound here. One output gives its value, several a dict.
+    """
+    return PureFunction(model, outputs, model.named_arguments(entries, inputs))

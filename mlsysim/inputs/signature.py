@@ -5,13 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mlsysim.models.variant import Variant
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Variable
-
-if TYPE_CHECKING:
-    from mlsysim.models.base import PerformanceModel
 
 _SECTIONS = ("Parameters", "Returns", "Raises")
 
@@ -22,8 +20,8 @@ def annotation(variable: Variable) -> str:
     return f"{variable.domain.describe()}{unit}"
 
 
-def with_signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb of :class:`PerformanceModel` with the arguments of one model in signature and help.
+def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb of :class:`DeclaredModel` with the arguments of one model in signature and help.
 
     Parameters
     ----------
@@ -38,7 +36,7 @@ def with_signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> Ca
     """
 
     @wraps(plain)
-    def verb(self: PerformanceModel, *args: Any, **kwargs: Any) -> Any:
+    def verb(self: DeclaredModel, *args: Any, **kwargs: Any) -> Any:
         return plain(self, *args, **kwargs)
 
     verb.__qualname__ = f"{cls.__qualname__}.{plain.__name__}"
@@ -48,7 +46,7 @@ def with_signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> Ca
     return verb
 
 
-def parameters_help(cls: type[PerformanceModel]) -> str:
+def parameters_help(cls: type[DeclaredModel]) -> str:
     """The arguments of a model, in the form of a numpydoc ``Parameters`` section."""
     known, lines = _defaults(cls), []
     for name, slot in cls.slots.items():
@@ -65,7 +63,7 @@ def parameters_help(cls: type[PerformanceModel]) -> str:
     return "\n".join(lines)
 
 
-def _defaults(cls: type[PerformanceModel]) -> dict[str, Any]:
+def _defaults(cls: type[DeclaredModel]) -> dict[str, Any]:
     """Values of keywords left out: of the model, else of the first variant that has one."""
     found: dict[str, Any] = {}
     for chosen in list(cls.variants.values())[::-1]:
@@ -73,7 +71,7 @@ def _defaults(cls: type[PerformanceModel]) -> dict[str, Any]:
     return found | dict(cls.defaults)
 
 
-def only_in(cls: type[PerformanceModel], name: str) -> str:
+def only_in(cls: type[DeclaredModel], name: str) -> str:
     """Which variants take an argument, in words; empty where the first one does."""
     using = cls.variants_using(name)
     if not cls.variants or next(iter(cls.variants)) in using:
@@ -81,12 +79,13 @@ def only_in(cls: type[PerformanceModel], name: str) -> str:
     return f"Only variant{'s' if len(using) > 1 else ''} {' and '.join(using)}"
 
 
-def _signature(cls: type[PerformanceModel], plain: Callable[..., Any]) -> inspect.Signature:
+def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.Signature:
     kind = inspect.Parameter
     own = [
         p for p in inspect.signature(plain).parameters.values() if p.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
     ]
-    positional = [p for p in own if p.kind is kind.POSITIONAL_OR_KEYWORD]
+    bound = kind("self", kind.POSITIONAL_ONLY)
+    positional = [bound, *(p for p in own if p.kind is kind.POSITIONAL_OR_KEYWORD)]
     keyword = [p for p in own if p.kind is kind.KEYWORD_ONLY]
     entries = [
         kind(name, kind.POSITIONAL_OR_KEYWORD, default=None, annotation=slot.entry.__name__)

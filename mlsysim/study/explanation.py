@@ -13,6 +13,7 @@ import sympy
 from mlsysim import formatting, units
 from mlsysim.catalog import Value
 from mlsysim.engine import compiled_expression
+from mlsysim.study.display import as_text
 from mlsysim.symbolic import Formula, LeastInteger, System, variable_of
 from mlsysim.symbolic.dimensions import dimension_of, same
 from mlsysim.symbolic.printing import symbol_text, text
@@ -60,8 +61,6 @@ class Explanation:
         return f"```text\n{self}\n```"
 
     def _value(self, name: str) -> str:
-        from mlsysim.models.result import as_text
-
         return as_text(variable_of(name), self.values[name])
 
     def _number(self, expression: Any) -> float:

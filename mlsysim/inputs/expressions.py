@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.logic.boolalg import Boolean
 
 from mlsysim import units
 from mlsysim.errors import InputError, UnitError, UnknownNameError, shown
-from mlsysim.models.tokens import LONGEST, Token, tokens
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.tokens import LONGEST, Token, tokens
 from mlsysim.symbolic import Label, UnitSymbol, Variable, label, variable_of
 from mlsysim.symbolic.dimensions import describe, dimension_of
 from mlsysim.units import COUNTABLE
-
-if TYPE_CHECKING:
-    from mlsysim.models.base import PerformanceModel
 
 #: Brackets, signs and powers within each other, so that no text exhausts the stack.
 DEEPEST = 40
@@ -57,14 +55,14 @@ class Expression:
         return tuple(sorted(symbol.name for symbol in _variables(self.sympy)))
 
 
-def quantity(text: Any, model: PerformanceModel, known: Collection[str], argument: str = "expression") -> Expression:
+def quantity(text: Any, model: DeclaredModel, known: Collection[str], argument: str = "expression") -> Expression:
     """A number with a unit, out of text or of a sympy expression.
 
     Parameters
     ----------
     text : str or sympy.Expr
         Such as ``"tokens_per_second / fleet_size"``.
-    model : PerformanceModel
+    model : DeclaredModel
         Whose names are meant.
     known : collection of str
         Names that can be used.
@@ -88,7 +86,7 @@ def quantity(text: Any, model: PerformanceModel, known: Collection[str], argumen
     return reader.quantity()
 
 
-def condition(text: Any, model: PerformanceModel, known: Collection[str], argument: str = "expression") -> Expression:
+def condition(text: Any, model: DeclaredModel, known: Collection[str], argument: str = "expression") -> Expression:
     """A condition, out of text or of a sympy Boolean; parameters and errors as of :func:`quantity`.
 
     Comparisons, ``and``, ``or``, ``not``, truth values such as ``feasible``, labels such as
@@ -126,7 +124,7 @@ FUNCTIONS = ("abs", *_ROUNDED, *_PURE, *_SEVERAL)
 
 
 class _Reader:
-    def __init__(self, text: Any, model: PerformanceModel, known: Collection[str], argument: str) -> None:
+    def __init__(self, text: Any, model: DeclaredModel, known: Collection[str], argument: str) -> None:
         self.text, self.model, self.known, self.argument = text, model, known, argument
         self.ahead: list[Token] = []
         self.depth = 0

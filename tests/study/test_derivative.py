@@ -9,6 +9,7 @@ import sympy
 from mlsysim import Q_, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.engine import compiled
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
+from mlsysim.inputs.binding import bind
 from mlsysim.symbolic import variable_of
 
 POINTS = {
@@ -75,7 +76,7 @@ def in_canonical_units(quantity, output, by):
 @pytest.mark.parametrize("relax", [False, True], ids=["with steps", "relaxed"])
 def test_closed_form_equals_central_differences(model, point, relax):
     """Steps count as constant without relaxing: points where the difference sees one are left out."""
-    binding = model.bind((), point)
+    binding = bind(model, point)
     system = binding.system.relax() if relax else binding.system
     function = compiled(system)
     start = function(binding.values)
@@ -102,7 +103,7 @@ def test_closed_form_equals_central_differences(model, point, relax):
 def test_closed_form_equals_automatic_differentiation(name):
     """In canonical float64; least integers, ceilings and floors count as constant on both sides."""
     model, point = POINTS[name]
-    binding = model.bind((), point)
+    binding = bind(model, point)
     constant = {"bytes_per_element", "optimizer_bytes", "activation_bytes"}  # tables of whole numbers, no tangent
     outputs = [name for name in numbers(binding.system.variables) if name not in constant]
     function = model.function(outputs, **point)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import html
 import json
-import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mlsysim import formatting, units
 from mlsysim.catalog import Value
 from mlsysim.errors import UnknownNameError
-from mlsysim.models.axes import Typed
-from mlsysim.models.explanation import Explanation
+from mlsysim.inputs.axes import Typed
+from mlsysim.inputs.binding import Binding
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.references import Reference, bibliography, reference
+from mlsysim.study.display import as_text, plain, presented
+from mlsysim.study.explanation import Explanation
 from mlsysim.symbolic import Variable, variable_of
-
-if TYPE_CHECKING:
-    from mlsysim.models.base import PerformanceModel
-    from mlsysim.models.binding import Binding
 
 
 class Result:
@@ -29,16 +26,16 @@ class Result:
 
     Attributes
     ----------
-    model : PerformanceModel
+    model : DeclaredModel
         What made it.
     """
 
-    model: PerformanceModel
+    model: DeclaredModel
     _binding: Binding
     _values: dict[str, Any]
     _computed: dict[str, Any]
 
-    def __init__(self, model: PerformanceModel, binding: Binding, values: dict[str, Any]) -> None:
+    def __init__(self, model: DeclaredModel, binding: Binding, values: dict[str, Any]) -> None:
         self.__dict__.update(model=model, _binding=binding, _values={**binding.values, **values}, _computed=values)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -62,7 +59,7 @@ class Result:
                     self._values,
                 )
             raise UnknownNameError(f"output of {type(self.model).__name__}", name, self._values)
-        return shown(variable_of(name), self._values[name])
+        return presented(variable_of(name), self._values[name])
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._values]
@@ -130,7 +127,7 @@ class Result:
         """
         system = self._binding.system
         if outputs:
-            system = system.closure([self.model.require(name, self._binding).name for name in outputs])
+            system = system.closure([self._binding.require(name).name for name in outputs])
         return Explanation(system, self._values, self._binding.origins)
 
     def latex(self) -> str:
@@ -149,11 +146,11 @@ class Result:
             "variant": self.model.variant,
             "entries": {name: entry.name for name, entry in self._binding.entries.items()},
             "inputs": {
-                name: {**_plain(variable_of(name), value), "source": self.source(name)}
+                name: {**plain(variable_of(name), value), "source": self.source(name)}
                 for name, value in self._binding.values.items()
             },
             "outputs": {
-                v.name: _plain(v, self._computed[v.name]) for v in self.model.outputs if v.name in self._computed
+                v.name: plain(v, self._computed[v.name]) for v in self.model.outputs if v.name in self._computed
             },
         }
 
@@ -180,39 +177,3 @@ class Result:
         )
         head = "<tr><th>output</th><th style='text-align:right'>value</th><th style='text-align:left'>meaning</th></tr>"
         return f"<table><caption>{html.escape(repr(self.model))}</caption>{head}{rows}</table>"
-
-
-def shown(variable: Variable, value: Any) -> Any:
-    """A canonical value as a user meets it."""
-    domain = variable.domain
-    if domain.kind == "boolean":
-        return bool(value)
-    if domain.kind == "choice":
-        return domain.labels[int(value)]
-    amount = units.from_canonical(float(value), variable.unit)
-    number = int(amount) if domain.kind == "integer" and math.isfinite(amount) else float(amount)
-    if variable.named_unit or not variable.dimension:
-        return number
-    return units.Q_(number, units.unit(variable.unit))
-
-
-def as_text(variable: Variable, value: Any) -> str:
-    """A canonical value as text with its unit."""
-    seen = shown(variable, value)
-    if isinstance(seen, bool | str):
-        return str(seen)
-    if units.is_quantity(seen):
-        return formatting.quantity(seen)
-    suffix = f" {variable.unit}" if variable.named_unit else ""
-    return formatting.number(seen) + suffix
-
-
-def _plain(variable: Variable, value: Any) -> dict[str, Any]:
-    seen = shown(variable, value)
-    if isinstance(seen, bool | str):
-        return {"value": seen}
-    number = seen.magnitude if units.is_quantity(seen) else seen
-    if isinstance(number, float) and not math.isfinite(number):
-        number = str(number)
-    unit = "" if variable.unit == "count" else variable.unit
-    return {"value": number, "unit": unit}

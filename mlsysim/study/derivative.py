@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair
@@ -12,11 +12,10 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 from mlsysim import units
 from mlsysim.engine import compiled, compiled_expression
 from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.inputs.binding import bind
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.symbolic import LeastInteger, System, Variable, lower, variable_of
 from mlsysim.symbolic.printing import latex, symbol_text, text
-
-if TYPE_CHECKING:
-    from mlsysim.models.base import PerformanceModel
 
 
 class Derivative:
@@ -24,7 +23,7 @@ class Derivative:
 
     Parameters
     ----------
-    model : PerformanceModel
+    model : DeclaredModel
         Whose formulas are differentiated.
     output, by : str
         Names.
@@ -48,7 +47,7 @@ class Derivative:
         number of servers of a queue, which is whole.
     """
 
-    def __init__(self, model: PerformanceModel, output: str, by: str, *, relax: bool = False) -> None:
+    def __init__(self, model: DeclaredModel, output: str, by: str, *, relax: bool = False) -> None:
         self.model = model
         self.output = _number_variable(model.output(output))
         names = [variable.name for variable in model.inputs]
@@ -78,8 +77,8 @@ class Derivative:
 
     def at(self, *entries: Any, **inputs: Any) -> Any:
         """Value at a point, with its unit; arguments as for ``solve``."""
-        binding = self.model.bind(entries, inputs)
-        self.model.require(self.output.name, binding)
+        binding = bind(self.model, self.model.named_arguments(entries, inputs))
+        binding.require(self.output.name)
         values = {**binding.values, **compiled(self._system)(binding.values)}
         slope = self._slope(values)
         scale, unit = units.per(self.output.unit, self.by.unit)
@@ -176,3 +175,21 @@ def _cases(extreme: Any, parts: list[Any]) -> Any:
         others = extreme.args[place + 1 :]
         cases.append((parts[place], sympy.And(*(wins(argument, other) for other in others))))
     return sympy.Piecewise(*cases, (parts[-1], True))
+
+
+def derivative(model: DeclaredModel, /, output: str, by: str, *, relax: bool = False) -> Derivative:
+    """The derivative of an output with respect to an input, in closed form.
+
+    Parameters
+    ----------
+    output, by : str
+        Names.
+    relax : bool
+        Drop ceilings and floors first, so that the derivative sees through them.
+
+    Returns
+    -------
+    Derivative
+        Prints as LaTeX and text; names the steps it cannot see through.
+    """
+    return Derivative(model, output, by, relax=relax)

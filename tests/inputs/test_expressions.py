@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mlsysim import DistributedModel, ServingCapacityModel
 from mlsysim.engine import compiled, compiled_expression
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError
-from mlsysim.models.expressions import bare_unit, canonical_unit, condition, quantity
+from mlsysim.inputs.binding import bind
+from mlsysim.inputs.expressions import bare_unit, canonical_unit, condition, quantity
 from mlsysim.symbolic import lower, variable_of
 from mlsysim.symbolic.dimensions import dimension_of
 
@@ -307,9 +308,9 @@ def test_every_backend_gives_the_same():
     layouts = [(t, p) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8)]
     run = {"model": "Llama3_8B", "hardware": "H100", "fleet_size": 64, "batch_size": 256, "fabric_bandwidth": "50 GB/s",
            "fabric_latency": "10 us", "gradient_accumulation_steps": 4}  # fmt: skip
-    bound = [MODEL.bind((), {**run, "tp_size": t, "pp_size": p}).values for t, p in layouts]
+    bound = [bind(MODEL, {**run, "tp_size": t, "pp_size": p}).values for t, p in layouts]
     values = {name: np.array([at[name] for at in bound]) for name in bound[0]}
-    system = MODEL.bind((), {**run}).system
+    system = bind(MODEL, {**run}).system
     known = [*values, *(v.name for v in system.variables)]
     texts = [(condition, text) for text in BACKENDS] + [(quantity, text) for text in QUANTITIES]
     expressions = tuple((f"x{n}", reading(text, MODEL, known).sympy) for n, (reading, text) in enumerate(texts))

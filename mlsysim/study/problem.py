@@ -1,4 +1,4 @@
-"""A question to a grid: axes, an objective and constraints in the model's own names."""
+"""A search problem: axes, objectives and constraints in the model's own names."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import sympy
 
 from mlsysim.engine.bounds import Points, at_points
 from mlsysim.errors import InputError
-from mlsysim.models import PerformanceModel
-from mlsysim.models.binding import Binding, bind
-from mlsysim.models.expressions import Expression, condition, quantity
+from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.expressions import Expression, condition, quantity
 from mlsysim.study.stream import Grid
 from mlsysim.units import Q_, unit
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of a model over a grid that is never held.
+class Problem:
+    """Objectives and constraints over a grid that is never held.
 
     Attributes
     ----------
-    model : PerformanceModel
+    model : DeclaredModel
         What is asked.
     typed : mapping
         Arguments as they were given.
@@ -37,7 +37,7 @@ class Question:
         All must hold.
     """
 
-    model: PerformanceModel
+    model: DeclaredModel
     typed: Mapping[str, Any]
     binding: Binding
     objectives: tuple[tuple[Expression, int], ...]
@@ -125,18 +125,18 @@ class Question:
         return found
 
 
-def question(
-    model: PerformanceModel,
+def problem(
+    model: DeclaredModel,
     arguments: Mapping[str, Any],
     minimize: Any,
     maximize: Any,
     subject_to: Any,
-) -> Question:
-    """Read a question.
+) -> Problem:
+    """Read a search problem.
 
     Parameters
     ----------
-    model : PerformanceModel
+    model : DeclaredModel
         What is asked.
     arguments : mapping
         Arguments of ``solve``; those that are lists are axes.
@@ -147,7 +147,7 @@ def question(
 
     Returns
     -------
-    Question
+    Problem
 
     Raises
     ------
@@ -166,7 +166,7 @@ def question(
     if not objectives:
         raise InputError("minimize", minimize, "name an output, or an expression of outputs and inputs")
     constraints = tuple(condition(text, model, known, "subject_to") for text in _several(subject_to))
-    return Question(model, dict(arguments), binding, tuple(objectives), constraints)
+    return Problem(model, dict(arguments), binding, tuple(objectives), constraints)
 
 
 def _several(given: Any) -> list[Any]:

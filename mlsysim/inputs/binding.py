@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -14,48 +14,16 @@ from mlsysim import units
 from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
-from mlsysim.models import convert
-from mlsysim.models.axes import Derived, DerivedInput, Linked, derived_inputs, extended
-from mlsysim.models.shape import counted
+from mlsysim.inputs import convert
+from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.slot import Slot
 from mlsysim.symbolic import Requirement, System, Variable, variable_of
-
-if TYPE_CHECKING:
-    from mlsysim.models.base import PerformanceModel
 
 GIVEN, DEFAULT = "given", "default"
 
 #: Names in the data set of a sweep that no linked axis can have.
 RESERVED = ("refused", "variant", "input", "outputs")
-
-
-@dataclass(frozen=True)
-class Slot:
-    """An argument that takes a catalog entry.
-
-    Parameters
-    ----------
-    entry : type
-        Class of entry.
-    provides : tuple of str
-        Inputs it gives; each can be overridden by a keyword of the same name.
-    needs : str
-        What an entry of another class lacks, for the error.
-    optional : bool
-        Without it, outputs that need it are left out.
-    extras : tuple of str
-        Further inputs it gives; where one is missing, outputs that need it are left out.
-    """
-
-    entry: type[Entry]
-    provides: tuple[str, ...]
-    needs: str = ""
-    optional: bool = False
-    extras: tuple[str, ...] = ()
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        """All inputs it gives."""
-        return self.provides + self.extras
 
 
 @dataclass
@@ -64,6 +32,8 @@ class Binding:
 
     Attributes
     ----------
+    model : DeclaredModel
+        Whose inputs they are.
     values : dict
         Canonical value per input, a float or an array over the axes. Derived inputs too, but for
         those that vary over a lazy grid.
@@ -85,6 +55,7 @@ class Binding:
         Inputs that follow from others.
     """
 
+    model: DeclaredModel = field(repr=False)
     values: dict[str, Any]
     origins: dict[str, Value | str]
     axes: dict[str, convert.Axis]
@@ -100,6 +71,25 @@ class Binding:
         """Points along each axis."""
         return tuple(len(axis) for axis in self.axes.values())
 
+    def require(self, name: str) -> Variable:
+        """The variable of an output that can be computed from these inputs.
+
+        Raises
+        ------
+        UnknownNameError
+            If the model has no output of that name.
+        MissingInputError
+            If it needs an input that was not given.
+        """
+        derived = any(entry.variable.name == name for entry in self.derived)
+        variable = variable_of(name) if derived else self.model.output(name)
+        if name not in self.system:
+            needed = self.model.system.closure([name]).inputs
+            missing = next(v.name for v in needed if v.name not in self.values)
+            wanted = f"{missing} for {name}"
+            raise MissingInputError(type(self.model).__name__, wanted, self.model.how_to_give(missing))
+        return variable
+
     def allows(self, values: Mapping[str, Any]) -> bool:
         """Whether other canonical values of the same inputs meet the requirements too."""
         values = dict(values)
@@ -111,7 +101,7 @@ class Binding:
 
 
 def bind(
-    model: PerformanceModel,
+    model: DeclaredModel,
     arguments: Mapping[str, Any],
     *,
     sweep: bool = False,
@@ -122,7 +112,7 @@ def bind(
 
     Parameters
     ----------
-    model : PerformanceModel
+    model : DeclaredModel
         Whose inputs are bound.
     arguments : mapping
         As typed; ``None`` counts as not given.
@@ -165,7 +155,7 @@ def bind(
     return _Binder(model, typed, sweep, mask, lazy).run()
 
 
-def _refuse_name(model: PerformanceModel, name: str, value: Linked) -> None:
+def _refuse_name(model: DeclaredModel, name: str, value: Linked) -> None:
     """Refuse a linked axis by a name that means something else, and members that cannot be."""
     if name in type(model).arguments or name in model.system or name in RESERVED:
         raise InputError(name, value, "a linked axis has a name of its own", "as in layout=linked(...)")
@@ -176,7 +166,7 @@ def _refuse_name(model: PerformanceModel, name: str, value: Linked) -> None:
             raise InputError(member, values, f"must be a list, as it is linked along {name}")
 
 
-def _not_an_argument(model: PerformanceModel, name: str, value: Any) -> InputError | UnknownNameError:
+def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError | UnknownNameError:
     """The error for a keyword that this variant, or the model as a whole, does not take."""
     whole = type(model)
     if name not in whole.arguments:
@@ -188,7 +178,7 @@ def _not_an_argument(model: PerformanceModel, name: str, value: Any) -> InputErr
 
 
 class _Binder:
-    def __init__(self, model: PerformanceModel, typed: dict[str, Any], sweep: bool, mask: bool, lazy: bool) -> None:
+    def __init__(self, model: DeclaredModel, typed: dict[str, Any], sweep: bool, mask: bool, lazy: bool) -> None:
         self.model = model
         self.typed = typed
         self.sweep, self.mask, self.lazy = sweep, mask, lazy
@@ -226,6 +216,7 @@ class _Binder:
         for requirement in self.model.requirements:
             self._check(requirement)
         return Binding(
+            self.model,
             self.values,
             self.origins,
             self.axes,
@@ -314,7 +305,7 @@ class _Binder:
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
-            value = _value_of(self.entries[argument], name, self._precision())
+            value = slot.value(self.entries[argument], name, self._precision())
             if value is None:
                 continue
             self._put(name, _checked(name, value, self.entries[argument]), (), value)
@@ -325,7 +316,9 @@ class _Binder:
         """Whether one of the entries has no value for an input that may be left out."""
         entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
         known = name in self.model.defaults
-        return not known and any(_value_of(entry, name, self._precision()) is None for entry in entries)
+        return not known and any(
+            self.model.slots[argument].value(entry, name, self._precision()) is None for entry in entries
+        )
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
         table = np.empty([len(self.axes[axis]) for axis in depends])
@@ -338,7 +331,7 @@ class _Binder:
             if self.along.get("precision") in at:
                 precision = str(self._swept("precision").coordinates[at[self.along["precision"]]])
             try:
-                table[place] = self._tabulated(name, entry, precision)
+                table[place] = self._tabulated(name, self.model.slots[argument], entry, precision)
             except InputError:
                 if not self.mask:
                     raise
@@ -348,8 +341,8 @@ class _Binder:
             self.refusals.append((f"{name} is not in the catalog", np.isnan(self.values[name])))
         return True
 
-    def _tabulated(self, name: str, entry: Entry, precision: str) -> float:
-        value = _value_of(entry, name, precision)
+    def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:
+        value = slot.value(entry, name, precision)
         if value is not None:
             return _checked(name, value, entry)
         if name in self.model.defaults:
@@ -454,12 +447,6 @@ class _Binder:
 def _value(expression: sympy.Basic, values: Mapping[str, Any]) -> Any:
     """A condition or an expression at canonical values, broadcast where they are arrays."""
     return compiled_expression(expression)(values)["value"]
-
-
-def _value_of(entry: Entry, name: str, precision: str) -> Value | None:
-    """What an entry gives for an input, counted from its shape where it gives no count."""
-    value = entry.value_of(name, precision)
-    return counted(entry, name) if value is None else value
 
 
 def _checked(name: str, value: Value, entry: Entry) -> float:

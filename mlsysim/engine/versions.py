@@ -1,0 +1,15 @@
+"""What the last bit of a result depends on beside the numbers put in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlsysim.version import __version__
+
+
+def versions() -> str:
+    """Versions of what computes, and the kind of device it runs on, as one line of text."""
+    import jax
+    from jaxlib.version import __version__ as jaxlib_version
+
+    return " ".join([__version__, jax.__version__, jaxlib_version, np.__version__, jax.devices()[0].platform])

@@ -1,0 +1,204 @@
+"""What a model declares: a System with named variants, and how catalog entries and keywords become its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, ClassVar
+
+from mlsysim.engine import compiled
+from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.inputs import convert
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
+from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
+
+
+class DeclaredModel:
+    """A System with named variants, and the arguments its inputs come from.
+
+    A subclass declares what stands below; signatures, help and command lines are generated from it.
+
+    Parameters
+    ----------
+    variant : str, optional
+        Name of the set of formulas to use; the first one declared by default.
+
+    Attributes
+    ----------
+    variants : dict
+        Per name a :class:`Variant`, or its formulas alone.
+    slots : dict
+        Arguments that take catalog entries.
+    keywords : tuple of str
+        Inputs a user types, in the order of the signature.
+    defaults : dict
+        Value of a keyword left out, in its unit.
+    requirements : tuple of Requirement
+        Conditions on the inputs.
+    headline : tuple of str
+        Outputs shown first, and computed by ``sweep``; all of them where left out.
+    arguments : dict
+        Variable per argument, None for a catalog entry; of an instance, those its variant uses.
+    """
+
+    variants: ClassVar[Mapping[str, Variant | tuple[Formula, ...]]] = {}
+    slots: ClassVar[dict[str, Slot]] = {}
+    keywords: ClassVar[tuple[str, ...]] = ()
+    defaults: Mapping[str, Any] = {}
+    requirements: tuple[Requirement, ...] = ()
+    headline: tuple[str, ...] = ()
+    arguments: Mapping[str, Variable | None] = {}
+
+    def __init__(self, variant: str | None = None) -> None:
+        variant = next(iter(self.variants), "") if variant is None else variant
+        if not isinstance(variant, str) or variant not in self.variants:
+            raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
+        self.variant = variant
+        chosen = Variant.of(self.variants[variant])
+        self.system = _system(type(self), variant)
+        self.requirements = (*type(self).requirements, *chosen.requirements)
+        self.defaults = {**type(self).defaults, **chosen.defaults}
+        self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
+        used = _uses(type(self), variant)
+        self.arguments = {name: v for name, v in type(self).arguments.items() if v is None or name in used}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        provided = [name for slot in cls.slots.values() for name in slot.gives]
+        cls.arguments = {
+            **dict.fromkeys(cls.slots),
+            **{name: variable_of(name) for name in (*cls.keywords, *provided)},
+        }
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """The formulas in order of evaluation."""
+        return self.system.formulas
+
+    @property
+    def inputs(self) -> tuple[Variable, ...]:
+        """What the formulas need from outside."""
+        return self.system.inputs
+
+    @property
+    def outputs(self) -> tuple[Variable, ...]:
+        """The headline outputs, then every intermediate."""
+        first = [variable_of(name) for name in self.headline]
+        return (*first, *(v for v in self.system.variables if v.name not in self.headline))
+
+    def latex(self, output: str | None = None, *, units: bool = False) -> str:
+        """All formulas, or those one output needs, as an ``align*`` block."""
+        system = self.system if output is None else self.system.closure([self.output(output).name])
+        rows = [formula.latex(units=units).replace(" = ", " &= ", 1) for formula in system]
+        return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
+
+    def source_code(self, backend: str = "numpy") -> str:
+        """The generated source: one line per formula, for ``"numpy"`` scalars or ``"jax"`` arrays."""
+        if not isinstance(backend, str) or backend not in ("numpy", "jax"):
+            raise UnknownNameError("backend", backend, ("numpy", "jax"))
+        return compiled(self.system, None, backend).source  # type: ignore[arg-type]
+
+    def output(self, name: str) -> Variable:
+        """The variable of an output.
+
+        Raises
+        ------
+        UnknownNameError
+            If the model has no output of that name.
+        """
+        if not isinstance(name, str) or name not in self.system:
+            raise UnknownNameError(f"output of {type(self).__name__}", name, [v.name for v in self.outputs])
+        return variable_of(name)
+
+    def named_outputs(self, outputs: Any) -> tuple[str, ...]:
+        """One output name, or several, each known.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        UnknownNameError
+            If the model has no output of a name.
+        """
+        try:
+            names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        except TypeError:
+            names = ()
+        if not names:
+            raise InputError("outputs", outputs, "name at least one output")
+        return tuple(self.output(name).name for name in names)
+
+    def canonical_default(self, name: str) -> float:
+        """The value of a keyword left out, in canonical units."""
+        return _canonical(name, self.defaults[name])
+
+    @classmethod
+    def variants_using(cls, name: str) -> tuple[str, ...]:
+        """Names of the variants that take an argument."""
+        return tuple(variant for variant in cls.variants if name in _uses(cls, variant))
+
+    def without(self, missing: frozenset[str]) -> System:
+        """The part of the system that can be evaluated when some inputs are missing."""
+        return _without(self.system, missing)
+
+    def how_to_give(self, name: str) -> str:
+        """How a missing input can be given, for an error message."""
+        ways = [f"{argument}=..." for argument, slot in self.slots.items() if name in slot.gives]
+        return "give " + " or ".join([*ways, f"{name}=..."])
+
+    def named_arguments(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments by name, those given without one too.
+
+        Raises
+        ------
+        TypeError
+            If there are too many, or one is given twice.
+        """
+        if not entries:
+            return dict(inputs)
+        names = list(self.slots)
+        if len(entries) > len(names):
+            raise TypeError(f"{type(self).__name__}: only {', '.join(names)} can be given without a name")
+        given = dict(zip(names, entries, strict=False))
+        for name in given:
+            if name in inputs:
+                raise TypeError(f"{type(self).__name__}: {name} is given twice")
+        return {**given, **inputs}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(variant={self.variant!r})"
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex().replace('align*', 'aligned')}$$"
+
+
+@cache
+def _system(model: type[DeclaredModel], variant: str) -> System:
+    return System(Variant.of(model.variants[variant]).formulas)
+
+
+@cache
+def _uses(model: type[DeclaredModel], variant: str) -> frozenset[str]:
+    """Inputs a variant needs, for its formulas or its requirements."""
+    system = _system(model, variant)
+    requirements = (*model.requirements, *Variant.of(model.variants[variant]).requirements)
+    asked = (*system.inputs, *(v for requirement in requirements for v in requirement.inputs))
+    return frozenset(v.name for v in asked if v.name not in system)
+
+
+@cache
+def _canonical(name: str, value: Any) -> float:
+    return convert.scalar(variable_of(name), value)
+
+
+@lru_cache(maxsize=64)
+def _without(system: System, missing: frozenset[str]) -> System:
+    lost = set(missing)
+    kept = []
+    for formula in system:
+        if any(v.name in lost for v in formula.inputs):
+            lost.add(formula.name)
+        else:
+            kept.append(formula)
+    return System(kept)

@@ -1,0 +1,87 @@
+"""An argument that takes a catalog entry, and the inputs the entry gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from mlsysim.catalog import Entry, Value
+from mlsysim.engine import compiled
+from mlsysim.symbolic import Formula, System
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Inputs that follow from the others of an entry, by formula.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What is counted.
+    formulas : tuple of Formula
+        By which.
+    absent : mapping
+        Value of an input where an entry says nothing of it.
+    """
+
+    names: tuple[str, ...]
+    formulas: tuple[Formula, ...]
+    absent: Mapping[str, Any]
+
+    def value(self, entry: Entry, name: str) -> Value | None:
+        """A count that an entry does not give; None where it gives too little to count."""
+        if name not in self.names:
+            return None
+        system = _system(self.formulas)
+        given = {}
+        for variable in system.inputs:
+            value = entry.value_of(variable.name, "")
+            if value is None and variable.name not in self.absent:
+                return None
+            given[variable.name] = float(self.absent[variable.name]) if value is None else value.canonical
+        return Value.of(compiled(system)(given)[name], source=f"counted from the shape of {entry.name}")
+
+
+@lru_cache(maxsize=16)
+def _system(formulas: tuple[Formula, ...]) -> System:
+    return System(formulas)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An argument that takes a catalog entry.
+
+    Parameters
+    ----------
+    entry : type
+        Class of entry.
+    provides : tuple of str
+        Inputs it gives; each can be overridden by a keyword of the same name.
+    needs : str
+        What an entry of another class lacks, for the error.
+    optional : bool
+        Without it, outputs that need it are left out.
+    extras : tuple of str
+        Further inputs it gives; where one is missing, outputs that need it are left out.
+    counted : Counted, optional
+        Inputs that are counted from the others where an entry does not give them.
+    """
+
+    entry: type[Entry]
+    provides: tuple[str, ...]
+    needs: str = ""
+    optional: bool = False
+    extras: tuple[str, ...] = ()
+    counted: Counted | None = None
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """All inputs it gives."""
+        return self.provides + self.extras
+
+    def value(self, entry: Entry, name: str, precision: str) -> Value | None:
+        """What an entry gives for an input, counted where it does not say; None where it cannot be."""
+        value = entry.value_of(name, precision)
+        return self.counted.value(entry, name) if value is None and self.counted else value
