@@ -37,8 +37,12 @@ _HOME = {
     "routing_imbalance": "mlsysim.study.routing_log",
     "Example": "mlsysim.symbolic",
     "Formula": "mlsysim.symbolic",
+    "Index": "mlsysim.symbolic",
     "Source": "mlsysim.symbolic",
     "System": "mlsysim.symbolic",
+    "by_member": "mlsysim.symbolic",
+    "family": "mlsysim.symbolic",
+    "total": "mlsysim.symbolic",
     "variable": "mlsysim.symbolic",
     "Q_": "mlsysim.units",
     "ureg": "mlsysim.units",
@@ -71,6 +75,7 @@ __all__ = [
     "Fleet",
     "Formula",
     "Hardware",
+    "Index",
     "MemoryDesign",
     "MemoryExpansionModel",
     "MemoryKind",
@@ -91,10 +96,13 @@ __all__ = [
     "Variant",
     "__version__",
     "add_reference",
+    "by_member",
     "derived",
+    "family",
     "linked",
     "load_catalog",
     "routing_imbalance",
+    "total",
     "ureg",
     "variable",
 ]
@@ -128,7 +136,7 @@ if TYPE_CHECKING:
     from mlsysim.references import Reference, add_reference
     from mlsysim.study.result import Result
     from mlsysim.study.routing_log import routing_imbalance
-    from mlsysim.symbolic import Example, Formula, Source, System, variable
+    from mlsysim.symbolic import Example, Formula, Index, Source, System, by_member, family, total, variable
     from mlsysim.units import Q_, ureg
 
     Hardware: Group

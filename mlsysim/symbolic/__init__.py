@@ -1,6 +1,7 @@
 """The language formulas are written in: variables, formulas, systems, and how they print."""
 
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
+from mlsysim.symbolic.family import Family, Index, family
 from mlsysim.symbolic.formula import Example, Formula, Source
 from mlsysim.symbolic.functions import (
     ErlangC,
@@ -12,6 +13,7 @@ from mlsysim.symbolic.functions import (
     sharded,
     when,
 )
+from mlsysim.symbolic.indexed import by_member, total
 from mlsysim.symbolic.requirement import Requirement
 from mlsysim.symbolic.system import System
 from mlsysim.symbolic.variable import (
@@ -34,7 +36,9 @@ __all__ = [
     "ErlangC",
     "EvaluatedAt",
     "Example",
+    "Family",
     "Formula",
+    "Index",
     "Label",
     "LeastInteger",
     "Requirement",
@@ -47,9 +51,11 @@ __all__ = [
     "between",
     "boolean",
     "by_label",
+    "by_member",
     "byte",
     "choice",
     "evaluated_at",
+    "family",
     "flag",
     "flop",
     "integer",
@@ -60,6 +66,7 @@ __all__ = [
     "request",
     "sharded",
     "token",
+    "total",
     "variable",
     "variable_of",
     "when",

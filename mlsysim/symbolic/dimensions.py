@@ -16,6 +16,7 @@ from sympy.logic.boolalg import Boolean, BooleanFunction
 from mlsysim.errors import UnitError
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
+from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.variable import variable_of
 from mlsysim.units import COUNTABLE
 
@@ -202,3 +203,13 @@ def _least(expression: LeastInteger) -> Dimension:
 @_dimension.register(EvaluatedAt)
 def _elsewhere(expression: EvaluatedAt) -> Dimension:
     return dict(variable_of(expression.target).dimension)
+
+
+@_dimension.register(Total)
+def _sum_over(expression: Total) -> Dimension | _Any:
+    return _dimension(expression.term)
+
+
+@_dimension.register(ByMember)
+def _table(expression: ByMember) -> Dimension | _Any:
+    return _common(tuple(expression.table.values()), str(expression))

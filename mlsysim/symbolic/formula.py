@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import sympy
 
 from mlsysim import units
-from mlsysim.errors import FormulaError, UnitError, shown
+from mlsysim.errors import FormulaError, UnitError, UnknownNameError, shown
 from mlsysim.references import Reference, reference
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.dimensions import describe, dimension_of, same
+from mlsysim.symbolic.family import Family, Index, family_of
+from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, limited, written_out
 from mlsysim.symbolic.variable import Variable, variable_of
 
 
@@ -65,6 +70,8 @@ class Example:
     derived : str
         The arithmetic, where no source prints the number: ``"7.5e9 * 2 / 64 / 1e9"`` gives the
         number of ``result`` in its unit. For a label, the comparison that decides, which is true.
+    member : str
+        Of a formula with an index, the member it is an example of: the first where left out.
 
     Raises
     ------
@@ -76,6 +83,7 @@ class Example:
     result: str
     source: Source | None = None
     derived: str = ""
+    member: str = ""
 
     def __post_init__(self) -> None:
         if (self.source is None) == (not self.derived):
@@ -116,9 +124,10 @@ class Formula:
     Parameters
     ----------
     symbol : sympy.Symbol
-        Left side: symbol of the variable it defines.
+        Left side: symbol of the variable it defines, or the generic symbol of a family.
     expression : sympy.Basic
-        Right side, in declared symbols, unit constants and labels.
+        Right side, in declared symbols, unit constants and labels. With a family on the left it may have
+        generic symbols of the same index, and tables over its members.
     title : str
         What it is, in a few words.
     source : Source
@@ -141,14 +150,21 @@ class Formula:
     variable : Variable
         What it defines.
     inputs : tuple of Variable
-        What the right side needs, by name.
+        What the right side needs, by name; generic variables where it is written with an index.
+    covers : tuple of str
+        Of a formula with an index, the members it stands for; empty without.
+    member : str
+        Of a formula that one with an index stands for, the name of its member.
+    printed : Formula
+        The formula that is printed for this one: itself, or the one with an index or a sum it came from.
 
     Raises
     ------
     UnitError
         If the dimension of the right side is not that of the variable.
     FormulaError
-        If the variable stands on both sides, or neither example nor reason is given.
+        If the variable stands on both sides, neither example nor reason is given, or something written with
+        an index has no member for one of the left side.
     """
 
     symbol: sympy.Symbol
@@ -163,8 +179,12 @@ class Formula:
     no_example: str = ""
     variable: Variable = field(init=False)
     inputs: tuple[Variable, ...] = field(init=False)
+    covers: tuple[str, ...] = field(init=False, default=())
+    member: str = field(init=False, default="")
+    printed: Formula = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "printed", self)
         object.__setattr__(self, "variable", variable_of(self.symbol))
         object.__setattr__(self, "expression", _expression(self.expression, self.variable.name))
         name = self.variable.name
@@ -189,6 +209,101 @@ class Formula:
         if self.example is None and not self.no_example:
             raise FormulaError(f"formula for {name}: give an example, or say why there is none")
         object.__setattr__(self, "inputs", tuple(sorted(map(variable_of, symbols), key=lambda v: v.name)))  # type: ignore[arg-type]
+        if self.family is not None:
+            object.__setattr__(self, "covers", tuple(self.family))
+        if self.family is not None or any(map(family_of, symbols)) or self.expression.has(ByMember):
+            self._check_index()
+
+    def _check_index(self) -> None:
+        """Refuse what has no member for one of the left side, and an index that reads as something else."""
+        index, what = self.index, f"formula for {self.name}"
+        check_index(what, self.expression, index, self.covers)
+        for bound in {index, *(node.index for node in self.expression.atoms(Total))} - {None}:
+            for variable in (self.variable, *self.inputs):
+                if variable.latex == bound.letter:  # type: ignore[union-attr]
+                    raise FormulaError(f"{what}: {variable.name} prints as {variable.latex}, as does the index")
+        if self.example is not None and self.example.member and self.example.member not in self.covers:
+            raise UnknownNameError(f"member of {self.name}", self.example.member, self.covers)
+        for formula in self.members:
+            if formula.example:
+                self._check_example(formula)
+
+    def _check_example(self, worked: Formula) -> None:
+        """Refuse an example whose inputs are not those of the member it is given for."""
+        assert worked.example is not None
+        given, needed = {s.name for s in worked.example.inputs}, {v.name for v in worked.inputs}
+        if given != needed:
+            raise FormulaError(
+                f"formula for {self.name}: its example gives {', '.join(sorted(given))}, "
+                f"but {worked.name} needs {', '.join(sorted(needed))}"
+            )
+
+    @property
+    def family(self) -> Family | None:
+        """The family it defines; None for a plain variable."""
+        return family_of(self.symbol)
+
+    @property
+    def index(self) -> Index | None:
+        """The index of its left side; None for a plain variable."""
+        return self.family.index if self.family else None
+
+    @cached_property
+    def members(self) -> tuple[Formula, ...]:
+        """The plain formulas it stands for: one per member, with sums written out; itself if it has no index."""
+        if self.family is None:
+            plain = written_out(f"formula for {self.name}", self.expression)
+            return (self,) if plain is self.expression else (self._put_down(self.symbol, plain, "", self.example),)
+        return tuple(map(self._of_member, self.covers))
+
+    @property
+    def worked(self) -> Formula:
+        """The plain formula that its example is of; it has an example."""
+        return next(formula for formula in self.members if formula.example)
+
+    def _of_member(self, member: str) -> Formula:
+        assert self.family is not None
+        at = {self.family.index: member}
+        example = self.example
+        if example is not None and member != (example.member or self.covers[0]):
+            example = None
+        if example is not None:
+            inputs = {expanded(symbol, at): value for symbol, value in example.inputs.items()}
+            example = replace(example, inputs=inputs, member="")  # type: ignore[arg-type]
+        return self._put_down(self.family[member], expanded(self.expression, at, member), member, example)
+
+    def _put_down(self, symbol: sympy.Symbol, expression: sympy.Basic, member: str, example: Example | None) -> Formula:
+        """A plain formula that this one stands for."""
+        words = f", {self.index.members[member]}" if self.index else ""
+        made = replace(
+            self,
+            symbol=symbol,
+            expression=expression,
+            title=self.title + words,
+            example=example,
+            no_example="" if example else self.no_example or "another member has one",
+        )
+        object.__setattr__(made, "member", member)
+        object.__setattr__(made, "printed", self)
+        return made
+
+    def only(self, members: Iterable[str]) -> Formula:
+        """The formula for some of its members, to be printed where a system has no others.
+
+        Parameters
+        ----------
+        members : iterable of str
+            Of those it covers.
+        """
+        wanted = set(members)
+        kept = tuple(each for each in self.covers if each in wanted)
+        if kept == self.covers:
+            return self
+        made = copy(self)
+        object.__setattr__(made, "covers", kept)
+        object.__setattr__(made, "expression", limited(self.expression, kept))
+        object.__setattr__(made, "members", tuple(each for each in self.members if each.member in kept))
+        return made
 
     @property
     def name(self) -> str:
@@ -209,15 +324,19 @@ class Formula:
             Also print the unit of every constant; by default the equation is read in coherent
             units (byte, second, FLOP, token, request).
         """
-        from mlsysim.symbolic.printing import latex
+        from mlsysim.symbolic.printing import latex, range_latex
 
-        return f"{self.variable.latex} = {latex(self.expression, units=units)}"
+        return f"{self.variable.latex} = {latex(self.expression, units=units)}{self._range(range_latex)}"
 
     def text(self) -> str:
         """The equation as one line of Unicode text."""
-        from mlsysim.symbolic.printing import symbol_text, text
+        from mlsysim.symbolic.printing import range_text, symbol_text, text
 
-        return f"{symbol_text(self.variable)} = {text(self.expression)}"
+        return f"{symbol_text(self.variable)} = {text(self.expression)}{self._range(range_text)}"
+
+    def _range(self, printed: Callable[[Index, tuple[str, ...]], str]) -> str:
+        """The members the index runs over, where the right side is no table, which names them itself."""
+        return "" if self.index is None or isinstance(self.expression, ByMember) else printed(self.index, self.covers)
 
     def constants(self) -> tuple[str, ...]:
         """The constants that carry a unit, as ``"34 byte/token"``."""

@@ -90,6 +90,11 @@ class Definition(Protocol):
         """Right side."""
         ...
 
+    @property
+    def members(self) -> Iterable[Definition]:
+        """The plain formulas it stands for."""
+        ...
+
 
 class EvaluatedAt(sympy.Expr):
     """What a variable would be if another had a different value: :math:`T_{99}(c = n)`.
@@ -161,7 +166,7 @@ def evaluated_at(
     """
     bound: dict[Any, sympy.Dummy] = {changed: sympy.Dummy(changed.name, real=True)}
     steps = [sympy.Tuple(bound[changed], sympy.sympify(value, strict=True))]
-    for formula in formulas:
+    for formula in (member for each in formulas for member in each.members):
         dummy = sympy.Dummy(formula.symbol.name, real=True)
         steps.append(sympy.Tuple(dummy, formula.expression.xreplace(bound)))
         bound[formula.symbol] = dummy

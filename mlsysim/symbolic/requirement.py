@@ -8,6 +8,7 @@ from functools import cached_property
 import sympy
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.indexed import written_out
 from mlsysim.symbolic.variable import Variable, variable_of
 
 
@@ -20,14 +21,22 @@ class Requirement:
     argument : sympy.Symbol
         The argument to blame.
     condition : sympy Boolean
-        What must hold, in input symbols.
+        What must hold, in input symbols; sums over an index are written out.
     allowed : str
         The condition in words; ``{name}`` shows the value of an input.
+
+    Raises
+    ------
+    FormulaError
+        If it has a quantity with an index outside a sum: nobody gives such an input.
     """
 
     argument: sympy.Symbol
     condition: sympy.Basic
     allowed: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "condition", written_out(f"requirement of {self.argument.name}", self.condition))
 
     @property
     def variable(self) -> Variable:

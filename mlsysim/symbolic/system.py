@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeVar
 
 import sympy
 
@@ -12,6 +13,8 @@ from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import EvaluatedAt, LeastInteger
 from mlsysim.symbolic.variable import Variable
 
+Node = TypeVar("Node", bound=Hashable)
+
 
 class System:
     """A set of formulas, each defining one variable, in an order that can be evaluated.
@@ -19,7 +22,7 @@ class System:
     Parameters
     ----------
     formulas : iterable of Formula
-        Any order.
+        Any order. One with an index is taken for its members.
 
     Raises
     ------
@@ -31,21 +34,38 @@ class System:
 
     def __init__(self, formulas: Iterable[Formula]) -> None:
         self._by_name: dict[str, Formula] = {}
-        for formula in formulas:
-            if not isinstance(formula, Formula):
-                raise FormulaError(f"a system is made of formulas, not of {shown(formula)}")
+        for formula in _plain(formulas):
             if formula.name in self._by_name:
                 raise DuplicateError(
                     f"two formulas define {formula.name}: {self._by_name[formula.name].id} and {formula.id}; "
                     "use replace() to swap one for the other"
                 )
             self._by_name[formula.name] = formula
-        self._order = _topological(self._by_name)
+        needs = {name: [v.name for v in formula.inputs] for name, formula in self._by_name.items()}
+        self._order = _topological(needs)
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
         """Formulas, each after the ones it needs."""
         return tuple(self._by_name[name] for name in self._order)
+
+    @cached_property
+    def printed(self) -> tuple[Formula, ...]:
+        """The formulas as they are printed: with an index once, for the members that are here."""
+        found: dict[Formula, list[Formula]] = {}
+        for formula in reversed(self.formulas):
+            found.setdefault(formula.printed, []).append(formula)
+        last = dict(reversed(found.items()))
+        of = {each.name: formula for formula, members in last.items() for each in members}
+        needs = {
+            formula: [of[v.name] for each in members for v in each.inputs if of.get(v.name, formula) is not formula]
+            for formula, members in last.items()
+        }
+        try:
+            order = _topological(needs)
+        except CycleError:  # members of two families may need each other by turns: then by the last member
+            order = list(last)
+        return tuple(formula.only(each.member for each in last[formula]) for formula in order)
 
     def __iter__(self) -> Iterator[Formula]:
         return iter(self.formulas)
@@ -120,7 +140,7 @@ class System:
             If a formula defines a variable that is new here; use :meth:`extend` for that.
         """
         changed = dict(self._by_name)
-        for formula in formulas:
+        for formula in _plain(formulas):
             changed[self[formula.name].name] = formula
         return System(changed.values())
 
@@ -197,23 +217,32 @@ def _with_expression(formula: Formula, expression: sympy.Basic) -> Formula:
     )
 
 
-def _topological(formulas: dict[str, Formula]) -> list[str]:
-    order: list[str] = []
-    state: dict[str, str] = {}
+def _plain(formulas: Iterable[Formula]) -> Iterator[Formula]:
+    """The formulas with those that have an index put down for each member."""
+    for formula in formulas:
+        if not isinstance(formula, Formula):
+            raise FormulaError(f"a system is made of formulas, not of {shown(formula)}")
+        yield from formula.members
 
-    def visit(name: str, trail: list[str]) -> None:
-        if state.get(name) == "done":
+
+def _topological(needs: Mapping[Node, Iterable[Node]]) -> list[Node]:
+    """The nodes, each after those of them it needs."""
+    order: list[Node] = []
+    state: dict[Node, str] = {}
+
+    def visit(node: Node, trail: list[Node]) -> None:
+        if state.get(node) == "done":
             return
-        if state.get(name) == "open":
-            loop = [*trail[trail.index(name) :], name]
-            raise CycleError(f"formulas need each other: {' -> '.join(loop)}")
-        state[name] = "open"
-        for needed in formulas[name].inputs:
-            if needed.name in formulas:
-                visit(needed.name, [*trail, name])
-        state[name] = "done"
-        order.append(name)
+        if state.get(node) == "open":
+            loop = [*trail[trail.index(node) :], node]
+            raise CycleError(f"formulas need each other: {' -> '.join(map(str, loop))}")
+        state[node] = "open"
+        for needed in needs[node]:
+            if needed in needs:
+                visit(needed, [*trail, node])
+        state[node] = "done"
+        order.append(node)
 
-    for name in formulas:
-        visit(name, [])
+    for node in needs:
+        visit(node, [])
     return order

@@ -51,6 +51,15 @@ class Domain:
             bounds.append(f"<= {_bound(self.upper)}")
         return " ".join([noun, " and ".join(bounds)]).strip()
 
+    def contains(self, other: Domain) -> bool:
+        """Whether every value of the other domain lies in this one."""
+        if self.kind in ("choice", "boolean") or other.kind in ("choice", "boolean"):
+            return self == other
+        if self.kind == "integer" and other.kind != "integer":
+            return False
+        above = self.lower < other.lower or (self.lower == other.lower and self.open_lower <= other.open_lower)
+        return above and other.upper <= self.upper
+
     def latex(self) -> str:
         """The allowed values as a textbook writes them."""
         if self.kind == "boolean":
@@ -225,15 +234,36 @@ def variable(
     DuplicateError
         If another module declared the name with another meaning.
     """
-    entry = Variable(name, latex, unit, description, domain or positive(), named_unit)
-    module = sys._getframe(1).f_globals.get("__name__", "")
-    known = _DECLARED.get(name)
+    return declared(Variable(name, latex, unit, description, domain or positive(), named_unit), caller())
+
+
+def declared(entry: Variable, module: str) -> sympy.Symbol:
+    """Put a variable into the vocabulary under the module that declares it, and give its symbol.
+
+    Raises
+    ------
+    DuplicateError
+        If another module declared the name with another meaning.
+    """
+    known = _DECLARED.get(entry.name)
     if known is not None and known[0].signature() != entry.signature() and known[1] != module:
-        raise DuplicateError(f"variable {name!r} is declared in {known[1]} and, with another meaning, in {module}")
+        raise DuplicateError(
+            f"variable {entry.name!r} is declared in {known[1]} and, with another meaning, in {module}"
+        )
     if known is not None and known[0].signature() == entry.signature():
         return known[0].symbol
-    _DECLARED[name] = (entry, module)
+    _DECLARED[entry.name] = (entry, module)
     return entry.symbol
+
+
+def caller() -> str:
+    """Name of the module that called the function which asks."""
+    return sys._getframe(2).f_globals.get("__name__", "")
+
+
+def named_by(latex: str) -> tuple[str, ...]:
+    """Names of the declared variables that print as this LaTeX."""
+    return tuple(entry.name for entry, _ in _DECLARED.values() if entry.latex == latex)
 
 
 def _restored(module: str, fields: tuple[Any, ...]) -> Variable:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
+from sympy.printing.precedence import PRECEDENCE
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.family import Index, member_latex
 from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
+from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
@@ -17,6 +21,7 @@ from mlsysim.symbolic.printing.order import (
     in_order_of_size,
     prepared,
     reading_order,
+    rows_of,
     sides,
 )
 from mlsysim.symbolic.variable import variable_of
@@ -33,6 +38,15 @@ def latex(expression: sympy.Basic, *, units: bool = False) -> str:
         Print unit constants; by default they are left out and the equation is read in coherent units.
     """
     return _Latex({"ln_notation": True}).doprint(prepared(bare(expression, (lambda _: True) if units else None)))
+
+
+def range_latex(index: Index, members: Iterable[str]) -> str:
+    """What an index runs over, as it follows an equation."""
+    return rf", \qquad {_runs(index, members)}"
+
+
+def _runs(index: Index, members: Iterable[str]) -> str:
+    return rf"{index.letter} \in \{{{', '.join(map(member_latex, members))}\}}"
 
 
 class _Latex(LatexPrinter):
@@ -93,6 +107,23 @@ class _Latex(LatexPrinter):
     def _print_SlotsBusySlope(self, expr: SlotsBusySlope) -> str:
         which, *args = expr.args
         return rf"\partial_{{{self._print(which)}}} B\left({', '.join(map(self._print, args))}\right)"
+
+    def _print_Total(self, expr: Total) -> str:
+        index, whole = expr.index, len(expr.over) == len(expr.index.members)
+        below = index.letter if whole else _runs(index, expr.over)
+        return rf"\sum_{{{below}}} {self.parenthesize(expr.term, PRECEDENCE['Mul'], strict=True)}"
+
+    def _print_ByMember(self, expr: ByMember) -> str:
+        rows = (
+            rf"{_full_size(self._print(value))} & \text{{for}}\ {', '.join(map(member_latex, members))}"
+            for value, members in rows_of(expr)
+        )
+        return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
+
+    def _needs_mul_brackets(self, expr: Any, first: bool = False, last: bool = False) -> bool:
+        if isinstance(expr, Total):
+            return not last
+        return isinstance(expr, ByMember) or super()._needs_mul_brackets(expr, first, last)
 
     def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
         target, changed = (variable_of(name).latex for name in (expr.target, expr.changed))

@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.variable import Variable, declaration_order, variable_of
 
 
@@ -102,6 +103,14 @@ def alternatives(expr: Any) -> tuple[Any, list[Any]] | None:
     if len(equal) != len(expr.args) or len(symbols) != 1 or not all(isinstance(r, Label) for _, _, r in equal):
         return None
     return symbols.pop(), [right for _, _, right in equal]
+
+
+def rows_of(table: ByMember) -> list[tuple[Any, list[str]]]:
+    """The values of a table, each once with the members that have it."""
+    rows: dict[Any, list[str]] = {}
+    for member, value in table.table.items():
+        rows.setdefault(value, []).append(member)
+    return list(rows.items())
 
 
 def sides(expr: Any) -> tuple[Any, str, Any]:

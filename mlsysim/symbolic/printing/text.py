@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy
@@ -12,7 +12,9 @@ from sympy.printing.precedence import PRECEDENCE, precedence
 from sympy.printing.str import StrPrinter
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.family import Index
 from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
+from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
@@ -21,6 +23,7 @@ from mlsysim.symbolic.printing.order import (
     in_order_of_size,
     prepared,
     reading_order,
+    rows_of,
     sides,
 )
 from mlsysim.symbolic.variable import Variable, variable_of
@@ -45,6 +48,15 @@ def text(expression: sympy.Basic, values: Mapping[str, str] | None = None) -> st
 def symbol_text(variable: Variable) -> str:
     r"""The symbol of a variable as Unicode text: ``\eta`` is ``η``, ``P_{\mathrm{r}}`` is ``P_r``."""
     return latex_to_text(variable.latex)
+
+
+def range_text(index: Index, members: Iterable[str]) -> str:
+    """What an index runs over, as it follows an equation."""
+    return f", {_runs(index, members)}"
+
+
+def _runs(index: Index, members: Iterable[str]) -> str:
+    return f"{latex_to_text(index.letter)} in {{{', '.join(members)}}}"
 
 
 def latex_to_text(source: str) -> str:
@@ -218,6 +230,15 @@ class _Text(StrPrinter):
     def _print_SlotsBusySlope(self, expr: SlotsBusySlope) -> str:
         which, *args = expr.args
         return f"∂{self._print(which)} B({', '.join(self._print(arg) for arg in args)})"
+
+    def _print_Total(self, expr: Total) -> str:
+        index, whole = expr.index, len(expr.over) == len(expr.index.members)
+        below = latex_to_text(index.letter) if whole else f"{{{_runs(index, expr.over)}}}"
+        return f"Σ_{below} {self.parenthesize(expr.term, PRECEDENCE['Mul'], strict=True)}"
+
+    def _print_ByMember(self, expr: ByMember) -> str:
+        rows = (f"{self._print(value)} for {', '.join(members)}" for value, members in rows_of(expr))
+        return "{" + "; ".join(rows) + "}"
 
     def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
         target, changed = (symbol_text(variable_of(name)) for name in (expr.target, expr.changed))

@@ -1,0 +1,258 @@
+"""Families: quantities with an index over a finite set, such as the time of a pass in each group of ranks.
+
+A family is declared once. Its generic variable carries the letter of the index and stands in the formula
+that is printed; its members are plain variables, which everything but printing works with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from mlsysim.errors import FormulaError, UnknownNameError
+from mlsysim.symbolic.variable import Domain, Variable, caller, declared, named_by, positive, variable_of
+
+
+class Index(sympy.Atom):
+    """A finite set that quantities are given over.
+
+    Parameters
+    ----------
+    name : str
+        What one member is, as a Python identifier: ``"group"``. A data set names its dimension so.
+    letter : str
+        LaTeX of the index, which nothing else prints as.
+    members : mapping
+        Per short name of a member what it is in words: ``{"tp": "tensor-parallel"}``.
+
+    Raises
+    ------
+    FormulaError
+        If a name is not a Python identifier, there is no member, or a declared variable prints as the letter.
+    """
+
+    def __new__(cls, name: str, letter: str, members: Mapping[str, str]) -> Index:
+        """Build an index; equal arguments give equal indices."""
+        for each in (name, *members):
+            if not isinstance(each, str) or not each.isidentifier():
+                raise FormulaError(f"index {name!r}: {each!r} is not a Python identifier")
+        if not members:
+            raise FormulaError(f"index {name!r} has no members")
+        _refuse_latex(f"index {name!r}", letter, ())
+        made = super().__new__(cls)
+        made.name, made.letter, made.members = name, letter, dict(members)
+        return made
+
+    name: str
+    letter: str
+    members: dict[str, str]
+
+    def chosen(self, members: Iterable[str] | None, what: str) -> tuple[str, ...]:
+        """Some of the members, in the order of the index; all of them for None.
+
+        Raises
+        ------
+        UnknownNameError
+            If the index has no such member.
+        FormulaError
+            If none is chosen.
+        """
+        if members is None:
+            return tuple(self.members)
+        wanted = (members,) if isinstance(members, str) else tuple(members)
+        for each in wanted:
+            if each not in self.members:
+                raise UnknownNameError(f"member of {self.name}", each, self.members)
+        if not wanted:
+            raise FormulaError(f"{what}: over=() chooses no member of {self.name}; known: {', '.join(self.members)}")
+        return tuple(each for each in self.members if each in wanted)
+
+    def _hashable_content(self) -> tuple[Any, ...]:
+        return (self.name, self.letter, tuple(self.members.items()))
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (self.name, self.letter, self.members)
+
+    def _sympystr(self, _printer: Any) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Family:
+    """A quantity with an index; :func:`family` declares one.
+
+    ``F[index]`` is its generic symbol, ``F["tp"]`` the symbol of a member.
+
+    Attributes
+    ----------
+    index : Index
+        What it is given over.
+    symbol : sympy.Symbol
+        The generic symbol, which prints with the letter of the index.
+    members : mapping
+        Symbol per name of a member, in the order of the index.
+    """
+
+    index: Index
+    symbol: sympy.Symbol
+    members: Mapping[str, sympy.Symbol]
+
+    @property
+    def name(self) -> str:
+        """Name of the generic variable, under which results give all members."""
+        return self.symbol.name
+
+    @property
+    def variable(self) -> Variable:
+        """The generic variable."""
+        return variable_of(self.symbol)
+
+    def __getitem__(self, key: Index | str) -> sympy.Symbol:
+        """The generic symbol for the index, or the symbol of a member.
+
+        Raises
+        ------
+        UnknownNameError
+            If the family has no such member.
+        FormulaError
+            If the index is another one.
+        """
+        if isinstance(key, Index):
+            if key != self.index:
+                raise FormulaError(f"{self.name} is given over {self.index.name}, not over {key.name}")
+            return self.symbol
+        if not isinstance(key, str) or key not in self.members:
+            raise UnknownNameError(f"member of {self.name}", key, self.members)
+        return self.members[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.members)
+
+    def __repr__(self) -> str:
+        return f"<Family {self.name} over {self.index.name}: {', '.join(self.members)}>"
+
+
+_FAMILIES: dict[str, Family] = {}
+
+
+def family(
+    name: str,
+    latex: str,
+    unit: str,
+    description: str,
+    index: Index,
+    domain: Domain | None = None,
+    *,
+    named_unit: bool = False,
+    over: Iterable[str] | None = None,
+    existing: Mapping[str, sympy.Symbol] | None = None,
+) -> Family:
+    """Declare a quantity with an index: a generic variable for print, and a variable per member.
+
+    Parameters
+    ----------
+    name, latex, description : str
+        As for a variable, with ``{}`` where the member stands: its short name in name and LaTeX, its words in
+        the description. The generic variable has the name and the letter of the index there.
+    unit, domain, named_unit
+        As for a variable, of the generic variable and of every member.
+    index : Index
+        What the quantity is given over.
+    over : iterable of str, optional
+        The members that have the quantity; all by default.
+    existing : mapping, optional
+        Symbols of members that are variables already and keep their names.
+
+    Returns
+    -------
+    Family
+
+    Raises
+    ------
+    UnknownNameError
+        If the index has no member of a name.
+    FormulaError
+        If a template has no ``{}``, an existing member has another unit or a domain beyond that of the family,
+        or something declared prints as a member would.
+    DuplicateError
+        If another module declared a name with another meaning.
+    """
+    for what, template in (("name", name), ("latex", latex), ("description", description)):
+        if "{}" not in template:
+            raise FormulaError(f"family {name!r}: {what}={template!r} has no {{}} for the member")
+    if not isinstance(index, Index):
+        raise FormulaError(f"family {name!r}: index={index!r} is not an Index")
+    module, known = caller(), dict(existing or {})
+    keys = index.chosen(over, f"family {name!r}")
+    for key in known:
+        if key not in keys:
+            raise UnknownNameError(f"member of family {name!r}", key, keys)
+    entries = {
+        key: Variable(name.replace("{}", key), _subscripted(latex, key), unit, _said(description, index, key),
+                      domain or positive(), named_unit)
+        for key in keys if key not in known
+    }  # fmt: skip
+    words = _said(description, index, None)
+    generic = Variable(
+        name.replace("{}", index.name), _placed(latex, index.letter), unit, words, domain or positive(), named_unit
+    )
+    for entry in (generic, *entries.values()):
+        _refuse_latex(f"family {generic.name}", entry.latex, (entry.name,))
+    for key, symbol in known.items():
+        _refuse_existing(generic, key, variable_of(symbol))
+    symbol = declared(generic, module)
+    members = {key: known[key] if key in known else declared(entries[key], module) for key in keys}
+    _FAMILIES[generic.name] = Family(index, symbol, members)
+    return _FAMILIES[generic.name]
+
+
+def family_of(symbol: sympy.Basic | str) -> Family | None:
+    """The family whose generic symbol (or name) this is; None for a plain variable."""
+    found = _FAMILIES.get(symbol if isinstance(symbol, str) else getattr(symbol, "name", ""))
+    return found if found is not None and (isinstance(symbol, str) or found.symbol == symbol) else None
+
+
+def member_latex(key: str) -> str:
+    """Short name of a member as LaTeX."""
+    return rf"\mathrm{{{key.replace('_', chr(92) + '_')}}}"
+
+
+def _subscripted(latex: str, key: str) -> str:
+    return _placed(latex, member_latex(key))
+
+
+def _placed(latex: str, text: str) -> str:
+    """The template with a letter or a member's name; one alone below or above a symbol stands in braces."""
+    braced = text if len(text) == 1 else f"{{{text}}}"
+    return latex.replace("_{}", f"_{braced}").replace("^{}", f"^{braced}").replace("{}", text)
+
+
+def _said(description: str, index: Index, key: str | None) -> str:
+    """The description of a member; the generic one does not say the name of the index twice."""
+    if key is not None:
+        return description.replace("{}", index.members[key])
+    return description.replace(f"{{}} {index.name}", index.name).replace("{}", index.name)
+
+
+def _refuse_latex(what: str, latex: str, but: tuple[str, ...]) -> None:
+    """Refuse to print as something declared does."""
+    taken = [name for name in named_by(latex) if name not in but]
+    if taken:
+        raise FormulaError(f"{what} would print as {latex}, as {', '.join(taken)} does")
+
+
+def _refuse_existing(generic: Variable, key: str, member: Variable) -> None:
+    """Refuse a member that the generic variable does not describe, as sympy simplifies by what it says."""
+    if (member.unit, member.named_unit) != (generic.unit, generic.named_unit):
+        raise FormulaError(
+            f"family {generic.name}: its member {key}, {member.name}, is in {member.unit or 'pure numbers'}, "
+            f"the family in {generic.unit or 'pure numbers'}"
+        )
+    if not generic.domain.contains(member.domain):
+        raise FormulaError(
+            f"family {generic.name} is {generic.domain.describe()}, but its member {key}, {member.name}, "
+            f"may be {member.domain.describe()}"
+        )
