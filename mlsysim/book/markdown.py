@@ -204,9 +204,10 @@ def _example(formula: Formula) -> str:
         f"{inline(variable_of(symbol).latex)} = {_prose(in_units(variable_of(symbol), value))}"
         for symbol, value in example.inputs.items()
     )
+    result = unit_text(example.result)
     if example.source is None:
-        return f"{given} gives {computed(formula)}; derived: `{example.derived}` = **{example.result}**."
-    return f"{given} gives {computed(formula)}; printed **{example.result}** in {_cite(example.source)}."
+        return f"{given} gives {computed(formula)}; derived: `{example.derived}` = **{result}**."
+    return f"{given} gives {computed(formula)}; printed **{result}** in {_cite(example.source)}."
 
 
 def _symbol(book: Book, topic: Topic, variable: Variable) -> tuple[str, ...]:
