@@ -127,5 +127,5 @@ def _example(formula: Formula) -> list[tuple[str, str]]:
     stands, where = ("printed", example.source.text()) if example.source else ("derived", example.derived)
     return [
         ("example", ", ".join(f"{symbol_text(v)} = {in_units(v, value)}" for v, value in given.items())),
-        ("", f"{stands} {example.result}, computed {computed(formula)}  [{where}]"),
+        ("", f"{stands} {unit_text(example.result)}, computed {computed(formula)}  [{where}]"),
     ]

@@ -109,7 +109,6 @@ from mlsysim.symbols.workload import (
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
 SARATHI = Source("agrawal2024", "section 3")
-DERIVED = "sources print no number for it"
 SIMULATED = "Capacity within 0.3% and P99 within 10% of a simulation on 44 of 45 settings (docs/validation.md)."
 
 #: 99% quantile of the normal law.
@@ -161,7 +160,7 @@ peak_seq_len = Formula(
     ceiling((s + n_out) / page) * page,
     title="Prompt and answer in whole pages",
     source=Source("kwon2023", "section 4.1"),
-    no_example="rounding up; the sources print no number for it",
+    example=Example({s: 1000, n_out: 201, page: 16}, "1216 token", derived="ceil((1000 + 201) / 16) * 16"),
 )
 
 kv_bytes_per_request = Formula(
@@ -171,7 +170,9 @@ kv_bytes_per_request = Formula(
     source=Source("kwon2023", "section 3"),
     variant=NAME,
     assumes="Room is kept for the whole answer, so that no request is put off half way.",
-    no_example="the paper prints the cache of a prompt",
+    example=Example(
+        {kv_token: 819.2, s_end: 2048}, "1.6 GiB/request", Source("kwon2023", "section 3: OPT-13B, printed as 1.6 GB")
+    ),
 )
 
 kv_bytes_read = Formula(
@@ -180,7 +181,9 @@ kv_bytes_read = Formula(
     title="KV cache a decode step reads for one request",
     source=ORCA,
     assumes="The context grows by a token per step; its mean over the answer is taken.",
-    no_example=DERIVED,
+    example=Example(
+        {kv_token: 128, s: 1000, n_out: 200}, "0.1408 GB/request", derived="128e3 * (1000 + 200 / 2) / 1e9"
+    ),
 )
 
 
@@ -200,7 +203,7 @@ touched_experts = Formula(
     title="Experts a decode step of the full batch reads",
     source=Source("fedus2022", "section 2"),
     assumes="Each token picks its experts at random.",
-    no_example=DERIVED,
+    example=Example({B_a: 4, E: 8, k: 2}, "5.46875", derived="8 * (1 - (1 - 2 / 8)**4)"),
 )
 
 prefill_work = Formula(
@@ -212,7 +215,11 @@ prefill_work = Formula(
     assumes="Only active parameters work. Attention over the full square; kernels that skip the masked half do half "
     "of that term.",
     convention="One request; the first-order form counts the whole batch.",
-    no_example=DERIVED,
+    example=Example(
+        {P_active: 8e9, s: 1000, attention_flops: 500000},
+        "16.50 TFLOP",
+        derived="(2 * 8e9 * 1000 + 500000 * 1000**2) / 1e12",
+    ),
 )
 
 prefill_time = Formula(
@@ -222,7 +229,11 @@ prefill_time = Formula(
     source=SARATHI,
     variant=NAME,
     assumes="Bound by arithmetic, or by reading the weights once; prompts are neither batched nor chunked.",
-    no_example=DERIVED,
+    example=Example(
+        {flops_prefill: 16.5, F: 1000, eta: 0.5, W_s: 16, B_mem: 3000, tau_dispatch: 7},
+        "40.00 ms",
+        derived="max(16.5 / (1000 * 0.5), 16 / 3000) * 1000 + 7",
+    ),
 )
 
 step_weights_time = Formula(
@@ -232,7 +243,11 @@ step_weights_time = Formula(
     source=Source("pope2023", "section 2"),
     variant=NAME,
     assumes="Everything but the experts that no token goes to; the embedding is counted whole.",
-    no_example=DERIVED,
+    example=Example(
+        {W_s: 94, q: 2, L_moe: 32, E: 8, E_t: 5.5, P_exp: 1.75e8, B_mem: 3000},
+        "22.00 ms",
+        derived="(94 - 2 * 32 * (8 - 5.5) * 0.175) / 3",
+    ),
 )
 
 step_kv_time = Formula(
@@ -241,7 +256,7 @@ step_kv_time = Formula(
     title="Reading the KV cache of one request in a decode step",
     source=Source("pope2023", "section 2"),
     variant=NAME,
-    no_example=DERIVED,
+    example=Example({kv_read: 0.15, B_mem: 3000}, "0.05000 ms", derived="0.15 / 3"),
 )
 
 step_compute_time = Formula(
@@ -249,7 +264,11 @@ step_compute_time = Formula(
     (2 * flop * P_active + attention_flops * token * (s + n_out / 2)) / (F * eta),
     title="Computing the token of one request in a decode step",
     source=Source("pope2023", "section 2"),
-    no_example=DERIVED,
+    example=Example(
+        {P_active: 8e9, attention_flops: 500000, s: 1000, n_out: 200, F: 1000, eta: 0.5},
+        "0.03310 ms",
+        derived="(2 * 8e9 + 500000 * (1000 + 200 / 2)) / (1e15 * 0.5) * 1000",
+    ),
 )
 
 decode_step_time = Formula(
@@ -259,7 +278,11 @@ decode_step_time = Formula(
     source=SARATHI,
     variant=NAME,
     assumes="Bound by reading weights and caches, or by arithmetic. Infinite where not one request fits.",
-    no_example=DERIVED,
+    example=Example(
+        {B_a: 16, w_read: 5, k_read: 0.05, phi: 0.033, tau_layer: 0.01, L: 32},
+        "6.120 ms",
+        derived="max(5 + 0.05 * 16, 0.033 * 16) + 0.01 * 32",
+    ),
 )
 
 request_rate = Formula(
@@ -270,7 +293,9 @@ request_rate = Formula(
     variant=NAME,
     assumes="A request takes its own prefill and its share of the decode steps of a full batch.",
     accuracy=SIMULATED,
-    no_example="the tutorial's deployment gives 13.9 QPS, which a simulation confirms",
+    example=Example(
+        {B_a: 16, t_pre: 40, n_out: 201, t_step: 6.4}, "8.3333 QPS", derived="1000 / (40 + 200 * 6.4 / 16)"
+    ),
 )
 
 base_latency = Formula(
@@ -280,8 +305,13 @@ base_latency = Formula(
     source=SARATHI,
     variant=NAME,
     assumes="Prefill gives the first token, each further one takes a step, which alone reads k experts of a layer.",
-    no_example=DERIVED,
-)
+    example=Example(
+        {B_a: 16, t_pre: 40, n_out: 201, W_s: 97.2, q: 2, L_moe: 32, E: 8, k: 2, P_exp: 1.75e8, B_mem: 3000,
+         k_read: 0.05, phi: 0.033, tau_layer: 0.01, L: 32},
+        "2114 ms",
+        derived="40 + 200 * (max((97.2 - 2 * 32 * (8 - 2) * 0.175) / 3 + 0.05, 0.033) + 0.01 * 32)",
+    ),
+)  # fmt: skip
 
 replica_arrival_rate = Formula(
     lam_r,
@@ -289,7 +319,7 @@ replica_arrival_rate = Formula(
     title="Requests arriving at one replica",
     source=Source("gross2008", "section 2.3"),
     assumes="Requests are spread evenly. 0 stands for no steady state, where nothing that follows is used.",
-    no_example="a quotient",
+    example=Example({qps: 18, c: 3, mu: 8}, "6.000 1/s", derived="18 / 3"),
 )
 
 _tax = tau_layer * L
@@ -312,8 +342,13 @@ first_batch_estimate = Formula(
     source=Source("little1961"),
     variant=NAME,
     assumes="Reading binds. Without experts this is the mean itself.",
-    no_example="derived here; no source prints it",
-)
+    example=Example(
+        {B_a: 4, lam_r: 1, n_out: 201, t_pre: 40, W_s: 50.4, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
+         B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
+        "3.5789",
+        derived="1 * 200 * ((50.4 - 2 * 32 * 4 * 0.5**4 * 0.15) / 3000 + 0.001) / (1 - 1 * (0.04 + 200 * 0.00005))",
+    ),
+)  # fmt: skip
 
 second_batch_estimate = Formula(
     N_2,
@@ -321,8 +356,13 @@ second_batch_estimate = Formula(
     title="Mean number in the batch, second estimate",
     source=Source("little1961"),
     variant=NAME,
-    no_example="derived here; no source prints it",
-)
+    example=Example(
+        {N_1: 3, B_a: 16, lam_r: 2, n_out: 201, t_pre: 40, W_s: 49.8, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
+         B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
+        "7.1111",
+        derived="2 * 200 * ((49.8 - 2 * 32 * 4 * 0.5**3 * 0.15) / 3000 + 0.001) / (1 - 2 * (0.04 + 200 * 0.00005))",
+    ),
+)  # fmt: skip
 
 mean_batch = Formula(
     N_mean,
@@ -331,8 +371,14 @@ mean_batch = Formula(
     source=Source("little1961"),
     variant=NAME,
     assumes="The third step of a fixed-point iteration, which has settled where it matters.",
-    no_example="derived here; no source prints it",
-)
+    example=Example(
+        {N_2: 2, B_a: 4, lam_r: 2, n_out: 201, t_pre: 40, W_s: 54.6, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
+         B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
+        "4.000",
+        derived="min(4, 2 * 200 * ((54.6 - 2 * 32 * 4 * 0.5**2 * 0.15) / 3000 + 0.001) "
+        "/ (1 - 2 * (0.04 + 200 * 0.00005)))",
+    ),
+)  # fmt: skip
 
 _idle = 1 - k / E
 
@@ -343,7 +389,11 @@ step_experts_time = Formula(
     source=Source("fedus2022", "section 2"),
     variant=NAME,
     assumes="The slope at the batch that a request meets, itself included.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {k: 2, E: 4, q: 2, L_moe: 32, P_exp: 1.5e8, B_mem: 3000, N_mean: 3},
+        "0.55452 ms",
+        derived="2 * 32 * 4 * 0.15 / 3 * log(2) * 0.5**4",
+    ),
 )
 
 weights_at_load = Formula(
@@ -355,7 +405,11 @@ weights_at_load = Formula(
     assumes="The experts a batch reads, as a straight line through the batch that a request meets.",
     accuracy="Mixtures of experts: P99 within 10% of the simulation, 31% high on one replica with few experts at a "
     "tenth of its load.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {W_s: 50.4, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8, B_mem: 3000, N_mean: 3, k_exp: 0.5},
+        "14.00 ms",
+        derived="(50.4 - 2 * 32 * 4 * 0.5**4 * 0.15) / 3 - 0.5 * 4",
+    ),
 )
 
 _compute_binds = And(
@@ -370,7 +424,12 @@ step_floor = Formula(
     source=Source("williams2009"),
     assumes="The ceiling that binds is the one with more requests in the batch.",
     accuracy="Where a batch turns from reading to computing at its mean size, the P99 is up to 39% low at high load.",
-    no_example="a case distinction",
+    example=Example(
+        {lam_r: 6, n_out: 201, t_pre: 40, phi: 0.03, tau_layer: 0.025, L: 40, w_load: 2, k_read: 0.04, k_exp: 0.01},
+        "3.000 ms",
+        derived="(2 + 0.025 * 40) * (6 * 200 * 0.003 / (1 - 6 * (0.04 + 200 * 0.00005)) "
+        ">= 6 * 200 * 0.001 / (1 - 6 * (0.04 + 200 * 0.00003)))",
+    ),
 )
 
 step_slope = Formula(
@@ -378,7 +437,12 @@ step_slope = Formula(
     when(_compute_binds, phi, k_read + k_exp),
     title="What each request adds to a decode step",
     source=Source("williams2009"),
-    no_example="a case distinction",
+    example=Example(
+        {lam_r: 6, n_out: 201, t_pre: 40, phi: 0.5, tau_layer: 0.025, L: 40, w_load: 2, k_read: 0.04, k_exp: 0.01},
+        "0.5000 ms",
+        derived="0.5 * (6 * 200 * 0.003 / (1 - 6 * (0.04 + 200 * 0.00005)) "
+        "< 6 * 200 * 0.001 / (1 - 6 * (0.04 + 200 * 0.0005)))",
+    ),
 )
 
 exclusive_work = Formula(
@@ -386,7 +450,7 @@ exclusive_work = Formula(
     t_pre + _answer * k_b,
     title="Time of the replica that one request takes alone",
     source=SARATHI,
-    no_example="a sum",
+    example=Example({t_pre: 40, n_out: 201, k_b: 0.05}, "50.00 ms", derived="40 + 200 * 0.05"),
 )
 
 prefill_load = Formula(
@@ -394,7 +458,7 @@ prefill_load = Formula(
     lam_r * t_pre,
     title="Share of the replica's time spent on prefill",
     source=SARATHI,
-    no_example="a product",
+    example=Example({lam_r: 6, t_pre: 40}, "0.2400", derived="6 * 0.04"),
 )
 
 decode_share = Formula(
@@ -402,7 +466,7 @@ decode_share = Formula(
     1 - rho_p,
     title="Share of the replica's time left to decode",
     source=SARATHI,
-    no_example="a difference",
+    example=Example({rho_p: 0.24}, "0.7600", derived="1 - 0.24"),
 )
 
 free_share = Formula(
@@ -412,7 +476,9 @@ free_share = Formula(
     source=Source("kleinrock1976", "section 4.4"),
     assumes="1 where prefill is the whole answer, and requests are served one after the other; never less than "
     "what is free over the slots, where the batch ends.",
-    no_example="a difference",
+    example=Example(
+        {B_a: 16, n_out: 201, lam_r: 6, x_own: 50, mu: 8}, "0.7000", derived="max(1 - 6 * 0.05, (1 - 6 / 8) / 16)"
+    ),
 )
 
 _bunch = rho_p / q_dec
@@ -423,7 +489,7 @@ arrival_noise = Formula(
     title="Spread of the number in the batch over that of single arrivals",
     source=Source("kleinrock1975", "section 2.5"),
     assumes="A prefill stops all decoding, so requests come to the batch in bunches.",
-    no_example="derived here; no source prints it",
+    example=Example({rho_p: 0.2, q_dec: 0.8, cv: 1}, "1.3125", derived="1 + 0.2 / 0.8 + (1 + 1) * (0.2 / 0.8)**2 / 2"),
 )
 
 _tail = 1 / ((1 - lam_r * request / mu) * (1 - t_pre * mu / request))
@@ -445,7 +511,11 @@ slots_busy = Formula(
     source=Source("kleinrock1975", "section 3.2"),
     variant=NAME,
     assumes="A birth-death chain of the requests in all replicas, kept level by the dispatcher; widened for bunches.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {B_a: 2, c: 1, lam_r: 1, qps: 1, mu: 2, t_pre: 200, q_dec: 0.8, n_out: 101, w_b: 8, k_b: 0.8, Z_n: 2},
+        "0.56929",
+        derived="sqrt(1.1 * 1.2 / 2) / (0.5 * 0.6) / (1 + sqrt(1.1) + sqrt(1.1 * 1.2 / 2) / (0.5 * 0.6))",
+    ),
 )
 
 slot_wait = Formula(
@@ -453,7 +523,9 @@ slot_wait = Formula(
     when(lam_r > 0, (1 + cv**2) / 2 * request / (c * mu - qps), 0),
     title="Mean wait of a request that finds every slot taken",
     source=Source("kingman1961"),
-    no_example="derived here; no source prints it",
+    example=Example(
+        {lam_r: 6, cv: 0.5, c: 3, mu: 8, qps: 18}, "104.17 ms", derived="(1 + 0.5**2) / 2 / (3 * 8 - 18) * 1000"
+    ),
 )
 
 prefill_wait_probability = Formula(
@@ -461,7 +533,7 @@ prefill_wait_probability = Formula(
     when(rho_p > 0, ErlangC(c, c * rho_p), 0),
     title="Probability that another prefill is under way",
     source=Source("erlang1917"),
-    no_example="derived here; no source prints it",
+    example=Example({rho_p: 0.6, c: 2}, "0.4500", derived="1.2**2 / (2 - 1.2) / (1 + 1.2 + 1.2**2 / (2 - 1.2))"),
 )
 
 prefill_wait = Formula(
@@ -470,7 +542,11 @@ prefill_wait = Formula(
     title="Mean wait of a request that finds another prefill under way",
     source=Source("kingman1961"),
     assumes="Those who arrive meanwhile are prefilled before the first decode step.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {cv: 0.5, t_pre: 40, c: 2, q_dec: 0.8, f_free: 0.5},
+        "31.25 ms",
+        derived="(1 + 0.5**2) / 2 * 40 / (2 * 0.8 * 0.5)",
+    ),
 )
 
 own_share = Formula(
@@ -479,7 +555,11 @@ own_share = Formula(
     title="Part of its own work that a request adds to the replica it joins",
     source=Source("kleinrock1976", "section 4.4"),
     assumes="Level replicas share the disturbance; the second term is the mean of the remainder.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {c: 2, lam_r: 6, n_out: 201, w_b: 3, x_own: 50},
+        "0.53205",
+        derived="1 / 2 + (2 - 1 / 2) / (6 * max(2 * 6 * (200 * 0.003 + 0.05), 2))",
+    ),
 )
 
 undisturbed_time = Formula(
@@ -488,7 +568,7 @@ undisturbed_time = Formula(
     title="Time of a request that others do not hold up",
     source=SARATHI,
     assumes="With experts a step at this load reads more of them than one request alone would.",
-    no_example="a maximum",
+    example=Example({T_base: 600, n_out: 201, w_b: 3, x_own: 50}, "650.0 ms", derived="max(600, 200 * 3 + 50)"),
 )
 
 residence_time = Formula(
@@ -497,7 +577,11 @@ residence_time = Formula(
     title="Mean time of a request in the batch",
     source=Source("little1961"),
     assumes="Little's law on the chain, cut where the slots end; on one replica with room it is processor sharing.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {B_a: 16, T_alone: 650, n_out: 201, w_b: 3, x_own: 50, o_own: 0.5, wait_probability: 0.1, f_free: 0.7},
+        "889.29 ms",
+        derived="max(650, (200 * 3 + 50 * 0.5 * (1 - 0.1)) / 0.7)",
+    ),
 )
 
 residence_variance = Formula(
@@ -517,8 +601,14 @@ residence_variance = Formula(
     title="Variance of that time by what other requests do",
     source=Source("campbell1909"),
     assumes="Prefills interrupt as shot noise, directly and through the batch, which keeps its level meanwhile.",
-    no_example="derived here; no source prints it",
-)
+    example=Example(
+        {lam_r: 6, n_out: 201, wait_probability: 0.1, S_res: 900, c: 2, cv: 0.5, t_pre: 40, q_dec: 0.8, k_b: 0.05,
+         Z_n: 1.3, f_free: 0.7},
+        "0.010531 s^2",
+        derived="0.9 * 6 * 0.9 / 2 * (1.25 * 0.04**2 / 0.8**2 + 1.25 * 0.04 * 0.01 / 0.8**3 "
+        "+ 1.3 * 0.01**2 / (0.7 * 0.8))",
+    ),
+)  # fmt: skip
 
 _slot = waits(wait_probability, theta)
 _prefill = tuple((1 - wait_probability) * part for part in waits(p_pre, theta_pre))
@@ -529,7 +619,11 @@ mean_latency = Formula(
     title="Mean latency of a request",
     source=Source("little1961"),
     assumes="Infinite where the deployment cannot keep up.",
-    no_example="a sum",
+    example=Example(
+        {B_a: 16, qps: 18, c: 3, mu: 8, wait_probability: 0.1, theta: 100, p_pre: 0.2, theta_pre: 20, S_res: 900},
+        "913.6 ms",
+        derived="0.1 * 100 + 0.9 * 0.2 * 20 + 900",
+    ),
 )
 
 latency_variance = Formula(
@@ -538,7 +632,11 @@ latency_variance = Formula(
     title="Variance of the latency",
     source=Source("gross2008", "section 1.6"),
     assumes="Waits, stay and size are independent; a stay grows in proportion to the size.",
-    no_example="a sum",
+    example=Example(
+        {B_a: 16, wait_probability: 0.1, theta: 100, p_pre: 0.2, theta_pre: 20, cv: 0.5, S_res: 900, V_res: 0.01},
+        "0.21453 s^2",
+        derived="0.1 * (2 - 0.1) * 0.1**2 + 0.9 * 0.2 * (2 - 0.2) * 0.02**2 + 0.5**2 * 0.9**2 + 0.01",
+    ),
 )
 
 latency_third_cumulant = Formula(
@@ -555,8 +653,14 @@ latency_third_cumulant = Formula(
     title="Third cumulant of the latency",
     source=Source("campbell1909"),
     assumes="Gamma sizes; interruptions as a scaled Poisson law of at least one.",
-    no_example="a sum",
-)
+    example=Example(
+        {B_a: 16, wait_probability: 0.1, theta: 100, p_pre: 0.2, theta_pre: 20, cv: 0.5, S_res: 900, V_res: 0.01,
+         T_alone: 650, x_own: 50},
+        "0.098818 s^3",
+        derived="2 * 0.1 * 2.71 * 0.1**3 + 0.9 * 2 * 0.2 * 2.44 * 0.02**3 + 2 * 0.5**4 * 0.9**3 "
+        "+ 3 * 0.5**2 * 0.9 * 0.01 + 0.01**2 / max(0.9 - 0.65 + 0.9 * 0.2 * 0.02, 0.05)",
+    ),
+)  # fmt: skip
 
 latency_skewness = Formula(
     y_T,
@@ -564,7 +668,7 @@ latency_skewness = Formula(
     title="Sixth of the skewness of the latency",
     source=Source("wilson1931"),
     assumes="Never below a thousandth, where the law is normal.",
-    no_example="a quotient",
+    example=Example({B_a: 16, k_T: 0.1, v_T: 0.25}, "0.13333", derived="max(0.1 / (6 * 0.25**1.5), 0.001)"),
 )
 
 fitted_p99 = Formula(
@@ -574,7 +678,11 @@ fitted_p99 = Formula(
     source=Source("wilson1931"),
     assumes="Wilson and Hilferty's cube of a normal variate: 0.1% off for an exponential law, 4% low for a coefficient "
     "of variation of 2.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {B_a: 16, m_T: 900, v_T: 0.25, y_T: 0.2},
+        "2479.4 ms",
+        derived="900 + 500 * ((1 + (2.326348 - 0.2) * 0.2)**3 - 1) / (3 * 0.2)",
+    ),
 )
 
 size_quantile = Formula(
@@ -591,7 +699,7 @@ light_load_p99 = Formula(
     T_base * g99,
     title="Latency 99% of the requests stay below on an idle deployment",
     source=SARATHI,
-    no_example="a product",
+    example=Example({T_base: 600, g99: 2.5}, "1500 ms", derived="600 * 2.5"),
 )
 
 queue_wait = Formula(
@@ -600,7 +708,9 @@ queue_wait = Formula(
     title="Wait for a slot that 99% of the requests stay below",
     source=Source("gross2008", "section 2.3"),
     variant=NAME,
-    no_example="derived here; no source prints it",
+    example=Example(
+        {qps: 18, c: 3, mu: 8, theta: 100, wait_probability: 0.1}, "230.26 ms", derived="100 * log(100 * 0.1)"
+    ),
 )
 
 p99_latency = Formula(
@@ -617,7 +727,11 @@ p99_latency = Formula(
     "wait for a slot. Infinite where the deployment cannot keep up.",
     accuracy=SIMULATED + " Where prefill is more than nine tenths of the service, 12% of the cases tried are more "
     "than 20% off, the worst by a factor of two; from 98% on, next to saturation, it can be far too low.",
-    no_example="derived here; no source prints it",
+    example=Example(
+        {B_a: 16, qps: 18, c: 3, mu: 8, n_out: 201, T_light: 1500, T_fit: 2240, g99: 2.5, W99: 230},
+        "2240 ms",
+        derived="max(1500, min(2240, 16 / 8 * 1000 * 2.5 + 230))",
+    ),
 )
 
 #: What the P99 needs that depends on the number of replicas, in order.
@@ -662,8 +776,15 @@ required_replicas = Formula(
     variant=NAME,
     assumes="The P99 falls as replicas are added, so the least number is found by bisection. Its closed form can rise "
     "by about 1% on the way, and by more where prefill is nearly all of the service.",
-    no_example="derived here; no source prints it",
-)
+    example=Example(
+        {B_a: 16, qps: 8, mu: 10, c_max: 64, target: 500, n_out: 1, cv: 0, t_pre: 100, T_base: 100, T_light: 100,
+         g99: 1, W_s: 15, q: 2, L_moe: 0, E: 1, k: 1, P_exp: 0, B_mem: 3000, k_read: 0.05, phi: 0.03, tau_layer: 0.01,
+         L: 32},
+        "2",
+        derived="1 + (100 + 0.8 * 250 + 3.663 * sqrt(0.8 * 1.2) * 250 > 500 "
+        ">= 100 + 0.2286 * 41.67 + 4.18 * sqrt(0.2286 * 1.7714) * 41.67)",
+    ),
+)  # fmt: skip
 
 inter_token_latency = Formula(
     itl,
@@ -672,7 +793,7 @@ inter_token_latency = Formula(
     source=SARATHI,
     variant=NAME,
     assumes="Mean over the answer; steps stand still while others are prefilled. 0 where there is one token.",
-    no_example=DERIVED,
+    example=Example({B_a: 16, n_out: 201, S_res: 900, t_pre: 40}, "4.300 ms", derived="(900 - 40) / 200"),
 )
 
 time_to_first_token = Formula(
@@ -681,7 +802,11 @@ time_to_first_token = Formula(
     title="Mean time to first token at this load",
     source=SARATHI,
     variant=NAME,
-    no_example=DERIVED,
+    example=Example(
+        {B_a: 16, t_pre: 40, wait_probability: 0.1, theta: 100, p_pre: 0.2, theta_pre: 20},
+        "53.60 ms",
+        derived="40 + 0.1 * 100 + 0.9 * 0.2 * 20",
+    ),
 )
 
 binding_limit = Formula(
@@ -697,7 +822,11 @@ binding_limit = Formula(
     source=Source("mlsysim_tutorial", "section 2"),
     variant=NAME,
     assumes="Base latency is that of large requests on an idle deployment, which no replica mends.",
-    no_example="labels",
+    example=Example(
+        {B_a: 16, T_light: 1500, target: 2000, c_req: 3, c_max: 1024, qps: 18, mu: 8},
+        "Feasible",
+        derived="16 >= 1 and 1500 <= 2000 and 3 <= 1024",
+    ),
 )
 
 meets_target = Formula(
@@ -706,7 +835,11 @@ meets_target = Formula(
     title="Whether the target is met",
     source=Source("mlsysim_tutorial", "section 2"),
     variant=NAME,
-    no_example="a truth value",
+    example=Example(
+        {B_a: 16, T_light: 1500, target: 2000, c_req: 3, c_max: 1024},
+        "True",
+        derived="16 >= 1 and 1500 <= 2000 and 3 <= 1024",
+    ),
 )
 
 FORMULAS = (

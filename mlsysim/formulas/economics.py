@@ -52,7 +52,7 @@ power = Formula(
     source=POWER,
     assumes="Power grows in proportion to the load, from that of an idle accelerator.",
     example=Example(
-        {n_acc: 8, tdp: 700, f_idle: 0.3, u_busy: 0.5}, "3.64 kW", derived="8 * 700 * (0.3 + 0.7 * 0.5) / 1000"
+        {n_acc: 8, tdp: 700, f_idle: 0.3, u_busy: 0.5}, "3.640 kW", derived="8 * 700 * (0.3 + 0.7 * 0.5) / 1000"
     ),
 )
 
@@ -150,7 +150,7 @@ request_cost = Formula(
     tco / n_req_run,
     title="Cost of a request",
     source=BARROSO,
-    example=Example({tco: 960, n_req_run: 1.6e6}, "0.0006 USD/request", derived="960 / 1.6e6"),
+    example=Example({tco: 960, n_req_run: 1.6e6}, "0.0006000 USD/request", derived="960 / 1.6e6"),
 )
 
 training_accelerators = Formula(
@@ -168,7 +168,7 @@ training_duration = Formula(
     title="Duration of a training run",
     source=BARROSO,
     variant="training",
-    example=Example({T_train: 30}, "30 day", derived="30"),
+    example=Example({T_train: 30}, "30.00 day", derived="30"),
 )
 
 training_load = Formula(
@@ -178,7 +178,7 @@ training_load = Formula(
     source=POWER,
     variant="training",
     assumes="Waiting for traffic, or for the rank with the hottest experts, draws as little as idling.",
-    example=Example({T_mean: 6000, T_step: 8}, "0.75", derived="min(1, 6000 / 8000)"),
+    example=Example({T_mean: 6000, T_step: 8}, "0.7500", derived="min(1, 6000 / 8000)"),
 )
 
 trained_tokens = Formula(
@@ -202,7 +202,7 @@ serving_accelerators = Formula(
 
 serving_load = Formula(
     u_busy, Min(1, utilization), title="Busy share of a serving fleet", source=POWER, variant="serving",
-    example=Example({utilization: 0.435}, "0.435", derived="min(1, 0.435)"),
+    example=Example({utilization: 0.435}, "0.4350", derived="min(1, 0.435)"),
 )  # fmt: skip
 
 answered_requests = Formula(

@@ -147,7 +147,7 @@ expert_slices = Formula(
     source=Source("rajbhandari2022", "section 5.2"),
     assumes="Experts stand on all tensor- and expert-parallel ranks: whole where there are as many experts as ranks, "
     "sliced where there are more ranks.",
-    example=Example({e: 32, t: 8, E: 128}, "2", derived="max(1, 32 * 8 / 128)"),
+    example=Example({e: 32, t: 8, E: 128}, "2.000", derived="max(1, 32 * 8 / 128)"),
 )
 
 checkpoints = Formula(
@@ -231,7 +231,7 @@ local_memory = Formula(
     accuracy="Within 1.0% of table 2 of Heo et al.",
     example=Example(
         {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 0.8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, M_work: 2.3},
-        "13.7 GB",
+        "13.70 GB",
         derived="0.5 * 8 + 0.75 * 0.8 + 0.25 * 8 + 0.1 * 48 + 2.3",
     ),
 )
@@ -246,7 +246,7 @@ remote_memory = Formula(
     example=Example(
         {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 0.8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, omega_act: 1,
          A_rec: 0.1},
-        "53.5 GB",
+        "53.50 GB",
         derived="0.5 * 8 + 0.25 * 0.8 + 0.75 * 8 + 0.9 * 48 + 0.1",
     ),
 )  # fmt: skip
@@ -266,7 +266,7 @@ dense_layer_time = Formula(
     source=Source("kaplan2020", "section 2.1"),
     convention="Forward; the backward pass is twice as much.",
     example=Example(
-        {n_tok: 4096, t: 8, P_attn: 60000000, P_ffn: 120000000, w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
+        {n_tok: 4096, t: 8, P_attn: 6e7, P_ffn: 1.2e8, w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
         "0.57344 ms",
         derived="4096 / 8 * (2 * (6e7 + 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
     ),
@@ -280,7 +280,7 @@ moe_layer_time = Formula(
     assumes="The rank with the hottest experts sets the time.",
     convention="Forward; the backward pass is twice as much.",
     example=Example(
-        {n_tok: 4096, t: 8, P_attn: 60000000, P_rt: 500000, P_sh: 0, gamma_r: 1.25, k: 2, P_exp: 120000000,
+        {n_tok: 4096, t: 8, P_attn: 6e7, P_rt: 5e5, P_sh: 0, gamma_r: 1.25, k: 2, P_exp: 1.2e8,
          w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
         "0.94310 ms",
         derived="4096 / 8 * (2 * (6e7 + 5e5 + 1.25 * 2 * 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
@@ -377,7 +377,7 @@ activation_traffic = Formula(
     source=HEO,
     assumes="Each layer pushes what it recomputes and pops it for its backward pass.",
     convention="One micro-batch, one rank.",
-    example=Example({omega_act: 1, n_pass_act: 2, ell: 24, A_rec: 0.1}, "4.8 GB", derived="2 * 24 * 0.1"),
+    example=Example({omega_act: 1, n_pass_act: 2, ell: 24, A_rec: 0.1}, "4.800 GB", derived="2 * 24 * 0.1"),
 )
 
 _gradient_traffic = omega_g * n_pass_g * G * q / q_g
@@ -396,7 +396,7 @@ remote_traffic = Formula(
     example=Example(
         {V_act: 4.8, omega_w: 0.5, n_pass_w: 4, W: 8, omega_ck: 0.25, n_pass_ck: 3, C_ck: 0.8, omega_g: 0.75,
          n_pass_g: 1, G: 8, q: 2, q_g: 4},
-        "24.4 GB",
+        "24.40 GB",
         derived="4.8 + 0.5 * 4 * 8 + 0.25 * 3 * 0.8 + 0.75 * 1 * 8 * 2 / 4",
     ),
 )  # fmt: skip
@@ -409,7 +409,7 @@ update_traffic = Formula(
     variant=NAME,
     assumes="None by default: with the update timed the published ratios cannot be met.",
     convention="One rank, one step.",
-    example=Example({n_pass_o: 2, omega_o: 0.9, O: 48}, "86.4 GB", derived="2 * 0.9 * 48"),
+    example=Example({n_pass_o: 2, omega_o: 0.9, O: 48}, "86.40 GB", derived="2 * 0.9 * 48"),
 )
 
 
@@ -438,7 +438,7 @@ unhidden_fetches = Formula(
     example=Example(
         {ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4, q: 2, omega_ck: 1,
          n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5},
-        "7.8 ms",
+        "7.800 ms",
         derived="max(0, (0.04 + 2 * 0.04) / 0.1 - 0.5) + max(0, (0.04 + 0.04) / 0.1 - 0.5) "
         "+ max(0, 2 * 0.04 / 0.1 - 1) + (0.24 + 2 * 0.04) / 0.1 - 1 + (0.24 + 0.04) / 0.1 - 1 + 2 * 0.24 / 0.1 - 2",
     ),
@@ -526,7 +526,7 @@ exposed_communication = Formula(
     "recomputation and backward pass; the rest blocks.",
     example=Example(
         {n_mb: 8, X_block: 9, beta: 100, ell: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2},
-        "912 ms",
+        "912.0 ms",
         derived="8 * (9 / 0.1 + 12 * (max(0, 0.2 / 0.1 - 1) + max(0, 0.4 / 0.1 - 3)) "
         "+ 12 * (max(0, 0.1 / 0.1 - 2) + max(0, 0.2 / 0.1 - 6)))",
     ),
@@ -596,7 +596,7 @@ throughput_per_price = Formula(
     title="Performance per cost",
     source=Source("heo2023", "section 1"),
     assumes="Memory alone is paid for where no price of the bare accelerator is given.",
-    example=Example({R_dev: 5000, p_bare: 10000, C_mem: 2500}, "0.4 token/s/USD", derived="5000 / (10000 + 2500)"),
+    example=Example({R_dev: 5000, p_bare: 10000, C_mem: 2500}, "0.4000 token/s/USD", derived="5000 / (10000 + 2500)"),
 )
 
 POLICY = (

@@ -112,7 +112,7 @@ local_memory = Formula(
     example=Example(
         {omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, omega_o: 0.9, O: 96, C_buf: 1, W_gather: 2, omega_ck: 0.5, A: 8,
          A_bwd: 3, n_fly: 4, A_loss: 9, reserve: 2, M_stage: 1.4},
-        "42 GB",
+        "42.00 GB",
         derived="0.5 * 16 + 0.25 * 32 + 0.1 * 96 + 1 + 2 + max(0.5 * 8 + 3, 0.5 * 8 / 4 + 9) + 2 + 1.4",
     ),
 )  # fmt: skip
@@ -146,7 +146,7 @@ traffic = Formula(
     convention="One rank.",
     example=Example(
         {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4, omega_ck: 0.5, A_stage: 8},
-        "44 GB",
+        "44.00 GB",
         derived="(2 + 1) * 0.5 * 16 + 0.75 * 32 * 2 / 4 + 2 * 0.5 * 8",
     ),
 )
@@ -169,7 +169,7 @@ update_traffic = Formula(
     convention="One rank, one step.",
     example=Example(
         {update_place: "local", omega_o: 0.5, O: 96, f: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4},
-        "106 GB",
+        "106.0 GB",
         derived="0.5 * (2 * 96 + 0.5 * 16 + 0.75 * 32 * 2 / 4)",
     ),
 )
@@ -238,7 +238,7 @@ step = Formula(
     example=Example(
         {straggler: 1.05, T_comp: 6000, T_tp: 500, T_ep: 200, T_cp: 100, T_bub: 800, T_pp: 50, T_dp: 300, T_opt: 50,
          T_far: 2000},
-        "10.5 s",
+        "10.50 s",
         derived="1.05 * (6000 + 500 + 200 + 100 + 800 + 50 + 300 + 50 + 2000) / 1000",
     ),
 )  # fmt: skip

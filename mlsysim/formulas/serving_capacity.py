@@ -127,7 +127,7 @@ decode_step_time = Formula(
     assumes="Bound by memory bandwidth: weights and KV cache are read once per step. Used for throughput. "
     "Infinite where not one request fits.",
     example=Example(
-        {B_a: 16, W_s: 16, kv_request: 0.125, B_mem: 3600}, "5 ms", derived="(16 + 16 * 0.125) / 3600 * 1000"
+        {B_a: 16, W_s: 16, kv_request: 0.125, B_mem: 3600}, "5.000 ms", derived="(16 + 16 * 0.125) / 3600 * 1000"
     ),
 )
 
@@ -138,7 +138,7 @@ inter_token_latency = Formula(
     source=TUTORIAL,
     variant="first_order",
     assumes="A fixed time per layer on top of the step. Used for latency only.",
-    example=Example({t_step: 5.4, tau_layer: 0.01, L: 32}, "5.72 ms", derived="5.4 + 0.01 * 32"),
+    example=Example({t_step: 5.4, tau_layer: 0.01, L: 32}, "5.720 ms", derived="5.4 + 0.01 * 32"),
 )
 
 request_rate = Formula(
