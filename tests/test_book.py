@@ -273,9 +273,10 @@ def test_an_example_line_agrees_with_its_source(pages, index, formula):
     assert example["printed"] == formula.example.result
     assert example["inputs"] == {symbol.name: value for symbol, value in formula.example.inputs.items()}
     line = next(x for x in section(pages[f"{entry['topic']}.md"], formula).splitlines() if "**Example:**" in x)
-    origin = f"printed **{example['printed']}** in [{example['source'].get('key')}]"
+    result = example["printed"].replace("^2", "²").replace("^3", "³")
+    origin = f"printed **{result}** in [{example['source'].get('key')}]"
     if example["derived"]:
-        origin = f"derived: `{example['derived']}` = **{example['printed']}**"
+        origin = f"derived: `{example['derived']}` = **{result}**"
     assert f"gives {example['computed']}; {origin}" in line
     for symbol in formula.example.inputs:
         assert f"${math(variable_of(symbol).latex)}$ = " in line
