@@ -230,9 +230,9 @@ local_memory = Formula(
     assumes="What is kept remote has no local copy but in the working buffer.",
     accuracy="Within 1.0% of table 2 of Heo et al.",
     example=Example(
-        {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 0.8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, M_work: 2.3},
-        "13.70 GB",
-        derived="0.5 * 8 + 0.75 * 0.8 + 0.25 * 8 + 0.1 * 48 + 2.3",
+        {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, M_work: 2.3},
+        "19.10 GB",
+        derived="0.5 * 8 + 0.75 * 8 + 0.25 * 8 + 0.1 * 48 + 2.3",
     ),
 )
 
@@ -244,10 +244,10 @@ remote_memory = Formula(
     variant=NAME,
     accuracy="Within 1.4% of table 2 of Heo et al.",
     example=Example(
-        {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 0.8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, omega_act: 1,
-         A_rec: 0.1},
-        "53.50 GB",
-        derived="0.5 * 8 + 0.25 * 0.8 + 0.75 * 8 + 0.9 * 48 + 0.1",
+        {omega_w: 0.5, W: 8, omega_ck: 0.25, C_ck: 8, omega_g: 0.75, G: 8, omega_o: 0.9, O: 48, omega_act: 1,
+         A_rec: 2},
+        "57.20 GB",
+        derived="0.5 * 8 + 0.25 * 8 + 0.75 * 8 + 0.9 * 48 + 1 * 2",
     ),
 )  # fmt: skip
 
@@ -280,10 +280,10 @@ moe_layer_time = Formula(
     assumes="The rank with the hottest experts sets the time.",
     convention="Forward; the backward pass is twice as much.",
     example=Example(
-        {n_tok: 4096, t: 8, P_attn: 6e7, P_rt: 5e5, P_sh: 0, gamma_r: 1.25, k: 2, P_exp: 1.2e8,
+        {n_tok: 4096, t: 8, P_attn: 6e7, P_rt: 5e5, P_sh: 2e7, gamma_r: 1.25, k: 2, P_exp: 1.2e8,
          w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
-        "0.94310 ms",
-        derived="4096 / 8 * (2 * (6e7 + 5e5 + 1.25 * 2 * 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
+        "0.98406 ms",
+        derived="4096 / 8 * (2 * (6e7 + 5e5 + 2e7 + 1.25 * 2 * 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
     ),
 )  # fmt: skip
 
@@ -394,10 +394,10 @@ remote_traffic = Formula(
     "names weights, checkpoints and recomputed activations alone.",
     convention="One rank.",
     example=Example(
-        {V_act: 4.8, omega_w: 0.5, n_pass_w: 4, W: 8, omega_ck: 0.25, n_pass_ck: 3, C_ck: 0.8, omega_g: 0.75,
+        {V_act: 4.8, omega_w: 0.5, n_pass_w: 4, W: 8, omega_ck: 0.25, n_pass_ck: 3, C_ck: 8, omega_g: 0.75,
          n_pass_g: 1, G: 8, q: 2, q_g: 4},
-        "24.40 GB",
-        derived="4.8 + 0.5 * 4 * 8 + 0.25 * 3 * 0.8 + 0.75 * 1 * 8 * 2 / 4",
+        "29.80 GB",
+        derived="4.8 + 0.5 * 4 * 8 + 0.25 * 3 * 8 + 0.75 * 1 * 8 * 2 / 4",
     ),
 )  # fmt: skip
 
@@ -492,7 +492,7 @@ dense_gather = Formula(
     convention="Bytes one rank receives.",
     example=Example(
         {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8},
-        "0.31502 GB",
+        "0.3150175 GB",
         derived="2 * (6e7 + 2 * 5000 + 1.2e8) * 7 / 8 / 1e9",
     ),
 )
@@ -506,7 +506,7 @@ moe_gather = Formula(
     convention="Bytes one rank receives.",
     example=Example(
         {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, e: 4},
-        "0.34677 GB",
+        "0.3467675 GB",
         derived="2 * ((6e7 + 2 * 5000 + 1e6) * 7 / 8 + 2.4e8 * (8 - 4) / 8) / 1e9",
     ),
 )
@@ -573,9 +573,9 @@ fits_both = Formula(
     source=HEO,
     variant=NAME,
     example=Example(
-        {M_near_need: 13.7, M_far_need: 53.5, unified: 0, M_cap: 16, M_far: 128},
+        {M_near_need: 19.1, M_far_need: 57.2, unified: 0, M_cap: 24, M_far: 128},
         "True",
-        derived="13.7 <= 16 and 53.5 <= 128",
+        derived="19.1 <= 24 and 57.2 <= 128",
     ),
 )
 
@@ -586,7 +586,7 @@ memory_price = Formula(
     source=Source("heo2023", "section 1"),
     convention="What the step needs, not what is installed.",
     example=Example(
-        {p_near: 10, M_near_need: 13.7, p_far: 3, M_far_need: 53.5}, "297.5 USD", derived="10 * 13.7 + 3 * 53.5"
+        {p_near: 10, M_near_need: 19.1, p_far: 3, M_far_need: 57.2}, "362.6 USD", derived="10 * 19.1 + 3 * 57.2"
     ),
 )
 

@@ -238,7 +238,7 @@ step = Formula(
     example=Example(
         {straggler: 1.05, T_comp: 6000, T_tp: 500, T_ep: 200, T_cp: 100, T_bub: 800, T_pp: 50, T_dp: 300, T_opt: 50,
          T_far: 2000},
-        "10.50 s",
+        "10.500 s",
         derived="1.05 * (6000 + 500 + 200 + 100 + 800 + 50 + 300 + 50 + 2000) / 1000",
     ),
 )  # fmt: skip

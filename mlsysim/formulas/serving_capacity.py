@@ -112,9 +112,9 @@ time_to_first_token = Formula(
     assumes="Prefill is bound by arithmetic and the whole active batch is prefilled at once. Infinite where "
     "not one request fits beside the weights.",
     example=Example(
-        {B_a: 16, flops_prefill: 272, F: 989, eta: 0.35, tau_dispatch: 0.01},
-        "785.80 ms",
-        derived="272 / (989 * 0.35) * 1000 + 0.01",
+        {B_a: 16, flops_prefill: 272, F: 989, eta: 0.35, tau_dispatch: 2},
+        "787.79 ms",
+        derived="272 / (989 * 0.35) * 1000 + 2",
     ),
 )
 
