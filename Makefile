@@ -4,6 +4,8 @@ VENV := .venv
 PEER := .venv-0.3.0
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# A file of tests stays in one process, which compiles its systems once.
+TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: demo test lint types contracts book validation check bench clean
 
@@ -11,7 +13,7 @@ demo: $(VENV)/.installed
 	$(BIN)/mlsysim demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2
+	$(TESTS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -29,12 +31,13 @@ book: $(VENV)/.installed
 validation: $(VENV)/.test
 	$(BIN)/python tests/validation/report.py
 
-check: test lint types contracts
+check: lint types contracts
 	$(BIN)/mlsysim book --check
+	$(TESTS) --long
 
 bench: $(VENV)/.test $(PEER)/.installed
 	mkdir -p build
-	$(BIN)/python -m pytest tests/benchmarks --benchmark-enable --benchmark-only -p no:xdist --benchmark-json=build/benchmarks.json
+	$(BIN)/python -m pytest --long tests/benchmarks --benchmark-enable --benchmark-only -p no:xdist --benchmark-json=build/benchmarks.json
 	$(BIN)/python tests/benchmarks/report.py build/benchmarks.json docs/benchmarks.md
 
 # The mlsysim 0.3.0 of PyPI in an environment of its own, to be timed beside us.

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 import pytest
 import sympy
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine import DenseSearch, Scan, smallest
@@ -99,7 +100,7 @@ def questions(draw):
 def test_equals_holding_the_grid_however_it_is_cut(toy, monkeypatch):
     system, total, _ = toy
 
-    @settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+    @fuzzing(60)
     @given(questions())
     def check(question):
         typed, widths, over, limit, k, count, seed = question
@@ -240,6 +241,7 @@ def test_several_devices_find_the_same(tmp_path):
         import sys
         import jax, numpy as np
         from mlsysim.engine import evaluate_shown, Shown, smallest
+        from mlsysim.inputs.binding import bind
         from mlsysim.models import TrainingMemoryModel
         from mlsysim.symbolic import variable_of
 

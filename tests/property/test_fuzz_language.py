@@ -4,7 +4,8 @@ import math
 
 import pytest
 import sympy
-from hypothesis import HealthCheck, example, given, settings
+from fuzz import fuzzing
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlsysim import Example, Formula, Source, System, TrainingMemoryModel, variable
@@ -34,10 +35,6 @@ from mlsysim.symbols.training import W, Z, b, d, m, optimizer
 from mlsysim.symbols.workload import P, h, q, s
 
 SOURCE = Source("kaplan2020", "section 2")
-
-
-def fuzzing(examples):
-    return settings(derandomize=True, deadline=None, max_examples=examples, suppress_health_check=list(HealthCheck))
 
 
 def attempt(call):

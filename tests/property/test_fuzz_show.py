@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pint
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import Q_, formatting, units
@@ -33,10 +34,6 @@ CELLS = st.one_of(
     st.lists(st.integers(), max_size=2),
     st.binary(max_size=5),
 )
-
-
-def fuzzing(examples):
-    return settings(derandomize=True, deadline=None, max_examples=examples, suppress_health_check=list(HealthCheck))
 
 
 @fuzzing(500)

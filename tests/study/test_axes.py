@@ -5,7 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import Accelerator, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel, derived, linked
@@ -193,7 +194,7 @@ class TestDerived:
 WHOLE = st.lists(st.integers(1, 12), min_size=1, max_size=3, unique=True)
 
 
-@settings(derandomize=True, deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@fuzzing(8)
 @given(
     WHOLE,
     st.lists(st.tuples(st.integers(1, 8), st.integers(1, 40)), min_size=1, max_size=3, unique=True),

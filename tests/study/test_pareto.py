@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import DistributedModel, EconomicsModel, MoERoutingModel, TrainingMemoryModel
@@ -61,7 +62,7 @@ def everywhere(model, fixed, axes, names, signs, feasible=None):
     return rows
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+@fuzzing(15, derandomize=False)
 @given(st.data())
 @pytest.mark.parametrize("dense", [False, True])
 def test_equals_a_quadratic_check(dense, data):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import sympy
 from engine.bounds.expressions import INNER, LEAST, A, B, Case, M, N, cases
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine.bounds import Best, Points, Search
@@ -146,7 +147,7 @@ def test_unstructured_objectives_and_constraints(expression, conditions):
     check(grid(expression, n=range(1, 81), m=range(1, 81)), conditions)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@fuzzing(60, derandomize=False)
 @given(cases(), st.integers(1, 6), st.sampled_from([None, 0.2, 0.7]))
 def test_random_objectives(case, k, quantile):
     values = case.at_all(case.expression)

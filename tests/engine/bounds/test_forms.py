@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import sympy
 from engine.bounds.expressions import A, B, Case, M, N, cases
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine import scalar
 from mlsysim.engine.bounds.forms import Forms
 from mlsysim.engine.bounds.tables import Table, Tables
 
-FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+FUZZ = fuzzing(150, derandomize=False)
 
 
 class Reader:

@@ -20,13 +20,14 @@ from engine.bounds.expressions import (
     ranged,
     whole,
 )
-from hypothesis import HealthCheck, given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine.bounds.ranges import MARGIN, Ranges
 from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy
 
-FUZZ = settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+FUZZ = fuzzing(200, derandomize=False)
 COUNTS = range(1, 13)
 
 

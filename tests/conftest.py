@@ -1,0 +1,43 @@
+"""Quick tests by default; with ``--long`` every test, at full size. The rule stands in tests/README.md."""
+
+from pathlib import Path
+
+from hypothesis import settings
+
+#: Folders in which every test is long, and why.
+LONG_FOLDERS = {
+    "benchmarks": "timings, and the answers of what is timed",
+    "counted": "tensors counted on real layers; needs PyTorch",
+}
+HERE = Path(__file__).parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="every test at full size, those marked long too")
+
+
+def pytest_configure(config):
+    settings.register_profile("quick")
+    settings.register_profile("long")
+    settings.load_profile("long" if config.getoption("long") else "quick")
+
+
+def pytest_report_header(config):
+    if config.getoption("long"):
+        return "every test, at full size"
+    return f"quick tests; those marked long and {', '.join(f'tests/{name}' for name in LONG_FOLDERS)} need --long"
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Modules of long folders are not even imported: some need a second and a gigabyte for that."""
+    if not config.getoption("long") and collection_path in {HERE / name for name in LONG_FOLDERS}:
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("long"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]

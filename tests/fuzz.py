@@ -1,0 +1,39 @@
+"""How many random examples a test tries: a part of them in a quick run, all with ``--long``."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+#: A quick run tries one example in so many, but no fewer than this.
+SHARE, FEWEST = 8, 5
+
+
+def is_long() -> bool:
+    """Whether the run was started with ``--long``."""
+    return settings.get_current_profile_name() == "long"
+
+
+def tries(examples: int, quick: int | None = None) -> int:
+    """How many of so many examples this run tries; ``quick`` of them in a quick run, where it is given."""
+    if is_long():
+        return examples
+    return min(examples, max(examples // SHARE, FEWEST)) if quick is None else quick
+
+
+def fuzzing(examples: int, quick: int | None = None, *, derandomize: bool = True) -> settings:
+    """Settings of a test that draws so many examples; where derandomized, a quick run draws the first of them."""
+    return settings(
+        derandomize=derandomize,
+        deadline=None,
+        max_examples=tries(examples, quick),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def rest_long(params: Iterable[Any], quick: int) -> list[Any]:
+    """Parameters of a test of which only the first few are quick."""
+    return [
+        param if place < quick else pytest.param(param, marks=pytest.mark.long) for place, param in enumerate(params)
+    ]
