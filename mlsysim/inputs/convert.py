@@ -112,6 +112,7 @@ def axis(variable: Variable, values: Any, *, repeats: bool = False) -> Axis:
     InputError
         If it is empty, has more than one dimension, repeats a value, or an element is not allowed.
     """
+    refuse_masked(variable.name, values)
     if not units.is_quantity(values):
         values = (
             np.asarray(values) if hasattr(values, "__array__") else values if isinstance(values, range) else [*values]
@@ -128,6 +129,18 @@ def axis(variable: Variable, values: Any, *, repeats: bool = False) -> Axis:
     if not repeats and len(np.unique(found.canonical)) != len(found.canonical):
         raise InputError(variable.name, values, "an axis has each value once")
     return found
+
+
+def refuse_masked(argument: str, value: Any) -> None:
+    """Refuse a masked array that hides values.
+
+    Raises
+    ------
+    InputError
+        If it does.
+    """
+    if np.ma.is_masked(value.magnitude if units.is_quantity(value) else value):
+        raise InputError(argument, value, "has masked values", "leave them out, as in values.compressed()")
 
 
 def _number_axis(variable: Variable, values: Any) -> Axis:
@@ -197,6 +210,7 @@ def _label_code(variable: Variable, value: Any) -> int:
 
 def _number(variable: Variable, given: Any) -> float:
     value = given
+    refuse_masked(variable.name, value)
     allowed = f"must be {variable.domain.describe()}" + (f", in {variable.unit}" if _has_unit(variable) else "")
     try:
         if isinstance(value, Value):

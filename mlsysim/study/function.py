@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from mlsysim.engine import pure_function
@@ -28,9 +29,17 @@ class PureFunction:
         binding = bind(model, arguments)
         for name in self.outputs:
             binding.require(name)
-        self._pure = pure_function(binding.system, self.outputs)
+        self._system = binding.system
         needed = {variable.name for variable in binding.system.closure(self.outputs).inputs}
         self.inputs: dict[str, float] = {name: float(v) for name, v in binding.values.items() if name in needed}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but compiled code, which is made again where it is called."""
+        return {name: value for name, value in self.__dict__.items() if name != "_pure"}
+
+    @cached_property
+    def _pure(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        return pure_function(self._system, self.outputs)
 
     def __call__(self, x: Mapping[str, Any] | None = None) -> Any:
         """Evaluate in the dtype of ``x``.

@@ -43,6 +43,10 @@ class Problem:
     objectives: tuple[tuple[Expression, int], ...]
     constraints: tuple[Expression, ...]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its fields alone: compiled code is made again where it is needed."""
+        return Problem, (self.model, self.typed, self.binding, self.objectives, self.constraints)
+
     @property
     def goals(self) -> tuple[sympy.Basic, ...]:
         """The objectives as sympy, all to be minimised."""

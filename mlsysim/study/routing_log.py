@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim.errors import InputError
+from mlsysim.inputs.convert import refuse_masked
 
 
 def routing_imbalance(counts: Any, *, ep_size: int, placement: Any = None) -> Any:
@@ -44,6 +45,7 @@ def routing_imbalance(counts: Any, *, ep_size: int, placement: Any = None) -> An
 
 
 def _counts(counts: Any) -> np.ndarray:
+    refuse_masked("counts", counts)
     try:
         loads = np.asarray(counts)
         if loads.dtype.kind == "b":
@@ -68,6 +70,7 @@ def _placement(experts: int, ep_size: int, placement: Any) -> np.ndarray:
         if experts % ep_size:
             raise InputError("ep_size", ep_size, f"must divide experts={experts}, or give placement=...")
         return np.arange(experts) // (experts // ep_size)
+    refuse_masked("placement", placement)
     try:
         ranks = np.asarray(placement)
     except ValueError:

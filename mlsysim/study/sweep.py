@@ -213,8 +213,8 @@ def displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
 
 
 def _whole(variable: Variable, amounts: np.ndarray) -> np.ndarray:
-    """Counts as whole numbers, where none is missing or infinite."""
-    if variable.domain.kind == "integer" and np.isfinite(amounts).all():
+    """Counts as whole numbers, where none is missing or infinite, or too large for 64 bits."""
+    if variable.domain.kind == "integer" and (np.abs(amounts) < 2.0**63).all():
         return amounts.astype(np.int64)
     return amounts
 

@@ -1,6 +1,7 @@
 """What a search answers: a sequence of results, a table, a data set, and why there is nothing better."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -49,6 +50,14 @@ def test_a_sequence_of_results_best_first(designs):
         reserved_memory=best.inputs["reserved_memory"],
     )
     assert again.total_memory == best.total_memory
+
+
+def test_they_survive_a_pickle(designs, empty):
+    again = pickle.loads(pickle.dumps(designs))
+    assert repr(again) == repr(designs)
+    assert again.to_dict() == designs.to_dict()
+    assert again.best.total_memory == designs.best.total_memory
+    assert repr(pickle.loads(pickle.dumps(empty))) == repr(empty)
 
 
 def test_a_data_set_with_units_and_labels(designs):

@@ -1,5 +1,6 @@
 """The pure function: a user's own ``jit``, ``grad`` and ``vmap``, in the dtype they choose."""
 
+import pickle
 import subprocess
 import sys
 
@@ -61,6 +62,13 @@ def test_inputs_left_out_keep_their_bound_value():
     total = TrainingMemoryModel().function("total_memory", **MEMORY)
     assert float(total()) == float(total({})) == float(total(dict(total.inputs)))
     assert float(total({"batch_size": 16.0})) > float(total())
+
+
+def test_it_survives_a_pickle(latency):
+    expected = latency({"qps": 400.0})
+    again = pickle.loads(pickle.dumps(latency))
+    assert (again.inputs, again.outputs) == (latency.inputs, latency.outputs)
+    assert float(again({"qps": 400.0})) == float(expected)
 
 
 def test_positional_entries_work():

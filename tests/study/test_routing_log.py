@@ -91,6 +91,14 @@ def test_refused(counts, given, message):
     assert str(refused.value) == message
 
 
+def test_a_masked_value_is_refused():
+    hidden = np.ma.array([1, 2], mask=[0, 1])
+    with pytest.raises(InputError, match=r"(?s)counts=.* has masked values"):
+        routing_imbalance(hidden, ep_size=2)
+    with pytest.raises(InputError, match=r"(?s)placement=.* has masked values"):
+        routing_imbalance([1, 2], ep_size=2, placement=hidden)
+
+
 def test_the_size_of_the_group_is_asked_for_by_name():
     with pytest.raises(TypeError):
         routing_imbalance([1, 2], 2)

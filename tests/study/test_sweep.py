@@ -17,6 +17,7 @@ from mlsysim import (
     ServingCapacityModel,
     Systems,
     TrainingMemoryModel,
+    linked,
     load_catalog,
     ureg,
 )
@@ -386,6 +387,37 @@ def test_counts_are_whole_unless_one_is_infinite():
     assert finite.required_replicas.dtype == np.int64
     mixed = SERVING.sweep(**{**POINTS[SERVING], "qps": [20, 100], "max_replicas": 2})
     assert mixed.required_replicas.values.tolist() == [1.0, np.inf]
+
+
+def test_counts_beyond_64_bits_keep_their_value():
+    rates = [20, 1e22]
+    found = SERVING.sweep(**{**POINTS[SERVING], "qps": rates}).required_replicas
+    solved = [SERVING.solve(**{**POINTS[SERVING], "qps": rate}).required_replicas for rate in rates]
+    assert solved[1] > 2**63
+    np.testing.assert_allclose(found.values, np.array(solved, float), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({"batch_size": np.ma.array([1, 2, 4], mask=[0, 1, 0])}, "batch_size=.* has masked values"),
+        ({"seq_len": Q_(np.ma.array([1.0, 2], mask=[0, 1]), "token")}, "seq_len=.* has masked values"),
+        ({"tp_size": [1, np.ma.masked]}, "tp_size=masked: has masked values"),
+        ({"gradient_accumulation_steps": np.ma.array(3, mask=True)}, "gradient_accumulation_steps=.* has masked"),
+        ({"pair": linked(tp_size=np.ma.array([1, 2], mask=[0, 1]), pp_size=[1, 2])}, "tp_size=.* has masked values"),
+        ({"precision": np.ma.array(["fp16", "bf16"], mask=[0, 1])}, "precision=.* has masked values"),
+        ({"hardware": np.ma.array(["H100", "A100"], mask=[0, 1])}, "hardware=masked: must be an entry"),
+    ],
+)
+def test_a_masked_value_is_refused(axes, message):
+    """What a mask hides is not meant; the number under it must not be used."""
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        MEMORY.sweep(**POINTS[MEMORY] | {"zero_stage": [0, 1]} | axes)
+
+
+def test_a_masked_array_that_hides_nothing_is_an_array():
+    found = MEMORY.sweep(**POINTS[MEMORY] | {"batch_size": np.ma.array([1, 2])})
+    assert found.batch_size.values.tolist() == [1, 2]
 
 
 class TestQuantitiesAsAxes:
