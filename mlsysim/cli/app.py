@@ -195,7 +195,7 @@ def search(
         str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
     ] = "auto",
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Of branch and bound; the answer then says its gap.")
+        float | None, typer.Option(metavar="SECONDS", help="Answer after so long, and say what is not known.")
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keeps what streaming has found, to go on from.")

@@ -20,7 +20,7 @@ from mlsysim.engine.ties import band, in_order
 from mlsysim.symbolic import System
 
 #: Points looked at before the interpreter is asked again, at most, and seconds they should take.
-GULP, PATIENCE = 2**27, 0.25
+GULP, CHUNK_SECONDS = 2**27, 0.25
 #: Slices looked at one by one before ties are found by a function of their own.
 FEW = 8
 
@@ -222,8 +222,8 @@ class DenseSearch:
             slices = np.arange(start * run, following * run)
             began = time.perf_counter()
             lowest, feasible = (np.concatenate(part) for part in zip(*self._call(kind, slices, run), strict=True))
-            rate = PATIENCE / (time.perf_counter() - began)
-            number = int(np.clip((following - start) * min(rate, 16.0), 1, most))
+            rate = CHUNK_SECONDS / max(time.perf_counter() - began, CHUNK_SECONDS / 16)
+            number = int(np.clip((following - start) * rate, 1, most))
             start = following
             yield Scan().joined(Scan(slices, lowest, int(feasible.sum()), self.cut.points_of(slices)), k), start
 

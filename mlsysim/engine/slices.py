@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System, lower
+from mlsysim.engine.operations import Operation, counted
+from mlsysim.symbolic import System
 
 #: Points of a slice on a processor, whose vectors stay in its cache, and on a GPU.
 CACHED, FLOODED = 2**14, 2**22
@@ -32,11 +32,6 @@ START = 30_000
 SPREAD = 2**22
 #: Axes of more than one value up to which every choice of walked axes is compared.
 COMPARED = 14
-
-DIVISION = 12
-Operation = tuple[str, int, int]
-COSTS = {sympy.ceiling: 6, sympy.floor: 6, sympy.Mod: 12, sympy.log: 20, sympy.exp: 20,
-         ErlangC: 400, SlotsBusy: 800, LeastInteger: 400}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -179,7 +174,7 @@ def cut(
     """
     if math.prod(sizes) <= width:
         return Slices(sizes, sizes)
-    operations = _operations(system, expressions, values)
+    operations = counted(system, expressions, values)
     flat = dict.fromkeys(_candidates(sizes, width))
     ways = (Slices(sizes, widths, last) for widths in flat for last in _walked(sizes, widths))
     return min(ways, key=lambda slices: _cost(slices, operations, width))
@@ -232,53 +227,3 @@ def _cost(slices: Slices, operations: Counter[Operation], width: int) -> float:
             loads += share
     waste = slices.count * slices.width / slices.points
     return waste * (10.0 + work + loads * max(1.0, slices.width / width) + START / slices.width)
-
-
-def _operations(system: System, expressions: Sequence[sympy.Basic], values: Mapping[str, Any]) -> Counter[Operation]:
-    """Cost of the operations by kind, the axes each runs over, and those of its operand or divisor."""
-    over: dict[str, int] = {
-        name: sum(1 << axis for axis, n in enumerate(np.shape(value)) if n > 1) for name, value in values.items()
-    }
-    seen: dict[sympy.Basic, int] = {}
-    found: Counter[Operation] = Counter()
-
-    def joined(nodes: Iterable[Any]) -> int:
-        return reduce(operator.or_, map(axes, nodes), 0)
-
-    def axes(node: Any) -> int:
-        if node in seen:
-            return seen[node]
-        if isinstance(node, sympy.Symbol):
-            bits = over.get(node.name, 0)
-        elif isinstance(node, sympy.Mul):
-            above, below = node.as_numer_denom() if not node.is_number else (node, sympy.S.One)
-            factors = [*sympy.Mul.make_args(above), *sympy.Mul.make_args(below)]
-            bits = joined(factors)
-            found["work", bits, bits] += len(factors) - 1
-            if below != 1:
-                found["work", bits, joined([below])] += DIVISION
-            for part in {axes(factor) for factor in factors}:
-                found["operand", bits, part] += 1
-        else:
-            bits = joined(node.args)
-            found["work", bits, bits] += _price(node)
-            for part in {axes(arg) for arg in node.args}:
-                found["operand", bits, part] += 1
-        seen[node] = bits
-        return bits
-
-    names = {symbol.name for e in expressions for symbol in e.free_symbols} & {v.name for v in system.variables}  # type: ignore[attr-defined]
-    for formula in system.closure(sorted(names)) if names else ():
-        over[formula.name] = axes(lower(formula.expression))
-    for expression in expressions:
-        axes(lower(expression))
-    return found
-
-
-def _price(node: Any) -> int:
-    if isinstance(node, sympy.Pow):
-        return DIVISION if node.exp == -1 else 1 if node.exp == 2 else 20
-    for kind, cost in COSTS.items():
-        if isinstance(node, kind):
-            return cost
-    return max(len(node.args) - 1, 1)

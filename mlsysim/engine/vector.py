@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim.engine import scalar
+from mlsysim.engine.budget import look_at_the_clock
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, ...]) -> np.ndarray:
@@ -22,10 +23,12 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, .
     below, above = np.zeros(shape), np.minimum(np.ones(shape), limit)
     done = met(above)
     while np.any(open_ := ~done & (above < limit)):
+        look_at_the_clock()
         below = np.where(open_, above, below)
         above = np.where(open_, np.minimum(2.0 * above, limit), above)
         done = done | met(above)
     while np.any(open_ := done & (above - below > 1)):
+        look_at_the_clock()
         middle = np.where(open_, np.floor((below + above) / 2), above)
         good = met(middle)
         above, below = np.where(open_ & good, middle, above), np.where(open_ & ~good, middle, below)
@@ -40,6 +43,7 @@ def erlang_c(servers: Any, load: Any) -> np.ndarray:
     ceiling = 1.0 / scalar.NEVER_WAITS
     left, term, total = count, np.ones_like(offered), np.ones_like(offered)
     while np.any(open_ := (left > 0) & (total < ceiling) & ~((left < offered) & (term < 1e-17 * total))):
+        look_at_the_clock()
         term = np.where(open_, term * np.maximum(left, 0.0) / offered, term)
         total = np.where(open_, total + term, total)
         left = np.where(open_, left - 1.0, left)
@@ -58,6 +62,7 @@ def slots_busy(slots: Any, a: Any, b: Any, e: Any, tail: Any) -> np.ndarray:
     term, sums = np.ones(left.shape), np.zeros(left.shape)
     with np.errstate(all="ignore"):
         while place.size:
+            look_at_the_clock()
             rate = (a + b * left) / left
             thinning = rate**e
             idle = ~((rate > 0) & (thinning > 0))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mlsysim.engine import Front, nondominated
 from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
+from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
@@ -21,11 +23,12 @@ from mlsysim.study.stream import smallest
 
 METHODS = ("auto", "bounds", "dense")
 
-#: What going through all points costs: seconds to compile a formula, how many times faster than NumPy
-#: streaming is then, and the share of it that bounds may take before it takes over.
-COMPILING, FASTER, SHARE = 0.03, 8.0, 0.2
-#: Seconds of NumPy below which a grid is enumerated at once, and points per chunk.
-AT_ONCE, CHUNK = 0.25, 1 << 17
+#: What streaming a grid costs: operations to compile a formula, and how many times faster than NumPy it is then.
+COMPILING, FASTER = 2.5e7, 8.0
+#: Share of the operations of streaming that bounds may take before streaming takes over.
+BOUNDS_SHARE = 0.2
+#: Operations below which a grid is enumerated at once.
+AT_ONCE = 2e8
 #: Beyond so many points streaming is no way out, and beyond so many it is refused: it would take days.
 LARGEST_STREAM, REFUSED_STREAM = 10**11, 10**13
 
@@ -60,10 +63,11 @@ def search(
     top : int
         How many designs.
     method : {"auto", "bounds", "dense"}
-        Branch and bound until streaming would be quicker; branch and bound to the end or the time
-        limit; or every point.
+        Branch and bound until streaming would be quicker, by the operations of each, which are counted
+        and not timed; branch and bound alone, as always with a time limit; or every point.
     time_limit : float, optional
-        Seconds for branch and bound. Cut short, the answer says how much better a design may exist.
+        Seconds after which to answer with what is known: by bounds, how much better a design may
+        exist; by streaming, the best of the points looked at, to go on from the checkpoint.
     checkpoint : path, optional
         File that keeps what streaming has found, to go on from.
     client : dask.distributed.Client, optional
@@ -82,6 +86,7 @@ def search(
     InputError
         As for ``solve``, or if objective, constraint or unit does not fit the model.
     """
+    started = time.perf_counter()
     if not isinstance(method, str) or method not in METHODS:
         raise InputError("method", method, f"must be one of {', '.join(METHODS)}")
     if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
@@ -90,18 +95,16 @@ def search(
         isinstance(time_limit, bool) or not (isinstance(time_limit, int | float) and time_limit > 0)
     ):
         raise InputError("time_limit", time_limit, "must be a number of seconds > 0")
-    if method == "dense" and time_limit is not None:
-        raise InputError("time_limit", time_limit, "streaming takes no time limit", "use method='bounds'")
     if method == "bounds" and (checkpoint is not None or client is not None):
         raise InputError("method", method, "a checkpoint or a cluster is for streaming", "use method='dense'")
     asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to)
     if len(asked.objectives) != 1:
         raise InputError("minimize", minimize, "takes one objective", "use pareto() for several")
-    started = time.perf_counter()
+    deadline = math.inf if time_limit is None else started + time_limit
     if method == "dense" or checkpoint is not None or client is not None:
-        return _dense(asked, top, started, checkpoint, client, progress)
-    found = _bounds(asked, top, started, method == "auto" and time_limit is None, time_limit, progress)
-    return _dense(asked, top, started, None, None, progress) if found is None else found
+        return _dense(asked, top, started, deadline, checkpoint, client, progress)
+    found = _bounds(asked, top, started, method == "auto" and time_limit is None, deadline, progress)
+    return _dense(asked, top, started, deadline, None, None, progress) if found is None else found
 
 
 def pareto(
@@ -139,7 +142,7 @@ def pareto(
         raise InputError("minimize", minimize, "takes at least two objectives together with maximize", "use search()")
     started = time.perf_counter()
     _refuse_stream(asked)
-    each = _seconds_per_point(asked.points, asked.grid.sizes)
+    each = asked.points.operations(asked.grid.sizes)
     if client is None and asked.grid.points * each <= COMPILING * len(asked.binding.system):
         method, front = "enumeration", _enumerated_front(asked)
     else:
@@ -159,13 +162,46 @@ def _refuse_stream(asked: Problem) -> None:
         raise InputError("axes", tuple(asked.binding.axes), allowed, "search(method='bounds') takes any size")
 
 
+<<<<<<< HEAD
 def _dense(asked: Problem, top: int, started: float, checkpoint: Any, client: Any, progress: bool | None) -> Designs:
+=======
+def _dense(
+    asked: Question,
+    top: int,
+    started: float,
+    deadline: float,
+    checkpoint: Any,
+    client: Any,
+    progress: bool | None,
+) -> Designs:
+>>>>>>> 14ca12c (Searches count operations to choose their method and look at the clock inside loops)
     _refuse_stream(asked)
     (goal,) = asked.goals
-    found = smallest(asked.grid, goal, asked.conditions, top, checkpoint=checkpoint, client=client, progress=progress)
+    found = smallest(
+        asked.grid,
+        goal,
+        asked.conditions,
+        top,
+        checkpoint=checkpoint,
+        client=client,
+        deadline=deadline,
+        progress=progress,
+    )
     places = np.array(np.unravel_index(found.indices, asked.grid.sizes), dtype=np.int64)
-    bound = asked.objectives[0][1] * float(found.values[0]) if len(found.values) else math.nan
-    return Designs(asked, places.T, _looked_at_all(asked, "dense", bound, int(found.feasible or 0), started))
+    sign, feasible = asked.objectives[0][1], int(found.feasible or 0)
+    bound = sign * float(found.values[0]) if len(found.values) else math.nan
+    certificate = _looked_at_all(asked, "dense", bound, feasible, started)
+    if found.points < asked.grid.points:
+        certificate = replace(
+            certificate,
+            proven=False,
+            first=False,
+            bound=-sign * math.inf,
+            gap=math.inf,
+            evaluated=found.points,
+            feasible=(feasible, feasible + asked.grid.points - found.points),
+        )
+    return Designs(asked, places.T, certificate)
 
 
 def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, started: float) -> Certificate:
@@ -185,38 +221,46 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
 
 
 def _bounds(
+<<<<<<< HEAD
     asked: Problem, top: int, started: float, may_stream: bool, time_limit: float | None, progress: bool | None
+=======
+    asked: Question, top: int, started: float, may_stream: bool, deadline: float, progress: bool | None
+>>>>>>> 14ca12c (Searches count operations to choose their method and look at the clock inside loops)
 ) -> Designs | None:
     """Branch and bound; None where streaming the grid is the quicker way."""
     binding, (goal,) = asked.binding, asked.goals
     points = asked.points
     total = asked.grid.points
-    deadline = math.inf if time_limit is None else started + time_limit
-    each = _seconds_per_point(points, binding.sizes)
+    each = points.operations(binding.sizes)
+    budget = Budget(deadline=deadline)
     if total * each <= AT_ONCE:
-        return _answer(asked, *_enumerated(points, binding.sizes, top), started)
+        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, budget), started)
     whole = COMPILING * len(binding.system) + total * each / FASTER
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
-        deadline = min(deadline, time.perf_counter() + SHARE * min(whole, total * each))
+        budget.narrow(BOUNDS_SHARE * min(whole, total * each))
     translator = Translator(binding.system, binding.values, binding.sizes, (goal, *asked.required))
     conditions = (*translator.require(asked.required), *map(translator.accepted, asked.masks))
     solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
     with status(progress) as report:
-        best, seen = solver.run(top, deadline, report)
+        best, seen = solver.run(top, budget, report)
     if not seen.proven and may_stream:
-        return _answer(asked, *_enumerated(points, binding.sizes, top), started) if total * each <= whole else None
-    return _answer(asked, best, seen, started)
+        if total * each > whole:
+            return None
+        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, Budget()), started)
+    return _answer(asked, "bounds", best, seen, started)
 
 
-def _enumerated(points: Points, sizes: tuple[int, ...], top: int) -> tuple[Best, Progress]:
-    """All points in NumPy, a chunk at a time."""
-    total = math.prod(sizes)
-    values = np.empty(total)
-    for start in range(0, total, CHUNK):
-        block = np.arange(start, min(start + CHUNK, total))
-        found, good = points(np.array(np.unravel_index(block, sizes), dtype=np.int64))
-        values[block] = np.where(good, found, math.inf)
+def _enumerated(points: Points, sizes: tuple[int, ...], top: int, budget: Budget) -> tuple[Best, Progress]:
+    """All points in NumPy, a chunk at a time; those of the first chunks where the budget is too small."""
+    total, done = math.prod(sizes), 0
+    values = np.full(total, math.inf)
+    with budget.running():
+        while done < total:
+            block = np.arange(done, min(done + points.chunk, total))
+            found, good = points(np.array(np.unravel_index(block, sizes), dtype=np.int64))
+            values[block] = np.where(good, found, math.inf)
+            done += len(block)
     known = np.flatnonzero(values < math.inf)
     best = Best(top)
     if len(known) > top:
@@ -225,16 +269,17 @@ def _enumerated(points: Points, sizes: tuple[int, ...], top: int) -> tuple[Best,
     else:
         near = known
     best.offer(values[near], np.array(np.unravel_index(near, sizes), dtype=np.int64).reshape(len(sizes), -1))
-    bound = float(values.min()) if len(known) else math.inf
-    return best, Progress(0, total, bound, True, not best.lossy, len(known), total - len(known))
+    whole = done == total
+    bound = -math.inf if not whole else float(values.min()) if len(known) else math.inf
+    return best, Progress(0, done, bound, whole, whole and not best.lossy, len(known), done - len(known))
 
 
 def _enumerated_front(asked: Problem) -> Front:
     """The front of a small grid, in NumPy."""
     total, sizes = asked.grid.points, asked.grid.sizes
     values, indices, feasible = np.empty((0, len(asked.objectives))), np.empty(0, np.int64), 0
-    for start in range(0, total, CHUNK):
-        block = np.arange(start, min(start + CHUNK, total))
+    for start in range(0, total, asked.points.chunk):
+        block = np.arange(start, min(start + asked.points.chunk, total))
         found, good = asked.points.columns(np.array(np.unravel_index(block, sizes), dtype=np.int64))
         feasible += int(good.sum())
         values, indices = np.concatenate([values, found[:, good].T]), np.concatenate([indices, block[good]])
@@ -242,6 +287,7 @@ def _enumerated_front(asked: Problem) -> Front:
     return Front(values, indices, feasible, total)
 
 
+<<<<<<< HEAD
 def _seconds_per_point(points: Points, sizes: tuple[int, ...]) -> float:
     """Time a point takes in NumPy, from a few thousand anywhere on the grid."""
     random = np.random.default_rng(0)
@@ -253,13 +299,16 @@ def _seconds_per_point(points: Points, sizes: tuple[int, ...]) -> float:
 
 
 def _answer(asked: Problem, best: Best, seen: Progress, started: float) -> Designs:
+=======
+def _answer(asked: Question, method: str, best: Best, seen: Progress, started: float) -> Designs:
+>>>>>>> 14ca12c (Searches count operations to choose their method and look at the clock inside loops)
     sign, total = asked.objectives[0][1], asked.grid.points
     value = float(best.values[-1]) if len(best.values) else math.inf
     gap = 0.0 if seen.proven else math.inf
     if not seen.proven and math.isfinite(value) and math.isfinite(seen.bound):
         gap = (value - seen.bound) / abs(value) if value else math.inf
     certificate = Certificate(
-        method="bounds" if seen.boxes else "enumeration",
+        method=method,
         points=total,
         proven=seen.proven,
         first=seen.first,

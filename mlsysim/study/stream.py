@@ -286,6 +286,7 @@ def smallest(
     count: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Any = None,
+    deadline: float = math.inf,
     progress: bool | None = None,
 ) -> Smallest:
     """The points of a grid with the smallest values of an expression; no more than a slice is ever held.
@@ -306,10 +307,13 @@ def smallest(
         File that keeps what is known, to go on from.
     client, progress
         As for :func:`write`.
+    deadline : float
+        Time of ``time.perf_counter`` after which no further part of the grid is begun.
 
     Returns
     -------
     Smallest
+        Of the points that were looked at.
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError("top", k, "must be a whole number >= 1")
@@ -344,6 +348,8 @@ def smallest(
             for following, scan in _scanned(search, found, start, client):
                 advance(scan.points - known.points)
                 keep(scan, following)
+                if time.perf_counter() > deadline:
+                    break
         finally:
             keep(known, int(reached["run"]), now=True)
     return search.dense.resolve(known, k)

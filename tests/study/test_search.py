@@ -199,7 +199,6 @@ class TestAsked:
             ({"time_limit": math.nan}, InputError, "number of seconds > 0"),
             ({"time_limit": "1 s"}, InputError, "number of seconds > 0"),
             ({"time_limit": True}, InputError, "number of seconds > 0"),
-            ({"time_limit": 1, "method": "dense"}, InputError, "use method='bounds'"),
             ({"checkpoint": "x.json", "method": "bounds"}, InputError, "use method='dense'"),
             ({"tp_size": 2}, InputError, "use solve() for one point"),
             ({"tp_size": [1, -2]}, InputError, "tp_size=-2"),
@@ -247,7 +246,7 @@ class TestHow:
     def test_falls_back_where_bounds_do_not_prune(self, monkeypatch, compiling, method):
         """A remainder of a product says nothing about a box."""
         monkeypatch.setattr(module, "AT_ONCE", 0.0)
-        monkeypatch.setattr(module, "SHARE", 1e-9)
+        monkeypatch.setattr(module, "BOUNDS_SHARE", 1e-9)
         monkeypatch.setattr(module, "COMPILING", compiling)
         axes = {"batch_size": range(1, 300), "seq_len": range(1, 300)}
         asked = "(batch_size * 7919 + seq_len / (1 token) * batch_size * 31) % 1009"

@@ -7,7 +7,6 @@ better point is cut off, and otherwise the axis whose halves tell most is split.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -18,6 +17,7 @@ from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.points import Points
 from mlsysim.engine.bounds.ranges import Ranges
+from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band
 
 
@@ -144,10 +144,10 @@ class Search:
         Values per axis.
     """
 
-    #: Boxes taken at once, points evaluated at once, and points of a box that is not split but enumerated.
-    WIDTH, CHUNK, LEAF = 512, 1 << 17, 4096
-    #: Seconds that may go, at least, into finding the first of equal points once the value is proven.
-    PATIENCE = 0.2
+    #: Boxes taken at once, and points of a box that is not split but enumerated.
+    WIDTH, LEAF = 512, 4096
+    #: Operations that may go, at least, into finding the first of equal points once the value is proven.
+    FIRST_OPERATIONS = 2e8
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class Search:
         self.evaluate, self.sizes = evaluate, sizes
 
     def run(
-        self, k: int, deadline: float, report: Callable[[Progress, Best], None] | None = None
+        self, k: int, budget: Budget | None = None, report: Callable[[Progress, Best], None] | None = None
     ) -> tuple[Best, Progress]:
         """Find the k best points.
 
@@ -169,8 +169,8 @@ class Search:
         ----------
         k : int
             How many.
-        deadline : float
-            Time (``time.perf_counter``) at which to stop with what there is.
+        budget : Budget, optional
+            What this may take; what is known when it is used up is returned.
         report : callable, optional
             Told of the progress after every round.
 
@@ -178,34 +178,36 @@ class Search:
         -------
         Best, Progress
         """
-        best, seen, started = Best(k), Progress(), time.perf_counter()
-        self._descend(best, seen)
+        self._budget = Budget() if budget is None else budget
+        best, seen = Best(k), Progress()
         low = np.zeros((len(self.sizes), 1), dtype=np.int64)
         high = np.array(self.sizes, dtype=np.int64)[:, None] - 1
-        bound = np.full(1, -np.inf)
-        width, proven_at = 16, math.inf
-        while True:
-            keep = best.matters(bound, low)
-            low, high, bound = low[:, keep], high[:, keep], bound[keep]
-            now = time.perf_counter()
-            if not seen.proven and (not bound.size or bound.min() >= band(best.threshold)[0]):
-                seen.proven, proven_at = True, now
-            if not bound.size or now > deadline or now - proven_at > max(self.PATIENCE, proven_at - started):
-                break
-            take = _foremost(low, high, bound, width)
-            rest = np.ones(bound.size, bool)
-            rest[take] = False
-            fresh = self._round(low[:, take], high[:, take], bound[take], best, seen)
-            low = np.concatenate([low[:, rest], fresh[0]], axis=1)
-            high = np.concatenate([high[:, rest], fresh[1]], axis=1)
-            bound = np.concatenate([bound[rest], fresh[2]])
-            width = min(2 * width, self.WIDTH)
-            seen.bound = self._bound(bound, best)
-            if report is not None:
-                report(seen, best)
-        seen.first = not bound.size and not best.lossy
-        seen.bound = self._bound(bound, best)
+        left = (low, high, np.full(1, -np.inf))
+        # A round that is broken off leaves its boxes among those that are left.
+        with self._budget.running():
+            self._descend(best, seen)
+            left = self._open(*left, best, seen)
+            width = 16
+            while left[2].size:
+                left = self._open(*self._round(*left, width, best, seen), best, seen)
+                width = min(2 * width, self.WIDTH)
+                if report is not None:
+                    report(seen, best)
+        left = self._open(*left, best, seen)
+        seen.first = not left[2].size and not best.lossy
         return best, seen
+
+    def _open(
+        self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The boxes that may hold a better point, or an earlier equal one."""
+        keep = best.matters(bound, low)
+        low, high, bound = low[:, keep], high[:, keep], bound[keep]
+        seen.bound = self._bound(bound, best)
+        if not seen.proven and (not bound.size or bound.min() >= band(best.threshold)[0]):
+            seen.proven = True
+            self._budget.narrow(max(self.FIRST_OPERATIONS, self._budget.done))
+        return low, high, bound
 
     def _bound(self, bound: np.ndarray, best: Best) -> float:
         """What no value is below: the least bound still open, or what was pruned against."""
@@ -213,6 +215,20 @@ class Search:
         return min(float(bound.min()), pruned) if bound.size else pruned
 
     def _round(
+        self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int, best: Best, seen: Progress
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Take the foremost boxes and put in their place what is left of them."""
+        take = _foremost(low, high, bound, width)
+        rest = np.ones(bound.size, bool)
+        rest[take] = False
+        fresh = self._taken(low[:, take], high[:, take], bound[take], best, seen)
+        return (
+            np.concatenate([low[:, rest], fresh[0]], axis=1),
+            np.concatenate([high[:, rest], fresh[1]], axis=1),
+            np.concatenate([bound[rest], fresh[2]]),
+        )
+
+    def _taken(
         self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Shrink, split or enumerate some boxes; what is left of them."""
@@ -332,14 +348,14 @@ class Search:
         few = self.evaluate.axes
         others = [axis for axis in range(len(self.sizes)) if axis not in few]
         rest = np.prod((high - low + 1)[others], axis=0)
-        for part in _parts(np.prod((high - low + 1)[few], axis=0), self.CHUNK):
+        for part in _parts(np.prod((high - low + 1)[few], axis=0), self.evaluate.chunk):
             points, owner = _spread(low[:, part], high[:, part], few)
             good = self.evaluate.accepts(points)
             seen.infeasible += int(rest[part][owner[~good]].sum())
             points, owner = points[:, good], owner[good]
             last = points.copy()
             last[others] = high[:, part][others][:, owner]
-            for group in _parts(rest[part][owner], self.CHUNK):
+            for group in _parts(rest[part][owner], self.evaluate.chunk):
                 places, _ = _spread(points[:, group], last[:, group], others)
                 values, feasible = self.evaluate(places)
                 best.offer(values[feasible], places[:, feasible])
@@ -381,15 +397,16 @@ def _foremost(low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int) 
     if bound.size <= width:
         return np.arange(bound.size)
     limit = np.partition(bound, width - 1)[width - 1]
-    if not math.isfinite(limit):
-        return np.argpartition(bound, width - 1)[:width]
-    lower, tied = np.flatnonzero(bound < limit), np.flatnonzero(bound <= band(limit)[1])
-    tied = tied[bound[tied] >= limit]
-    wanted = width - lower.size
-    if tied.size > wanted:
-        size = np.log2(high[:, tied] - low[:, tied] + 1.0).sum(axis=0)
-        tied = tied[np.argpartition(size, wanted - 1)[:wanted]]
-    return np.concatenate([lower, tied])
+    lower, tied = np.flatnonzero(bound < limit), np.flatnonzero((bound >= limit) & (bound <= band(limit)[1]))
+    size = np.prod((high[:, tied] - low[:, tied] + 1).astype(float), axis=0)
+    return np.concatenate([lower, tied[_smallest(size, width - lower.size)]])
+
+
+def _smallest(size: np.ndarray, wanted: int) -> np.ndarray:
+    """Where the smallest of some numbers are, of equal ones the first: the same on every processor."""
+    limit = np.partition(size, wanted - 1)[wanted - 1]
+    lower, equal = np.flatnonzero(size < limit), np.flatnonzero(size == limit)
+    return np.concatenate([lower, equal[: wanted - lower.size]])
 
 
 def _volume(low: np.ndarray, high: np.ndarray) -> int:

@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.engine.budget import take
 from mlsysim.engine.compiled import compiled
+from mlsysim.engine.operations import per_point
 from mlsysim.symbolic import System, lower
+
+#: Operations of a chunk of points, and points of it at most: some tenths of a second, between looks at the clock.
+CHUNK_OPERATIONS, CHUNK_POINTS = 2e8, 1 << 17
+#: Operations that looking up one input at one point takes.
+LOOK_UP = 10
 
 
 class Points:
@@ -43,10 +50,28 @@ class Points:
         self._count = len(objectives)
         self._then = _Function(system, [*objectives, *dear], values)
         self._refused = refused
-        #: Axes on which it hangs whether a point is accepted, before any formula is run.
+        #: The axes that decide whether a point is accepted, before any formula is evaluated.
         self.axes = sorted(
             {axis for value in (*refused, *(self._first.inputs if self._first else ())) for axis in _swept(value)}
         )
+
+    @property
+    def chunk(self) -> int:
+        """How many points are evaluated at once."""
+        return int(np.clip(CHUNK_OPERATIONS / max(self._then.operations, 1.0), 1, CHUNK_POINTS))
+
+    def operations(self, sizes: tuple[int, ...]) -> float:
+        """Operations per point of a grid, of which 4,096 points tell how many are accepted.
+
+        Parameters
+        ----------
+        sizes : tuple of int
+            Length of each axis.
+        """
+        random = np.random.default_rng(0)
+        accepted = self.accepts(np.array([random.integers(0, size, 4096) for size in sizes]))
+        first = self._first.operations if self._first else 0.0
+        return first + float(accepted.mean()) * self._then.operations
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first objective, and whether every objective is a number and every condition holds.
@@ -60,7 +85,7 @@ class Points:
         return found[0], good
 
     def columns(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All objectives (rows), and the same."""
+        """All objectives (rows), and whether a point is feasible; as for a call."""
         good = self.accepts(points)
         found = np.full((self._count, points.shape[1]), np.nan)
         if not good.any():
@@ -91,8 +116,11 @@ class _Function:
         named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
         self._function = compiled(system, None, "vector", named)
         self.inputs = [np.asarray(values[name], float) for name in self._function.inputs]
+        looked_up = sum(value.size > 1 for value in self.inputs)
+        self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
 
     def __call__(self, points: np.ndarray) -> list[Any]:
+        take(self.operations, points.shape[1])
         with np.errstate(all="ignore"):
             return self._function.raw(*(at_points(value, points) for value in self.inputs))
 

@@ -16,9 +16,12 @@ from mlsysim.engine import scalar, vector
 from mlsysim.engine.bounds.forms import Atom, Condition, Sum, Term
 from mlsysim.engine.bounds.plans import Plan, Plans
 from mlsysim.engine.bounds.tables import Table
+from mlsysim.engine.budget import take
 
 #: Relative error, per term, of tables taken for one another and of sums and products in another order.
 MARGIN = 4e-12
+#: Operations that a range, a term or a table takes per box.
+PIECE = 8
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -97,6 +100,7 @@ class Ranges:
     def _once(self, what: str, number: Any, compute: Callable[[], Any]) -> Any:
         key = (what, number)
         if key not in self._known:
+            take(PIECE, self.boxes)
             self._known[key] = compute()
         return self._known[key]
 

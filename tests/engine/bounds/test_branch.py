@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine.bounds import Best, Points, Search
+from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band
 from mlsysim.symbolic import LeastInteger
 
@@ -61,7 +62,7 @@ def check(case, conditions=(), ks=(1, 4)):
             bounds.append(seen.bound)
             brackets.append((max(seen.feasible, len(best.values)), case.count - seen.infeasible))
 
-        best, seen = solver(case, conditions).run(k, math.inf, report)
+        best, seen = solver(case, conditions).run(k, report=report)
         expected = first_best(values, k)
         assert seen.proven
         np.testing.assert_allclose(np.sort(best.values), np.sort(values[expected]), rtol=1e-9)
@@ -181,7 +182,7 @@ def test_ties_go_to_the_first_points(k):
     """A plateau: hundreds of points share every value."""
     case = grid(sympy.ceiling(N * M / 50), n=COUNTS, m=COUNTS, b=[1, 2, 3])
     values = every_value(case)
-    best, seen = solver(case).run(k, math.inf)
+    best, seen = solver(case).run(k)
     assert seen.proven
     assert seen.first
     expected = first_best(values, k)
@@ -199,7 +200,7 @@ def test_more_points_asked_for_than_are_feasible():
 def test_values_that_differ_by_less_than_a_tie_do_not_drift():
     """Each value counts as equal to the next one, but not to those further on."""
     case = grid(1 + sympy.Rational(1, 10**10) * (5000 - N), n=range(1, 5001))
-    best, seen = solver(case).run(1, math.inf)
+    best, seen = solver(case).run(1)
     assert seen.proven
     assert every_value(case)[best.points[2, 0]] <= 1 + 1.001e-9
 
@@ -209,7 +210,7 @@ def test_values_that_differ_by_less_than_a_tie_do_not_drift():
 def test_a_time_limit_leaves_an_honest_bound(seconds, conditions):
     case = grid(hashed(N, M, 7919, 10007) + hashed(M, N, 104729, 9973) + 50, n=range(1, 301), m=range(1, 301))
     values = every_value(case, conditions)
-    best, seen = solver(case, conditions).run(1, time.perf_counter() + seconds)
+    best, seen = solver(case, conditions).run(1, Budget(deadline=time.perf_counter() + seconds))
     assert seen.bound <= values.min() * (1 + 1e-9)
     assert seen.feasible <= (values < np.inf).sum() <= case.count - seen.infeasible
     if len(best.values):
@@ -222,7 +223,7 @@ def test_a_time_limit_leaves_an_honest_bound(seconds, conditions):
 def test_bounds_prune():
     """A sum of monotone terms on 1e14 points takes some boxes, not a walk."""
     case = grid((10**6 / N + M) * B + N, b=np.linspace(1, 2, 10**4), n=range(1, 10**5 + 1), m=range(1, 10**5 + 1))
-    best, seen = solver(case, [N * M >= 10**5]).run(1, math.inf)
+    best, seen = solver(case, [N * M >= 10**5]).run(1)
     assert seen.proven
     assert seen.boxes < 200_000
     n = np.arange(1, 10**5 + 1)

@@ -1,0 +1,91 @@
+"""What a search may take: operations, which are counted, and time, where a user sets a limit."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+#: What one call of NumPy costs, however short its arrays: that of so many elements.
+CALL = 1000
+
+
+class SpentError(Exception):
+    """The budget that is running is used up."""
+
+
+@dataclass
+class Budget:
+    """Operations and time that a search may take.
+
+    Attributes
+    ----------
+    operations : float
+        Most operations; see :mod:`mlsysim.engine.operations`.
+    deadline : float
+        Time of ``time.perf_counter`` after which the search stops.
+    done : float
+        Operations so far.
+    """
+
+    operations: float = math.inf
+    deadline: float = math.inf
+    done: float = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count what is done inside, and leave it at once when the budget is used up."""
+        token = _running.set(self)
+        try:
+            yield
+        except SpentError:
+            pass
+        finally:
+            _running.reset(token)
+
+    def narrow(self, more: float) -> None:
+        """Leave at most so many operations."""
+        self.operations = min(self.operations, self.done + more)
+
+
+_running: ContextVar[Budget | None] = ContextVar("running", default=None)
+
+
+def take(operations: float, elements: int) -> None:
+    """Take from the budget that is running, if one is, what is about to be done.
+
+    Parameters
+    ----------
+    operations : float
+        Per element.
+    elements : int
+        Length of the arrays.
+
+    Raises
+    ------
+    SpentError
+        If the time is over, or more operations were done than there were.
+    """
+    budget = _running.get()
+    if budget is None:
+        return
+    look_at_the_clock()
+    if budget.done > budget.operations:
+        raise SpentError
+    budget.done += operations * (elements + CALL)
+
+
+def look_at_the_clock() -> None:
+    """Stop a loop of unknown length when the time is over.
+
+    Raises
+    ------
+    SpentError
+        If the deadline of the budget that is running has passed.
+    """
+    budget = _running.get()
+    if budget is not None and time.perf_counter() > budget.deadline:
+        raise SpentError
