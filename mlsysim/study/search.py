@@ -162,11 +162,8 @@ def _refuse_stream(asked: Problem) -> None:
         raise InputError("axes", tuple(asked.binding.axes), allowed, "search(method='bounds') takes any size")
 
 
-<<<<<<< HEAD
-def _dense(asked: Problem, top: int, started: float, checkpoint: Any, client: Any, progress: bool | None) -> Designs:
-=======
 def _dense(
-    asked: Question,
+    asked: Problem,
     top: int,
     started: float,
     deadline: float,
@@ -174,7 +171,6 @@ def _dense(
     client: Any,
     progress: bool | None,
 ) -> Designs:
->>>>>>> 14ca12c (Searches count operations to choose their method and look at the clock inside loops)
     _refuse_stream(asked)
     (goal,) = asked.goals
     found = smallest(
@@ -221,11 +217,7 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
 
 
 def _bounds(
-<<<<<<< HEAD
-    asked: Problem, top: int, started: float, may_stream: bool, time_limit: float | None, progress: bool | None
-=======
-    asked: Question, top: int, started: float, may_stream: bool, deadline: float, progress: bool | None
->>>>>>> 14ca12c (Searches count operations to choose their method and look at the clock inside loops)
+    asked: Problem, top: int, started: float, may_stream: bool, deadline: float, progress: bool | None
 ) -> Designs | None:
     """Branch and bound; None where streaming the grid is the quicker way."""
     binding, (goal,) = asked.binding, asked.goals
@@ -287,21 +279,7 @@ def _enumerated_front(asked: Problem) -> Front:
     return Front(values, indices, feasible, total)
 
 
-<<<<<<< HEAD
-def _seconds_per_point(points: Points, sizes: tuple[int, ...]) -> float:
-    """Time a point takes in NumPy, from a few thousand anywhere on the grid."""
-    random = np.random.default_rng(0)
-    sample = np.array([random.integers(0, size, 4096) for size in sizes])
-    points(sample[:, :16])
-    start = time.perf_counter()
-    points(sample)
-    return (time.perf_counter() - start) / sample.shape[1]
-
-
-def _answer(asked: Problem, best: Best, seen: Progress, started: float) -> Designs:
-=======
-def _answer(asked: Question, method: str, best: Best, seen: Progress, started: float) -> Designs:
->>>>>>> 14ca12c (Searches count operations to choose their method and look at the clock inside loops)
+def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: float) -> Designs:
     sign, total = asked.objectives[0][1], asked.grid.points
     value = float(best.values[-1]) if len(best.values) else math.inf
     gap = 0.0 if seen.proven else math.inf

@@ -14,7 +14,7 @@ from mlsysim.engine.bounds import Points
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
-from mlsysim.study.problem import question
+from mlsysim.study.problem import problem
 from mlsysim.symbolic import variable_of
 
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
@@ -195,7 +195,7 @@ def random_question(seed, points=100_000):
         objective, maximized = random_objective(random, model, binding)
         constraints = random_constraints(random, binding, sample)
         goals = {"maximize" if maximized else "minimize": objective}
-        last = question(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints)
+        last = problem(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints)
         if last.points(sample)[1].any() or random.random() < 0.1:
             break
     if last is None:
