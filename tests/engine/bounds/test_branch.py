@@ -36,7 +36,7 @@ def every_value(case, conditions=()):
     values = case.at_all(case.expression)
     for condition in conditions:
         values = np.where(case.at_all(condition, bool), values, np.inf)
-    return np.where(np.isnan(values), np.inf, values)
+    return np.where(np.isfinite(values), values, np.inf)  # an infinite objective is no design
 
 
 def first_best(values, k):
