@@ -56,8 +56,9 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP_INSTALL) -e .
 	touch $@
 
-$(VENV)/.test: $(VENV)/.installed
+$(VENV)/.test: $(VENV)/.installed tests/tex/package.json
 	$(PIP_INSTALL) --group test
+	$(BIN)/python tests/tex/renderers.py
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.test

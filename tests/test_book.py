@@ -218,6 +218,7 @@ def test_markdown_leaves_the_mathematics_alone(pages):
     [
         (r"\begin{cases} 1 \\ 0 \end{cases}", r"\begin{cases} 1 \cr 0 \end{cases}"),
         (r"\min\left\{n : n\right\}", r"\min\left\lbrace n : n\right\rbrace"),
+        (r"\text{a}\_\text{b}", r"\text{a}\underline{\enspace}\text{b}"),
         (r"34 \,\mathrm{byte}", r"34 \thinspace\mathrm{byte}"),
         (r"T^{*} a*b", r"T^{\ast} a\ast b"),
         (r"\mathbb{N}_{\ge 1}", r"\mathbb{N} _ {\ge 1}"),
@@ -320,7 +321,7 @@ def test_the_bibliography_parses(pages):
 @pytest.mark.parametrize("name", TOPICS)
 def test_the_equations_for_papers_are_well_formed(pages, name):
     text = pages[f"{name}.tex"]
-    for opening, closing in (("{align}", "{align}"), ("{cases}", "{cases}")):
+    for opening, closing in (("{equation}", "{equation}"), ("{cases}", "{cases}"), ("{aligned}", "{aligned}")):
         assert text.count(rf"\begin{opening}") == text.count(rf"\end{closing}")
     assert text.count(r"\left") == text.count(r"\right")
     unescaped = re.sub(r"\\[{}]", "", text)

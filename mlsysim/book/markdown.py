@@ -159,7 +159,8 @@ def inline(source: str) -> str:
 _REFERENCES = "references.md"
 _LETTERS = {
     r"\\": r"\cr", r"\{": r"\lbrace", r"\}": r"\rbrace", r"\|": r"\Vert", "|": r"\vert", "*": r"\ast",
-    r"\,": r"\thinspace", r"\:": r"\thinspace", r"\;": r"\enspace", r"\!": r"\negthinspace",
+    r"\_": r"\underline{\enspace}", r"\,": r"\thinspace", r"\:": r"\thinspace", r"\;": r"\enspace",
+    r"\!": r"\negthinspace",
 }  # fmt: skip
 
 

@@ -21,14 +21,12 @@ def bibliography(book: Book) -> str:
 
 
 def _equation(formula: Formula) -> str:
-    symbol = formula.variable.latex
-    right = formula.latex().removeprefix(f"{symbol} = ")
     place = f"[{{{_prose(formula.source.place)}}}]" if formula.source.place else ""
     return (
         rf"\noindent {_prose(formula.title)}~\cite{place}{{{formula.source.key}}}:" + "\n"
-        r"\begin{align}" + "\n"
-        f"{symbol} &= {right} \\label{{eq:mlsysim:{formula.id}}}\n"
-        r"\end{align}" + "\n"
+        r"\begin{equation}" + "\n"
+        f"{formula.latex()} \\label{{eq:mlsysim:{formula.id}}}\n"
+        r"\end{equation}" + "\n"
     )
 
 

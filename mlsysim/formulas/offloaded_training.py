@@ -30,6 +30,7 @@ from mlsysim.symbols.offload import (
     omega_g,
     omega_o,
     omega_w,
+    rho_upd,
     update_place,
 )
 from mlsysim.symbols.step import (
@@ -210,20 +211,31 @@ exposed_remote = Formula(
     ),
 )
 
-update = Formula(
-    T_opt,
-    step_time.optimizer_update.expression
-    * (1 - omega_o * when(_beside_memory, 1) * (1 - B_mem * eta_mem * n_share / B_far)),
-    title="Update of weights and optimizer state, in part beside the remote memory",
+slowdown = Formula(
+    rho_upd,
+    1 - omega_o * when(_beside_memory, 1) * (1 - B_mem * eta_mem * n_share / B_far),
+    title="Slowdown of the update beside the remote memory",
     source=OFFLOAD,
-    variant=NAME,
     assumes="A processor beside the remote memory updates at the bandwidth of the port, as if it had that much memory "
     "bandwidth for each accelerator.",
     example=Example(
+        {omega_o: 0.5, update_place: "remote", B_mem: 2000, eta_mem: 0.8, n_share: 1, B_far: 64},
+        "13",
+        derived="1 - 0.5 * (1 - 2000 * 0.8 * 1 / 64)",
+    ),
+)
+
+update = Formula(
+    T_opt,
+    step_time.optimizer_update.expression * rho_upd,
+    title="Update of weights and optimizer state, in part beside the remote memory",
+    source=OFFLOAD,
+    variant=NAME,
+    example=Example(
         {f: 1, o: 12, q_g: 2, q: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8,
-         update_place: "remote", omega_o: 0.5, n_share: 1, B_far: 64},
+         rho_upd: 13},
         "682.5 ms",
-        derived="(2 * 12 + 2 + 2) * (8e9 / 8 + 4e9 / 2) * (0.5 / 1600e9 + 0.5 / 64e9) * 1000",
+        derived="(2 * 12 + 2 + 2) * (8e9 / 8 + 4e9 / 2) / 1600e9 * 13 * 1000",
     ),
 )  # fmt: skip
 
@@ -249,6 +261,7 @@ FORMULAS = (
     remote_memory,
     traffic,
     update_traffic,
+    slowdown,
     unhidden_fetches,
     exposed_remote,
     update,

@@ -90,7 +90,7 @@ class DeclaredModel:
     def latex(self, output: str | None = None, *, units: bool = False) -> str:
         """All formulas, or those one output needs, as an ``align*`` block."""
         system = self.system if output is None else self.system.closure([self.output(output).name])
-        rows = [formula.latex(units=units).replace(" = ", " &= ", 1) for formula in system]
+        rows = [formula.latex(units=units, aligned=True) for formula in system]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def source_code(self, backend: str = "numpy") -> str:

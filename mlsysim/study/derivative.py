@@ -15,7 +15,7 @@ from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.symbolic import LeastInteger, System, Variable, lower, variable_of
-from mlsysim.symbolic.printing import latex, symbol_text, text
+from mlsysim.symbolic.printing import equation, symbol_text, text
 
 
 class Derivative:
@@ -69,7 +69,7 @@ class Derivative:
     def latex(self) -> str:
         """The equation as LaTeX."""
         left = rf"\frac{{\partial {self.output.latex}}}{{\partial {self.by.latex}}}"
-        return f"{left} = {latex(self.expression)}"
+        return equation(left, self.expression)
 
     def text(self) -> str:
         """The equation as one line of text."""

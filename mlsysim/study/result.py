@@ -14,7 +14,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import as_text, plain, presented
 from mlsysim.study.explanation import Explanation
-from mlsysim.symbolic import Variable, variable_of
+from mlsysim.symbolic import Variable, variable_of, words_latex
 
 
 class Result:
@@ -134,9 +134,8 @@ class Result:
         """The formulas as an ``align*`` block, each followed by its value."""
         rows = []
         for formula in self._binding.system:
-            value = self._text(formula.variable).replace("%", r"\%")
-            body = formula.latex().replace(" = ", " &= ", 1)
-            rows.append(rf"{body} = \text{{{value}}}")
+            value = words_latex(self._text(formula.variable))
+            rows.append(f"{formula.latex(aligned=True)} = {value}")
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def to_dict(self) -> dict[str, Any]:

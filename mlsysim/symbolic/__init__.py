@@ -29,6 +29,7 @@ from mlsysim.symbolic.variable import (
     positive,
     variable,
     variable_of,
+    words_latex,
 )
 
 __all__ = [
@@ -70,4 +71,5 @@ __all__ = [
     "variable",
     "variable_of",
     "when",
+    "words_latex",
 ]

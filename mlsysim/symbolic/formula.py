@@ -315,18 +315,21 @@ class Formula:
         """Name, with the variant in brackets where there is one."""
         return f"{self.name}[{self.variant}]" if self.variant else self.name
 
-    def latex(self, *, units: bool = False) -> str:
-        """The equation as LaTeX.
+    def latex(self, *, units: bool = False, aligned: bool = False) -> str:
+        """The equation as LaTeX, on several lines where one is too wide for a page.
 
         Parameters
         ----------
         units : bool
             Also print the unit of every constant; by default the equation is read in coherent
             units (byte, second, FLOP, token, request).
+        aligned : bool
+            Give rows for an ``align`` environment, with ``&`` before the equals sign, instead of a whole equation.
         """
-        from mlsysim.symbolic.printing import latex, range_latex
+        from mlsysim.symbolic.printing import equation, range_latex
 
-        return f"{self.variable.latex} = {latex(self.expression, units=units)}{self._range(range_latex)}"
+        over = self._range(range_latex)
+        return equation(self.variable.latex, self.expression, over=over, units=units, aligned=aligned)
 
     def text(self) -> str:
         """The equation as one line of Unicode text."""

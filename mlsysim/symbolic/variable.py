@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import keyword
 import math
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -65,7 +66,7 @@ class Domain:
         if self.kind == "boolean":
             return r"\{\text{false}, \text{true}\}"
         if self.kind == "choice":
-            return r"\{" + ", ".join(rf"\text{{{label}}}" for label in self.labels) + r"\}"
+            return r"\{" + ", ".join(map(words_latex, self.labels)) + r"\}"
         if self.is_flag:
             return r"\{0, 1\}"
         if self.kind == "integer":
@@ -77,6 +78,15 @@ class Domain:
         left = "(" if self.open_lower or self.lower == -math.inf else "["
         right = r"\infty)" if self.upper == math.inf else f"{self.upper:g}]"
         return f"{left}{self.lower:g}, {right}"
+
+
+def words_latex(words: str) -> str:
+    r"""Words as LaTeX: signs with a meaning to TeX stand outside ``\text``, where every renderer reads them alike."""
+    parts = re.split(r"([\\_&%#${}^~])", words)
+    return "".join(_SIGNS.get(part, f"\\text{{{part}}}") for part in parts if part)
+
+
+_SIGNS = {sign: "\\" + sign for sign in "_&%#${}"} | {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}
 
 
 def _bound(value: float) -> str:

@@ -152,6 +152,13 @@ T_fetch = variable(
 V_upd = variable(
     "update_traffic", r"V_{\mathrm{upd}}", GB, "Remote traffic of one update of the weights.", nonnegative()
 )
+rho_upd = variable(
+    "update_slowdown",
+    r"\rho_{\mathrm{upd}}",
+    N_COUNT,
+    "Time of the update over what it takes with all state in local memory.",
+    positive(),
+)
 X_block = variable("blocking_link_traffic", r"X", GB, "Link traffic nothing hides, one micro-batch.", nonnegative())
 z_d = variable(
     "dense_layer_gather", r"z_{\mathrm{d}}", GB, "Link traffic to gather the weights of one dense layer.", nonnegative()

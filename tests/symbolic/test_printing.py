@@ -19,8 +19,9 @@ from mlsysim.symbolic import (
     token,
     variable_of,
     when,
+    words_latex,
 )
-from mlsysim.symbolic.printing import constants, latex, latex_to_text, symbol_text, text
+from mlsysim.symbolic.printing import constants, equation, latex, latex_to_text, symbol_text, text
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.serving import B_a, W_s, c, kv_request, load, mu, qps, s_pad, t_step
 from mlsysim.symbols.training import P_r, W, Z, b, d, ell, feasible, g, m, optimizer, p, t
@@ -99,6 +100,43 @@ def test_latex_with_units():
     assert latex(kv_request * s_pad / request, units=True) == (
         r"\frac{\hat{s} \kappa_{\mathrm{req}}}{\,\mathrm{request}}"
     )
+
+
+@pytest.fixture
+def wide(declare):
+    """Symbols of 25 em each, of which a page holds one to a line."""
+    return [declare(f"wide_{x}", latex=rf"\mathrm{{{x * 50}}}") for x in "abc"]
+
+
+def test_a_sum_wider_than_a_page_stands_on_several_lines(wide):
+    a, b, c = wide
+    broken = r"\begin{aligned} & " + r" \\ & ".join([latex(a), f"+ {latex(b)}", f"- {latex(c)}"]) + r" \end{aligned}"
+    assert latex(a + b - c) == broken
+    assert latex((a + b - c) / s) == rf"\frac{{{broken}}}{{s}}"
+
+
+def test_a_list_wider_than_a_page_stands_on_several_lines(wide):
+    a, b, _ = wide
+    rows = rf"\begin{{aligned}} & {latex(a)}, \\ & {latex(b)} \end{{aligned}}"
+    assert latex(sympy.Max(a, b)) == rf"\max\left({rows}\right)"
+    assert latex(sympy.Max(a, b) ** 2) == rf"\max\left({rows}\right)^{{2}}"
+
+
+def test_an_equation_alone_and_among_others(wide):
+    a, b, _ = wide
+    assert equation("X", P * h) == "X = P h"
+    assert equation("X", P * h, aligned=True) == "X &= P h"
+    rows = rf"X &= {latex(a)} \\ & + {latex(b)}"
+    assert equation("X", a + b, aligned=True) == rows
+    assert equation("X", a + b) == rf"\begin{{aligned}} {rows} \end{{aligned}}"
+    over = r"i \in \{" + ", ".join(["1"] * 20) + r"\}"
+    assert equation("X", P * h, over=over) == rf"X = P h, \qquad {over}"
+    assert equation("X", a, over=over) == rf"\begin{{aligned}} X &= {latex(a)}, \\ & {over} \end{{aligned}}"
+    assert equation("X", a + b, over=over, aligned=True) == rf"{rows}, \\ & {over}"
+
+
+def test_words_keep_the_signs_tex_reads():
+    assert words_latex("zero_offload, 50% & more") == (r"\text{zero}\_\text{offload, 50}\%\text{ }\&\text{ more}")
 
 
 def test_text_with_numbers_for_symbols():

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import sympy
+from sympy.core.sorting import default_sort_key
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 
@@ -13,6 +14,7 @@ from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.family import Index, member_latex
 from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
 from mlsysim.symbolic.indexed import ByMember, Total
+from mlsysim.symbolic.printing.lines import BROKEN, END, PAGE, breakable, laid_out
 from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
@@ -24,11 +26,12 @@ from mlsysim.symbolic.printing.order import (
     rows_of,
     sides,
 )
-from mlsysim.symbolic.variable import variable_of
+from mlsysim.symbolic.printing.width import width
+from mlsysim.symbolic.variable import variable_of, words_latex
 
 
 def latex(expression: sympy.Basic, *, units: bool = False) -> str:
-    """An expression as LaTeX, in the symbols of its variables.
+    """An expression as LaTeX, in the symbols of its variables, its sums broken where a line is too wide for a page.
 
     Parameters
     ----------
@@ -37,19 +40,60 @@ def latex(expression: sympy.Basic, *, units: bool = False) -> str:
     units : bool
         Print unit constants; by default they are left out and the equation is read in coherent units.
     """
-    return _Latex({"ln_notation": True}).doprint(prepared(bare(expression, (lambda _: True) if units else None)))
+    shown = prepared(bare(expression, (lambda _: True) if units else None))
+    return laid_out(_Latex({"ln_notation": True}).doprint(shown))
+
+
+def equation(left: str, expression: sympy.Basic, *, over: str = "", units: bool = False, aligned: bool = False) -> str:
+    r"""An equation as LaTeX, on several lines where one is too wide for a page.
+
+    Parameters
+    ----------
+    left : str
+        Left side, as LaTeX.
+    expression : sympy.Basic
+        Right side, in declared symbols.
+    over : str
+        What an index runs over, as LaTeX; stands after the equation.
+    units : bool
+        Print unit constants.
+    aligned : bool
+        Give rows for an ``align`` environment, with ``&`` before the equals sign, instead of a whole equation.
+    """
+    right = latex(expression, units=units)
+    rows = right.removeprefix(BROKEN).removesuffix(END) if (broken := right.startswith(BROKEN)) else right
+    if over:
+        broken = broken or width(f"{right} {over}") > PAGE
+        rows += rf", \\ & {over}" if broken else rf", \qquad {over}"
+    if aligned or broken:
+        rows = f"{left} &= {rows}"
+        return rows if aligned else rf"\begin{{aligned}} {rows}{END}"
+    return f"{left} = {rows}"
 
 
 def range_latex(index: Index, members: Iterable[str]) -> str:
-    """What an index runs over, as it follows an equation."""
-    return rf", \qquad {_runs(index, members)}"
-
-
-def _runs(index: Index, members: Iterable[str]) -> str:
+    """What an index runs over."""
     return rf"{index.letter} \in \{{{', '.join(map(member_latex, members))}\}}"
 
 
 class _Latex(LatexPrinter):
+    def _print_Add(self, expr: sympy.Add, order: Any = None) -> str:
+        terms = []
+        for term in self._as_ordered_terms(expr, order):
+            minus = bool(terms) and term.could_extract_minus_sign()
+            shown = self._print(-term if minus else term)
+            bracketed = rf"\left({shown}\right)" if self._needs_add_brackets(term) else shown
+            terms.append(f"{'- ' if minus else '+ '}{bracketed}" if terms else bracketed)
+        return breakable(terms)
+
+    def _hprint_variadic_function(self, expr: Any, exp: Any = None) -> str:
+        *first, last = map(self._print, sorted(expr.args, key=default_sort_key))
+        power = "" if exp is None else f"^{{{exp}}}"
+        name = type(expr).__name__.lower()
+        return rf"\{name}\left({breakable([*(f'{part},' for part in first), last])}\right){power}"
+
+    _print_Min = _print_Max = _hprint_variadic_function
+
     def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:
         return expr.variable.latex if isinstance(expr, Placed) else expr.name
 
@@ -64,7 +108,7 @@ class _Latex(LatexPrinter):
         return rf"\,\mathrm{{{expr.name}}}"
 
     def _print_Label(self, expr: Label) -> str:
-        return rf"\text{{{expr.text.replace('_', chr(92) + '_')}}}"
+        return words_latex(expr.text)
 
     def _print_Float(self, expr: sympy.Float) -> str:
         return f"{float(expr):.7g}"
@@ -110,7 +154,7 @@ class _Latex(LatexPrinter):
 
     def _print_Total(self, expr: Total) -> str:
         index, whole = expr.index, len(expr.over) == len(expr.index.members)
-        below = index.letter if whole else _runs(index, expr.over)
+        below = index.letter if whole else range_latex(index, expr.over)
         return rf"\sum_{{{below}}} {self.parenthesize(expr.term, PRECEDENCE['Mul'], strict=True)}"
 
     def _print_ByMember(self, expr: ByMember) -> str:

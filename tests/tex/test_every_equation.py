@@ -1,0 +1,87 @@
+"""Every equation renders in KaTeX and MathJax, in the spelling of each file of the book, and fits on a page."""
+
+import re
+
+import pytest
+from tex.renderers import RendererError, rendered
+
+from mlsysim import book
+from mlsysim.book.markdown import math
+from mlsysim.formulas import every_formula
+from mlsysim.symbolic.printing.width import width
+
+#: A4 less margins of an inch, 159 mm, holds 45.3 em of ten-point type; a column of GitHub, 948 px, 59 em.
+PAGE = 45.3
+#: Formulas that do not fit yet; one that fits leaves this list.
+TOO_WIDE = {"tp_exposed_time"}
+
+FORMULAS = {formula.id: formula.latex() for _, formula in every_formula()}
+BROKEN = {
+    "not TeX": r"\frac{a}{",
+    "no such command": r"\fraction{a}{b}",
+    "underscore in text": r"\text{as_weights}",
+    "underscore as Markdown leaves it": r"\text{as\ _ weights}",
+    "backslash shown by MathJax": r"\text{as\_weights}",
+}
+SEVEN_EM = r"\rule{3em}{1em}\rule{4em}{1em}"
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return book.pages()
+
+
+@pytest.fixture(scope="module")
+def mathematics(pages):
+    """The files of the book that each piece of mathematics stands in."""
+    found = {}
+    for name, content in pages.items():
+        if name.endswith(".md"):
+            for display, line in re.findall(r"^\$\$\n(.*)\n\$\$$|\$([^$\n]+)\$", content, re.MULTILINE):
+                found.setdefault(display or line, set()).add(name)
+        if name.endswith(".tex"):
+            for equation in re.findall(r"\\begin{equation}\n(.*) \\label{.*}\n\\end{equation}", content):
+                found.setdefault(equation, set()).add(name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def shown(mathematics):
+    try:
+        return rendered([*mathematics, *BROKEN.values(), SEVEN_EM])
+    except RendererError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_equation_is_found(shown, what):
+    assert shown[BROKEN[what]]["error"]
+
+
+def test_a_width_is_measured(shown):
+    assert shown[SEVEN_EM]["width"] == pytest.approx(7, abs=0.01)
+
+
+def test_the_book_is_read_whole(pages, mathematics):
+    with_mathematics = {name for name in pages if name.endswith((".md", ".tex"))} - {"references.md"}
+    assert set().union(*mathematics.values()) == with_mathematics
+    for name, latex in FORMULAS.items():
+        assert {latex, math(latex)} <= set(mathematics), name
+
+
+def test_every_equation_renders(shown, mathematics):
+    wrong = [
+        f"{min(files)}: {tex}\n  {shown[tex]['error']}" for tex, files in mathematics.items() if shown[tex]["error"]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_equation_fits_on_a_page(shown):
+    found = {name: shown[latex]["width"] for name, latex in FORMULAS.items()}
+    too_wide = {name: f"{measured:.1f} em" for name, measured in found.items() if measured > PAGE}
+    assert set(too_wide) == TOO_WIDE, f"wider than {PAGE} em: {too_wide}"
+
+
+def test_estimated_widths_are_those_of_mathjax(shown):
+    for name, latex in FORMULAS.items():
+        assert width(latex) == pytest.approx(shown[latex]["width"], rel=0.15, abs=1), name
