@@ -11,6 +11,7 @@ from typing import Any
 import sympy
 
 from mlsysim.symbolic import ErlangC, LeastInteger
+from mlsysim.symbolic.exchange import rebuilt
 
 
 class Guard(sympy.Function):
@@ -55,7 +56,7 @@ def guarded(expression: Any, taken: Any = sympy.true) -> Any:
             args[0] = _stand_in(args[0], taken, sympy.S.One)
         elif isinstance(expression, ErlangC):
             args[1] = _stand_in(args[1], taken, args[0] / 2)
-    return expression.func(*args)
+    return rebuilt(expression, args)
 
 
 def _always_safe(power: sympy.Pow) -> bool:

@@ -6,12 +6,19 @@ names can be shown; :func:`lower` then puts the plain numbers in.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import sympy
 
 from mlsysim import units
+from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.variable import variable_of
+
+
+@cache
+def _amount(unit: str) -> sympy.Expr:
+    return sympy.nsimplify(units.factor(unit), rational=True)
 
 
 class UnitSymbol(sympy.Symbol):
@@ -25,7 +32,7 @@ class UnitSymbol(sympy.Symbol):
     @property
     def amount(self) -> sympy.Expr:
         """Canonical amount as an exact number."""
-        return sympy.nsimplify(units.factor(self.name), rational=True)
+        return _amount(self.name)
 
     @property
     def dimension(self) -> dict[str, Any]:
@@ -84,7 +91,7 @@ def lower(expression: sympy.Basic) -> sympy.Basic:
     swaps: dict[sympy.Basic, sympy.Basic] = {}
     for atom in expression.atoms(UnitSymbol, Label):
         swaps[atom] = atom.amount if isinstance(atom, UnitSymbol) else atom.code  # type: ignore[union-attr]
-    return expression.xreplace(swaps) if swaps else expression
+    return exchanged(expression, swaps) if swaps else expression
 
 
 byte = UnitSymbol("byte")

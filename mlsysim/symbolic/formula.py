@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy
@@ -326,16 +326,11 @@ class Formula:
         aligned : bool
             Give rows for an ``align`` environment, with ``&`` before the equals sign, instead of a whole equation.
         """
-        from mlsysim.symbolic.printing import equation, range_latex
-
-        over = self._range(range_latex)
-        return equation(self.variable.latex, self.expression, over=over, units=units, aligned=aligned)
+        return _latex(self, units, aligned)
 
     def text(self) -> str:
         """The equation as one line of Unicode text."""
-        from mlsysim.symbolic.printing import range_text, symbol_text, text
-
-        return f"{symbol_text(self.variable)} = {text(self.expression)}{self._range(range_text)}"
+        return _text(self)
 
     def _range(self, printed: Callable[[Index, tuple[str, ...]], str]) -> str:
         """The members the index runs over, where the right side is no table, which names them itself."""
@@ -352,3 +347,18 @@ class Formula:
 
     def __repr__(self) -> str:
         return f"<Formula {self.id}: {self.text()}>"
+
+
+@lru_cache(maxsize=2048)
+def _latex(formula: Formula, units: bool, aligned: bool) -> str:
+    from mlsysim.symbolic.printing import equation, range_latex
+
+    over = formula._range(range_latex)
+    return equation(formula.variable.latex, formula.expression, over=over, units=units, aligned=aligned)
+
+
+@lru_cache(maxsize=2048)
+def _text(formula: Formula) -> str:
+    from mlsysim.symbolic.printing import range_text, symbol_text, text
+
+    return f"{symbol_text(formula.variable)} = {text(formula.expression)}{formula._range(range_text)}"

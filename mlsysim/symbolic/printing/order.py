@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import sympy
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.variable import Variable, declaration_order, variable_of
 
@@ -25,27 +26,10 @@ def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
     """The expression with its symbols renamed so that sympy sorts them as declared."""
     plain = [s for s in expression.free_symbols if not isinstance(s, UnitSymbol | Label | sympy.Dummy)]
     place = declaration_order()
-    return renamed(
+    return exchanged(
         expression,
         {s: Placed(f"{place[s.name]:06d} {s.name}", **s.assumptions0) for s in plain},  # type: ignore[attr-defined]
     )
-
-
-def renamed(expression: sympy.Basic, names: Mapping[sympy.Basic, sympy.Basic]) -> sympy.Basic:
-    """The expression with symbols exchanged, its maxima and minima taken over as they stand.
-
-    ``xreplace`` compares the arguments of every maximum again, which takes most of the time of printing.
-    """
-
-    def rebuilt(node: Any) -> Any:
-        if node in names:
-            return names[node]
-        args = tuple(map(rebuilt, node.args))
-        if args == node.args:
-            return node
-        return node.func(*args, evaluate=False) if isinstance(node, sympy.Max | sympy.Min) else node.func(*args)
-
-    return rebuilt(expression)
 
 
 def prepared(expression: sympy.Basic) -> sympy.Basic:
@@ -123,4 +107,4 @@ def sides(expr: Any) -> tuple[Any, str, Any]:
 def bare(expression: sympy.Basic, keep: Callable[[UnitSymbol], bool] | None = None) -> sympy.Basic:
     """The expression without its coherent units, but for those to keep."""
     drop = [u for u in expression.atoms(UnitSymbol) if u.amount == 1 and not (keep and keep(u))]
-    return renamed(expression, dict.fromkeys(drop, sympy.S.One)) if drop else expression
+    return exchanged(expression, dict.fromkeys(drop, sympy.S.One)) if drop else expression
