@@ -100,7 +100,8 @@ def per(above: str, below: str) -> tuple[float, Any]:
 @cache
 def dimension(text: str) -> dict[str, Any]:
     """Exponent per base dimension of a unit, e.g. ``{"[information]": 1, "[time]": -1}``."""
-    return {name: power for name, power in dict(unit(text).dimensionality).items() if power != 0}
+    powers = {name: power for name, power in dict(unit(text).dimensionality).items() if power != 0}
+    return {name: int(power) if power == int(power) else power for name, power in powers.items()}
 
 
 @cache

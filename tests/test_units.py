@@ -1,16 +1,23 @@
 """Units: bytes, operations, tokens, requests and money are dimensions of their own."""
 
 import itertools
+import json
 import math
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pint
 import pytest
 
+import mlsysim
 from mlsysim import Q_, units, ureg
 from mlsysim.errors import MlsysimError, UnitError
 
 BASES = ("byte", "FLOP", "token", "request", "USD", "second", "kilogram", "meter")
+UNITS_FILE = Path(mlsysim.__file__).parent / "units.txt"
 UNITS = (
     "B", "GB", "GiB", "byte", "kB/token", "GB/s", "TB/s", "Gbit/s", "GB/request", "FLOP", "TFLOP", "TFLOP/s", "TOP/s",
     "token", "request", "QPS", "s", "ms", "µs", "ns", "hour", "W", "kW", "kWh", "J", "USD", "USD/hour", "count", "%",
@@ -298,3 +305,42 @@ def test_conversion_to_canonical_loses_no_digit(value, unit, amount):
     """Pint's own conversion goes through a rounded quotient of factors: 0.08 TB became 80.00000000000001 GB."""
     wanted = {"TB": "GB", "GB": "GB", "s": "ms", "ms": "ms", "%": ""}[unit]
     assert units.canonical(Q_(value, unit), wanted, "x") == amount
+
+
+class TestTheRegistryIsNotRedefined:
+    """What a text names never changes what other units are worth, in this process or after."""
+
+    PREFIXES = ("pico", "nano", "micro", "milli", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta",
+                "kibi", "mebi", "gibi", "tebi", "pebi")  # fmt: skip
+
+    def names(self):
+        """Every name of a unit in units.txt."""
+        lines = [line for line in UNITS_FILE.read_text().splitlines() if " = " in line and "- " not in line]
+        found = {part.strip() for line in lines for part in line.split("#")[0].split("=")}
+        return {name for name in found if re.fullmatch(r"[^\W\d_]\w*", name)}
+
+    def test_no_unit_is_a_prefix_with_another_unit(self):
+        names = self.names()
+        assert {"gram", "watt", "FLOPs", "byte"} <= names
+        assert not [prefix + name for prefix in self.PREFIXES for name in names if prefix + name in names]
+
+    def test_after_any_text_watts_are_watts(self):
+        texts = [f"5 {name}{plural}" for name in sorted(self.names()) for plural in ("", "s")]
+        texts += [
+            f"5 {prefix}{name}{s}" for prefix in self.PREFIXES for name in ("gram", "watt", "byte") for s in ("", "s")
+        ]
+        texts += ["5 kg", "5 kgs", "5 kilograms", "5 kilokilograms", "5 kilogramss", "5 mg", "5 Mgs"]
+        script = (
+            "import json, sys\n"
+            "from mlsysim import units\n"
+            "from mlsysim.errors import UnitError\n"
+            "for text in json.load(sys.stdin):\n"
+            "    try:\n"
+            "        units.parsed(text)\n"
+            "    except UnitError:\n"
+            "        pass\n"
+            "found = [units.factor(name) for name in ('W', 'kW', 'kWh', 'kg', 'g', 't', 'GB/s', 'TFLOP', 'QPS')]\n"
+            "assert found == [1, 1e3, 3.6e6, 1, 1e-3, 1e3, 1e9, 1e12, 1], found\n"
+        )
+        done = subprocess.run([sys.executable, "-c", script], input=json.dumps(texts), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
