@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from mlsysim import book
 
 #: Folders in which every test is long, and why.
 LONG_FOLDERS = {
@@ -10,6 +13,18 @@ LONG_FOLDERS = {
     "counted": "tensors counted on real layers; needs PyTorch",
 }
 HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def book_pages():
+    """Every file of the formula book, printed once."""
+    return book.pages()
+
+
+@pytest.fixture
+def printed_book(monkeypatch, book_pages):
+    """Writing and checking the book take the pages printed once, which are the same whenever they are printed."""
+    monkeypatch.setattr(book, "pages", lambda: dict(book_pages))
 
 
 def pytest_addoption(parser):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -11,6 +12,7 @@ import mlsysim
 HEAVY = ("jax", "matplotlib", "numpy", "pint", "pydantic", "scipy", "sympy", "xarray")
 
 
+@cache
 def loaded_after(code):
     """Which heavy packages a fresh interpreter has imported after running some code."""
     probe = f"{code}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"

@@ -1,12 +1,14 @@
-from mlsysim import book
+import pytest
+
+pytestmark = pytest.mark.usefixtures("printed_book")
 
 
-def test_book_writes_and_check_names_what_differs(run, tmp_path):
+def test_book_writes_and_check_names_what_differs(run, tmp_path, book_pages):
     folder = tmp_path / "pages"
     written = run("book", "--out", str(folder))
     assert written.exit_code == 0, written.output
-    assert written.stdout == f"wrote {len(book.pages())} files to {folder}\n"
-    assert {path.name for path in folder.iterdir()} == set(book.pages())
+    assert written.stdout == f"wrote {len(book_pages)} files to {folder}\n"
+    assert {path.name for path in folder.iterdir()} == set(book_pages)
     checked = run("book", "--out", str(folder), "--check")
     assert (checked.exit_code, checked.stdout) == (0, f"{folder} is up to date\n")
 

@@ -2,7 +2,6 @@ import json
 
 import pytest
 
-from mlsysim.book import pages
 from mlsysim.formulas import every_formula
 
 FORMULAS = [formula for _, formula in every_formula()]
@@ -43,8 +42,8 @@ def test_latex_prints_the_equation_and_nothing_else(run):
     assert run("formula", "--latex").stdout.splitlines() == [formula.latex() for formula in FORMULAS]
 
 
-def test_json_has_the_layout_of_the_index_of_the_book(run):
-    index = json.loads(pages()["index.json"])
+def test_json_has_the_layout_of_the_index_of_the_book(run, book_pages):
+    index = json.loads(book_pages["index.json"])
     content = json.loads(run("formula", "feasible", "--json").stdout)
     assert set(content["formulas"]) == {formula.id for formula in FORMULAS if formula.name == "feasible"}
     assert {"feasible[training_memory]", "feasible[serving_capacity]"} <= set(content["formulas"])

@@ -5,7 +5,6 @@ import re
 import pytest
 from tex.renderers import RendererError, rendered
 
-from mlsysim import book
 from mlsysim.book.markdown import math
 from mlsysim.formulas import every_formula
 from mlsysim.symbolic.printing.width import width
@@ -15,7 +14,6 @@ PAGE = 45.3
 #: Formulas that do not fit yet; one that fits leaves this list.
 TOO_WIDE = {"tp_exposed_time"}
 
-FORMULAS = {formula.id: formula.latex() for _, formula in every_formula()}
 BROKEN = {
     "not TeX": r"\frac{a}{",
     "no such command": r"\fraction{a}{b}",
@@ -27,15 +25,15 @@ SEVEN_EM = r"\rule{3em}{1em}\rule{4em}{1em}"
 
 
 @pytest.fixture(scope="module")
-def pages():
-    return book.pages()
+def equations():
+    return {formula.id: formula.latex() for _, formula in every_formula()}
 
 
 @pytest.fixture(scope="module")
-def mathematics(pages):
+def mathematics(book_pages):
     """The files of the book that each piece of mathematics stands in."""
     found = {}
-    for name, content in pages.items():
+    for name, content in book_pages.items():
         if name.endswith(".md"):
             for display, line in re.findall(r"^\$\$\n(.*)\n\$\$$|\$([^$\n]+)\$", content, re.MULTILINE):
                 found.setdefault(display or line, set()).add(name)
@@ -62,10 +60,10 @@ def test_a_width_is_measured(shown):
     assert shown[SEVEN_EM]["width"] == pytest.approx(7, abs=0.01)
 
 
-def test_the_book_is_read_whole(pages, mathematics):
-    with_mathematics = {name for name in pages if name.endswith((".md", ".tex"))} - {"references.md"}
+def test_the_book_is_read_whole(book_pages, equations, mathematics):
+    with_mathematics = {name for name in book_pages if name.endswith((".md", ".tex"))} - {"references.md"}
     assert set().union(*mathematics.values()) == with_mathematics
-    for name, latex in FORMULAS.items():
+    for name, latex in equations.items():
         assert {latex, math(latex)} <= set(mathematics), name
 
 
@@ -76,12 +74,12 @@ def test_every_equation_renders(shown, mathematics):
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_equation_fits_on_a_page(shown):
-    found = {name: shown[latex]["width"] for name, latex in FORMULAS.items()}
+def test_every_equation_fits_on_a_page(shown, equations):
+    found = {name: shown[latex]["width"] for name, latex in equations.items()}
     too_wide = {name: f"{measured:.1f} em" for name, measured in found.items() if measured > PAGE}
     assert set(too_wide) == TOO_WIDE, f"wider than {PAGE} em: {too_wide}"
 
 
-def test_estimated_widths_are_those_of_mathjax(shown):
-    for name, latex in FORMULAS.items():
+def test_estimated_widths_are_those_of_mathjax(shown, equations):
+    for name, latex in equations.items():
         assert width(latex) == pytest.approx(shown[latex]["width"], rel=0.15, abs=1), name
