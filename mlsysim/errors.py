@@ -110,6 +110,10 @@ class CatalogError(MlsysimError, ValueError):
     """A catalog file that cannot be read as declared: names file, entry and field."""
 
 
+class ModelError(MlsysimError, ValueError):
+    """Models of one's own that cannot be used: names the file, module or package, and what is wrong."""
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The known names closest to a mistyped one, best first.
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from types import ModuleType
 from typing import Any
 
 import sympy
 
 from mlsysim import units
 from mlsysim.engine import compiled_expression
+from mlsysim.errors import ModelError
 from mlsysim.formulas import TOPICS, topic
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.references import Reference, reference
 from mlsysim.symbolic import Formula, Variable, variable_of
 from mlsysim.symbolic.variable import declaration_order
+
+#: Pages that are no topic.
+PAGES = ("README", "variants", "references")
 
 
 @dataclass(frozen=True)
@@ -80,15 +88,34 @@ class Book:
         return tuple((topic, formula) for topic, formula in self.formulas if formula.name == variable.name)
 
 
-def read_book() -> Book:
-    """The book as the topic modules have it."""
-    return Book(tuple(map(_read_topic, TOPICS)))
+def read_book(own: Iterable[type[DeclaredModel]] = ()) -> Book:
+    """The book as the topic modules have it, and a topic per module of models of one's own.
+
+    Parameters
+    ----------
+    own : iterable of type
+        Models whose formulas no topic of ours has.
+
+    Raises
+    ------
+    ModelError
+        If their module has the name of a page.
+    """
+    topics = [_topic(name, topic(name), topic(name).FORMULAS) for name in TOPICS]
+    found = {formula for each in topics for formula in each.formulas}
+    for module, models in groupby(own, key=lambda model: model.__module__):
+        name = module.rpartition(".")[2]
+        if name in (*(each.name for each in topics), *PAGES):
+            raise ModelError(f"{module}: the book has a page {name!r} already; rename the module")
+        used = (f.printed for model in models for variant in model.variants for f in model(variant).formulas)
+        topics.append(_topic(name, sys.modules[module], [f for f in dict.fromkeys(used) if f not in found]))
+        found |= set(topics[-1].formulas)
+    return Book(tuple(topics))
 
 
-def _read_topic(name: str) -> Topic:
-    module = topic(name)
+def _topic(name: str, module: ModuleType, formulas: Iterable[Formula]) -> Topic:
     title, _, intro = (inspect.getdoc(module) or name).partition("\n")
-    return Topic(name, title.strip(), intro.strip(), tuple(module.FORMULAS))
+    return Topic(name, title.strip().removesuffix("."), intro.strip(), tuple(formulas))
 
 
 def cited(formula: Formula) -> Iterable[str]:

@@ -33,8 +33,9 @@ HOW_TO_READ = """\
 """
 
 
-def overview(book: Book) -> str:
-    """The first page: how to read the book, and every formula by topic."""
+def overview(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
+    """The first page: how to read the book, what the models answer, and every formula by topic."""
+    questions = [(_prose(m.question()), _code(f"mlsysim {m.command}"), _code(m.__name__)) for m in models]
     lines = [
         "# The formula book of mlsysim",
         "",
@@ -45,6 +46,10 @@ def overview(book: Book) -> str:
         "## How to read it",
         "",
         HOW_TO_READ,
+        "## Questions",
+        "",
+        *_table(("Question", "Command", "Model"), questions),
+        "",
     ]
     for topic in book.topics:
         rows = [(_link(topic, f), inline(f.variable.latex), _code(f.name), _cite(f.source)) for f in topic.formulas]

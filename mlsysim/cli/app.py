@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import mlsysim
+from mlsysim.cli.options import Json, OwnCatalog, OwnModels, Plot, Question, SubjectTo, Variants, Words
 from mlsysim.errors import MlsysimError
+from mlsysim.models.registry import Registry
 
-#: Command, the model it asks, and the question; the options come from the model.
-QUESTIONS = {
-    "parameters": ("ParameterCountModel", "How many parameters does a transformer have, and where?"),
-    "memory": ("TrainingMemoryModel", "Does this training run fit on one accelerator?"),
-    "serve": ("ServingCapacityModel", "How many replicas hold a latency target?"),
-    "moe": ("MoERoutingModel", "What do hot experts cost?"),
-    "train": ("DistributedModel", "How long does a step take on many accelerators?"),
-    "cost": ("EconomicsModel", "What does a training run or a serving fleet cost?"),
-    "offload": (
-        "MemoryExpansionModel",
-        "How long does a step take with memory in two tiers, and what must each of them hold?",
-    ),
-}
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 #: The spelling of values, for the help of the commands that ask a grid.
 SPELLING = """
 \b
@@ -47,48 +36,70 @@ NAME=VALUES is one value, or several with a comma between:
                              linked: one axis with a name of its own, value by value
 
 `mlsysim memory --help` lists the names for the question memory."""
-Question = Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of {', '.join(QUESTIONS)}.")]
-Words = Annotated[list[str], typer.Argument(metavar="NAME=VALUES...", help="Arguments of the question.")]
-Variants = Annotated[str | None, typer.Option("--variant", metavar="NAME", help="Set of formulas.")]
-SubjectTo = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CONDITION", help="Such as 'total_memory <= 0.9 * memory_capacity'; may be repeated."),
-]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it into a .png, .pdf or .svg.")]
-OwnCatalog = Annotated[
-    Path | None,
-    typer.Option("--catalog", metavar="FILE", help="A catalog of your own (TOML); names are looked up there first."),
-]
 
 
-def option_name(argument: str) -> str:
-    """The option of an argument: ``batch_size`` is ``--batch-size``."""
-    return f"--{argument.replace('_', '-')}"
+class Asked(TyperCommand):
+    """Stands for the command of a model, with its question, until it is called."""
 
 
 class Commands(TyperGroup):
-    """Builds the options of a model's command when it is called, and turns refusals into exit code 2."""
+    """Has a command per model, with options that are built when it is called; turns refusals into exit code 2."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Find the models first, since they say which commands there are."""
+        files, rest = _own_models(args)
+        fixed = {name: command for name, command in self.commands.items() if not isinstance(command, Asked)}
+        with _in_one_line():
+            try:
+                registry = Registry(files, taken=fixed)
+            except MlsysimError:
+                if not extra.get("resilient_parsing"):  # completion offers what it can
+                    raise
+                registry = Registry(taken=fixed)
+        asked = {name: Asked(name, help=listed.question) for name, listed in registry.commands.items()}
+        self.commands = {**asked, **fixed}
+        return super().make_context(info_name, rest, parent, obj=registry, **extra)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run; one that asks a model gets its options now."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name in QUESTIONS:
+        if isinstance(command, Asked):
             from mlsysim.cli.question import question_command
 
-            command = question_command(name, *QUESTIONS[name])
+            command = question_command(ctx.obj.model(name), ctx.obj.program(name))
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; bad input, or a file that cannot be written, ends in one line on stderr."""
-        try:
+        with _in_one_line():
             result = super().invoke(ctx)
             sys.stdout.flush()  # a closed pipe must show up here, where it is handled quietly
-        except (MlsysimError, OSError) as error:
-            if isinstance(error, BrokenPipeError):
-                raise
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(2) from None
         return result
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except (MlsysimError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _own_models(args: list[str]) -> tuple[list[str], list[str]]:
+    """What is given with ``--with``, wherever it stands, and the other words; one without a value stays."""
+    found, rest, words = [], [], list(args)
+    while words:
+        word = words.pop(0)
+        if word.startswith("--with="):
+            found.append(word.partition("=")[2])
+        elif word == "--with" and words:
+            found.append(words.pop(0))
+        else:
+            rest.append(word)
+    return found, rest
 
 
 app = typer.Typer(
@@ -113,17 +124,9 @@ def _mlsysim(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    own: OwnModels = None,
 ) -> None:
     """Costs of machine-learning systems, each with the formula it comes from."""
-
-
-def _declare(name: str, question: str) -> None:
-    @app.command(name, help=question)
-    def stand_in() -> None: ...
-
-
-for _name, (_, _question) in QUESTIONS.items():
-    _declare(_name, _question)
 
 
 SWEEP = """A question on every combination of values.
@@ -150,6 +153,7 @@ mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_le
 
 @app.command(help=SWEEP + SPELLING)
 def sweep(
+    ctx: typer.Context,
     question: Question,
     words: Words,
     outputs: Annotated[
@@ -177,12 +181,20 @@ def sweep(
     from mlsysim.cli import grids
 
     grids.sweep(
-        question, words, outputs=outputs, refused=refused, variant=variant, file=file, plot=plot, catalog=catalog
+        ctx.obj.model(question),
+        words,
+        outputs=outputs,
+        refused=refused,
+        variant=variant,
+        file=file,
+        plot=plot,
+        catalog=catalog,
     )
 
 
 @app.command(help=SEARCH + SPELLING)
 def search(
+    ctx: typer.Context,
     question: Question,
     words: Words,
     minimize: Annotated[
@@ -208,7 +220,7 @@ def search(
     from mlsysim.cli import grids
 
     grids.search(
-        question,
+        ctx.obj.model(question),
         words,
         minimize=minimize,
         maximize=maximize,
@@ -225,6 +237,7 @@ def search(
 
 @app.command(help=PARETO + SPELLING)
 def pareto(
+    ctx: typer.Context,
     question: Question,
     words: Words,
     minimize: Annotated[
@@ -243,7 +256,7 @@ def pareto(
     from mlsysim.cli import grids
 
     grids.pareto(
-        question,
+        ctx.obj.model(question),
         words,
         minimize=minimize or (),
         maximize=maximize or (),
@@ -257,6 +270,7 @@ def pareto(
 
 @app.command()
 def formula(
+    ctx: typer.Context,
     name: Annotated[str | None, typer.Argument(help="Name of a variable; all formulas without it.")] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Print only the LaTeX.")] = False,
     as_json: Json = False,
@@ -264,7 +278,7 @@ def formula(
     """Formula of a variable: text, source, assumptions, symbols, worked example."""
     from mlsysim.cli import formula_card
 
-    formula_card.show(name, latex=latex, as_json=as_json)
+    formula_card.show(name, ctx.obj.others(), latex=latex, as_json=as_json)
 
 
 @app.command()
@@ -281,20 +295,23 @@ def catalog(
 
 @app.command()
 def book(
+    ctx: typer.Context,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the book.")] = Path("formulas"),
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is out of date.")] = False,
 ) -> None:
     """Write the formula book: Markdown, LaTeX, bibliography and index."""
     from mlsysim import book as pages
 
+    own = ctx.obj.own()
+
     if not check:
-        written = pages.write(out)
+        written = pages.write(out, own)
         typer.echo(f"wrote {len(written)} files to {out}")
         return
     if not out.is_dir():
         typer.echo(f"error: there is no folder {out}; run mlsysim book --out {out}", err=True)
         raise typer.Exit(1)
-    stale = pages.check(out)
+    stale = pages.check(out, own)
     for name in stale:
         typer.echo(name)
     if stale:

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from mlsysim.catalog import Catalog
-from mlsysim.cli.question import read_entry, typed_text
+from mlsysim.cli.words import read_entry, typed_text
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import Linked, derived, linked
 from mlsysim.inputs.convert import unknown_argument

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlsysim import formatting, show
 from mlsysim.cli import output
-from mlsysim.cli.app import option_name
+from mlsysim.cli.words import command_line
 from mlsysim.models import (
     EconomicsModel,
     MoERoutingModel,
@@ -19,51 +19,6 @@ from mlsysim.study.display import as_text
 from mlsysim.study.result import Result
 from mlsysim.symbolic import variable_of
 
-#: The tutorial's three configurations, and an example of each other question, as arguments of the models.
-INPUTS: dict[str, dict[str, Any]] = {
-    "parameters": {"model": "DeepSeek_V3"},
-    "memory": {
-        "model": "Llama3_8B",
-        "hardware": "H100",
-        "batch_size": 8,
-        "seq_len": 2048,
-        "dp_size": 8,
-        "zero_stage": 2,
-    },
-    "serve": {
-        "model": "Llama3_8B",
-        "hardware": "H100",
-        "qps": 20,
-        "target_p99_latency_ms": 2000,
-        "seq_len": 1024,
-        "output_tokens": 64,
-        "max_batch_size": 16,
-        "efficiency": 0.35,
-    },
-    "moe": {
-        "active_parameters": "8e9",
-        "hidden_dim": 4096,
-        "experts": 8,
-        "active_experts_per_token": 2,
-        "fleet": "Research_256",
-        "batch_size": 4,
-        "seq_len": 2048,
-        "ep_size": 8,
-        "routing_imbalance_factor": 2.0,
-    },
-}
-INPUTS["train"] = {
-    "model": "Llama3_8B",
-    "fleet": "SuperPOD_H100",
-    "batch_size": 2048,
-    "seq_len": 4096,
-    "precision": "bf16",
-    "gradient_accumulation_steps": 8,
-    "zero_stage": 2,
-    "training_tokens": 10**12,
-}
-INPUTS["cost"] = {"variant": "rented_training", **INPUTS["train"], "rental_price": 2}
-INPUTS["offload"] = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200", "policy": "aggressive"}
 COMPONENTS = {
     "Weights": "weights",
     "Gradients": "gradients",
@@ -94,34 +49,10 @@ def run() -> None:
     from_fit_to_cost()
 
 
-def command_line(name: str, width: int = 96) -> str:
-    """The command that answers a question of the tutorial.
-
-    Parameters
-    ----------
-    name : str
-        ``parameters``, ``memory``, ``serve``, ``moe``, ``train``, ``cost`` or ``offload``.
-    width : int
-        Longer lines continue on the next, as a shell reads them.
-
-    Returns
-    -------
-    str
-    """
-    lines = [f"mlsysim {name}"]
-    for argument, value in INPUTS[name].items():
-        option = f"{option_name(argument)} {value}"
-        if len(lines[-1]) + len(option) < width:
-            lines[-1] += f" {option}"
-        else:
-            lines.append(f"    {option}")
-    return " \\\n".join(lines)
-
-
 def training_memory() -> None:
     """Question 1: what training one model keeps on one accelerator."""
-    _question("1. Why does training need much more memory than inference?", "memory")
-    memory = _memory()
+    _question("1. Why does training need much more memory than inference?", TrainingMemoryModel)
+    memory = TrainingMemoryModel.solve_example()
     show.table(["Component", "Per-GPU Memory"], [[label, memory[name]] for label, name in COMPONENTS.items()])
     print(f"Fits on H100: {memory.feasible}")
     _formulas(memory, (*COMPONENTS.values(), "feasible"))
@@ -129,8 +60,8 @@ def training_memory() -> None:
 
 def serving_capacity() -> None:
     """Question 2: replicas for a rate of requests and a latency."""
-    _question("2. How many replicas hold a QPS and a P99 target?", "serve")
-    capacity = _capacity()
+    _question("2. How many replicas hold a QPS and a P99 target?", ServingCapacityModel)
+    capacity = ServingCapacityModel.solve_example()
     print(f"Required replicas: {capacity.required_replicas}")
     print(f"Capacity:          {capacity.qps_capacity:.1f} QPS")
     print(f"Utilization:       {capacity.utilization:.1%}")
@@ -141,14 +72,14 @@ def serving_capacity() -> None:
 
 def moe_routing() -> None:
     """Question 3: what hot experts cost."""
-    _question("3. How much does hot-expert imbalance change the communication cost?", "moe")
-    results = {gamma: _routing(routing_imbalance_factor=gamma) for gamma in IMBALANCES}
+    _question("3. How much does hot-expert imbalance change the communication cost?", MoERoutingModel)
+    results = {gamma: MoERoutingModel.solve_example(routing_imbalance_factor=gamma) for gamma in IMBALANCES}
     rows = [
         [gamma, f"{routing.effective_active_experts:.2f}", routing.token_dispatch_bytes, routing.all_to_all_latency]
         for gamma, routing in results.items()
     ]
     show.table(["Imbalance", "Effective Experts", "Routed Bytes", "All-to-All"], rows)
-    explained = INPUTS["moe"]["routing_imbalance_factor"]
+    explained = MoERoutingModel.example["routing_imbalance_factor"]
     _formulas(
         results[explained],
         ("effective_active_experts", "token_dispatch_bytes", "all_to_all_latency"),
@@ -159,7 +90,7 @@ def moe_routing() -> None:
 def zero_stages() -> None:
     """Exercise: ZeRO 0 to 3."""
     _heading("Exercise: ZeRO stage 0 to 3")
-    stages = [_memory(zero_stage=stage) for stage in range(4)]
+    stages = [TrainingMemoryModel.solve_example(zero_stage=stage) for stage in range(4)]
     rows = [[label, *(memory[name] for memory in stages)] for label, name in COMPONENTS.items()]
     show.table(["Component", *(f"ZeRO {memory.zero_stage}" for memory in stages)], rows)
     print()
@@ -176,8 +107,8 @@ def zero_stages() -> None:
 
 def more_output_tokens() -> None:
     """Exercise: twice the output tokens."""
-    tokens = INPUTS["serve"]["output_tokens"]
-    before, after, further = (_capacity(output_tokens=factor * tokens) for factor in (1, 2, 4))
+    tokens = ServingCapacityModel.example["output_tokens"]
+    before, after, further = (ServingCapacityModel.solve_example(output_tokens=factor * tokens) for factor in (1, 2, 4))
     _heading(f"Exercise: {tokens} output tokens become {2 * tokens}")
     both = (before, after)
     rows = [
@@ -226,14 +157,14 @@ def left_out() -> None:
 def measured_variants() -> None:
     """The first two questions again, by the variants that measurements confirm."""
     _heading("The same questions by the forms that measurements confirm")
-    memory = {name: TrainingMemoryModel(name).solve(**INPUTS["memory"]) for name in TrainingMemoryModel.variants}
+    memory = {name: TrainingMemoryModel.solve_example(variant=name) for name in TrainingMemoryModel.variants}
     rows = [
         ["Activations", *(result.activations for result in memory.values())],
         ["Total", *(result.total_memory for result in memory.values())],
     ]
     show.table(["", *memory], rows)
     print()
-    served = {name: ServingCapacityModel(name).solve(**INPUTS["serve"]) for name in ServingCapacityModel.variants}
+    served = {name: ServingCapacityModel.solve_example(variant=name) for name in ServingCapacityModel.variants}
     rows = [
         ["One replica", *(f"{result.per_replica_qps_capacity:.1f} QPS" for result in served.values())],
         ["Required replicas", *(result.required_replicas for result in served.values())],
@@ -248,9 +179,8 @@ def measured_variants() -> None:
 
 def from_fit_to_cost() -> None:
     """The next step of the tutorial: what fits, how long it takes, what it costs, as one system."""
-    _question("From whether it fits to what it costs", "cost")
-    inputs = {name: value for name, value in INPUTS["cost"].items() if name != "variant"}
-    found = EconomicsModel(INPUTS["cost"]["variant"]).solve(**inputs)
+    _question("From whether it fits to what it costs", EconomicsModel)
+    found = EconomicsModel.solve_example()
     names = (
         "total_memory", "feasible", "step_time", "compute_time", "dp_time", "mfu", "duration", "energy", "total_cost",
         "cost_per_token",
@@ -259,27 +189,15 @@ def from_fit_to_cost() -> None:
     _formulas(found, ("dp_time", "step_time", "duration", "total_cost"))
 
 
-def _memory(**changed: Any) -> Result:
-    return TrainingMemoryModel().solve(**{**INPUTS["memory"], **changed})
-
-
-def _capacity(**changed: Any) -> Result:
-    return ServingCapacityModel().solve(**{**INPUTS["serve"], **changed})
-
-
-def _routing(**changed: Any) -> Result:
-    return MoERoutingModel().solve(**{**INPUTS["moe"], **changed})
-
-
 def _heading(text: str) -> None:
     print()
     output.heading(text)
     print()
 
 
-def _question(text: str, name: str) -> None:
+def _question(text: str, model: type[PerformanceModel]) -> None:
     _heading(text)
-    print(command_line(name))
+    print(command_line(model))
     print()
 
 
@@ -302,7 +220,7 @@ def _shrinking(stages: Sequence[Result]) -> str:
 
 def _with_replicas(replicas: int, tokens: int) -> str:
     """What the queue does when there are just so many replicas."""
-    result = _capacity(output_tokens=tokens, max_replicas=replicas)
+    result = ServingCapacityModel.solve_example(output_tokens=tokens, max_replicas=replicas)
     return (
         f"With {_count(replicas)} the utilization at {tokens} tokens is {result.utilization:.1%} and "
         f"99% wait less than {result.queue_wait_p99:~.1f}: a P99 of {result.estimated_p99_latency:~.1f}, "
@@ -323,8 +241,11 @@ def _verdict(result: Result) -> str:
 
 
 def _replicas(load: float) -> list[Any]:
-    tokens = INPUTS["serve"]["output_tokens"]
-    needed = [_capacity(qps=load, output_tokens=factor * tokens).required_replicas for factor in (1, 2)]
+    tokens = ServingCapacityModel.example["output_tokens"]
+    needed = [
+        ServingCapacityModel.solve_example(qps=load, output_tokens=factor * tokens).required_replicas
+        for factor in (1, 2)
+    ]
     return [load, *needed, needed[1] / needed[0]]
 
 

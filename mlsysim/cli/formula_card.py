@@ -9,19 +9,24 @@ from mlsysim.book.contents import Book, Topic, computed, in_units, read_book, un
 from mlsysim.book.index import index
 from mlsysim.cli import output
 from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.models import PerformanceModel
 from mlsysim.symbolic import Formula, Variable, variable_of
 from mlsysim.symbolic.printing import symbol_text
 
 Placed = Sequence[tuple[Topic, Formula]]
 
 
-def show(name: str | None, *, latex: bool = False, as_json: bool = False) -> None:
+def show(
+    name: str | None, others: Sequence[type[PerformanceModel]] = (), *, latex: bool = False, as_json: bool = False
+) -> None:
     """Print the formulas of a variable, or a list of all formulas.
 
     Parameters
     ----------
     name : str or None
         Name of a variable, or of one variant as in ``feasible[training_memory]``; all without it.
+    others : sequence of type
+        Models beside ours, whose formulas are printed too.
     latex : bool
         Only the equations, as LaTeX.
     as_json : bool
@@ -34,7 +39,7 @@ def show(name: str | None, *, latex: bool = False, as_json: bool = False) -> Non
     InputError
         If the LaTeX of a formula is wanted and the variable is an input.
     """
-    book = read_book()
+    book = read_book(others)
     variable = None if name is None else _variable(book, name)
     formulas = book.formulas if variable is None else _forms(book, variable, name)
     if latex:

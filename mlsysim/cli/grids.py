@@ -14,21 +14,11 @@ import typer
 
 from mlsysim.catalog import builtin, load_catalog
 from mlsysim.cli import axes
-from mlsysim.cli.app import QUESTIONS, option_name
+from mlsysim.cli.options import option_name
 from mlsysim.cli.summary import cell_text, print_sweep, write_csv
-from mlsysim.errors import InputError, MlsysimError, UnknownNameError
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models import PerformanceModel
 
-#: What a figure shows and a summary begins with where no output is named.
-FIRST = {
-    "parameters": "parameters",
-    "memory": "total_memory",
-    "serve": "required_replicas",
-    "moe": "token_dispatch_bytes",
-    "train": "step_time",
-    "cost": "total_cost",
-    "offload": "step_time",
-}
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
 #: Panels of a figure, one per value of a third axis.
 PANELS = 6
@@ -68,7 +58,7 @@ def _as_typed() -> Iterator[None]:
 
 @_as_typed()
 def sweep(
-    question: str,
+    kind: type[PerformanceModel],
     words: Sequence[str],
     *,
     outputs: str | None,
@@ -79,11 +69,10 @@ def sweep(
     plot: Path | None,
 ) -> None:
     """Evaluate a grid, print what it holds, and write it or draw it."""
-    kind = _model(question)
     variants = [name.strip() for name in variant.split(",")] if variant else [next(iter(kind.variants))]
     given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
     if not axes.swept(given, 0) and len(variants) == 1:
-        hint = f"as in batch_size=1:8; for one point there is mlsysim {question}"
+        hint = f"as in batch_size=1:8; for one point there is mlsysim {kind.command}"
         raise InputError("arguments", " ".join(words), "give at least one several values", hint)
     model = kind(variants[0])
     shown = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
@@ -102,8 +91,7 @@ def sweep(
             store=file if stored else None,
             **given,
         )
-    first = shown[0] if shown else FIRST[question]
-    first = first if first in ds else next(iter(ds.data_vars))
+    first = shown[0] if shown else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
     print_sweep(ds, first)
     if file is not None and not stored:
         write_csv(ds, file)
@@ -116,7 +104,7 @@ def sweep(
 
 @_as_typed()
 def search(
-    question: str,
+    kind: type[PerformanceModel],
     words: Sequence[str],
     *,
     minimize: str | None,
@@ -131,7 +119,7 @@ def search(
     as_json: bool,
 ) -> None:
     """Print the best designs of a grid and why there is none better."""
-    model, given = _asked(question, words, variant, catalog)
+    model, given = _asked(kind, words, variant, catalog)
     with _resumable(checkpoint):
         designs = model.search(
             minimize=minimize,
@@ -148,7 +136,7 @@ def search(
 
 @_as_typed()
 def pareto(
-    question: str,
+    kind: type[PerformanceModel],
     words: Sequence[str],
     *,
     minimize: Sequence[str],
@@ -160,7 +148,7 @@ def pareto(
     as_json: bool,
 ) -> None:
     """Print the designs that no other one beats in all objectives."""
-    model, given = _asked(question, words, variant, catalog)
+    model, given = _asked(kind, words, variant, catalog)
     objectives = [*minimize, *maximize]
     if plot is not None:
         _drawable(plot)
@@ -179,19 +167,12 @@ def pareto(
         print(f"Written: {plot}")
 
 
-def _model(question: str) -> type[PerformanceModel]:
-    if question not in QUESTIONS:
-        raise UnknownNameError("question", question, QUESTIONS)
-    return getattr(import_module("mlsysim.models"), QUESTIONS[question][0])
-
-
 def _asked(
-    question: str, words: Sequence[str], variant: str | None, catalog: Path | None
+    kind: type[PerformanceModel], words: Sequence[str], variant: str | None, catalog: Path | None
 ) -> tuple[PerformanceModel, dict[str, Any]]:
-    kind = _model(question)
     given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
     if not axes.swept(given, 0):
-        hint = f"as in batch_size=1:8; for one point there is mlsysim {question}"
+        hint = f"as in batch_size=1:8; for one point there is mlsysim {kind.command}"
         raise InputError("arguments", " ".join(words), "give at least one several values", hint)
     return kind(variant), given
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +12,10 @@ import typer
 from typer.core import TyperCommand
 
 from mlsysim import show
-from mlsysim.catalog import Catalog, Entry, TransformerWorkload, builtin, load_catalog
-from mlsysim.cli import demo, output
-from mlsysim.cli.app import Json, OwnCatalog, option_name
+from mlsysim.catalog import TransformerWorkload, builtin, load_catalog
+from mlsysim.cli import output
+from mlsysim.cli.options import Json, OwnCatalog, option_name
+from mlsysim.cli.words import NO, YES, as_options, command_line, read_entry, typed_text
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.signature import only_in
 from mlsysim.inputs.slot import Slot
@@ -27,15 +26,7 @@ from mlsysim.symbolic import Variable, variable_of
 
 CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
 
-#: What says yes or no on a command line, in any case, besides 1 and 0.
-YES, NO = ("true", "yes", "on"), ("false", "no", "off")
-
-HELP = """{question} {summary}
-
-\b
-{command}
-
-A bare number is in the unit shown; text brings its own unit, as in '80 GB'."""
+UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80 GB'."
 
 
 class Sectioned(TyperCommand):
@@ -53,33 +44,36 @@ class Sectioned(TyperCommand):
                 formatter.write_dl(records)
 
 
-def question_command(name: str, model_name: str, question: str) -> Any:
+def question_command(model: type[PerformanceModel], program: str = "mlsysim") -> Any:
     """The command of a model.
 
     Parameters
     ----------
-    name : str
-        Of the command.
-    model_name : str
-        Class in ``mlsysim.models``.
-    question : str
-        What it answers, for the help.
+    model : type
+        Whose arguments become options.
+    program : str
+        With what the command begins, for the example in its help.
 
     Returns
     -------
     click command
     """
-    model: type[PerformanceModel] = getattr(import_module("mlsysim.models"), model_name)
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
     def ask(**options: Any) -> None:
         _ask(model, **options)
 
     ask.__signature__ = inspect.Signature([*_arguments(model), *_answer(model)])  # type: ignore[attr-defined]
-    summary = inspect.cleandoc(model.__doc__ or "").partition("\n")[0]
-    text = HELP.format(question=question, summary=summary, command=demo.command_line(name, width=74))
-    app.command(name, cls=Sectioned, help=text)(ask)
+    app.command(model.command, cls=Sectioned, help=_help(model, program))(ask)
     return typer.main.get_command(app)
+
+
+def _help(model: type[PerformanceModel], program: str) -> str:
+    """The question with the sentence that follows it, the command of the example, and how numbers are read."""
+    question, _, more = inspect.cleandoc(model.__doc__ or "").partition("\n")
+    summary = "" if more.lstrip().startswith("Parameters\n") else more.lstrip().partition("\n\n")[0]
+    example = f"\b\n{command_line(model, 74, program)}" if model.example else ""
+    return "\n\n".join(filter(None, (f"{question} {summary}".strip(), example, UNITS)))
 
 
 def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
@@ -180,7 +174,7 @@ def _ask(
         typed = {name: typed_text(model.arguments[name], text) for name, text in given.items() if name not in entries}
         result = model(variant).solve(**entries, **typed)
     except MlsysimError as error:
-        raise MlsysimError(_as_options(str(error), tuple(model.arguments))) from None
+        raise MlsysimError(as_options(str(error), model.arguments)) from None
     if as_json:
         print(result.to_json())
     else:
@@ -190,32 +184,6 @@ def _ask(
             output.block(str(result.explain(*headline(result))))
     if strict and not result.feasible:
         raise typer.Exit(3)
-
-
-def read_entry(shelf: Catalog, slot: Slot, text: str) -> Entry:
-    """An entry by name, or a model out of a Hugging Face ``config.json``."""
-    if issubclass(slot.entry, TransformerWorkload) and (text.endswith(".json") or Path(text).is_dir()):
-        return TransformerWorkload.from_hf(text)
-    return shelf.find(slot.entry.what, text)
-
-
-def typed_text(variable: Variable | None, text: str) -> bool | int | float | str:
-    """A value as typed: a flag, a number, or else the text."""
-    if variable is not None and variable.domain.is_flag and text.lower() in (*YES, *NO):
-        return text.lower() in YES
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _as_options(message: str, arguments: tuple[str, ...]) -> str:
-    """An error message in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
-    names = "|".join(arguments)
-    message = re.sub(r"; variant=(?=[\w ]+ does$)", "; --variant ", message)
-    return re.sub(rf"^({names})=|\b({names})=(?=\.\.\.)", lambda m: f"{option_name(m[1] or m[2])} ", message)
 
 
 def headline(result: Result) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from mlsysim.inputs import convert
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
+from mlsysim.symbolic.variable import declaration_order
 
 
 class DeclaredModel:
@@ -26,12 +28,20 @@ class DeclaredModel:
 
     Attributes
     ----------
+    command : str
+        Its command, also the word for it in ``mlsysim sweep``. The first line of the docstring is the question it
+        answers.
+    example : dict
+        Arguments of ``solve`` that give an answer worth showing; with ``variant`` where it is not the first.
+    answer : str
+        The output that answers the question; the first of the headline where left out.
     variants : dict
         Per name a :class:`Variant`, or its formulas alone.
     slots : dict
         Arguments that take catalog entries.
     keywords : tuple of str
-        Inputs a user types, in the order of the signature.
+        Inputs a user types, in the order of the signature; where left out, those inputs of the formulas that no
+        catalog entry gives.
     defaults : dict
         Value of a keyword left out, in its unit.
     requirements : tuple of Requirement
@@ -42,9 +52,13 @@ class DeclaredModel:
         Variable per argument, None for a catalog entry; of an instance, those its variant uses.
     """
 
+    command: ClassVar[str] = ""
+    example: ClassVar[Mapping[str, Any]] = {}
+    answer: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Variant | tuple[Formula, ...]]] = {}
     slots: ClassVar[dict[str, Slot]] = {}
     keywords: ClassVar[tuple[str, ...]] = ()
+    _keywords_follow: ClassVar[bool] = True
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()
     headline: tuple[str, ...] = ()
@@ -66,10 +80,19 @@ class DeclaredModel:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         provided = [name for slot in cls.slots.values() for name in slot.gives]
+        cls._keywords_follow = cls._keywords_follow and "keywords" not in vars(cls)
+        if cls._keywords_follow:
+            used = {name for variant in cls.variants for name in _uses(cls, variant)}.difference(provided)
+            cls.keywords = tuple(sorted(used, key=declaration_order().__getitem__))
         cls.arguments = {
             **dict.fromkeys(cls.slots),
             **{name: variable_of(name) for name in (*cls.keywords, *provided)},
         }
+
+    @classmethod
+    def question(cls) -> str:
+        """What it answers: the first line of its docstring."""
+        return inspect.cleandoc(vars(cls).get("__doc__") or "").partition("\n")[0]
 
     @property
     def formulas(self) -> tuple[Formula, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.models.base import PerformanceModel
+from mlsysim.models.registry import Registry, ours
 
 if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
     from mlsysim.models.distributed import DistributedModel
     from mlsysim.models.economics import EconomicsModel
     from mlsysim.models.memory_expansion import MemoryExpansionModel
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
     from mlsysim.models.serving_capacity import ServingCapacityModel
     from mlsysim.models.training_memory import TrainingMemoryModel
 
-#: Module of each model, in the order of the book.
-_MODELS = {
-    "ParameterCountModel": "parameter_count",
-    "TrainingMemoryModel": "training_memory",
-    "ServingCapacityModel": "serving_capacity",
-    "MoERoutingModel": "moe_routing",
-    "DistributedModel": "distributed",
-    "EconomicsModel": "economics",
-    "MemoryExpansionModel": "memory_expansion",
-}
-
 __all__ = [
     "DistributedModel",
     "EconomicsModel",
@@ -34,19 +24,25 @@ __all__ = [
     "MoERoutingModel",
     "ParameterCountModel",
     "PerformanceModel",
+    "Registry",
     "ServingCapacityModel",
     "TrainingMemoryModel",
+    "every_model",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODELS:
+    loaders = {"PerformanceModel": _base, **{listed.name: listed.load for listed in ours()}}
+    if name not in loaders:
         raise AttributeError(f"module 'mlsysim.models' has no attribute {name!r}")
-    found = getattr(import_module(f"mlsysim.models.{_MODELS[name]}"), name)
-    globals()[name] = found
+    found = globals()[name] = loaders[name]()
     return found
+
+
+def _base() -> type[PerformanceModel]:
+    return import_module("mlsysim.models.base").PerformanceModel
 
 
 def every_model() -> tuple[type[PerformanceModel], ...]:
     """All models that come with the library, in the order of the book."""
-    return tuple(__getattr__(name) for name in _MODELS)
+    return tuple(listed.load() for listed in ours())

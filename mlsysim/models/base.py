@@ -8,6 +8,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.signature import with_signature
 from mlsysim.study.derivative import derivative
 from mlsysim.study.function import function
+from mlsysim.study.result import Result
 from mlsysim.study.search import pareto, search
 from mlsysim.study.sensitivity import sensitivity
 from mlsysim.study.solve import solve
@@ -27,6 +28,22 @@ class PerformanceModel(DeclaredModel):
     function = function
     sensitivity = sensitivity
     derivative = derivative
+
+    @classmethod
+    def solve_example(cls, **changed: Any) -> Result:
+        """Solve at the example point, with some of its arguments changed.
+
+        Parameters
+        ----------
+        **changed
+            Arguments of ``solve``, or ``variant``.
+
+        Returns
+        -------
+        Result
+        """
+        point = {**cls.example, **changed}
+        return solve(cls(point.pop("variant", None)), **point)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

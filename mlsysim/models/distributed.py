@@ -1,4 +1,4 @@
-"""How long does a step take on many accelerators?"""
+"""The model of a distributed training step."""
 
 from __future__ import annotations
 
@@ -33,8 +33,23 @@ _MEMORY = TrainingMemoryModel
 
 
 class DistributedModel(PerformanceModel):
-    """Step time of a transformer on a fleet, part by part, with the memory of a rank by the same formulas."""
+    """How long does a step take on many accelerators?
 
+    Step time of a transformer on a fleet, part by part, with the memory of a rank by the same formulas.
+    """
+
+    command = "train"
+    example = {
+        "model": "Llama3_8B",
+        "fleet": "SuperPOD_H100",
+        "batch_size": 2048,
+        "seq_len": 4096,
+        "precision": "bf16",
+        "gradient_accumulation_steps": 8,
+        "zero_stage": 2,
+        "training_tokens": 10**12,
+    }
+    answer = "step_time"
     variants = {"per_operator": DISTRIBUTED}
     slots = {
         "model": Slot(

@@ -1,4 +1,4 @@
-"""What does a training run or a serving fleet cost?"""
+"""The model of energy, carbon and cost."""
 
 from __future__ import annotations
 
@@ -33,8 +33,14 @@ def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) 
 
 
 class EconomicsModel(PerformanceModel):
-    """Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price."""
+    """What does a training run or a serving fleet cost?
 
+    Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price.
+    """
+
+    command = "cost"
+    example = {"variant": "rented_training", **DistributedModel.example, "rental_price": 2}
+    answer = "total_cost"
     variants = {
         "training": _chained(_RUN, economics.BOUGHT, "A distributed training run on accelerators that were bought."),
         "rented_training": _chained(_RUN, economics.RENTED, "A distributed training run on rented accelerators."),

@@ -1,4 +1,4 @@
-"""How long does a step take with memory in two tiers, and what must each of them hold?"""
+"""The model of a memory in two tiers."""
 
 from __future__ import annotations
 
@@ -157,7 +157,9 @@ _TRAINING = {
 
 
 class MemoryExpansionModel(PerformanceModel):
-    """A training step with part of its state in a remote memory: bytes by tier, exposed segments, cost.
+    """How long does a step take with memory in two tiers, and what must each of them hold?
+
+    A training step with part of its state in a remote memory: bytes by tier, exposed segments, cost.
 
     Parameters
     ----------
@@ -169,6 +171,9 @@ class MemoryExpansionModel(PerformanceModel):
         Accelerator and memories, unless a call says otherwise.
     """
 
+    command = "offload"
+    example = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200", "policy": "aggressive"}
+    answer = "step_time"
     variants = {
         "by_policy": Variant(
             _expanded(memory_expansion.POLICY),

@@ -1,4 +1,4 @@
-"""What do hot experts cost?"""
+"""The model of routing in mixtures of experts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,26 @@ SHARED = (*number_formats.FORMULAS, collectives.link_bandwidth)
 
 
 class MoERoutingModel(PerformanceModel):
-    """Active work, routed bytes and all-to-all latency of mixture-of-experts layers under imbalance.
+    """What do hot experts cost?
+
+    Active work, routed bytes and all-to-all latency of mixture-of-experts layers under imbalance.
 
     Without a fleet (and without ``fabric_bandwidth`` and ``fabric_latency``) the latency is left out.
     """
 
+    command = "moe"
+    example = {
+        "active_parameters": "8e9",
+        "hidden_dim": 4096,
+        "experts": 8,
+        "active_experts_per_token": 2,
+        "fleet": "Research_256",
+        "batch_size": 4,
+        "seq_len": 2048,
+        "ep_size": 8,
+        "routing_imbalance_factor": 2.0,
+    }
+    answer = "token_dispatch_bytes"
     variants = {
         "first_order": Variant(
             SHARED + moe_routing.FIRST_ORDER,

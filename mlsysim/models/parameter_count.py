@@ -1,4 +1,4 @@
-"""How many parameters does a transformer have, and where?"""
+"""The model that counts parameters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
 
 
 class ParameterCountModel(PerformanceModel):
-    """Parameters of a transformer by its shape, total and active, tensor by tensor."""
+    """How many parameters does a transformer have, and where?
 
+    Parameters of a transformer by its shape, total and active, tensor by tensor.
+    """
+
+    command = "parameters"
+    example = {"model": "DeepSeek_V3"}
+    answer = "parameters"
     variants = {"counted": parameter_counts.FORMULAS}
     slots = {"model": Slot(TransformerWorkload, SHAPE)}
     defaults = OPTIONAL_SHAPE

@@ -1,4 +1,4 @@
-"""How many replicas hold a latency target?"""
+"""The model of serving capacity."""
 
 from __future__ import annotations
 
@@ -25,8 +25,23 @@ FIRST_ORDER = System(number_formats.FORMULAS + serving_capacity.FORMULAS + queue
 
 
 class ServingCapacityModel(PerformanceModel):
-    """Replicas a serving deployment needs for a rate of requests and a P99 latency."""
+    """How many replicas hold a latency target?
 
+    Replicas a serving deployment needs for a rate of requests and a P99 latency.
+    """
+
+    command = "serve"
+    example = {
+        "model": "Llama3_8B",
+        "hardware": "H100",
+        "qps": 20,
+        "target_p99_latency_ms": 2000,
+        "seq_len": 1024,
+        "output_tokens": 64,
+        "max_batch_size": 16,
+        "efficiency": 0.35,
+    }
+    answer = "required_replicas"
     variants = {
         "first_order": Variant(
             FIRST_ORDER,

@@ -1,4 +1,4 @@
-"""Does this training run fit on one accelerator?"""
+"""The model of training memory."""
 
 from __future__ import annotations
 
@@ -69,8 +69,21 @@ LAYOUT_REQUIREMENTS = (
 
 
 class TrainingMemoryModel(PerformanceModel):
-    """Memory one accelerator needs to train a transformer, part by part."""
+    """Does this training run fit on one accelerator?
 
+    Memory one accelerator needs to train a transformer, part by part.
+    """
+
+    command = "memory"
+    example = {
+        "model": "Llama3_8B",
+        "hardware": "H100",
+        "batch_size": 8,
+        "seq_len": 2048,
+        "dp_size": 8,
+        "zero_stage": 2,
+    }
+    answer = "total_memory"
     variants = {
         "first_order": Variant(
             FIRST_ORDER,

@@ -1,5 +1,3 @@
-import importlib
-import inspect
 import os
 import subprocess
 import sys
@@ -7,9 +5,8 @@ import sys
 import pytest
 
 import mlsysim
-from mlsysim import models
 from mlsysim.cli import demo
-from mlsysim.cli.app import QUESTIONS, app
+from mlsysim.cli.app import app
 
 HEAVY = "sympy", "jax", "xarray", "pint", "matplotlib", "numpy", "pydantic"
 PROBE = """
@@ -46,12 +43,6 @@ def test_help_names_every_command_and_the_exit_codes(run):
     for name in ("memory", "serve", "moe", "train", "cost", "offload", "formula", "catalog", "book", "demo"):
         assert f"\n  {name} " in done.stdout
     assert "Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible" in done.stdout
-
-
-def test_a_question_is_worded_as_in_its_model():
-    for class_name, question in QUESTIONS.values():
-        module = importlib.import_module(getattr(models, class_name).__module__)
-        assert question == inspect.getdoc(module).partition("\n")[0]
 
 
 @pytest.mark.parametrize(

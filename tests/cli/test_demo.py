@@ -97,7 +97,7 @@ def test_zero_stages_and_what_shrinks(text):
 
 
 def test_the_sentence_on_zero_follows_the_numbers(monkeypatch, capsys):
-    monkeypatch.setitem(demo.INPUTS["memory"], "optimizer", "none")
+    monkeypatch.setitem(TrainingMemoryModel.example, "optimizer", "none")
     demo.zero_stages()
     said = words(capsys.readouterr().out)
     assert "Shrinking: Gradients, Buffers, Total from stage 2; Weights from stage 3." in said
@@ -106,7 +106,9 @@ def test_the_sentence_on_zero_follows_the_numbers(monkeypatch, capsys):
 
 def test_twice_the_output_tokens(text):
     exercise = text.partition("Exercise: 64 output tokens become 128")[2]
-    solved = [ServingCapacityModel().solve(**{**demo.INPUTS["serve"], "output_tokens": n}) for n in (64, 128, 256)]
+    solved = [
+        ServingCapacityModel().solve(**{**ServingCapacityModel.example, "output_tokens": n}) for n in (64, 128, 256)
+    ]
     rows = {line[:17].rstrip(): line[17:].split("  ") for line in exercise.splitlines()[3:11]}
     rows = {label: [cell.strip() for cell in cells if cell.strip()] for label, cells in rows.items()}
     pair = solved[:2]
@@ -124,7 +126,7 @@ def test_twice_the_output_tokens(text):
 
 
 def test_what_one_replica_would_do_is_computed(text):
-    one = ServingCapacityModel().solve(**{**demo.INPUTS["serve"], "output_tokens": 128, "max_replicas": 1})
+    one = ServingCapacityModel().solve(**{**ServingCapacityModel.example, "output_tokens": 128, "max_replicas": 1})
     assert (
         f"With 1 replica the utilization at 128 tokens is {one.utilization:.1%} and 99% wait less than "
         f"{one.queue_wait_p99:~.1f}: a P99 of {one.estimated_p99_latency:~.1f}, above the target" in words(text)
@@ -135,14 +137,14 @@ def test_replicas_by_load_are_those_of_a_scan(text):
     for line in text.partition("By load:")[2].splitlines()[4 : 4 + len(demo.LOADS)]:
         load, *replicas, ratio = line.split()
         for tokens, replica in zip((64, 128), replicas, strict=True):
-            arguments = {**demo.INPUTS["serve"], "qps": int(load), "output_tokens": tokens}
+            arguments = {**ServingCapacityModel.example, "qps": int(load), "output_tokens": tokens}
             fits = [ServingCapacityModel().solve(**arguments, max_replicas=n).feasible for n in range(1, 17)]
             assert int(replica) == fits.index(True) + 1
         assert ratio == f"{int(replicas[1]) / int(replicas[0]):.2f}"
 
 
 def test_what_happens_past_the_target_is_said_from_the_numbers(monkeypatch, capsys):
-    monkeypatch.setitem(demo.INPUTS["serve"], "output_tokens", 128)
+    monkeypatch.setitem(ServingCapacityModel.example, "output_tokens", 128)
     demo.more_output_tokens()
     said = words(capsys.readouterr().out)
     assert "Exercise: 128 output tokens become 256" in said

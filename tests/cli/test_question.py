@@ -3,17 +3,13 @@ import shlex
 
 import pytest
 
-from mlsysim import MemoryExpansionModel, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
-from mlsysim.cli import demo
-from mlsysim.cli.app import QUESTIONS, option_name
+from mlsysim import TrainingMemoryModel
+from mlsysim.cli.options import option_name
 from mlsysim.cli.question import question_command
+from mlsysim.cli.words import command_line
+from mlsysim.models import every_model
 
-MODELS = {
-    "memory": TrainingMemoryModel,
-    "serve": ServingCapacityModel,
-    "moe": MoERoutingModel,
-    "offload": MemoryExpansionModel,
-}
+MODELS = {model.command: model for model in every_model()}
 LLAMA = ("memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8")
 OWN = """
 [Hardware.Mine.H100]
@@ -30,11 +26,11 @@ fp16 = "900 TFLOP/s"
 
 def command(name):
     """The words a shell makes of the command line shown in the help and in the demo."""
-    return shlex.split(demo.command_line(name).replace("\\\n", ""))[1:]
+    return shlex.split(command_line(MODELS[name]).replace("\\\n", ""))[1:]
 
 
 def options(name):
-    return {option.name: option for option in question_command(name, *QUESTIONS[name]).params}
+    return {option.name: option for option in question_command(MODELS[name]).params}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -55,8 +51,9 @@ def test_the_help_of_an_option_says_meaning_allowed_values_unit_and_default(name
         if argument not in shown:
             continue
         option = shown[argument]
+        given = any(argument in slot.gives for slot in model.slots.values())
         if variable is None:
-            assert all(given in option.help for given in model.slots[argument].provides)
+            assert all(name in option.help for name in model.slots[argument].provides)
             continue
         assert variable.description in option.help
         assert variable.domain.describe() in option.help
@@ -65,7 +62,7 @@ def test_the_help_of_an_option_says_meaning_allowed_values_unit_and_default(name
             if argument in defaults:
                 assert f"default {defaults[argument]}" in option.help
             else:
-                assert ("required" if argument in model.keywords else "default from --") in option.help
+                assert ("default from --" if given else "required") in option.help
         if variable.unit not in ("", "count"):
             assert option.metavar == variable.unit
 
@@ -74,7 +71,7 @@ def test_help_has_sections_and_an_example_that_is_not_rewrapped(run):
     text = run("memory", "--help").stdout
     for heading in ("From the catalog:", "Inputs:", "In place of the catalog:", "Options:"):
         assert f"\n{heading}\n" in text
-    for line in demo.command_line("memory", width=74).splitlines():
+    for line in command_line(TrainingMemoryModel, width=74).splitlines():
         assert f"\n  {line}\n" in text
 
 
@@ -83,7 +80,7 @@ def test_json_is_that_of_the_result(run, name):
     """The commands the demo and the help print give what the library gives."""
     done = run(*command(name), "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout) == MODELS[name]().solve(**demo.INPUTS[name]).to_dict()
+    assert json.loads(done.stdout) == MODELS[name].solve_example().to_dict()
 
 
 def test_a_table_of_the_headline_outputs_with_their_meaning(run):

@@ -1,0 +1,47 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def option_name(argument: str) -> str:
+    """The option of an argument: ``batch_size`` is ``--batch-size``."""
+    return f"--{argument.replace('_', '-')}"
+
+
+def _questions(ctx: typer.Context, incomplete: str) -> list[str]:
+    return [command for command in ctx.find_root().obj.commands if command.startswith(incomplete)]
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Question = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUESTION",
+        help="The command of a model, such as memory; `mlsysim --help` lists them.",
+        autocompletion=_questions,
+    ),
+]
+Words = Annotated[list[str], typer.Argument(metavar="NAME=VALUES...", help="Arguments of the question.")]
+Variants = Annotated[str | None, typer.Option("--variant", metavar="NAME", help="Set of formulas.")]
+SubjectTo = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Such as 'total_memory <= 0.9 * memory_capacity'; may be repeated."),
+]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it into a .png, .pdf or .svg.")]
+OwnCatalog = Annotated[
+    Path | None,
+    typer.Option("--catalog", metavar="FILE", help="A catalog of your own (TOML); names are looked up there first."),
+]
+OwnModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="FILE_OR_MODULE",
+        help="Models of your own, from a Python file or a module; may be repeated, and stand anywhere.",
+    ),
+]

@@ -1,0 +1,69 @@
+"""Values as a shell has them: read from what was typed, and written as a command to type."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from mlsysim.catalog import Catalog, Entry, TransformerWorkload
+from mlsysim.cli.options import option_name
+from mlsysim.inputs.slot import Slot
+from mlsysim.models import PerformanceModel
+from mlsysim.symbolic import Variable
+
+#: What says yes or no on a command line, in any case, besides 1 and 0.
+YES, NO = ("true", "yes", "on"), ("false", "no", "off")
+
+
+def read_entry(shelf: Catalog, slot: Slot, text: str) -> Entry:
+    """An entry by name, or a model out of a Hugging Face ``config.json``."""
+    if issubclass(slot.entry, TransformerWorkload) and (text.endswith(".json") or Path(text).is_dir()):
+        return TransformerWorkload.from_hf(text)
+    return shelf.find(slot.entry.what, text)
+
+
+def typed_text(variable: Variable | None, text: str) -> bool | int | float | str:
+    """A value as typed: a flag, a number, or else the text."""
+    if variable is not None and variable.domain.is_flag and text.lower() in (*YES, *NO):
+        return text.lower() in YES
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def command_line(model: type[PerformanceModel], width: int = 96, program: str = "mlsysim") -> str:
+    """The command that answers the example of a model.
+
+    Parameters
+    ----------
+    model : type
+        One that has an example.
+    width : int
+        Longer lines continue on the next, as a shell reads them.
+    program : str
+        With what the command begins.
+
+    Returns
+    -------
+    str
+    """
+    lines = [f"{program} {model.command}"]
+    for argument, value in model.example.items():
+        option = f"{option_name(argument)} {shlex.quote(str(value))}"
+        if len(lines[-1]) + len(option) < width:
+            lines[-1] += f" {option}"
+        else:
+            lines.append(f"    {option}")
+    return " \\\n".join(lines)
+
+
+def as_options(message: str, arguments: Iterable[str]) -> str:
+    """An error message in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
+    names = "|".join(arguments)
+    message = re.sub(r"; variant=(?=[\w ]+ does$)", "; --variant ", message)
+    return re.sub(rf"^({names})=|\b({names})=(?=\.\.\.)", lambda m: f"{option_name(m[1] or m[2])} ", message)

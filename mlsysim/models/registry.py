@@ -1,0 +1,210 @@
+"""Every model there is: ours, those of one's own files, and those of installed packages.
+
+Ours are listed by reading the text of their modules, so that a list of commands with their questions costs no
+import of sympy. The classes are the only place in which a command and a question are written down.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlsysim.errors import ModelError, UnknownNameError
+
+if TYPE_CHECKING:
+    from mlsysim.models.base import PerformanceModel
+
+#: Modules of our own models, in the order of the book and of the command line.
+OURS = (
+    "parameter_count",
+    "training_memory",
+    "serving_capacity",
+    "moe_routing",
+    "distributed",
+    "economics",
+    "memory_expansion",
+)
+#: Entry points of this group name models of installed packages: ``command = "module:Class"``.
+GROUP = "mlsysim.models"
+_COMMAND = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A model as it is listed before its formulas are loaded.
+
+    Parameters
+    ----------
+    command : str
+        Its command, also the word for it in ``mlsysim sweep``.
+    question : str
+        What it answers.
+    name : str
+        Its class.
+    origin : str
+        Where it comes from, for errors: ``mlsysim``, a file, a module or a package.
+    load : callable
+        Gives the class.
+    """
+
+    command: str
+    question: str
+    name: str
+    origin: str
+    load: Callable[[], type[PerformanceModel]]
+
+
+class Registry:
+    """Models by command: ours, those of installed packages, and those of files and modules.
+
+    Parameters
+    ----------
+    own : iterable of str
+        Files (``speculative.py``) and modules (``mypackage.models``) that bring models.
+    taken : iterable of str
+        Commands that no model may have.
+
+    Raises
+    ------
+    ModelError
+        If a file or module does not exist, does not import or brings no model, or two commands are one.
+    """
+
+    def __init__(self, own: Iterable[str | Path] = (), *, taken: Iterable[str] = ()) -> None:
+        brought = tuple(listed for where in dict.fromkeys(map(str, own)) for listed in _brought_by(where))
+        self._own = brought
+        self.commands: dict[str, Listed] = {}
+        taken = set(taken)
+        for listed in (*ours(), *installed(), *brought):
+            if listed.command in taken:
+                raise _second(listed, "mlsysim itself")
+            known = self.commands.setdefault(listed.command, listed)
+            if known is not listed and known.load() is not listed.load():
+                raise _second(listed, f"{known.name} of {known.origin}")
+
+    def model(self, command: str) -> type[PerformanceModel]:
+        """The model of a command.
+
+        Raises
+        ------
+        UnknownNameError
+            If no model has it.
+        """
+        if command not in self.commands:
+            raise UnknownNameError("question", command, self.commands)
+        return self.commands[command].load()
+
+    def program(self, command: str) -> str:
+        """What a shell runs for a command: with its file, where a file brings it."""
+        listed = self.commands[command]
+        return f"mlsysim --with {shlex.quote(listed.origin)}" if listed in self._own else "mlsysim"
+
+    def own(self) -> tuple[type[PerformanceModel], ...]:
+        """The models of one's own files and modules."""
+        return tuple(listed.load() for listed in self._own)
+
+    def others(self) -> tuple[type[PerformanceModel], ...]:
+        """Every model but ours: of one's own, and of installed packages."""
+        return tuple(listed.load() for listed in self.commands.values() if listed not in ours())
+
+
+def _second(listed: Listed, first: str) -> ModelError:
+    said = f"{listed.name} has the command {listed.command!r}, which {first} has"
+    return ModelError(f"{listed.origin}: {said}; choose another command")
+
+
+@cache
+def ours() -> tuple[Listed, ...]:
+    """The models that come with the library, in the order of the book."""
+    return tuple(_ours())
+
+
+def _ours() -> Iterator[Listed]:
+    for module in OURS:
+        text = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+        for name, command, question in declared_in(text):
+            yield Listed(command, question, name, "mlsysim", _importer(f"mlsysim.models.{module}", name))
+
+
+def _importer(module: str, name: str) -> Callable[[], type[PerformanceModel]]:
+    return lambda: getattr(import_module(module), name)
+
+
+def declared_in(text: str) -> Iterator[tuple[str, str, str]]:
+    """Class, command and question of every model in the text of a module, which is not run."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ClassDef):
+            for line in node.body:
+                if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "command":
+                    question = (ast.get_docstring(node) or "").partition("\n")[0]
+                    yield node.name, ast.literal_eval(line.value), question
+
+
+@cache
+def installed() -> tuple[Listed, ...]:
+    """The models of installed packages, by their entry points; a package is imported when its model is asked."""
+    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    return tuple(Listed(each.name, _question(each), each.attr, _package(each), _loader(each)) for each in found)
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"the package {entry.dist.name}" if entry.dist else f"the module {entry.module}"
+
+
+def _question(entry: EntryPoint) -> str:
+    """What the model of a package answers, read from its file where that stands beside the package's metadata."""
+    path = entry.dist and Path(str(entry.dist.locate_file(entry.module.replace(".", "/") + ".py")))
+    declared = declared_in(path.read_text(encoding="utf-8")) if path and path.is_file() else ()
+    said = [question for name, _, question in declared if name == entry.attr]
+    return said[0] if said else f"A model of {_package(entry)}."
+
+
+def _loader(entry: EntryPoint) -> Callable[[], type[PerformanceModel]]:
+    def load() -> type[PerformanceModel]:
+        try:
+            model = entry.load()
+        except Exception as error:
+            raise ModelError(
+                f"{_package(entry)}: {entry.value} does not import: {type(error).__name__}: {error}"
+            ) from error
+        if not _is_model(model) or model.command != entry.name:
+            allowed = f"the entry point {entry.name!r} must name a model with that command"
+            raise ModelError(f"{_package(entry)}: {allowed}, and {entry.value} is none")
+        return model
+
+    return load
+
+
+def _is_model(found: object) -> bool:
+    from mlsysim.models.base import PerformanceModel
+
+    return isinstance(found, type) and issubclass(found, PerformanceModel) and bool(found.variants)
+
+
+def _brought_by(where: str) -> list[Listed]:
+    """The models that a file or module defines itself, in the order in which it does."""
+    from mlsysim.models.own import module_of
+
+    module = module_of(where)
+    found = [
+        each
+        for each in vars(module).values()
+        if _is_model(each) and f"{each.__module__}.".startswith(f"{module.__name__}.")
+    ]
+    if not found:
+        raise ModelError(f"{where}: brings no model; a model is a class of PerformanceModel with variants")
+    for model in found:
+        if not isinstance(model.command, str) or not _COMMAND.fullmatch(model.command):
+            allowed = "must be a word of small letters, such as command = 'memory'"
+            raise ModelError(f"{where}: the command {model.command!r} of {model.__name__} {allowed}")
+        if not model.question():
+            raise ModelError(f"{where}: {model.__name__} has no docstring; its first line is the question it answers")
+    return [Listed(model.command, model.question(), model.__name__, where, lambda m=model: m) for model in found]
