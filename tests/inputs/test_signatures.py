@@ -253,8 +253,11 @@ def test_the_signature_is_the_union_of_those_of_the_variants(model):
 
 
 @pytest.mark.parametrize("model", EXPECTED)
-def test_help_of_the_class_starts_with_one_sentence(model):
-    assert inspect.getdoc(model).splitlines()[0].endswith(".")
+def test_help_of_the_class_starts_with_its_question(model):
+    first, second, *_ = inspect.getdoc(model).splitlines()
+    assert first == model.question()
+    assert first.endswith("?")
+    assert not second
 
 
 @pytest.mark.parametrize(("model", "verb"), VERBS)
