@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
+from mlsysim.catalog.files import content_of
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, shown
 
 #: What one field of ours is in a file.
@@ -374,18 +375,13 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
     Raises
     ------
     CatalogError
-        If the file cannot be read, its ``model_type`` is not known, or a field is missing, wrong or unknown.
+        If the file cannot be read or is too large, its ``model_type`` is not known, or a field is missing, wrong or
+        unknown.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "must be the path of a config.json, or of the folder that holds it")
-    file = Path(path)
-    try:
-        file = file / "config.json" if file.is_dir() else file
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CatalogError(f"{file}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise CatalogError(f"{file}: not JSON: {error}") from None
+    file = Path(path) / "config.json" if os.path.isdir(path) else Path(path)
+    content = content_of(file, "JSON", json.loads)
     if not isinstance(content, dict):
         raise CatalogError(f'{file}: must be an object, as in {{"model_type": "llama"}}')
     ignored = (ignore,) if isinstance(ignore, str) else ignore

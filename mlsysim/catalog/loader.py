@@ -22,6 +22,7 @@ from mlsysim.catalog.entries import (
     SparseTransformerWorkload,
     TransformerWorkload,
 )
+from mlsysim.catalog.files import content_of
 from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError
 
 #: What a value inherits from its entry when it does not say otherwise.
@@ -216,17 +217,12 @@ def load_catalog(path: str | Path) -> Catalog:
     Raises
     ------
     CatalogError
-        If the file cannot be read, or names file, entry and field that is wrong.
+        If the file cannot be read or is too large; else names file, entry and field that is wrong.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "must be the path of a TOML file")
     file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CatalogError(f"{file}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise CatalogError(f"{file}: not TOML: {error}") from None
+    content = content_of(file, "TOML", tomllib.loads)
     catalog = Catalog(content, str(file), base=builtin())
     for name in catalog.paths():
         catalog.entry(name)
