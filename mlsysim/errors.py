@@ -44,7 +44,7 @@ class InputError(MlsysimError, ValueError):
         self.value = value
         self.allowed = allowed
         self.hint = hint
-        super().__init__(f"{argument}={shown(value)}: {allowed}" + (f"; {hint}" if hint else ""))
+        super().__init__(f"{argument}={quoted(value)}: {allowed}" + (f"; {hint}" if hint else ""))
 
 
 class UnknownNameError(InputError, AttributeError):
@@ -62,7 +62,7 @@ class UnknownNameError(InputError, AttributeError):
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         names = list(dict.fromkeys(known))
-        typed = name if isinstance(name, str) else shown(name)
+        typed = name if isinstance(name, str) else quoted(name)
         close = nearest(typed, names)
         if close:
             allowed = f"did you mean {', '.join(close)}?"
@@ -70,7 +70,7 @@ class UnknownNameError(InputError, AttributeError):
             allowed = f"known: {', '.join(names)}"
         else:
             allowed = f"known: {', '.join(names[:12])}, ... ({len(names)} in all)"
-        MlsysimError.__init__(self, f"unknown {what} {shown(name)}: {allowed}")
+        MlsysimError.__init__(self, f"unknown {what} {quoted(name)}: {allowed}")
         self.argument = what
         self.value = name
         self.allowed = allowed
@@ -144,8 +144,8 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     return [by_fold[key] for key in close]
 
 
-def shown(value: object, limit: int = 60) -> str:
-    """A value as an error message shows it: its repr, cut where long."""
+def quoted(value: object, limit: int = 60) -> str:
+    """A value as an error message shows it: its repr, shortened where long."""
     try:
         text = repr(value)
     except Exception:  # a foreign __repr__ may fail; the message must not

@@ -14,7 +14,7 @@ from typing import Any
 
 import pint
 
-from mlsysim.errors import UnitError, shown
+from mlsysim.errors import UnitError, quoted
 from mlsysim.scaling import in_unit
 
 ureg: pint.UnitRegistry = pint.UnitRegistry(str(resources.files("mlsysim") / "units.txt"))
@@ -59,7 +59,7 @@ def unit(text: str) -> Any:
         If a name in the expression is not a unit of mlsysim.
     """
     if not isinstance(text, str):
-        raise UnitError(f"unknown unit {shown(text)}: a unit is written as text, as in 'GB/s'")
+        raise UnitError(f"unknown unit {quoted(text)}: a unit is written as text, as in 'GB/s'")
     return _unit(text)
 
 
@@ -68,7 +68,7 @@ def _unit(text: str) -> Any:
     if not text:
         return ureg.Unit("")
     if not re.fullmatch(rf"\s*{_UNIT}\s*", text):
-        raise UnitError(f"unknown unit {shown(text)}: write names with *, / and powers, as in 'GB/s'")
+        raise UnitError(f"unknown unit {quoted(text)}: write names with *, / and powers, as in 'GB/s'")
     try:
         return ureg.Unit(text)
     except Exception as error:
@@ -85,7 +85,7 @@ def parsed(text: str) -> Any:
     """
     match = re.fullmatch(rf"{_NUMBER}({_UNIT})?\s*", text)
     if not match:
-        raise UnitError(f"{shown(text)} is not a number with a unit, as in '80 GB'")
+        raise UnitError(f"{quoted(text)} is not a number with a unit, as in '80 GB'")
     number = float(match[1])
     exact = number.is_integer() and abs(number) < 2**53
     return Q_(int(number) if exact else number, unit(match[2] or ""))
@@ -165,7 +165,7 @@ def own(value: Any) -> Any:
         for name, power in value.unit_items():
             units = units * ureg.Unit(name) ** power
     except Exception as error:
-        raise UnitError(f"{shown(value)} comes from another registry and its unit is unknown here: {error}") from None
+        raise UnitError(f"{quoted(value)} comes from another registry and its unit is unknown here: {error}") from None
     return Q_(value.magnitude, units)
 
 
@@ -194,7 +194,7 @@ def canonical(value: Any, text: str, argument: str) -> Any:
     if dict(quantity.dimensionality) != dict(unit(text).dimensionality):
         found = f"{quantity.units:~P}" or "a pure number"
         wanted = text or "a pure number"
-        raise UnitError(f"{argument}={shown(str(value))}: {found} is not a unit of {wanted}")
+        raise UnitError(f"{argument}={quoted(str(value))}: {found} is not a unit of {wanted}")
     return _scaled(quantity.magnitude, _amount(quantity.units))
 
 

@@ -17,7 +17,7 @@ from mlsysim.errors import (
     UnitError,
     UnknownNameError,
     nearest,
-    shown,
+    quoted,
 )
 
 EVERY = [
@@ -131,10 +131,10 @@ def test_nearest_names_are_best_first_and_few():
     assert nearest("weight", ["weights", "weightss", "weigh", "freight", "height"], count=2) == ["weights", "weigh"]
 
 
-def test_shown_cuts_long_values():
-    assert shown("x") == "'x'"
-    assert shown([0] * 100) == "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,..."
-    assert len(shown("y" * 500)) == 60
+def test_quoted_shortens_long_values():
+    assert quoted("x") == "'x'"
+    assert quoted([0] * 100) == "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,..."
+    assert len(quoted("y" * 500)) == 60
 
 
 def test_shown_survives_a_broken_repr():
@@ -142,6 +142,6 @@ def test_shown_survives_a_broken_repr():
         def __repr__(self):
             raise RuntimeError("no")
 
-    assert shown(Broken()) == "<Broken>"
+    assert quoted(Broken()) == "<Broken>"
     with pytest.raises(InputError, match=r"^batch_size=<Broken>: must be a whole number >= 1$"):
         TrainingMemoryModel().solve("Llama3_8B", "H100", batch_size=Broken())

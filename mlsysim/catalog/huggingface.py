@@ -15,7 +15,7 @@ from typing import Any
 
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.files import content_of
-from mlsysim.errors import CatalogError, InputError, UnknownNameError, shown
+from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 
 #: What one field of ours is in a file.
 Reader = Callable[["Config"], Any]
@@ -46,7 +46,7 @@ def whole(*names: str, default: Reader | None = None) -> Reader:
                 return 0
             return default(config)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-            raise CatalogError(f"{name}={shown(value)} must be a whole number")
+            raise CatalogError(f"{name}={quoted(value)} must be a whole number")
         return value
 
     return read
@@ -60,7 +60,7 @@ def yes(name: str, *, default: bool) -> Reader:
         if not found:
             return default
         if not isinstance(value, bool):
-            raise CatalogError(f"{name}={shown(value)} must be true or false")
+            raise CatalogError(f"{name}={quoted(value)} must be true or false")
         return value
 
     return read
@@ -127,7 +127,7 @@ def unless_all(reader: Reader, moe_layers: Reader) -> Reader:
 
 def _layer_numbers(name: str, value: Any) -> list[int]:
     if not isinstance(value, list) or not all(type(layer) is int and layer >= 0 for layer in value):
-        raise CatalogError(f"{name}={shown(value)} must be a list of layers")
+        raise CatalogError(f"{name}={quoted(value)} must be a list of layers")
     return value
 
 
@@ -425,7 +425,7 @@ def _shape(content: Mapping[str, Any], ignore: frozenset[str]) -> dict[str, Any]
     if layout.within:
         part = content.get(layout.within)
         if not isinstance(part, dict):
-            raise CatalogError(f"{layout.within}={shown(part)} must be an object")
+            raise CatalogError(f"{layout.within}={quoted(part)} must be an object")
         _account(Config(content), layout, ignore | {layout.within})
         # The part need not repeat its type, nor whether the head is the embedding.
         inherited = {name: content[name] for name in ("tie_word_embeddings",) if name in content}
@@ -453,11 +453,11 @@ def _account(config: Config, layout: Layout, ignore: frozenset[str]) -> None:
     """Refuse what our shape cannot express, and what may change it unseen."""
     for name, value in layout.only.items():
         if name not in ignore and config.get(name)[1] not in (None, value):
-            raise CatalogError(f"{name}={shown(config.content[name])} is a shape that is not known, only {value} is")
+            raise CatalogError(f"{name}={quoted(config.content[name])} is a shape that is not known, only {value} is")
     for name, other in layout.equal.items():
         if name not in ignore and config.get(name)[1] not in (None, config.content.get(other)):
             raise CatalogError(
-                f"{name}={shown(config.content[name])} is a shape that is not known, only that of {other} is"
+                f"{name}={quoted(config.content[name])} is a shape that is not known, only that of {other} is"
             )
     known = HARMLESS | layout.harmless | config.asked | ignore
     unknown = [name for name, value in config.content.items() if name not in known and value is not None]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pydantic
 
 from mlsysim import units
-from mlsysim.errors import CatalogError, MlsysimError, shown
+from mlsysim.errors import CatalogError, MlsysimError, quoted
 from mlsysim.references import bibliography
 
 Kind = Literal["datasheet", "paper", "measured", "derived", "assumed", "user"]
@@ -119,7 +119,7 @@ class Value(pydantic.BaseModel):
         except MlsysimError:
             raise
         except Exception as error:
-            raise CatalogError(f"{shown(given)} is not a quantity: {error}") from None
+            raise CatalogError(f"{quoted(given)} is not a quantity: {error}") from None
         return cls(value=given, unit=unit, source=source, date="", kind=kind)
 
     @property

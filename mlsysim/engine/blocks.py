@@ -1,4 +1,4 @@
-"""A grid too large for memory, cut into blocks of one size along its leading axes."""
+"""A grid too large for memory, split into blocks of one size along its leading axes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Blocks:
     sizes : tuple of int
         Length of each axis.
     axis : int
-        The axis that is cut.
+        The axis that is split.
     width : int
         Length of a range along it; the last one may be shorter.
     """
@@ -37,7 +37,7 @@ class Blocks:
 
     @property
     def ranges(self) -> int:
-        """Ranges along the axis that is cut."""
+        """Ranges along the axis that is split."""
         return -(-self.sizes[self.axis] // self.width)
 
     @property
@@ -47,7 +47,7 @@ class Blocks:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a block that is not cut short."""
+        """Shape of a block, but for the shorter ones at the end of the axis."""
         return (*[1] * self.axis, self.width, *self.sizes[self.axis + 1 :])
 
     def region(self, number: int) -> Region:
@@ -58,8 +58,8 @@ class Blocks:
             number, at = divmod(number, size)
             before.insert(0, at)
         start = place * self.width
-        cut = slice(start, min(start + self.width, self.sizes[self.axis]))
-        return (*(slice(at, at + 1) for at in before), cut, *(slice(0, n) for n in self.sizes[self.axis + 1 :]))
+        part = slice(start, min(start + self.width, self.sizes[self.axis]))
+        return (*(slice(at, at + 1) for at in before), part, *(slice(0, n) for n in self.sizes[self.axis + 1 :]))
 
     def start(self, number: int) -> int:
         """C-order index of the first point of a block; its points follow one another."""
@@ -75,7 +75,7 @@ class Blocks:
 
 
 def blocks(sizes: Sequence[int], points: int = POINTS) -> Blocks:
-    """Cut a grid into blocks of at most so many points.
+    """Split a grid into blocks of at most so many points.
 
     Parameters
     ----------

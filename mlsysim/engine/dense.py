@@ -1,4 +1,4 @@
-"""The smallest values of an expression on a grid that is never held: slice by slice, in float64."""
+"""The smallest values of an expression on a grid that is never held: tile by tile, in float64."""
 
 from __future__ import annotations
 
@@ -15,46 +15,44 @@ import sympy
 
 from mlsysim.engine.compiled import CompiledFunction, compiled
 from mlsysim.engine.grid import cores
-from mlsysim.engine.slices import CACHED, FLOODED, SPREAD, Slices, cut
 from mlsysim.engine.ties import band, in_order
+from mlsysim.engine.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
 from mlsysim.symbolic import System
 
-#: Points looked at before the interpreter is asked again, at most, and seconds they should take.
-GULP, CHUNK_SECONDS = 2**27, 0.25
-#: Slices looked at one by one before ties are found by a function of their own.
+#: Most points of a chunk, which is computed in one call, and seconds it should take.
+CHUNK_POINTS, CHUNK_SECONDS = 2**27, 0.25
+#: Most tiles that are looked at one by one for ties; more are searched by a function of their own.
 FEW = 8
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What is known after some slices of a grid.
+    """What is known after some tiles of a grid.
 
     Attributes
     ----------
-    slices, lowest : ndarray
-        Slices that may hold one of the smallest values, and the smallest value of each.
+    tiles, lowest : ndarray
+        Tiles that may hold one of the smallest values, and the smallest value of each.
     feasible : int
         Points that meet every condition; 0 where they are not counted.
     points : int
         Points looked at.
     """
 
-    slices: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    tiles: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     lowest: np.ndarray = field(default_factory=lambda: np.empty(0))
     feasible: int = 0
     points: int = 0
 
     def joined(self, other: Scan, k: int) -> Scan:
-        """Two parts of the grid, in the order of their slices, as far as ``k`` values need."""
-        slices = np.concatenate([self.slices, other.slices])
+        """Two parts of the grid, in the order of their tiles, as far as ``k`` values need."""
+        tiles = np.concatenate([self.tiles, other.tiles])
         lowest = np.concatenate([self.lowest, other.lowest])
         kept = np.isfinite(lowest)
         if kept.sum() > k:
             kept &= lowest <= band(float(np.partition(lowest, k - 1)[k - 1]))[1]
-        order = np.argsort(slices[kept], kind="stable")
-        return Scan(
-            slices[kept][order], lowest[kept][order], self.feasible + other.feasible, self.points + other.points
-        )
+        order = np.argsort(tiles[kept], kind="stable")
+        return Scan(tiles[kept][order], lowest[kept][order], self.feasible + other.feasible, self.points + other.points)
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Smallest:
 
 
 class DenseSearch:
-    """One question to a grid: which feasible points have the smallest objective?
+    """The search of a grid, tile by tile, for the feasible points with the smallest objective.
 
     A point is feasible where every condition holds and the objective is neither infinite nor
     undefined.
@@ -120,36 +118,38 @@ class DenseSearch:
         width = CACHED if self.devices[0].platform == "cpu" else FLOODED
         expressions = (("objective", objective), *((f"condition{n}", c) for n, c in enumerate(conditions)))
         self.function = compiled(system, None, "jax", expressions)
-        self.cut = cut(system, [objective, *conditions], values, tuple(sizes), width)
+        self.tiling = tiled(system, [objective, *conditions], values, tuple(sizes), width)
         self._prepare(values)
 
     @property
     def runs(self) -> int:
-        """Number of runs the grid is walked in, of one or more slices each."""
-        return self.cut.count // self.cut.run
+        """Number of runs the grid is walked in, of one or more tiles each."""
+        return self.tiling.count // self.tiling.run
 
     def _prepare(self, values: Mapping[str, Any]) -> None:
-        """Sort the inputs by where they change: nowhere, within a slice, between slices, or both."""
+        """Sort the inputs by where they change: nowhere or within a tile, from tile to tile, or both."""
         fixed: dict[str, np.ndarray] = {}
         walked: dict[str, np.ndarray] = {}
         tables: dict[str, np.ndarray] = {}
         self._over: dict[str, np.ndarray] = {}
         needed = {name: np.asarray(values[name], float) for name in self.function.inputs}
-        if self.cut.overhang is not None:
-            axis = self.cut.overhang
-            inside = np.arange(self.cut.rows[axis] * self.cut.widths[axis]) < self.cut.sizes[axis]
-            needed[INSIDE] = inside.astype(float).reshape([-1 if a == axis else 1 for a in range(len(self.cut.sizes))])
+        if self.tiling.overhang is not None:
+            axis = self.tiling.overhang
+            inside = np.arange(self.tiling.rows[axis] * self.tiling.widths[axis]) < self.tiling.sizes[axis]
+            needed[INSIDE] = inside.astype(float).reshape(
+                [-1 if a == axis else 1 for a in range(len(self.tiling.sizes))]
+            )
         for name, value in needed.items():
             if value.size == 1:
                 fixed[name] = value.reshape(())
                 continue
-            table = self.cut.table(value)
+            table = self.tiling.table(value)
             if len(table) == 1:
-                fixed[name] = np.ascontiguousarray(self.cut.flat(table[0], np))
+                fixed[name] = np.ascontiguousarray(self.tiling.flat(table[0], np))
             elif table.size == len(table):
                 walked[name] = table.reshape(-1)
-            elif len(table) * self.cut.width <= SPREAD:
-                tables[name] = np.stack([self.cut.flat(row, np) for row in table])
+            elif len(table) * self.tiling.width <= SPREAD:
+                tables[name] = np.stack([self.tiling.flat(row, np) for row in table])
             else:
                 tables[name] = table
             if len(table) > 1:
@@ -164,43 +164,43 @@ class DenseSearch:
         with jax.enable_x64(True):
             return [jax.device_put((self._fixed, self._tables), device) for device in self.devices]
 
-    def _gulp(self, run: int) -> int:
+    def _chunk(self, run: int) -> int:
         """Runs in one call of one thread."""
-        return max(1, min(GULP // (self.cut.width * run), -(-self.cut.count // (run * self.lanes))))
+        return max(1, min(CHUNK_POINTS // (self.tiling.width * run), -(-self.tiling.count // (run * self.lanes))))
 
-    def _call(self, kind: str, slices: np.ndarray, run: int, *extra: Any) -> list[Any]:
-        """Call one of the functions below on runs of slices, shared out to devices or cores."""
-        function = _over_slices(self.function, self.cut, kind, run)
-        gulp = self._gulp(run)
+    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any) -> list[Any]:
+        """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
+        function = _over_tiles(self.function, self.tiling, kind, run)
+        chunk = self._chunk(run)
 
-        def share(lane: int, slices: np.ndarray) -> Any:
+        def share(lane: int, tiles: np.ndarray) -> Any:
             """Run in a thread of its own, whose precision is its own too."""
             import jax
 
-            number = len(slices)
-            slices = np.concatenate([slices, np.broadcast_to(slices[:1], (gulp - number, run))])
+            number = len(tiles)
+            tiles = np.concatenate([tiles, np.broadcast_to(tiles[:1], (chunk - number, run))])
             with jax.enable_x64(True):
                 fixed, tables = self._placed[lane % len(self.devices)]
-                given = (*self._walk(slices), np.int64(number), extra)
+                given = (*self._walk(tiles), np.int64(number), extra)
                 found = function(fixed, tables, *jax.device_put(given, self.devices[lane % len(self.devices)]))
                 return jax.tree.map(lambda x: np.asarray(x)[:number].reshape(number * run, *x.shape[2:]), found)
 
-        shares = [part for part in np.array_split(slices.reshape(-1, run), self.lanes) if len(part)]
+        shares = [part for part in np.array_split(tiles.reshape(-1, run), self.lanes) if len(part)]
         if len(shares) == 1:
             return [share(0, shares[0])]
         with ThreadPoolExecutor(len(shares)) as threads:
             return list(threads.map(share, range(len(shares)), shares))
 
-    def _walk(self, slices: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Per run, or per slice where it changes along one: inputs that are walked, and rows of tables."""
-        last = self.cut.order[-1]
-        every, first = self.cut.places(slices), self.cut.places(slices[:, 0])
+    def _walk(self, tiles: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Values of the walked inputs, and rows of the tables: per tile, or per run where all its tiles share them."""
+        last = self.tiling.order[-1]
+        every, first = self.tiling.places(tiles), self.tiling.places(tiles[:, 0])
         places = {name: every if value.shape[last] > 1 else first for name, value in self._over.items()}
-        rows = {name: self.cut.row(self._over[name], place) for name, place in places.items()}
+        rows = {name: self.tiling.row(self._over[name], place) for name, place in places.items()}
         return {name: table[rows.pop(name)] for name, table in self._walked.items()}, rows
 
     def scans(self, start: int, stop: int, k: int = 1) -> Iterator[tuple[Scan, int]]:
-        """Look at a range of runs in parts that take a fraction of a second each.
+        """Look at a range of runs, a chunk of a fraction of a second at a time.
 
         Parameters
         ----------
@@ -212,20 +212,20 @@ class DenseSearch:
         Yields
         ------
         tuple of Scan and int
-            One part, and the run that follows it.
+            One chunk, and the run that follows it.
         """
-        kind, run = "count" if self.count else "lowest", self.cut.run
-        most = self._gulp(run) * self.lanes
+        kind, run = "count" if self.count else "lowest", self.tiling.run
+        most = self._chunk(run) * self.lanes
         number = max(1, most // 16)
         while start < stop:
             following = min(start + number, stop)
-            slices = np.arange(start * run, following * run)
+            tiles = np.arange(start * run, following * run)
             began = time.perf_counter()
-            lowest, feasible = (np.concatenate(part) for part in zip(*self._call(kind, slices, run), strict=True))
+            lowest, feasible = (np.concatenate(part) for part in zip(*self._call(kind, tiles, run), strict=True))
             rate = CHUNK_SECONDS / max(time.perf_counter() - began, CHUNK_SECONDS / 16)
             number = int(np.clip((following - start) * rate, 1, most))
             start = following
-            yield Scan().joined(Scan(slices, lowest, int(feasible.sum()), self.cut.points_of(slices)), k), start
+            yield Scan().joined(Scan(tiles, lowest, int(feasible.sum()), self.tiling.points_of(tiles)), k), start
 
     def scan(self, start: int, stop: int, k: int = 1) -> Scan:
         """What :meth:`scans` finds, in one."""
@@ -240,7 +240,7 @@ class DenseSearch:
         Parameters
         ----------
         scan : Scan
-            Of all slices.
+            Of all tiles.
         k : int
             Values asked for.
 
@@ -253,38 +253,38 @@ class DenseSearch:
         for place in order:
             if len(values) == k and scan.lowest[place] >= values[-1]:
                 break
-            values, indices = _least(*self._joined(values, indices, int(scan.slices[place])), k)
+            values, indices = _least(*self._joined(values, indices, int(scan.tiles[place])), k)
         if len(values):
             low, high = band(float(values[-1]))
             strict = values < low
             wanted = k - int(strict.sum())
-            tied = self._tied(scan.slices[scan.lowest <= high], low, high, wanted)
+            tied = self._tied(scan.tiles[scan.lowest <= high], low, high, wanted)
             values, indices = np.concatenate([values[strict], tied[0]]), np.concatenate([indices[strict], tied[1]])
             values, indices = in_order(values, indices)
         return Smallest(values, indices, scan.feasible if self.count else None, scan.points)
 
     def _joined(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Points known so far, and the feasible ones of one more slice."""
-        found, places = self.slice(number)
+        """Points known so far, and the feasible ones of one more tile."""
+        found, places = self.tile(number)
         return np.concatenate([values, found]), np.concatenate([indices, places])
 
-    def slice(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Objective and C-order index of the feasible points of one slice."""
+    def tile(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Objective and C-order index of the feasible points of one tile."""
         chosen = np.array([number])
-        ((values,),) = self._call("slice", chosen, 1)
+        ((values,),) = self._call("tile", chosen, 1)
         values = values.reshape(-1)
         kept = np.flatnonzero(values < math.inf)
-        return values[kept], self.cut.first(chosen)[0] + self.cut.steps[kept]
+        return values[kept], self.tiling.first(chosen)[0] + self.tiling.steps[kept]
 
-    def _tied(self, slices: np.ndarray, low: float, high: float, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    def _tied(self, tiles: np.ndarray, low: float, high: float, wanted: int) -> tuple[np.ndarray, np.ndarray]:
         """The first points, in C order, whose value lies in a band."""
-        first = self.cut.first(slices)
+        first = self.tiling.first(tiles)
         order = np.argsort(first, kind="stable")
-        slices, first = slices[order], first[order]
+        tiles, first = tiles[order], first[order]
         values, indices = np.empty(0), np.empty(0, np.int64)
-        if len(slices) > FEW + wanted:
-            slices, first = self._holding(slices, first, low, high, wanted)
-        for number, at in zip(slices, first, strict=True):
+        if len(tiles) > FEW + wanted:
+            tiles, first = self._holding(tiles, first, low, high, wanted)
+        for number, at in zip(tiles, first, strict=True):
             if len(indices) == wanted and at > indices[-1]:
                 break
             values, indices = self._joined(values, indices, int(number))
@@ -294,27 +294,27 @@ class DenseSearch:
         return values, indices
 
     def _holding(
-        self, slices: np.ndarray, first: np.ndarray, low: float, high: float, wanted: int
+        self, tiles: np.ndarray, first: np.ndarray, low: float, high: float, wanted: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of slices in C order, the few that hold the first points of a band."""
+        """Of tiles in C order, the few that hold the first points of a band."""
         best, kept = np.empty(0, np.int64), np.empty(0, np.int64)
-        band = (np.float64(low), np.float64(high), self.cut.steps)
-        gulp = self._gulp(1) * self.lanes
-        for start in range(0, len(slices), gulp):
+        band = (np.float64(low), np.float64(high), self.tiling.steps)
+        chunk = self._chunk(1) * self.lanes
+        for start in range(0, len(tiles), chunk):
             if len(best) == wanted and first[start] > best.max():
                 break
-            some = slices[start : start + gulp]
+            some = tiles[start : start + chunk]
             offsets = np.concatenate([found for (found,) in self._call("tied", some, 1, *band)])
-            found = np.where(offsets < NOWHERE, first[start : start + gulp] + offsets, NOWHERE)
+            found = np.where(offsets < NOWHERE, first[start : start + chunk] + offsets, NOWHERE)
             best, kept = np.concatenate([best, found]), np.concatenate([kept, np.arange(start, start + len(some))])
             order = np.argsort(best, kind="stable")[:wanted]
             order = order[best[order] < NOWHERE]
             best, kept = best[order], kept[order]
         kept = np.sort(kept)
-        return slices[kept], first[kept]
+        return tiles[kept], first[kept]
 
 
-#: Name of the input that tells places of the grid from those past the end of a cut axis.
+#: Name of the input that is one where a place is a point, and zero where it lies past the end of an axis.
 INSIDE = "_inside"
 NOWHERE = np.iinfo(np.int64).max
 
@@ -326,8 +326,8 @@ def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray,
 
 
 @lru_cache(maxsize=64)
-def _over_slices(function: CompiledFunction, slices: Slices, kind: str, run: int) -> Any:
-    """A jitted loop over runs of slices: XLA moves what is the same for all of them out of it."""
+def _over_tiles(function: CompiledFunction, tiling: Tiling, kind: str, run: int) -> Any:
+    """A jitted loop over runs of tiles: XLA moves what is the same for all of them out of it."""
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -341,19 +341,19 @@ def _over_slices(function: CompiledFunction, slices: Slices, kind: str, run: int
         values = {**fixed, **{name: at(column, i, j) for name, column in walked.items()}}
         for name, table in tables.items():
             row = table[at(rows[name], i, j)]
-            values[name] = row if row.ndim == 1 else slices.flat(row, jnp)
+            values[name] = row if row.ndim == 1 else tiling.flat(row, jnp)
         objective, *conditions = function.raw(*[values[name] for name in names])
         allowed = objective < jnp.inf
         for condition in conditions:
             allowed &= jnp.asarray(condition) != False  # noqa: E712
         if INSIDE in values:
             allowed &= values[INSIDE] > 0
-        return jnp.broadcast_to(jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), (slices.width,))
+        return jnp.broadcast_to(jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), (tiling.width,))
 
     def lowest(value: Any) -> tuple[Any, Any]:
         return jnp.min(value), jnp.int64(0)
 
-    lanes = next(n for n in range(64, 0, -1) if slices.width % n == 0)
+    lanes = next(n for n in range(64, 0, -1) if tiling.width % n == 0)
 
     def count(value: Any) -> tuple[Any, Any]:
         # Computed once for both: XLA would fuse the whole expression into each of the two reductions.
@@ -367,14 +367,14 @@ def _over_slices(function: CompiledFunction, slices: Slices, kind: str, run: int
     def tied(value: Any, low: Any, high: Any, steps: Any) -> tuple[Any]:
         return (jnp.min(jnp.where((value >= low) & (value <= high), steps, NOWHERE)),)
 
-    reduce: Any = {"lowest": lowest, "count": count, "slice": whole, "tied": tied}[kind]
+    reduce: Any = {"lowest": lowest, "count": count, "tile": whole, "tied": tied}[kind]
 
     @jax.jit
     def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
         def one(i: Any, j: Any) -> Any:
             return reduce(masked(fixed, tables, walked, rows, i, j), *extra)
 
-        if kind == "slice":
+        if kind == "tile":
             return jax.tree.map(lambda x: x[None, None], one(0, 0))
         length = max((len(column) for column in (*walked.values(), *rows.values())), default=1)
         empty = jax.tree.map(lambda x: jnp.zeros((length, run, *x.shape), x.dtype), jax.eval_shape(one, 0, 0))

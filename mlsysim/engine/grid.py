@@ -201,14 +201,14 @@ def evaluate_shown(
         found = _called(function, arguments, masks, tuple(shape))
         return {name: found[name] for name in names}
 
-    cut = blocks(shape, TOGETHER)
+    parts = blocks(shape, TOGETHER)
 
     def fill(number: int) -> None:
-        region = cut.region(number)
+        region = parts.region(number)
         size = tuple(part.stop - part.start for part in region)
         function = _jitted_shown(system, tuple(outputs), size, tuple(conditions), codes, reasons)
-        cut_masks = [within(mask, region) for mask in masks]
-        found = _called(function, all_within(arguments, region), cut_masks, size)
+        block_masks = [within(mask, region) for mask in masks]
+        found = _called(function, all_within(arguments, region), block_masks, size)
         for name in names:
             arrays[name][region] = found[name]
 
@@ -216,7 +216,7 @@ def evaluate_shown(
     arrays = {output.name: np.empty(shape, kinds[output.kind]) for output in outputs}
     arrays |= {reasons: np.empty(shape, np.int8)} if reasons else {}
     with ThreadPoolExecutor(cores()) as threads:
-        list(threads.map(fill, range(cut.count)))
+        list(threads.map(fill, range(parts.count)))
     return arrays
 
 

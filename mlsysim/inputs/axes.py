@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.errors import InputError, UnitError, shown
+from mlsysim.errors import InputError, UnitError, quoted
 from mlsysim.inputs.convert import LARGEST, LARGEST_INTEGER
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import bare_unit, quantity
@@ -168,7 +168,7 @@ def _expression(model: DeclaredModel, name: str, given: Derived, known: list[str
         unit = "" if found.dimension else bare_unit(variable.dimension, variable.unit if variable.named_unit else "")
         if not unit:
             raise UnitError(
-                f"{name}={shown(given)}: the expression is {describe(dict(found.dimension))}, "
+                f"{name}={quoted(given)}: the expression is {describe(dict(found.dimension))}, "
                 f"but {name} is {describe(variable.dimension)}"
             )
         expression = expression * UnitSymbol(unit)
@@ -193,7 +193,7 @@ def _declared(variable: Variable, expression: sympy.Basic) -> Formula:
 
 @lru_cache(maxsize=64)
 def extended(system: System, formulas: tuple[Formula, ...]) -> System:
-    """A system with formulas of derived inputs; one object for one question, as compiled code is cached by it."""
+    """A system with formulas of derived inputs; one object for the same formulas, as compiled code is cached by it."""
     return system.extend(*formulas)
 
 

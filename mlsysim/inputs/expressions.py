@@ -14,7 +14,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from mlsysim import units
-from mlsysim.errors import InputError, UnitError, UnknownNameError, shown
+from mlsysim.errors import InputError, UnitError, UnknownNameError, quoted
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.tokens import LONGEST, Token, tokens
 from mlsysim.symbolic import Label, UnitSymbol, Variable, label, variable_of
@@ -375,7 +375,7 @@ class _Reader:
         return found, named
 
     def _not_alike(self, beside: Any, dimension: Any, number: Any, own: Any) -> UnitError:
-        said = f"{self.argument}={shown(self.text)}: {beside} is {describe(dimension)}"
+        said = f"{self.argument}={quoted(self.text)}: {beside} is {describe(dimension)}"
         if own or number.free_symbols:
             return UnitError(f"{said} but {number} is {describe(own)}")
         name = next((v for v in _variables(beside) if self._dimension(v) == dimension), None)
@@ -387,7 +387,7 @@ class _Reader:
         try:
             found = dimension_of(expression)
         except UnitError as error:
-            raise UnitError(f"{self.argument}={shown(self.text)}: {error}") from None
+            raise UnitError(f"{self.argument}={quoted(self.text)}: {error}") from None
         return found if isinstance(found, dict) else {}
 
     def _sound(self, expression: Any) -> Any:

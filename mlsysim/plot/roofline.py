@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.errors import InputError, UnitError, shown
+from mlsysim.errors import InputError, UnitError, quoted
 from mlsysim.plot import ceilings, data, style
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def roofline(
     across, up, taken, fits, tone = (array.values.ravel() for array in flat)
     drawn = taken & np.isfinite(across) & np.isfinite(up) & (across > 0) & (up > 0)
     if not drawn.any():
-        raise InputError("flops", shown(flops), "no point has a finite and positive intensity and rate")
+        raise InputError("flops", quoted(flops), "no point has a finite and positive intensity and rate")
     ax = style.axes_of(ax)
     _roofs(ax, across[drawn], machine)
     names = [""] if hue is None else style.words(ds[hue])

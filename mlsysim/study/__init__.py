@@ -1,1 +1,1 @@
-"""The questions asked of a model, one file per verb, and what they answer with."""
+"""The verbs of a model, one file each, and what they return."""

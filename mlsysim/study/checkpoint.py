@@ -15,21 +15,23 @@ from mlsysim.errors import InputError
 
 
 class Checkpoint:
-    """A file that tells which question a computation answers, and how far it got.
+    """A file that keeps the fingerprint of a computation, and how far it got.
 
     Parameters
     ----------
     path : path
         Of the file.
-    question : mapping
-        Text per part of the question; its digest must be that of the file.
+    fingerprint : mapping
+        Text per part of what is computed; its digests must be those of the file.
     argument : str
         What a user named the file by, for errors.
     """
 
-    def __init__(self, path: str | os.PathLike[str], question: Mapping[str, str], argument: str = "checkpoint") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], fingerprint: Mapping[str, str], argument: str = "checkpoint"
+    ) -> None:
         self.path, self.argument = Path(path), argument
-        self.question = {part: _digest(text) for part, text in question.items()}
+        self.fingerprint = {part: _digest(text) for part, text in fingerprint.items()}
 
     def read(self) -> dict[str, Any] | None:
         """What was saved last; None where nothing was.
@@ -37,7 +39,7 @@ class Checkpoint:
         Raises
         ------
         InputError
-            If the file is not a checkpoint, or one of another question.
+            If the file is not a checkpoint, or that of another computation.
         """
         try:
             text = self.path.read_text(encoding="utf-8")
@@ -45,12 +47,12 @@ class Checkpoint:
             return None
         try:
             saved = json.loads(text)
-            question, state = saved["question"], saved["state"]
+            fingerprint, state = saved["fingerprint"], saved["state"]
         except (ValueError, TypeError, KeyError):
             raise InputError(
                 self.argument, str(self.path), "is not a checkpoint of mlsysim", "name another file"
             ) from None
-        other = [part for part, digest in self.question.items() if question.get(part) != digest]
+        other = [part for part, digest in self.fingerprint.items() if fingerprint.get(part) != digest]
         if other:
             allowed = f"was begun with other {' and '.join(other)}"
             raise InputError(
@@ -61,7 +63,7 @@ class Checkpoint:
     def save(self, state: Mapping[str, Any]) -> None:
         """Replace the file."""
         beside = self.path.with_name(self.path.name + ".new")
-        beside.write_text(json.dumps({"question": self.question, "state": state}) + "\n", encoding="utf-8")
+        beside.write_text(json.dumps({"fingerprint": self.fingerprint, "state": state}) + "\n", encoding="utf-8")
         os.replace(beside, self.path)
 
 

@@ -110,7 +110,7 @@ def _number_variable(variable: Variable) -> Variable:
 
 @lru_cache(maxsize=256)
 def _part(system: System, output: str, relax: bool) -> System:
-    """One object per question, because compiled functions are cached by object."""
+    """One object per system and inputs, because compiled functions are cached by object."""
     return (system.relax() if relax else system).closure([output])
 
 

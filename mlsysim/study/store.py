@@ -79,7 +79,7 @@ class Store(Protocol):
         ...
 
 
-def store(path: str | Path) -> Store:
+def store_at(path: str | Path) -> Store:
     """The kind of store that a path names.
 
     Raises

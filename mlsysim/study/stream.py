@@ -31,7 +31,7 @@ from mlsysim.study import checkpoint as saved
 from mlsysim.study.checkpoint import Checkpoint
 from mlsysim.study.cluster import each
 from mlsysim.study.progress import bar
-from mlsysim.study.store import Template, remove, store
+from mlsysim.study.store import Template, remove, store_at
 from mlsysim.symbolic import System
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ class Grid:
         names |= {v.name for v in self.system.closure(wanted).inputs}
         return {name: value for name, value in self.values.items() if name in names}
 
-    def question(self, block: int) -> dict[str, str]:
-        """The parts a checkpoint knows it by."""
+    def fingerprint(self, block: int) -> dict[str, str]:
+        """Text per part of what is computed, by which a checkpoint is recognised."""
         return {
             "formulas": "\n".join(f"{f.name} = {f.expression}" for f in self.system),
             "inputs": f"{self.sizes}\n{saved.text_of_values(self.values)}",
@@ -157,27 +157,27 @@ def write(
     InputError
         If there is something else at the path.
     """
-    place = store(os.fspath(path))
-    cut = blocks(grid.sizes, block_points)
-    note = Checkpoint(place.path.with_name(place.path.name + ".progress.json"), grid.question(block_points), "store")
+    place = store_at(os.fspath(path))
+    parts = blocks(grid.sizes, block_points)
+    note = Checkpoint(place.path.with_name(place.path.name + ".progress.json"), grid.fingerprint(block_points), "store")
     state = note.read()
     if state is None and place.path.exists():
         raise InputError("store", str(path), "exists, and was not begun by a call like this", "name another")
     if state is None or not state["laid_out"] or not place.path.exists():
         note.save({"laid_out": False})
         remove(place.path)
-        place.create(template, cut.shape)
+        place.create(template, parts.shape)
         state = {"laid_out": True, "finished": []}
         note.save(state)
     finished = saved.members(state["finished"])
-    missing = [number for number in range(cut.count) if number not in finished]
+    missing = [number for number in range(parts.count) if number not in finished]
     if missing:
-        _fill(grid, place, cut, note, finished, missing, client, progress)
+        _fill(grid, place, parts, note, finished, missing, client, progress)
     return place.dataset()[list(grid.dtypes)]
 
 
 def gather(
-    grid: Grid, template: Template, cut: Blocks, *, client: Any = None, progress: bool | None = None
+    grid: Grid, template: Template, parts: Blocks, *, client: Any = None, progress: bool | None = None
 ) -> xarray.Dataset:
     """A data set in memory, computed block by block.
 
@@ -185,8 +185,8 @@ def gather(
     ----------
     grid, template, client, progress
         As for :func:`write`.
-    cut : Blocks
-        How the grid is cut.
+    parts : Blocks
+        The blocks of the grid.
 
     Returns
     -------
@@ -194,10 +194,10 @@ def gather(
     """
     arrays = {name: np.empty(grid.sizes, dtype) for name, dtype in grid.dtypes.items()}
     with bar("sweep", grid.points, show=progress) as advance:
-        for number, found in each(_block, (grid, cut), range(cut.count), client):
+        for number, found in each(_block, (grid, parts), range(parts.count), client):
             for name, values in found.items():
-                arrays[name][cut.region(number)] = values
-            advance(cut.points(number))
+                arrays[name][parts.region(number)] = values
+            advance(parts.points(number))
     dataset = template.without_variables()
     for name, values in arrays.items():
         dataset[name] = (template.dims, values, dict(template.variable_attrs.get(name, {})))
@@ -207,37 +207,37 @@ def gather(
 def _fill(
     grid: Grid,
     place: Any,
-    cut: Blocks,
+    parts: Blocks,
     note: Checkpoint,
     finished: set[int],
     missing: Sequence[int],
     client: Any,
     progress: bool | None,
 ) -> None:
-    done = sum(map(cut.points, finished))
+    done = sum(map(parts.points, finished))
     place.open()
     try:
         with (
             bar(place.path.name, grid.points, done, progress) as advance,
             _resumable(
                 lambda: (
-                    f"{len(finished)} of {cut.count} blocks are finished in {place.path}; "
+                    f"{len(finished)} of {parts.count} blocks are finished in {place.path}; "
                     "the same call goes on from there"
                 )
             ),
         ):
-            for number, arrays in each(_block, (grid, cut), missing, client):
-                place.write(cut.region(number), arrays)
+            for number, arrays in each(_block, (grid, parts), missing, client):
+                place.write(parts.region(number), arrays)
                 finished.add(number)
                 note.save({"laid_out": True, "finished": saved.ranges(finished)})
-                advance(cut.points(number))
+                advance(parts.points(number))
     finally:
         place.close()
 
 
 def _block(shared: tuple[Grid, Blocks], number: int) -> dict[str, np.ndarray]:
-    grid, cut = shared
-    return grid.arrays(cut.region(number))
+    grid, parts = shared
+    return grid.arrays(parts.region(number))
 
 
 @contextmanager
@@ -250,7 +250,7 @@ def _resumable(reached: Callable[[], str]) -> Iterator[None]:
 
 
 class _Search:
-    """A question to a grid, built where it is needed and shipped as its parts."""
+    """A search of a grid, built where it is needed and sent to workers as its parts."""
 
     def __init__(self, grid: Grid, objective: sympy.Basic, conditions: tuple[sympy.Basic, ...], k: int, count: bool):
         self.grid, self.objective, self.conditions, self.k, self.count = grid, objective, conditions, k, count
@@ -269,10 +269,10 @@ class _Search:
             masks.append(sympy.Eq(symbol, 0))
         return DenseSearch(grid.system, self.objective, [*masks, *conditions], values, grid.sizes, count=self.count)
 
-    def question(self) -> dict[str, str]:
-        parts = self.grid.question(self.dense.cut.width)
+    def fingerprint(self) -> dict[str, str]:
+        parts = self.grid.fingerprint(self.dense.tiling.width)
         return parts | {
-            "objective": f"{self.objective} {self.k} {self.count} {self.dense.cut}",
+            "objective": f"{self.objective} {self.k} {self.count} {self.dense.tiling}",
             "conditions": "\n".join(map(str, self.conditions)),
         }
 
@@ -289,7 +289,7 @@ def smallest(
     deadline: float = math.inf,
     progress: bool | None = None,
 ) -> Smallest:
-    """The points of a grid with the smallest values of an expression; no more than a slice is ever held.
+    """The points of a grid with the smallest values of an expression; no more than a tile is ever held.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def smallest(
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError("top", k, "must be a whole number >= 1")
     search = _Search(grid, objective, tuple(conditions), k, count)
-    note = None if checkpoint is None else Checkpoint(checkpoint, search.question())
+    note = None if checkpoint is None else Checkpoint(checkpoint, search.fingerprint())
     state = note.read() if note is not None else None
     found, start = _scan_of(state) if state is not None else (Scan(), 0)
     reached = {"run": start, "saved": time.monotonic()}
@@ -356,14 +356,14 @@ def smallest(
 
 
 def _scanned(search: _Search, found: Scan, start: int, client: Any) -> Iterator[tuple[int, Scan]]:
-    """What is known after more and more runs of slices, and the next run."""
+    """What is known after more and more runs of tiles, and the next run."""
     total = search.dense.runs
     if client is None:
         for part, following in search.dense.scans(start, total, search.k):
             found = found.joined(part, search.k)
             yield following, found
         return
-    share = max(1, min(-(-total // SHARES), SHARE_POINTS // (search.dense.cut.width * search.dense.cut.run)))
+    share = max(1, min(-(-total // SHARES), SHARE_POINTS // (search.dense.tiling.width * search.dense.tiling.run)))
     parts = [(first, min(first + share, total)) for first in range(start, total, share)]
     for (_, following), scan in each(_range, search, parts, client):
         found = found.joined(scan, search.k)
@@ -376,13 +376,13 @@ def _range(search: _Search, part: tuple[int, int]) -> Scan:
 
 def _state_of(scan: Scan) -> dict[str, Any]:
     lowest = [value.hex() for value in scan.lowest.tolist()]
-    return {"slices": scan.slices.tolist(), "lowest": lowest, "feasible": scan.feasible, "points": scan.points}
+    return {"tiles": scan.tiles.tolist(), "lowest": lowest, "feasible": scan.feasible, "points": scan.points}
 
 
 def _scan_of(state: Mapping[str, Any]) -> tuple[Scan, int]:
     lowest = np.array([float.fromhex(value) for value in state["lowest"]])
-    slices = np.array(state["slices"], np.int64)
-    return Scan(slices, lowest, state["feasible"], state["points"]), state["run"]
+    tiles = np.array(state["tiles"], np.int64)
+    return Scan(tiles, lowest, state["feasible"], state["points"]), state["run"]
 
 
 def pareto(
@@ -412,19 +412,19 @@ def pareto(
     """
     if not objectives:
         raise InputError("objectives", objectives, "name at least one")
-    cut = blocks(grid.sizes, block_points)
-    shared = (grid, cut, tuple(objectives), tuple(conditions))
+    parts = blocks(grid.sizes, block_points)
+    shared = (grid, parts, tuple(objectives), tuple(conditions))
     found = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
     with bar("front", grid.points, show=progress) as advance:
-        for number, front in each(_front, shared, range(cut.count), client):
+        for number, front in each(_front, shared, range(parts.count), client):
             found = joined_fronts(found, front)
-            advance(cut.points(number))
+            advance(parts.points(number))
     return found
 
 
 def _front(shared: tuple[Grid, Blocks, tuple[sympy.Basic, ...], tuple[sympy.Basic, ...]], number: int) -> Front:
-    grid, cut, objectives, conditions = shared
-    region = cut.region(number)
+    grid, parts, objectives, conditions = shared
+    region = parts.region(number)
     values, masks = all_within(grid.values, region), []
     for place, (_, where) in enumerate(grid.refused):
         symbol = sympy.Symbol(f"refused_{place}")
@@ -432,4 +432,4 @@ def _front(shared: tuple[Grid, Blocks, tuple[sympy.Basic, ...], tuple[sympy.Basi
         masks.append(sympy.Eq(symbol, 0))
     required = [condition for _, condition in grid.conditions]
     front = front_of(grid.system, objectives, [*masks, *required, *conditions], values, shape(region))
-    return replace(front, indices=front.indices + cut.start(number))
+    return replace(front, indices=front.indices + parts.start(number))

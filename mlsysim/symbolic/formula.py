@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.errors import FormulaError, UnitError, UnknownNameError, shown
+from mlsysim.errors import FormulaError, UnitError, UnknownNameError, quoted
 from mlsysim.references import Reference, reference
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.dimensions import describe, dimension_of, same
@@ -111,7 +111,7 @@ def _expression(given: Any, name: str) -> sympy.Basic:
     try:
         expression = sympy.sympify(given, strict=True)
     except (sympy.SympifyError, TypeError, ValueError):
-        raise FormulaError(f"formula for {name}: {shown(given)} is not an expression of declared symbols") from None
+        raise FormulaError(f"formula for {name}: {quoted(given)} is not an expression of declared symbols") from None
     if expression is sympy.nan:
         raise FormulaError(f"formula for {name}: the right side is not a number")
     return expression

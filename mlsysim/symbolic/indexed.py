@@ -10,7 +10,7 @@ from sympy.core.logic import fuzzy_and
 from sympy.core.symbol import Str
 from sympy.printing.precedence import PRECEDENCE
 
-from mlsysim.errors import FormulaError, shown
+from mlsysim.errors import FormulaError, quoted
 from mlsysim.symbolic.family import Family, Index, family_of
 
 
@@ -102,7 +102,7 @@ def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
         If the term has nothing with the index, or a family or table in it lacks a member.
     """
     if not isinstance(index, Index):
-        raise FormulaError(f"a sum runs over an Index, not over {shown(index)}")
+        raise FormulaError(f"a sum runs over an Index, not over {quoted(index)}")
     members = index.chosen(over, f"sum over {index.name}")
     term = sympy.sympify(term, strict=True)
     if index not in unbound(term) and not any(tables(term)):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import sympy
 
-from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownNameError, shown
+from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownNameError, quoted
 from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import EvaluatedAt, LeastInteger
 from mlsysim.symbolic.variable import Variable
@@ -221,7 +221,7 @@ def _plain(formulas: Iterable[Formula]) -> Iterator[Formula]:
     """The formulas with those that have an index put down for each member."""
     for formula in formulas:
         if not isinstance(formula, Formula):
-            raise FormulaError(f"a system is made of formulas, not of {shown(formula)}")
+            raise FormulaError(f"a system is made of formulas, not of {quoted(formula)}")
         yield from formula.members
 
 

@@ -14,22 +14,22 @@ from mlsysim.errors import InputError
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 500))
 def test_blocks_tile_a_grid_in_c_order(sizes, points):
-    cut = blocks(sizes, points)
+    parts = blocks(sizes, points)
     flat = np.arange(math.prod(sizes)).reshape(sizes)
-    pieces = [flat[cut.region(number)] for number in range(cut.count)]
+    pieces = [flat[parts.region(number)] for number in range(parts.count)]
     assert np.concatenate([piece.ravel() for piece in pieces]).tolist() == list(range(flat.size))
     assert all(piece.size <= points for piece in pieces)
-    assert [cut.start(number) for number in range(cut.count)] == [piece.ravel()[0] for piece in pieces]
-    assert [cut.points(number) for number in range(cut.count)] == [piece.size for piece in pieces]
+    assert [parts.start(number) for number in range(parts.count)] == [piece.ravel()[0] for piece in pieces]
+    assert [parts.points(number) for number in range(parts.count)] == [piece.size for piece in pieces]
     assert len({piece.shape for piece in pieces}) <= 2
-    assert pieces[0].shape == cut.shape
-    assert all(shape(cut.region(number)) == piece.shape for number, piece in enumerate(pieces))
+    assert pieces[0].shape == parts.shape
+    assert all(shape(parts.region(number)) == piece.shape for number, piece in enumerate(pieces))
 
 
 def test_a_grid_beyond_machine_words_is_cut_too():
     sizes = (10**8,) * 4
-    cut = blocks(sizes)
-    assert cut.start(cut.count - 1) + cut.points(cut.count - 1) == 10**32
+    parts = blocks(sizes)
+    assert parts.start(parts.count - 1) + parts.points(parts.count - 1) == 10**32
 
 
 def test_inputs_are_cut_along_the_axes_they_have():

@@ -1,4 +1,4 @@
-"""Streaming search: equal to holding the grid, whatever is cut and however many tie."""
+"""Streaming search: equal to holding the grid, however it is tiled and however many tie."""
 
 import math
 import subprocess
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mlsysim.engine import DenseSearch, Scan, smallest
 from mlsysim.engine import dense as module
-from mlsysim.engine.slices import Slices
+from mlsysim.engine.tiling import Tiling
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.symbolic import variable_of
@@ -74,7 +74,7 @@ def chosen(objective, allowed, k):
 
 
 @st.composite
-def questions(draw):
+def problems(draw):
     sizes = draw(st.lists(st.integers(1, 7), min_size=4, max_size=4))
     number = st.integers(1, 12)
     values = {f"dense_{n}": draw(st.lists(number, min_size=s, max_size=s)) for n, s in zip(NAMES, sizes, strict=True)}
@@ -101,14 +101,14 @@ def test_equals_holding_the_grid_however_it_is_cut(toy, monkeypatch):
     system, total, _ = toy
 
     @fuzzing(60)
-    @given(questions())
-    def check(question):
-        typed, widths, over, limit, k, count, seed = question
+    @given(problems())
+    def check(problem):
+        typed, widths, over, limit, k, count, seed = problem
         values, sizes = axis_shaped(typed)
         table = np.random.default_rng(seed).integers(1, 4, [n if a in over else 1 for a, n in enumerate(sizes)])
         values["dense_table"] = table.astype(float)
         with monkeypatch.context() as patch:
-            patch.setattr(module, "cut", lambda *_: Slices(sizes, tuple(widths)))
+            patch.setattr(module, "tiled", lambda *_: Tiling(sizes, tuple(widths)))
             found = smallest(system, total, [total <= limit], values, sizes, k, count=count)
         objective = by_hand(values, sizes)
         best, where = chosen(objective, objective <= limit, k)
@@ -168,14 +168,14 @@ def test_an_axis_longer_than_a_slice_is_cut(toy):
     length = 100_003
     values, sizes = axis_shaped({"dense_u": np.arange(length, dtype=float)})
     search = DenseSearch(system, (symbols["u"] - 99_999.5) ** 2, [], values, sizes)
-    assert search.cut.overhang == 0
+    assert search.tiling.overhang == 0
     found = search.resolve(search.scan(0, search.runs, 4), 4)
     assert found.indices.tolist() == [99_999, 100_000, 99_998, 100_001]
     assert (found.feasible, found.points) == (length, length)
 
 
 def test_parts_join_to_the_whole_in_any_order(toy, monkeypatch):
-    monkeypatch.setattr("mlsysim.engine.slices.RUN", 1)
+    monkeypatch.setattr("mlsysim.engine.tiling.RUN", 1)
     system, total, _ = toy
     values, sizes = axis_shaped(
         {"dense_u": np.arange(1, 200), "dense_v": np.arange(1, 200), "dense_w": np.arange(1, 10)}
@@ -236,7 +236,7 @@ def test_a_model_with_searches_inside():
 
 
 def test_several_devices_find_the_same(tmp_path):
-    """The same question on one device here and on four in a process of their own."""
+    """The same problem on one device here and on four in a process of their own."""
     code = textwrap.dedent("""
         import sys
         import jax, numpy as np

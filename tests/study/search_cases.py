@@ -1,4 +1,4 @@
-"""Random questions to every model: axes, an objective and constraints, always the same for a seed."""
+"""Random search problems for every model: axes, an objective and constraints, always the same for a seed."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ def random_constraints(random, binding, sample):
     return tuple(found)
 
 
-def random_question(seed, points=100_000):
-    """A question of about so many points, nearly always one that some of them answer."""
+def random_problem(seed, points=100_000):
+    """A problem of about so many points, nearly always one that some of them solve."""
     random = np.random.default_rng(seed)
     kind, variant, point, names = FAMILIES[seed % len(FAMILIES)]
     last = None
@@ -204,7 +204,7 @@ def random_question(seed, points=100_000):
 
 
 def searched(asked, **options):
-    """A question put to ``search``."""
+    """A problem solved by ``search``."""
     ((expression, sign),) = asked.objectives
     goal = {"minimize" if sign > 0 else "maximize": expression.sympy}
     constraints = [constraint.sympy for constraint in asked.constraints]
@@ -216,9 +216,9 @@ def by_brute_force(asked, points=1 << 17):
     sizes = asked.grid.sizes
     named = tuple((f"asked_{n}", each) for n, each in enumerate((*asked.goals, *asked.required)))
     function = compiled(asked.binding.system, None, "vector", named)
-    cut, found = blocks(sizes, points), np.empty(math.prod(sizes))
-    for number in range(cut.count):
-        region = cut.region(number)
+    parts, found = blocks(sizes, points), np.empty(math.prod(sizes))
+    for number in range(parts.count):
+        region = parts.region(number)
         of_region = shape(region)
         with np.errstate(all="ignore"):
             goal, *conditions = function.raw(
@@ -229,7 +229,7 @@ def by_brute_force(asked, points=1 << 17):
             good &= np.asarray(condition, bool)
         for mask in asked.masks:
             good &= ~within(mask, region)
-        start = cut.start(number)
+        start = parts.start(number)
         good &= np.less(goal, np.inf)
         found[start : start + good.size] = np.where(good, goal, np.inf).ravel()
     return found

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from study.search_cases import FAMILIES, by_brute_force, first_best, random_question, searched
+from study.search_cases import FAMILIES, by_brute_force, first_best, random_problem, searched
 
 from mlsysim import DistributedModel, TrainingMemoryModel, derived, linked
 from mlsysim.engine.bounds import Search
@@ -24,13 +24,13 @@ SLOW = (14, 15, 16, 17, 22)
 
 @cache
 def case(seed):
-    """A random question, and what every point of its grid has to say to it."""
+    """A random problem, and the objective at every point of its grid."""
     slow = seed % len(FAMILIES) in SLOW
     points = 1_500 if slow else 20_000
     if FULL:
         random = np.random.default_rng(seed)
         points = int(10 ** (random.uniform(3.5, 4.0) if slow else 7.0 if seed % 20 == 0 else random.uniform(5.0, 6.3)))
-    asked = random_question(seed, points)
+    asked = random_problem(seed, points)
     return asked, by_brute_force(asked)
 
 
@@ -71,7 +71,7 @@ def test_streaming_finds_what_brute_force_finds(seed):
     assert found.certificate.method == "dense"
 
 
-def test_most_random_questions_have_an_answer():
+def test_most_random_problems_have_an_answer():
     answered = [bool(np.isfinite(case(seed)[1]).any()) for seed in range(len(FAMILIES))]
     assert sum(answered) > 0.5 * len(answered)
 

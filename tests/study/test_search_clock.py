@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from study.search_cases import random_question, searched
+from study.search_cases import random_problem, searched
 
 from mlsysim import EconomicsModel, TrainingMemoryModel
 from mlsysim.study import search as module
@@ -65,7 +65,7 @@ def test_the_clock_does_not_choose_the_method(monkeypatch, n, at_once, compiling
 @pytest.mark.parametrize("seed", [3, 11, 20])
 def test_the_clock_does_not_change_what_bounds_prove(monkeypatch, seed):
     monkeypatch.setattr(module, "AT_ONCE", 0.0)
-    asked = random_question(seed, 20_000)
+    asked = random_problem(seed, 20_000)
     certificates = set()
     for other in range(3):
         monkeypatch.setattr(time, "perf_counter", wild(other))

@@ -1,4 +1,4 @@
-"""``sweep(store=...)``: the same bits as in memory, however it is cut and wherever it stopped."""
+"""``sweep(store=...)``: the same bits as in memory, however it is split and wherever it stopped."""
 
 import json
 
@@ -57,7 +57,7 @@ def same(found, expected, roundings=0):
 @pytest.mark.parametrize("points", [None, 40, 7])
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
 def test_equals_the_sweep_in_memory(whole, tmp_path, kind, points):
-    """XLA divides by what is one number in a block by its inverse: a rounding may differ where blocks are cut."""
+    """XLA divides by what is one number in a block by its inverse: a rounding may differ where blocks are split."""
     with swept(store=tmp_path / f"sweep.{kind}", block_points=points) as found:
         same(found, whole, roundings=2 if points else 0)
         assert found.attrs["model"] == "TrainingMemoryModel"
@@ -98,7 +98,7 @@ def test_resumed_equals_uninterrupted(tmp_path, kind, monkeypatch):
     assert sorted(done + again) == list(range(15))
 
 
-def test_another_question_on_the_same_path_is_refused(tmp_path):
+def test_another_computation_on_the_same_path_is_refused(tmp_path):
     path = tmp_path / "sweep.zarr"
     swept(store=path, block_points=60)
     for other in ({"outputs": ["weights"]}, {"batch_size": 128}, {"layout": linked(pp_size=[1, 2], zero_stage=[3, 1])}):

@@ -124,7 +124,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(grid, template, whole, tmp
     write(grid, template, path, block_points=30).close()
 
 
-def test_a_store_of_another_question_is_refused(grid, template, tmp_path):
+def test_a_store_of_another_computation_is_refused(grid, template, tmp_path):
     path = tmp_path / "grid.zarr"
     write(grid, template, path, block_points=100)
     other = Grid(
@@ -179,8 +179,8 @@ def test_smallest_leaves_out_what_is_refused(grid, whole):
 def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
     cost = symbol("total_memory") / symbol("batch_size")
     wanted = smallest(grid, cost, k=9)
-    monkeypatch.setattr("mlsysim.engine.dense.cut", lambda *_: stream_slices(SIZES))
-    monkeypatch.setattr("mlsysim.engine.dense.GULP", 60)
+    monkeypatch.setattr("mlsysim.engine.dense.tiled", lambda *_: stream_tiles(SIZES))
+    monkeypatch.setattr("mlsysim.engine.dense.CHUNK_POINTS", 60)
     monkeypatch.setattr(stream, "OFTEN", 0.0)
     note = tmp_path / "search.json"
     real, calls = stream.Checkpoint.save, []
@@ -205,10 +205,10 @@ def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
         smallest(grid, 2 * cost, k=9, checkpoint=note)
 
 
-def stream_slices(sizes):
-    from mlsysim.engine.slices import Slices
+def stream_tiles(sizes):
+    from mlsysim.engine.tiling import Tiling
 
-    return Slices(tuple(sizes), (1, 1, *sizes[2:]))
+    return Tiling(tuple(sizes), (1, 1, *sizes[2:]))
 
 
 def quadratic(values):

@@ -1,7 +1,7 @@
 """Branch and bound over a grid: the k best points, with a proof that none is better.
 
 Boxes are taken lowest bound first. Both halves along every axis are bounded; a half that cannot hold a
-better point is cut off, and otherwise the axis whose halves tell most is split. Small boxes are enumerated.
+better point is dropped, and otherwise the axis whose halves tell most is split. Small boxes are enumerated.
 """
 
 from __future__ import annotations
@@ -278,14 +278,14 @@ class Search:
         (right, right_bound, right_told, right_empty, right_own) = halves[1]
         dead = (~left & ~right).any(axis=0)
         new_low, new_high, new_bound = low.copy(), high.copy(), bound.copy()
-        cut = (low + high) // 2
+        middles = (low + high) // 2
         only_right, only_left = ~left & right & (high > low), left & ~right & (high > low)
-        new_low[only_right], new_high[only_left] = cut[only_right] + 1, cut[only_left]
+        new_low[only_right], new_high[only_left] = middles[only_right] + 1, middles[only_left]
         both = np.minimum(np.where(left, left_bound, np.inf), np.where(right, right_bound, np.inf))
         new_bound = np.maximum(new_bound, both.max(axis=0))
         shrunk = (only_right | only_left).any(axis=0)
         keep = shrunk & ~dead
-        # What is cut off is known to be infeasible where conditions alone cut it off.
+        # What is dropped is known to be infeasible where the conditions alone rule it out.
         sure = (~(only_right & ~left_empty) & ~(only_left & ~right_empty)).all(axis=0) & keep
         seen.infeasible += _volume(low[:, sure], high[:, sure]) - _volume(new_low[:, sure], new_high[:, sure])
         void = (left_empty & right_empty).any(axis=0)
@@ -300,10 +300,10 @@ class Search:
                 part_low, part_high = low[:, columns].copy(), high[:, columns].copy()
                 at = np.arange(len(columns))
                 if side == "left":
-                    part_high[axis, at] = cut[axis, columns]
+                    part_high[axis, at] = middles[axis, columns]
                     part_bound = left_bound[axis, columns]
                 else:
-                    part_low[axis, at] = cut[axis, columns] + 1
+                    part_low[axis, at] = middles[axis, columns] + 1
                     part_bound = right_bound[axis, columns]
                 found.append((part_low, part_high, np.maximum(part_bound, new_bound[columns])))
         return (

@@ -1,7 +1,7 @@
-"""A grid as slices: some axes are walked, the others lie flat in one vector that fits the cache.
+"""A grid as tiles: some axes are walked from tile to tile, the others lie flat within a tile.
 
-What depends on the flat axes alone is then computed once, and what depends on the walked axes
-alone once per slice; which axes to walk is chosen by the operations that are left.
+A tile is one vector that fits the cache. What depends on the flat axes alone is computed once, and what
+depends on the walked axes alone once per tile. The axes to walk are those that leave the fewest operations.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ import sympy
 from mlsysim.engine.operations import Operation, counted
 from mlsysim.symbolic import System
 
-#: Points of a slice on a processor, whose vectors stay in its cache, and on a GPU.
+#: Points of a tile: on a processor its vectors stay in the cache, a GPU wants many at once.
 CACHED, FLOODED = 2**14, 2**22
-#: A slice may be so many times larger than that.
+#: A tile may have this many times more points than that.
 SLACK = 4
-#: Points that are looked at in a row, at most.
+#: Most points of a run: the tiles that follow one another along the axis that is walked fastest.
 RUN = 2**24
-#: What starting a slice costs, in operations on one point.
+#: Operations that starting a tile costs.
 START = 30_000
-#: Elements of a table spread over the flat axes in advance.
+#: Most elements of a table that is spread over the places of its tiles in advance.
 SPREAD = 2**22
-#: Axes of more than one value up to which every choice of walked axes is compared.
+#: Every choice of walked axes is compared among at most this many axes, the longest ones.
 COMPARED = 14
 
 
 @dataclass(frozen=True)
-class Slices:
+class Tiling:
     """How the points of a grid are numbered: ``index = row * width + column`` on every axis.
 
     Attributes
@@ -59,17 +59,17 @@ class Slices:
 
     @property
     def count(self) -> int:
-        """Number of slices."""
+        """Number of tiles."""
         return math.prod(self.rows)
 
     @property
     def width(self) -> int:
-        """Places in a slice, those past the end of a cut axis among them."""
+        """Places in a tile; where an axis is split unevenly, some lie past its end and are no points."""
         return math.prod(self.widths)
 
     @cached_property
     def run(self) -> int:
-        """Slices in a row along the last axis, for which what does not depend on it is computed once."""
+        """Tiles of a run; what does not depend on the last axis is computed once for all of them."""
         most = max(1, RUN // self.width)
         return max(n for n in range(1, min(self.rows[self.last], most) + 1) if self.rows[self.last] % n == 0)
 
@@ -91,40 +91,43 @@ class Slices:
 
     @cached_property
     def overhang(self) -> int | None:
-        """The axis whose last row is not full, if there is one."""
+        """The axis that is split unevenly, so that its last row is not full, if there is one."""
         return next((a for a, n in enumerate(self.sizes) if self.rows[a] * self.widths[a] > n), None)
 
-    def places(self, slices: np.ndarray) -> list[np.ndarray]:
-        """Row on each axis of the given slices."""
-        found = np.unravel_index(slices, [self.rows[axis] for axis in self.order])
+    def places(self, tiles: np.ndarray) -> list[np.ndarray]:
+        """Along each axis, the row in which each of some tiles lies."""
+        found = np.unravel_index(tiles, [self.rows[axis] for axis in self.order])
         return [np.asarray(found[self.order.index(axis)]) for axis in range(len(self.sizes))]
 
-    def first(self, slices: np.ndarray) -> np.ndarray:
-        """C-order index of the first place of the given slices."""
-        found = np.zeros(len(slices), np.int64)
-        for place, width, stride in zip(self.places(slices), self.widths, self.strides, strict=True):
+    def first(self, tiles: np.ndarray) -> np.ndarray:
+        """C-order index of the first place of the given tiles."""
+        found = np.zeros(len(tiles), np.int64)
+        for place, width, stride in zip(self.places(tiles), self.widths, self.strides, strict=True):
             found += place * (width * stride)
         return found
 
     @cached_property
     def steps(self) -> np.ndarray:
-        """C-order index of each place of a slice, counted from its first."""
+        """C-order index of each place of a tile, counted from its first."""
         found = np.zeros(1, np.int64)
         for width, stride in zip(self.widths, self.strides, strict=True):
             found = (found[:, None] + np.arange(width, dtype=np.int64) * stride).ravel()
         return found
 
-    def points_of(self, slices: np.ndarray) -> int:
-        """Points of the grid in the given slices."""
+    def points_of(self, tiles: np.ndarray) -> int:
+        """Points of the grid in the given tiles."""
         if self.overhang is None:
-            return len(slices) * self.width
+            return len(tiles) * self.width
         axis = self.overhang
         full = self.width // self.widths[axis]
-        starts = self.places(slices)[axis] * self.widths[axis]
+        starts = self.places(tiles)[axis] * self.widths[axis]
         return full * int(np.minimum(self.widths[axis], self.sizes[axis] - starts).sum())
 
     def table(self, value: np.ndarray) -> np.ndarray:
-        """An array over some axes, as one row per place along their walks."""
+        """An input over some axes as a table: one row per step along those that are walked.
+
+        Each row has one dimension per axis: the values along a flat axis, or a single one.
+        """
         over = range(len(self.sizes))
         for axis in over:
             spare = self.rows[axis] * self.widths[axis] - value.shape[axis]
@@ -137,7 +140,7 @@ class Slices:
         return value.reshape([math.prod(r for r, _ in split), *(w for _, w in split)])
 
     def row(self, value: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
-        """Which row of :meth:`table` belongs to each slice, whose places along the walks are given."""
+        """Which row of :meth:`table` belongs to each tile, by the row in which it lies along each axis."""
         found = np.zeros(places[0].shape, np.int64)
         for axis, place in enumerate(places):
             if value.shape[axis] > 1:
@@ -145,14 +148,14 @@ class Slices:
         return found
 
     def flat(self, table: Any, where: Any) -> Any:
-        """A row of a table, with one number per column, spread over the places of a slice."""
+        """A row of a table, spread over all places of a tile as one vector."""
         return where.broadcast_to(table, self.widths).reshape(-1)
 
 
-def cut(
+def tiled(
     system: System, expressions: Sequence[sympy.Basic], values: Mapping[str, Any], sizes: tuple[int, ...], width: int
-) -> Slices:
-    """Choose the axes to walk.
+) -> Tiling:
+    """The tiling of a grid that leaves the fewest operations per point.
 
     Parameters
     ----------
@@ -165,27 +168,27 @@ def cut(
     sizes : tuple of int
         Length of each axis.
     width : int
-        Points of a slice to aim at.
+        Points of a tile to aim at.
 
     Returns
     -------
-    Slices
-        The same for the same question, on every machine.
+    Tiling
+        The same for the same formulas and sizes, on every machine.
     """
     if math.prod(sizes) <= width:
-        return Slices(sizes, sizes)
+        return Tiling(sizes, sizes)
     operations = counted(system, expressions, values)
     flat = dict.fromkeys(_candidates(sizes, width))
-    ways = (Slices(sizes, widths, last) for widths in flat for last in _walked(sizes, widths))
-    return min(ways, key=lambda slices: _cost(slices, operations, width))
+    ways = (Tiling(sizes, widths, last) for widths in flat for last in _walked(sizes, widths))
+    return min(ways, key=lambda tiling: _cost(tiling, operations, width))
 
 
 def _candidates(sizes: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]:
-    """Ways to lie axes flat: whole ones, and part of at most one more."""
+    """Columns per axis, for every choice of flat axes; of one further axis a part may lie flat."""
     long = [axis for axis, n in enumerate(sizes) if n > 1]
-    shown = long if len(long) <= COMPARED else sorted(long, key=lambda axis: -sizes[axis])[:COMPARED]
-    for number in range(len(shown) + 1):
-        for flat in itertools.combinations(shown, number):
+    compared = long if len(long) <= COMPARED else sorted(long, key=lambda axis: -sizes[axis])[:COMPARED]
+    for number in range(len(compared) + 1):
+        for flat in itertools.combinations(compared, number):
             points = math.prod(sizes[axis] for axis in flat)
             if points > SLACK * width:
                 continue
@@ -202,7 +205,7 @@ def _walked(sizes: tuple[int, ...], widths: tuple[int, ...]) -> list[int]:
 
 
 def _part(size: int, most: int) -> int:
-    """Columns of a cut axis: a divisor of its length if one is near, else even rows."""
+    """Columns of an axis of which a part lies flat: a divisor of its length, or else rows that are nearly even."""
     if most < 2:
         return 1
     if most >= size:
@@ -211,11 +214,11 @@ def _part(size: int, most: int) -> int:
     return next(divisors, -(-size // -(-size // most)))
 
 
-def _cost(slices: Slices, operations: Counter[Operation], width: int) -> float:
-    """Operations per point that are left in the walk, and loads of what was computed before it."""
-    walked = sum(1 << axis for axis, n in enumerate(slices.rows) if n > 1)
-    flat = sum(1 << axis for axis, n in enumerate(slices.widths) if n > 1)
-    last, run = 1 << slices.last, slices.run
+def _cost(tiling: Tiling, operations: Counter[Operation], width: int) -> float:
+    """Operations per point that are left inside the walk, with the loads of what was computed before it."""
+    walked = sum(1 << axis for axis, n in enumerate(tiling.rows) if n > 1)
+    flat = sum(1 << axis for axis, n in enumerate(tiling.widths) if n > 1)
+    last, run = 1 << tiling.last, tiling.run
     work = loads = 0.0
     for (kind, over, part), cost in operations.items():
         if not (over & walked and over & flat):
@@ -225,5 +228,5 @@ def _cost(slices: Slices, operations: Counter[Operation], width: int) -> float:
             work += share * (cost if part & flat else 1)
         elif part & flat and not part & (last if over & last else walked):
             loads += share
-    waste = slices.count * slices.width / slices.points
-    return waste * (10.0 + work + loads * max(1.0, slices.width / width) + START / slices.width)
+    waste = tiling.count * tiling.width / tiling.points
+    return waste * (10.0 + work + loads * max(1.0, tiling.width / width) + START / tiling.width)
