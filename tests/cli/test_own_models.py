@@ -65,8 +65,13 @@ def test_the_book_has_a_page_of_it_and_ours_are_as_before(run, tmp_path):
     ours = book.pages()
     assert set(written) - set(ours) == {"two_tiers.md", "two_tiers.tex"}
     changed = {name for name in ours if written[name] != ours[name]}
-    assert changed == {"README.md", "variants.md", "references.md", "index.json"}
+    assert changed == {"README.md", "variants.md", "references.md", "references.bib", "index.json"}
     page = written["two_tiers.md"]
+    for anchor in ("own", "example-org-caches-page-2", "williams2009"):
+        assert f"[{anchor}](references.md#{anchor})" in page
+        assert f"\n## {anchor}\n" in written["references.md"]
+        assert f"{{{anchor},\n" in written["references.bib"]
+        assert f"{{{anchor}}}" in written["two_tiers.tex"]
     assert "\n# Reading a file through a cache\n\nA file that a package outside" in page
     assert "T_r = F \\left(\\frac{h}{B_c} + \\frac{1 - h}{B_d}\\right)" in page
     assert "| How long does it take to read a file through a cache? | `mlsysim read` |" in written["README.md"]
