@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from mlsysim import book
-
 FILE = Path(__file__).parents[1] / "models" / "own" / "two_tiers.py"
 WITH = ("--with", str(FILE))
 POINT = ("--file-bytes", "8 GB", "--cache-hit-share", "0.5", "--cache-bandwidth", "8", "--disk-bandwidth", "2")
@@ -58,11 +56,11 @@ def test_its_formulas_have_a_card(run):
     assert run("formula", "read_time").exit_code == 2
 
 
-def test_the_book_has_a_page_of_it_and_ours_are_as_before(run, tmp_path):
+def test_the_book_has_a_page_of_it_and_ours_are_as_before(run, tmp_path, book_pages):
     done = run("book", *WITH, "--out", str(tmp_path / "pages"))
     assert done.exit_code == 0, done.output
     written = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "pages").iterdir()}
-    ours = book.pages()
+    ours = book_pages
     assert set(written) - set(ours) == {"two_tiers.md", "two_tiers.tex"}
     changed = {name for name in ours if written[name] != ours[name]}
     assert changed == {"README.md", "variants.md", "references.md", "references.bib", "index.json"}
