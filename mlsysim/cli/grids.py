@@ -46,8 +46,6 @@ def _as_typed() -> Iterator[None]:
         yield
     except MlsysimError as error:
         message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", str(error))
-        if message.startswith("axes=") and "in memory" in message:
-            message += "; write it with --output grid.zarr"
         message = re.sub(r"^store=", "--output ", message)
         message = re.sub(r"\b(refused|method)='(\w+)'", r"--\1 \2", message)
         message = re.sub(r"\bstore='([\w.]+)'", r"--output \1", message)

@@ -48,8 +48,8 @@ def client(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def grid():
-    binding = ServingCapacityModel().bind(
-        (), {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000}
+    binding = bind(
+        ServingCapacityModel(), {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000}
     )
     values = dict(binding.values)
     for place, (name, axis) in enumerate(AXES.items()):
