@@ -17,11 +17,14 @@ from mlsysim.book.markdown import math
 from mlsysim.errors import InputError
 from mlsysim.formulas import TOPICS, every_formula, topic
 from mlsysim.references import bibliography
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import family_of, variable_of
+from mlsysim.symbolic.indexed import ByMember
 from mlsysim.units import factor
 
 COMMITTED = Path(__file__).parent.parent / "formulas"
 FORMULAS = [formula for _, formula in every_formula()]
+#: Formulas that are a table over the members of an index, which a page prints as one.
+TABLES = [formula for formula in FORMULAS if isinstance(formula.expression, ByMember)]
 
 
 pytestmark = pytest.mark.usefixtures("printed_book")
@@ -152,7 +155,7 @@ def test_a_page_has_each_of_its_formulas_with_all_it_says(pages, name):
     assert page.split("\n")[2] == f"# {(topic(name).__doc__ or '').splitlines()[0]}"
     for formula in topic(name).FORMULAS:
         text = section(page, formula)
-        assert f"$$\n{math(formula.latex())}\n$$" in text
+        assert (f"$$\n{math(formula.latex())}\n$$" in text) == (formula not in TABLES)
         assert f"`{formula.name}`" in text
         assert f"**Source:** [{formula.source.key}](references.md#{formula.source.key})" in text
         assert ("**Example:**" in text) == (formula.example is not None)
@@ -168,7 +171,7 @@ def test_every_formula_stands_on_one_page(pages):
     assert sorted(labels) == sorted(formula.id for formula in FORMULAS)
     assert len(set(labels)) == len(labels)
     shown = [name for name in TOPICS for line in pages[f"{name}.md"].splitlines() if line == "$$"]
-    assert len(shown) == 2 * len(FORMULAS)
+    assert len(shown) == 2 * (len(FORMULAS) - len(TABLES))
 
 
 def test_the_overview_links_every_formula(pages):
@@ -178,19 +181,48 @@ def test_the_overview_links_every_formula(pages):
 
 @pytest.mark.parametrize("name", TOPICS)
 def test_the_symbol_table_explains_every_symbol_once(pages, name):
-    table = pages[f"{name}.md"].partition("\n## Symbols\n")[2]
+    table = pages[f"{name}.md"].partition("\n## Symbols\n")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()[2:]]
     assert all(len(row) == 6 for row in rows)
     needed = {v.name for formula in topic(name).FORMULAS for v in (formula.variable, *formula.inputs)}
     assert sorted(row[1] for row in rows) == sorted(f"`{name}`" for name in needed)
     symbols = [row[0] for row in rows]
     assert len(set(symbols)) == len(symbols), "one symbol with two meanings on a page"
-    defined = {formula.name for formula in FORMULAS}
-    here = {formula.name for formula in topic(name).FORMULAS}
+    defined = {part.name for formula in FORMULAS for part in (formula, *formula.members)}
+    here = {part.name for formula in topic(name).FORMULAS for part in (formula, *formula.members)}
     for _, code, *_, given_by in rows:
         variable = code.strip("`")
         assert given_by.startswith("[this page](#") == (variable in here)
-        assert (given_by == "input") == (variable not in defined)
+        assert (given_by == "input") == (variable not in defined and family_of(variable) is None)
+
+
+def test_a_page_names_the_members_of_its_families_once(pages):
+    page = pages["rank_groups.md"]
+    table = page.partition("\n## By group\n")[2]
+    assert table.splitlines()[1].startswith(r"| $j$ | group | $n_j$ | $\delta_j$ | $\nu_j$ | $\beta_j$ |")
+    row = next(line for line in table.splitlines() if line.startswith(r"| $\mathrm{edp}$ | expert-data-parallel |"))
+    assert "| `edp_ranks` | `edp_stride` | `edp_ranks_per_node` | `edp_bandwidth` |" in row
+    ep = next(line for line in table.splitlines() if line.startswith(r"| $\mathrm{ep}$ |"))
+    assert ep.endswith("| `ep_ranks_per_node` | – | `ep_latency` | `ep_message_bytes` | – | – | – |")
+    assert "## By group" not in pages["collectives.md"]
+
+
+def test_an_indexed_equation_stands_once_and_a_table_is_a_table(pages):
+    page = pages["rank_groups.md"]
+    assert page.count(r"t_{\mathrm{ag},j} = \frac{V_j \left(n_j - 1\right)}{n_j \beta_j} + \alpha_j, \qquad j \in") == 1
+    assert "| $\\mathrm{edp}$ | expert-data-parallel | $t e$ | `edp_stride` |" in page
+    assert r"\delta_j =" not in page
+    assert "Gives `group_stride`, [by group](#by-group)." in page
+    assert r"- **Example:** for $\mathrm{edp}$, $t$ = 8, $e$ = 4 gives 32; derived: `8 * 4` = **32**." in page
+
+
+def test_the_index_has_the_members_of_a_family(index):
+    entry = index["formulas"]["group_gather_time"]
+    assert entry["members"] == {m: f"{m}_gather_time" for m in ("tp", "cp", "dp", "edp")}
+    assert entry["inputs"] == ["group_bandwidth", "group_latency", "group_message_bytes", "group_ranks"]
+    assert {*entry["members"].values(), "zero_ranks", "group_ranks"} <= set(index["variables"])
+    assert index["formulas"]["weight_gather_time"]["members"] == {}
+    assert index["formulas"]["group_stride"]["example"]["member"] == "edp"
 
 
 def test_every_link_leads_somewhere(pages):

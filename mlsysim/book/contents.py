@@ -20,7 +20,7 @@ from mlsysim.errors import ModelError
 from mlsysim.formulas import TOPICS, topic
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.references import Reference, reference
-from mlsysim.symbolic import Formula, Variable, variable_of
+from mlsysim.symbolic import Family, Formula, Index, Variable, family_of, variable_of
 from mlsysim.symbolic.variable import declaration_order
 
 #: Pages that are no topic.
@@ -48,10 +48,18 @@ class Topic:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Every variable on the page, in the order of the vocabulary."""
+        """Every variable on the page, in the order of the vocabulary; generic ones where it has an index."""
         found = {v.name: v for formula in self.formulas for v in (formula.variable, *formula.inputs)}
         place = declaration_order()
         return tuple(sorted(found.values(), key=lambda v: place[v.name]))
+
+    @cached_property
+    def families(self) -> dict[Index, list[Family]]:
+        """The families whose generic variables stand on the page, by index."""
+        found: dict[Index, list[Family]] = {}
+        for family in filter(None, (family_of(variable.name) for variable in self.variables)):
+            found.setdefault(family.index, []).append(family)
+        return found
 
     @cached_property
     def functions(self) -> tuple[sympy.Basic, ...]:
@@ -84,8 +92,8 @@ class Book:
         return tuple(reference(key) for key in sorted(keys))
 
     def defining(self, variable: Variable) -> tuple[tuple[Topic, Formula], ...]:
-        """The forms of a variable, with the topics they stand in; none for an input."""
-        return tuple((topic, formula) for topic, formula in self.formulas if formula.name == variable.name)
+        """The forms of a variable, or of the family it is a member of, with their topics; none for an input."""
+        return tuple((topic, f) for topic, f in self.formulas if variable in (f.variable, *defined(f)))
 
 
 def read_book(own: Iterable[type[DeclaredModel]] = ()) -> Book:
@@ -118,6 +126,11 @@ def _topic(name: str, module: ModuleType, formulas: Iterable[Formula]) -> Topic:
     return Topic(name, title.strip().removesuffix("."), intro.strip(), tuple(formulas))
 
 
+def defined(formula: Formula) -> tuple[Variable, ...]:
+    """What a formula computes: its variable, or the members where it has an index."""
+    return tuple(member.variable for member in formula.members)
+
+
 def cited(formula: Formula) -> Iterable[str]:
     """Citation keys of a formula and of its example."""
     return {source.key for source in (formula.source, formula.example and formula.example.source) if source}
@@ -141,6 +154,7 @@ def computed(formula: Formula) -> str:
     formula : Formula
         One that has an example.
     """
+    formula = formula.worked
     assert formula.example is not None
     given = {s.name: _canonical(variable_of(s), value) for s, value in formula.example.inputs.items()}
     value: Any = compiled_expression(formula.expression)(given)["value"]

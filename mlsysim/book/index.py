@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from mlsysim.book.contents import Book, Topic, computed
-from mlsysim.symbolic import Formula, Source, Variable
+from mlsysim.symbolic import Formula, Source, Variable, variable_of
 
 
 def index(book: Book, about: str) -> str:
@@ -16,9 +17,16 @@ def index(book: Book, about: str) -> str:
         "formulas": {formula.id: _formula(topic, formula) for topic, formula in book.formulas},
         "references": {work.key: {"text": work.text(), "link": work.link()} for work in book.works},
         "topics": {topic.name: topic.title for topic in book.topics},
-        "variables": {v.name: _variable(v) for topic in book.topics for v in topic.variables},
+        "variables": {v.name: _variable(v) for topic in book.topics for v in _named(topic)},
     }
     return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def _named(topic: Topic) -> Iterator[Variable]:
+    """The variables of a topic, with the members of its families."""
+    yield from topic.variables
+    for families in topic.families.values():
+        yield from (variable_of(symbol) for family in families for symbol in family.members.values())
 
 
 def _formula(topic: Topic, formula: Formula) -> dict[str, Any]:
@@ -31,6 +39,7 @@ def _formula(topic: Topic, formula: Formula) -> dict[str, Any]:
         "text": formula.text(),
         "unit": formula.variable.unit,
         "inputs": [variable.name for variable in formula.inputs],
+        "members": {member.member: member.name for member in formula.members if member.member},
         "constants": list(formula.constants()),
         "source": _source(formula.source),
         "assumes": formula.assumes,
@@ -51,6 +60,7 @@ def _example(formula: Formula) -> dict[str, Any] | None:
         "computed": computed(formula),
         "source": _source(example.source) if example.source else {},
         "derived": example.derived,
+        "member": example.member,
     }
 
 

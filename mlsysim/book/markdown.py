@@ -15,7 +15,9 @@ import sympy
 from mlsysim.book.contents import Book, Topic, cited, computed, in_units, unit_text
 from mlsysim.inputs.variant import Variant
 from mlsysim.models import PerformanceModel
-from mlsysim.symbolic import Domain, Formula, Source, System, Variable, variable_of
+from mlsysim.symbolic import Domain, Family, Formula, Index, Source, System, Variable, family_of, variable_of
+from mlsysim.symbolic.family import member_latex
+from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.printing import latex
 
 HOW_TO_READ = """\
@@ -24,6 +26,9 @@ HOW_TO_READ = """\
   the quantity. GB is 1e9 bytes, GiB is 2^30.
 - **Names.** What stands in `code font` is the name in Python: a keyword argument, or an attribute of a
   result. One name has one symbol and one meaning in all of the book.
+- **Indices.** What has an index, such as $t_j$, is one quantity for each member: the range of the index follows
+  the equation, and the table at the end of the page names each in Python. A result gives them all as
+  `result["group_time"]`, and one as `result["group_time"]["tp"]` or `result.tp_time`.
 - **Variants.** A quantity with several published forms has one formula for each, told apart by the name
   of the variant in brackets.
 - **Examples.** The inputs, what the formula gives for them, and the number as its source prints it.
@@ -73,7 +78,9 @@ def topic_page(book: Book, topic: Topic) -> str:
     if topic.functions:
         lines += ["## Functions", "", *map(_function, topic.functions), ""]
     rows = [_symbol(book, topic, variable) for variable in topic.variables]
-    lines += ["## Symbols", "", *_table(("Symbol", "Name", "Unit", "Values", "Meaning", "Given by"), rows)]
+    lines += ["## Symbols", "", *_table(("Symbol", "Name", "Unit", "Values", "Meaning", "Given by"), rows), ""]
+    for index, families in topic.families.items():
+        lines += [f"## {_by(index)}", "", *_members(index, families), ""]
     return _joined(lines)
 
 
@@ -111,15 +118,15 @@ def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]
     """Per quantity its formulas, and the variants that use each."""
     forms: dict[str, dict[Formula, list[str]]] = {}
     for variant, system in systems.items():
-        for formula in system:
-            forms.setdefault(formula.name, {}).setdefault(formula, []).append(variant)
+        for formula in system.printed:
+            forms.setdefault(formula.name, {}).setdefault(formula.printed, []).append(variant)
     return forms
 
 
 def _form(book: Book, formula: Formula, variants: list[str]) -> list[str]:
     """A formula with the variants that use it, its equation and its accuracy."""
     lines = [f"{', '.join(map(_code, variants))}: {_place(book, formula, _prose(formula.title))}", ""]
-    lines += ["$$", math(formula.latex()), "$$", ""]
+    lines += [*_equation(formula), ""]
     return [*lines, f"Accuracy: {_prose(formula.accuracy)}", ""] if formula.accuracy else lines
 
 
@@ -134,7 +141,7 @@ def reference_list(book: Book) -> str:
     for work in book.works:
         link = work.link()
         text = _prose(work.text().removesuffix(link).rstrip()) + (f" <{link}>" if link else "")
-        lines += [f"## {work.anchor}", "", text, "", "Cited in", ""]
+        lines += [f"## {work.key}", "", text, "", "Cited in", ""]
         for topic in book.topics:
             users = [_link(topic, formula) for formula in topic.formulas if work.key in cited(formula)]
             if users:
@@ -145,7 +152,11 @@ def reference_list(book: Book) -> str:
 
 def anchor(formula: Formula) -> str:
     """The anchor GitHub and MyST give to the heading of a formula."""
-    return re.sub(r"[^\w\- ]", "", _title(formula).lower()).replace(" ", "-")
+    return _anchor(_title(formula))
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def math(source: str) -> str:
@@ -191,15 +202,51 @@ def _formula(book: Book, formula: Formula) -> list[str]:
     return [
         f"## {_heading(formula)}",
         "",
-        "$$",
-        math(formula.latex()),
-        "$$",
+        *_equation(formula),
         "",
-        f"Gives {_code(variable.name)}{unit}.",
+        f"Gives {_code(variable.name)}{unit}{_each(formula)}.",
         "",
         *(f"- **{name}:** {text}" for name, text in notes.items() if text),
         "",
     ]
+
+
+def _equation(formula: Formula) -> list[str]:
+    """The equation of a formula; a table where the right side is one."""
+    if formula.index is None or not isinstance(formula.expression, ByMember):
+        return ["$$", math(formula.latex()), "$$"]
+    headers = (inline(formula.index.letter), formula.index.name, inline(formula.variable.latex), "Name")
+    rows = [
+        (*_member(formula.index, member.member), inline(latex(value)), _code(member.name))
+        for member, value in zip(formula.members, formula.expression.table.values(), strict=True)
+    ]
+    return _table(headers, rows)
+
+
+def _each(formula: Formula) -> str:
+    return f", [{_by(formula.index).lower()}](#{_anchor(_by(formula.index))})" if formula.index else ""
+
+
+def _by(index: Index) -> str:
+    """Heading of the table of an index."""
+    return f"By {index.name}"
+
+
+def _members(index: Index, families: list[Family]) -> list[str]:
+    """The members of an index, and the name of each quantity for them."""
+    headers = (inline(index.letter), index.name, *(inline(family.variable.latex) for family in families))
+    return _table(
+        headers,
+        [
+            (*_member(index, member), *(_code(f[member].name) if member in f else "–" for f in families))
+            for member in index.members
+        ],
+    )
+
+
+def _member(index: Index, member: str) -> tuple[str, str]:
+    """A member as its subscript, and in words."""
+    return inline(member_latex(member)), _prose(index.members[member])
 
 
 def _example(formula: Formula) -> str:
@@ -210,6 +257,7 @@ def _example(formula: Formula) -> str:
         f"{inline(variable_of(symbol).latex)} = {_prose(in_units(variable_of(symbol), value))}"
         for symbol, value in example.inputs.items()
     )
+    given = f"for {inline(member_latex(example.member))}, {given}" if example.member else given
     result = unit_text(example.result)
     if example.source is None:
         return f"{given} gives {computed(formula)}; derived: `{example.derived}` = **{result}**."
@@ -224,6 +272,8 @@ def _symbol(book: Book, topic: Topic, variable: Variable) -> tuple[str, ...]:
     elif forms:
         where, formula = forms[0]
         given_by = f"[{_prose(where.title)}]({where.name}.md#{anchor(formula)})"
+    elif family := family_of(variable.name):
+        given_by = f"[{_by(family.index).lower()}](#{_anchor(_by(family.index))})"
     else:
         given_by = "input"
     unit = unit_text(variable.unit) or "–"
@@ -255,7 +305,7 @@ def _function(node: sympy.Basic) -> str:
 
 def _cite(source: Source) -> str:
     place = f", {_prose(source.place)}" if source.place else ""
-    return f"[{source.work.anchor}]({_REFERENCES}#{source.work.anchor}){place}"
+    return f"[{source.key}]({_REFERENCES}#{source.key}){place}"
 
 
 def _title(formula: Formula) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from mlsysim.book.contents import Book, Topic, computed, in_units, read_book, unit_text
+from mlsysim.book.contents import Book, Topic, computed, defined, in_units, read_book, unit_text
 from mlsysim.book.index import index
 from mlsysim.cli import output
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.models import PerformanceModel
-from mlsysim.symbolic import Formula, Variable, variable_of
-from mlsysim.symbolic.printing import symbol_text
+from mlsysim.symbolic import Formula, Variable, family_of, variable_of
+from mlsysim.symbolic.indexed import ByMember
+from mlsysim.symbolic.printing import latex_to_text, symbol_text, text
 
 Placed = Sequence[tuple[Topic, Formula]]
 
@@ -44,7 +45,13 @@ def show(
     formulas = book.formulas if variable is None else _forms(book, variable, name)
     if latex:
         if variable is not None and not formulas:
-            raise InputError("formula", variable.name, "is an input, no formula defines it")
+            family = family_of(variable.name)
+            raise InputError(
+                "formula",
+                variable.name,
+                "no formula defines it as a whole" if family else "is an input, no formula defines it",
+                f"ask for {', '.join(each.name for each in family.members.values())}" if family else "",
+            )
         print("\n".join(formula.latex() for _, formula in formulas))
     elif as_json:
         print(_json(book, formulas, variable))
@@ -58,7 +65,7 @@ def _variable(book: Book, name: str) -> Variable:
     known: dict[str, Variable] = {}
     for _, formula in book.formulas:
         known |= {formula.name: formula.variable, formula.id: formula.variable}
-        known |= {variable.name: variable for variable in formula.inputs}
+        known |= {v.name: v for part in (formula, *formula.members) for v in (part.variable, *part.inputs)}
     if name not in known:
         raise UnknownNameError("formula", name, known)
     return known[name]
@@ -72,7 +79,7 @@ def _forms(book: Book, variable: Variable, name: str | None) -> Placed:
 
 def _json(book: Book, formulas: Placed, variable: Variable | None) -> str:
     whole = json.loads(index(book, about=""))
-    wanted = {v.name for _, formula in formulas for v in (formula.variable, *formula.inputs)}
+    wanted = {v.name for _, f in formulas for v in (f.variable, *f.inputs, *defined(f))}
     wanted |= {variable.name} if variable else set()
     content = {
         "formulas": {formula.id: whole["formulas"][formula.id] for _, formula in formulas},
@@ -94,20 +101,41 @@ def _print_card(book: Book, formulas: Placed, variable: Variable) -> None:
     title = [variable.name, symbol if symbol != variable.name else "", f"[{unit}]" if unit else ""]
     output.heading("  ".join(filter(None, title)))
     output.paragraph(variable.description)
-    if not formulas:
+    family = family_of(variable.name)
+    if family and not formulas:
+        rows = [(key, family.index.members[key], symbol.name) for key, symbol in family.members.items()]
+        output.listing((latex_to_text(family.index.letter), family.index.name, "Name"), rows, indent=2)
+    elif not formulas:
         output.paragraph(f"An input: {variable.domain.describe()}.")
-    users = [formula.id for _, formula in book.formulas if variable in formula.inputs]
+    users = [f.id for _, f in book.formulas if any(variable in part.inputs for part in (f, *f.members))]
     if users:
         output.paragraph(f"Used by {', '.join(users)}.")
     for topic, formula in formulas:
         print()
         output.heading(f"{formula.id}  {formula.title}")
-        output.block(f"  {formula.text()}")
-        for label, text in _notes(topic, formula):
-            output.paragraph(text, f"  {label:<13}")
+        _print_equation(formula)
+        for label, note in _notes(topic, formula):
+            output.paragraph(note, f"  {label:<13}")
         print()
         rows = [(symbol_text(v), v.name, unit_text(v.unit), v.description) for v in formula.inputs]
         output.listing(("Symbol", "Name", "Unit", "Meaning"), rows, indent=2)
+
+
+def _print_equation(formula: Formula) -> None:
+    """The equation; with an index also its members, each with its own value where the right side is a table."""
+    if formula.index is None:
+        output.block(f"  {formula.text()}")
+        return
+    headers = [latex_to_text(formula.index.letter), formula.index.name, "Name"]
+    rows = [[each.member, formula.index.members[each.member], each.name] for each in formula.members]
+    if isinstance(formula.expression, ByMember):
+        headers.append(symbol_text(formula.variable))
+        rows = [[*row, text(value)] for row, value in zip(rows, formula.expression.table.values(), strict=True)]
+    else:
+        output.block(f"  {formula.text()}")
+        print()
+    output.listing(tuple(headers), rows, indent=2)
+    print()
 
 
 def _notes(topic: Topic, formula: Formula) -> list[tuple[str, str]]:
@@ -121,7 +149,7 @@ def _notes(topic: Topic, formula: Formula) -> list[tuple[str, str]]:
         ("accuracy", formula.accuracy),
         *_example(formula),
     ]
-    return [(label, text) for label, text in notes if text]
+    return [(label, note) for label, note in notes if note]
 
 
 def _example(formula: Formula) -> list[tuple[str, str]]:
@@ -129,8 +157,9 @@ def _example(formula: Formula) -> list[tuple[str, str]]:
     if example is None:
         return [("no example", formula.no_example)]
     given = {variable_of(symbol): value for symbol, value in example.inputs.items()}
+    whose = f"for {example.member}: " if example.member else ""
     stands, where = ("printed", example.source.text()) if example.source else ("derived", example.derived)
     return [
-        ("example", ", ".join(f"{symbol_text(v)} = {in_units(v, value)}" for v, value in given.items())),
+        ("example", whose + ", ".join(f"{symbol_text(v)} = {in_units(v, value)}" for v, value in given.items())),
         ("", f"{stands} {unit_text(example.result)}, computed {computed(formula)}  [{where}]"),
     ]

@@ -53,6 +53,6 @@ def swapped(system: System, formulas: Iterable[Formula], dropped: tuple[str, ...
     """
     kept = System(formula for formula in system if formula.name not in dropped)
     known, new = [], []
-    for formula in formulas:
+    for formula in (member for each in formulas for member in each.members):
         (known if formula.name in kept else new).append(formula)
     return kept.replace(*known).extend(*new).formulas

@@ -1,7 +1,7 @@
 """The language formulas are written in: variables, formulas, systems, and how they print."""
 
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
-from mlsysim.symbolic.family import Family, Index, family
+from mlsysim.symbolic.family import Family, Index, family, family_of
 from mlsysim.symbolic.formula import Example, Formula, Source
 from mlsysim.symbolic.functions import (
     ErlangC,
@@ -14,7 +14,7 @@ from mlsysim.symbolic.functions import (
     when,
 )
 from mlsysim.symbolic.indexed import by_member, total
-from mlsysim.symbolic.requirement import Requirement, reason_code
+from mlsysim.symbolic.requirement import Requirement
 from mlsysim.symbolic.system import System
 from mlsysim.symbolic.variable import (
     Domain,
@@ -57,6 +57,7 @@ __all__ = [
     "choice",
     "evaluated_at",
     "family",
+    "family_of",
     "flag",
     "flop",
     "integer",
@@ -64,7 +65,6 @@ __all__ = [
     "lower",
     "nonnegative",
     "positive",
-    "reason_code",
     "request",
     "sharded",
     "token",

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from mlsysim.formulas import every_formula
+from mlsysim.symbolic.indexed import ByMember
 
 FORMULAS = [formula for _, formula in every_formula()]
 
@@ -12,12 +13,21 @@ def flat(text):
     return "".join(text.split()).replace("²", "^2").replace("³", "^3")
 
 
+def equation(formula):
+    """The equation, or the rows of one that is a table; the members where it has an index."""
+    if not isinstance(formula.expression, ByMember):
+        return [formula.text(), *(f"{each.member} {formula.index.members[each.member]} {each.name}"
+                                  for each in formula.members if formula.index)]  # fmt: skip
+    return [f"{each.member} {formula.index.members[each.member]} {each.name} {each.text().partition(' = ')[2]}"
+            for each in formula.members]  # fmt: skip
+
+
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.id)
 def test_a_card_has_everything_a_reader_asks(run, formula):
     done = run("formula", formula.id)
     assert done.exit_code == 0, done.output
     card = flat(done.stdout)
-    said = [formula.id, formula.title, formula.text(), formula.source.text(), formula.source.work.title]
+    said = [formula.id, formula.title, *equation(formula), formula.source.text(), formula.source.work.title]
     said += [formula.assumes, formula.convention, formula.example.result if formula.example else formula.no_example]
     for variable in formula.inputs:
         said += [variable.name, variable.description, "" if variable.unit == "count" else variable.unit]
@@ -32,6 +42,24 @@ def test_all_variants_of_a_variable_are_printed_or_the_one_asked_for(run):
     one = run("formula", "feasible[serving_capacity]").stdout
     assert "M_cap" not in one
     assert "feasible = B_a ≥ 1" in one
+
+
+def test_a_member_has_the_card_of_its_family(run):
+    card = run("formula", "dp_gather_time").stdout
+    assert card.splitlines()[0] == "dp_gather_time  t_ag,dp  [ms]"
+    assert "Used by weight_gather_time." in card
+    assert "  t_ag,j = V_j·(n_j − 1)/(n_j·β_j) + α_j, j in {tp, cp, dp, edp}\n" in card
+    assert "example      n_j = 64, V_j = 640 MB" in card
+    assert "example      for edp: t = 8, e = 4" in run("formula", "tp_stride").stdout
+
+
+def test_a_family_without_a_formula_of_its_own_lists_its_members(run):
+    card = run("formula", "group_time").stdout
+    assert "  cp  context-parallel  cp_time\n" in card
+    assert "An input" not in card
+    refused = run("formula", "group_time", "--latex")
+    assert refused.exit_code == 2
+    assert "no formula defines it as a whole; ask for tp_time, cp_time, dp_time, ep_time" in refused.output
 
 
 def test_latex_prints_the_equation_and_nothing_else(run):
