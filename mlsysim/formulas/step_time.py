@@ -1,20 +1,17 @@
 """Step time
 
 One training step on the slowest rank: products at a share of the peak rate, attention, element-wise work
-at a share of the memory bandwidth, the collectives of each kind of parallelism over links or fabric by
-where their group sits, pipeline, update. Overlap hides at most the computing it runs beside. Ranks are
-counted tensor-parallel first, then context- and data-parallel (expert-parallel among them), stages last.
+at a share of the memory bandwidth, the traffic of each kind of parallelism, pipeline, update. Overlap hides
+at most the computing it runs beside. What one exchange takes stands under groups of ranks.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from sympy import Eq, Max, Min, Piecewise
 
-from mlsysim.formulas.collectives import placed_exchange, placed_pass
-from mlsysim.symbolic import Formula, Source, by_label, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, total, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, sigma
+from mlsysim.symbols.groups import T_g, group, t_aa, t_ag_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, n_fleet
 from mlsysim.symbols.routing import gamma_r, n_exchanges
 from mlsysim.symbols.step import (
@@ -26,15 +23,15 @@ from mlsysim.symbols.step import (
     T_comp,
     T_cp,
     T_dp,
-    T_dpt,
     T_ep,
+    T_max,
     T_mean,
     T_opt,
     T_pp,
     T_step,
     T_tp,
     T_train,
-    V_dp,
+    d_in,
     eta_attn,
     eta_mem,
     hfu,
@@ -42,25 +39,24 @@ from mlsysim.symbols.step import (
     n_steps,
     n_train,
     phi_cp,
-    phi_dp,
     phi_tp,
-    q_red,
     rho_attn,
     rho_el,
     rho_lin,
     scaling,
     step_bottleneck,
     straggler,
-    t_ag,
     t_attn,
+    t_comp,
     t_cp,
     t_el,
     t_ep,
     t_lin,
     t_mb,
     t_ring,
-    t_rs,
     t_tp,
+    v_ff,
+    v_h,
     w_attn,
     w_head,
     w_hot,
@@ -72,7 +68,6 @@ from mlsysim.symbols.training import (
     P_dense,
     P_sparse,
     Z,
-    a_kv_r,
     b,
     c_cp,
     checkpointing,
@@ -81,8 +76,6 @@ from mlsysim.symbols.training import (
     ell,
     ell_moe,
     f,
-    gradient_storage,
-    m,
     n_mb,
     n_tok,
     n_z,
@@ -98,21 +91,16 @@ from mlsysim.symbols.workload import (
     a,
     d_e,
     d_ff,
-    d_h,
-    d_nope,
-    d_rope,
     d_sh,
-    d_v,
     gated,
     h,
     k,
     q,
-    r_kv,
     s,
 )
 
 MEGATRON = Source("shoeybi2019", "section 3")
-DERIVED = "derived here; no source prints it"
+COUNTED = "The counts are taken from kernels by hand; no profile was matched."
 CALIBRATED = "See docs/validation.md for the error against published steps."
 
 data_parallel_ranks = Formula(
@@ -121,7 +109,7 @@ data_parallel_ranks = Formula(
     title="Data-parallel ranks of a fleet",
     source=Source("narayanan2021", "section 3"),
     assumes="Every accelerator works. Expert-parallel ranks are data-parallel ranks for all that is not an expert.",
-    no_example="a quotient",
+    example=Example({n_fleet: 512, t: 8, p: 4, c_cp: 2}, "8", derived="512 / (8 * 4 * 2)"),
 )
 
 #: The layers of a stage, at least; all work of the model over its stages, where stages are balanced.
@@ -135,7 +123,11 @@ product_time = Formula(
     assumes="Backward is twice the forward. Stages are balanced by work, the logits among it, but the fullest has its "
     "whole layers.",
     accuracy=CALIBRATED,
-    no_example=DERIVED,
+    example=Example(
+        {n_tok: 8192, t: 8, ell: 20, L: 80, p: 4, rho_lin: 0, w_hot: 140e9, w_head: 2e9, F: 989, eta: 0.6},
+        "183.78 ms",
+        derived="8192 / 8 * max(20 / 80 * 3 * 140e9, (3 * 140e9 + 3 * 2e9) / 4) / (989e12 * 0.6) * 1e3",
+    ),
 )
 
 score_time = Formula(
@@ -146,22 +138,59 @@ score_time = Formula(
     assumes="Fused kernels reach part of the rate of the products; what their backward pass computes beyond twice the "
     "forward is in that part.",
     accuracy=CALIBRATED,
-    no_example=DERIVED,
+    example=Example(
+        {n_tok: 8192, t: 8, ell: 20, L: 80, rho_attn: 1, w_attn: 10e9, F: 989, eta: 0.6, eta_attn: 0.5},
+        "34.51 ms",
+        derived="8192 / 8 * 20 / 80 * 4 * 10e9 / (989e12 * 0.6 * 0.5) * 1e3",
+    ),
 )
 
-_width = Max((1 - Min(1, L_moe)) * d_ff, Min(1, L_moe) * (k * gamma_r * d_e + d_sh))
 _eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
-_inner = when(_eager, 5, 3) * gated + when(_eager, 4, 2) * (1 - gated)
+
+width_vectors = Formula(
+    v_h,
+    when(_eager, 66, 15),
+    title="Vectors of the width that a layer moves",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Fused: each result is written once and read where it is needed, fifteen vectors for two norms, two "
+    "residual sums and rotations. Eager: every operation reads and writes, norms in fp32.",
+    accuracy=COUNTED,
+    no_example="a table of labels",
+)
+
+inner_vectors = Formula(
+    v_ff,
+    gated * when(_eager, 5, 3) + (1 - gated) * when(_eager, 4, 2),
+    title="Vectors of the inner width that a layer moves",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Of the activation between the products, gated or not.",
+    accuracy=COUNTED,
+    example=Example({elementwise_kernels: "eager", gated: 1}, "5", derived="1 * 5 + 0 * 4"),
+)
+
+inner_width = Formula(
+    d_in,
+    Max((1 - Min(1, L_moe)) * d_ff, Min(1, L_moe) * (k * gamma_r * d_e + d_sh)),
+    title="Inner width that a token passes through",
+    source=Source("fedus2022", "section 2.2"),
+    assumes="In a model with experts every layer is taken as one with experts, on the hot rank.",
+    example=Example(
+        {L_moe: 58, d_ff: 18432, k: 8, gamma_r: 1.25, d_e: 2048, d_sh: 2048}, "22528", derived="8 * 1.25 * 2048 + 2048"
+    ),
+)
 
 elementwise_traffic = Formula(
     x_el,
-    q * (when(_eager, 66, 15) * h / sigma + _inner * _width / t + Min(1, L_moe) * 7 * k * gamma_r * h) / token,
+    q * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * 7 * k * gamma_r * h) / token,
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
     source=Source("dao2022", "section 3.1"),
-    assumes="Fused: each result is written once and read where it is needed, fifteen vectors of the width for two "
-    "norms, two residual sums and rotations. Eager: every operation reads and writes, norms in fp32.",
-    accuracy="The counts are taken from kernels by hand; no profile was matched.",
-    no_example="counted here; no source prints it",
+    assumes="With experts, seven more vectors of the width for each that a token is sent to.",
+    accuracy=COUNTED,
+    example=Example(
+        {q: 2, v_h: 15, h: 8192, sigma: 8, v_ff: 3, d_in: 28672, t: 8, L_moe: 0, k: 1, gamma_r: 1},
+        "52224 byte/token",
+        derived="2 * (15 * 8192 / 8 + 3 * 28672 / 8)",
+    ),
 )
 
 elementwise_time = Formula(
@@ -181,44 +210,58 @@ elementwise_time = Formula(
     assumes="Eager attention writes and reads its scores thirteen bytes a number at 16 bit; the loss passes over "
     "the logits in fp32.",
     accuracy=CALIBRATED,
-    no_example=DERIVED,
+    example=Example(
+        {
+            n_tok: 8192,
+            ell: 20,
+            rho_el: 0,
+            x_el: 52224,
+            attention_kernel: "flash",
+            rho_attn: 0,
+            q: 2,
+            a: 64,
+            s: 8192,
+            t: 8,
+            elementwise_kernels: "fused",
+            V: 128256,
+            p: 4,
+            B_mem: 3350,
+            eta_mem: 0.8,
+        },
+        "9.823 ms",
+        derived="8192 * (20 * 3 * 52224 + 20 * 128256 / (8 * 4)) / (3350e9 * 0.8) * 1e3",
+    ),
 )
-
-_hidden = q * h * n_tok / token
 
 tensor_parallel_time = Formula(
     t_tp,
-    (1 - phi_tp)
-    * ell
-    * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6})
-    * 2
-    * placed_pass(t, 1, _hidden),
+    (1 - phi_tp) * ell * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}) * 2 * t_ag_g["tp"],
     title="Tensor-parallel traffic, one micro-batch",
     source=MEGATRON,
     assumes="Two all-reduces of the hidden states forward and two backward per layer, and two more where the "
     "forward is repeated. Sequence parallelism makes each a reduce-scatter and an all-gather of the same bytes.",
-    no_example="the paper prints no time for it",
+    example=Example(
+        {phi_tp: 0.25, ell: 20, checkpointing: "full", t_ag_g["tp"]: 0.4}, "72 ms", derived="0.75 * 20 * 6 * 2 * 0.4"
+    ),
 )
 
 expert_parallel_time = Formula(
     t_ep,
-    ell_moe * n_exchanges * placed_exchange(e, t, gamma_r * k * _hidden / sigma),
+    ell_moe * n_exchanges * t_aa,
     title="Expert-parallel exchanges, one micro-batch",
     source=Source("deepseek2024", "section 3.2.2"),
     assumes="Nothing hides them; the hot rank sets the time. With sequence parallelism a rank sends its own tokens.",
-    no_example=DERIVED,
+    example=Example({ell_moe: 15, n_exchanges: 6, t_aa: 0.57}, "51.3 ms", derived="15 * 6 * 0.57"),
 )
-
-_kv = when(r_kv > 0, a * (d_nope + d_rope + d_v) / t, 2 * a_kv_r * d_h)
 
 context_traffic_time = Formula(
     t_ring,
-    ell * (3 + rho_attn) * placed_pass(c_cp, t, q * _kv * m * s / token),
+    ell * (3 + rho_attn) * t_ag_g["cp"],
     title="Keys and values around the ring, one micro-batch",
     source=Source("liu2024", "section 3"),
     assumes="All keys and values pass every rank in each pass over the layer; the backward pass moves their "
     "gradients too.",
-    no_example=DERIVED,
+    example=Example({ell: 20, rho_attn: 1, t_ag_g["cp"]: 0.2}, "16 ms", derived="20 * (3 + 1) * 0.2"),
 )
 
 context_parallel_time = Formula(
@@ -226,24 +269,32 @@ context_parallel_time = Formula(
     Max(0, t_ring - phi_cp * t_attn),
     title="Context-parallel traffic left exposed",
     source=Source("liu2024", "section 3"),
-    no_example="a difference",
+    example=Example({t_ring: 16, phi_cp: 0.5, t_attn: 20}, "6 ms", derived="max(0, 16 - 0.5 * 20)"),
+)
+
+micro_batch_computing = Formula(
+    t_comp,
+    t_lin + t_attn + t_el,
+    title="Computing of one micro-batch",
+    source=MEGATRON,
+    example=Example({t_lin: 180, t_attn: 35, t_el: 10}, "225 ms", derived="180 + 35 + 10"),
 )
 
 micro_batch_time = Formula(
     t_mb,
-    t_lin + t_attn + t_el + t_tp + t_ep + t_cp,
+    t_comp + t_tp + t_ep + t_cp,
     title="One micro-batch through one stage, forward and backward",
     source=MEGATRON,
-    no_example="a sum",
+    example=Example({t_comp: 225, t_tp: 72, t_ep: 51, t_cp: 6}, "354 ms", derived="225 + 72 + 51 + 6"),
 )
 
 computing = Formula(
     T_comp,
-    n_mb * (t_lin + t_attn + t_el),
+    n_mb * t_comp,
     title="Computing of one step",
     source=MEGATRON,
     variant="per_operator",
-    no_example="a product",
+    example=Example({n_mb: 4, t_comp: 225}, "900 ms", derived="4 * 225"),
 )
 
 mean_computing = Formula(
@@ -252,11 +303,19 @@ mean_computing = Formula(
     title="Computing of one step, mean rank",
     source=Source("fedus2022", "section 2.2"),
     assumes="Products with routed experts alone are spread; their element-wise work is taken as that of the hot rank.",
-    no_example=DERIVED,
+    example=Example(
+        {n_mb: 4, t_lin: 180, rho_lin: 0, w_lin: 100e9, w_head: 20e9, w_hot: 130e9, t_attn: 35, t_el: 10},
+        "756 ms",
+        derived="4 * (180 * (3 * 100 + 3 * 20) / (3 * 130 + 3 * 20) + 35 + 10)",
+    ),
 )
 
 tensor_parallel_share = Formula(
-    T_tp, n_mb * t_tp, title="Tensor-parallel traffic of one step", source=MEGATRON, no_example="a product"
+    T_tp,
+    n_mb * t_tp,
+    title="Tensor-parallel traffic of one step",
+    source=MEGATRON,
+    example=Example({n_mb: 4, t_tp: 72}, "288 ms", derived="4 * 72"),
 )
 
 expert_parallel_share = Formula(
@@ -264,7 +323,7 @@ expert_parallel_share = Formula(
     n_mb * t_ep,
     title="Expert-parallel exchanges of one step",
     source=Source("deepseek2024", "section 3.2.2"),
-    no_example="a product",
+    example=Example({n_mb: 4, t_ep: 51}, "204 ms", derived="4 * 51"),
 )
 
 context_parallel_share = Formula(
@@ -272,103 +331,7 @@ context_parallel_share = Formula(
     n_mb * t_cp,
     title="Context-parallel traffic of one step",
     source=Source("liu2024", "section 3"),
-    no_example="a product",
-)
-
-reduced_bytes = Formula(
-    q_red,
-    by_label(gradient_storage, {"as_weights": q, "fp32": 4 * byte, "both": q}),
-    title="Bytes of a gradient on the wire",
-    source=Source("narayanan2021", "section 3.3"),
-    no_example="a table of three cases",
-)
-
-gradient_reduction = Formula(
-    t_rs,
-    f * (placed_pass(n_z, t, q_red * P_dense) + placed_pass(n_z / e, t * e, q_red * P_sparse)),
-    title="One reduce-scatter of all gradients",
-    source=Source("rajbhandari2020", "section 7"),
-    assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these.",
-    no_example="the paper counts elements",
-)
-
-weight_gather = Formula(
-    t_ag,
-    placed_pass(n_z, t, q * P_dense) + placed_pass(n_z / e, t * e, q * P_sparse),
-    title="One all-gather of all weights",
-    source=Source("rajbhandari2020", "section 7"),
-    no_example="the paper counts elements",
-)
-
-
-def each_step(reduce: Any, gather: Any) -> Any:
-    """So many reduce-scatters of gradients and all-gathers of weights as the ZeRO stage asks."""
-    return Piecewise(
-        (2 * reduce, Z < 1),
-        (reduce + f * gather, Z < 2),
-        (n_mb * reduce + f * gather, Z < 3),
-        (n_mb * (reduce + 2 * gather), True),
-    )
-
-
-_sent = f * q_red, q
-_dense, _routed = (n_z - 1) / n_z * P_dense, (n_z - e) / n_z * P_sparse
-
-data_parallel_bytes = Formula(
-    V_dp,
-    each_step(*(each * (_dense + _routed) for each in _sent)),
-    title="Data-parallel traffic one rank sends in a step",
-    source=Source("rajbhandari2020", "section 7"),
-    assumes="An expert is shared by one in e ranks, so expert parallelism lowers its traffic.",
-    no_example="the paper counts elements of a dense model",
-)
-
-data_parallel_traffic = Formula(
-    T_dpt,
-    each_step(t_rs, t_ag),
-    title="Data-parallel traffic of a step",
-    source=Source("rajbhandari2020", "section 7"),
-    assumes="Stage 0 all-reduces gradients once a step, stage 1 reduces once and gathers the weights that changed. "
-    "Stage 2 "
-    "keeps a shard of the gradients only, so it reduces after each micro-batch; stage 3 also gathers the weights "
-    "forward and backward in each.",
-    no_example="the paper counts elements",
-)
-
-_computing = t_lin + t_attn + t_el
-_forward = _computing / (3 + rho_lin)
-_backward = _computing - _forward
-
-
-def exposed(traffic: Any, beside: Any) -> Any:
-    """What of a collective over all layers is left when each runs beside the computing of the others."""
-    return Max(traffic / ell, traffic - phi_dp * (1 - 1 / ell) * beside)
-
-
-def exposed_together(gather: Any, reduce: Any, beside: Any) -> Any:
-    """The same where each layer is gathered before its backward pass and reduced after it, on one link."""
-    computing = phi_dp * beside / ell
-    edges = Max(0, gather / ell - computing) + Max(0, reduce / ell - computing)
-    between = Max(0, ell - 2) * Max(0, (gather + reduce) / ell - computing)
-    return (gather + reduce) / ell + when(ell > 1, edges + between)
-
-
-data_parallel_time = Formula(
-    T_dp,
-    Piecewise(
-        (exposed(2 * t_rs, _backward), Z < 1),
-        (exposed(t_rs, _backward) + exposed(f * t_ag, _forward), Z < 2),
-        (n_mb * exposed(t_rs, _backward) + exposed(f * t_ag, _forward), Z < 3),
-        (n_mb * (exposed_together(t_ag, t_rs, _backward) + exposed(t_ag, _forward)), True),
-    ),
-    title="Data-parallel traffic left exposed",
-    source=Source("li2020", "section 3.2"),
-    assumes="Traffic of a layer runs beside the computing of the others, never beside other traffic: that of one layer "
-    "cannot hide, nor more than "
-    "there is computing beside it. Gradients travel in the backward pass, weights in the forward pass of the next "
-    "step, in stage 3 in both; once a step, that is beside one micro-batch only.",
-    accuracy="Equal to traffic executed layer by layer behind a forward or backward pass.",
-    no_example=DERIVED,
+    example=Example({n_mb: 4, t_cp: 6}, "24 ms", derived="4 * 6"),
 )
 
 optimizer_update = Formula(
@@ -379,23 +342,31 @@ optimizer_update = Formula(
     variant="per_operator",
     assumes="State is read and written, gradients read, weights written; 28 bytes per parameter for "
     "Adam at 16 bit, 30 with 32-bit gradients.",
-    no_example=DERIVED,
+    example=Example(
+        {f: 1, o: 12, q_g: 2, q: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8},
+        "52.5 ms",
+        derived="(2 * 12 + 2 + 2) * (8e9 / 8 + 4e9 / 2) / (2000e9 * 0.8) * 1e3",
+    ),
 )
 
 step = Formula(
     T_step,
-    straggler * (T_comp + T_tp + T_ep + T_cp + T_bub + T_pp + T_dp + T_opt),
+    straggler * (T_comp + total(group, T_g[group], over=tuple(T_g)) + T_bub + T_pp + T_opt),
     title="One training step",
     source=Source("narayanan2021", "section 3"),
     variant="per_operator",
     assumes="The slowest rank sets the time.",
     accuracy=CALIBRATED,
-    no_example="published steps stand in docs/validation.md",
+    example=Example(
+        {straggler: 1.05, T_comp: 900, T_tp: 288, T_ep: 204, T_cp: 24, T_bub: 150, T_pp: 10, T_dp: 130, T_opt: 50},
+        "1.8438 s",
+        derived="1.05 * (900 + 288 + 204 + 24 + 150 + 10 + 130 + 50) / 1e3",
+    ),
 )
 
 throughput = Formula(
     R_tok, b * s / T_step, title="Tokens per second", source=Source("narayanan2021", "section 5.1"),
-    no_example="a quotient",
+    example=Example({b: 1024, s: 8192, T_step: 8}, "1048576 token/s", derived="1024 * 8192 / 8"),
 )  # fmt: skip
 
 device_throughput = Formula(
@@ -403,7 +374,7 @@ device_throughput = Formula(
     R_tok / n_fleet,
     title="Tokens per second and accelerator",
     source=Source("liang2024", "section 3"),
-    no_example="a quotient",
+    example=Example({R_tok: 1048576, n_fleet: 512}, "2048 token/s", derived="1048576 / 512"),
 )
 
 model_utilization = Formula(
@@ -412,7 +383,7 @@ model_utilization = Formula(
     title="Model FLOPs utilization",
     source=Source("chowdhery2022", "appendix B"),
     convention="Over the dense peak rate at the precision.",
-    no_example="published utilizations stand in docs/validation.md",
+    example=Example({Phi: 2300, T_step: 8, n_fleet: 2048, F: 312}, "0.4499", derived="2300e15 / (8 * 2048 * 312e12)"),
 )
 
 hardware_utilization = Formula(
@@ -421,7 +392,9 @@ hardware_utilization = Formula(
     title="Hardware FLOPs utilization",
     source=Source("chowdhery2022", "appendix B"),
     convention="What is executed, whatever the convention of the model FLOPs.",
-    no_example="published utilizations stand in docs/validation.md",
+    example=Example(
+        {Phi_hw: 3000, T_step: 8, n_fleet: 2048, F: 312}, "0.5869", derived="3000e15 / (8 * 2048 * 312e12)"
+    ),
 )
 
 scaling_efficiency = Formula(
@@ -430,12 +403,12 @@ scaling_efficiency = Formula(
     title="Scaling efficiency",
     source=Source("narayanan2021", "section 5.1"),
     assumes="Against ranks that exchange nothing and wait for nobody.",
-    no_example="a quotient",
+    example=Example({T_mean: 756, T_opt: 50, T_step: 1.6}, "0.50375", derived="(756 + 50) / 1600"),
 )
 
 steps = Formula(
     n_steps, n_train / (b * s), title="Steps of a training run", source=Source("kaplan2020", "section 2.1"),
-    no_example="a quotient",
+    example=Example({n_train: 1e12, b: 1024, s: 8192}, "119209.3", derived="1e12 / (1024 * 8192)"),
 )  # fmt: skip
 
 run_time = Formula(
@@ -444,7 +417,7 @@ run_time = Formula(
     title="Time to train",
     source=Source("narayanan2021", "section 5.1"),
     assumes="Every step takes equally long; restarts and checkpoints are left out.",
-    no_example="published runs include failures",
+    example=Example({n_train: 1e12, R_tok: 1e6}, "11.574 day", derived="1e12 / 1e6 / 86400"),
 )
 
 _parts = {
@@ -457,43 +430,82 @@ _parts = {
     "Optimizer": T_opt,
 }
 _arithmetic = n_mb * (t_lin + t_attn)
-_largest = Max(_arithmetic, *_parts.values())
+
+longest_part_time = Formula(
+    T_max,
+    Max(_arithmetic, *_parts.values()),
+    title="The longest part of a step",
+    source=Source("williams2009"),
+    example=Example(
+        {
+            n_mb: 4,
+            t_lin: 180,
+            t_attn: 35,
+            t_el: 10,
+            T_tp: 288,
+            T_ep: 204,
+            T_cp: 24,
+            T_bub: 150,
+            T_pp: 10,
+            T_dp: 130,
+            T_opt: 50,
+        },
+        "860 ms",
+        derived="max(4 * (180 + 35), 4 * 10, 288, 204, 24, 150 + 10, 130, 50)",
+    ),
+)
 
 longest_part = Formula(
     step_bottleneck,
     Piecewise(
         (label(step_bottleneck, "Memory"), M_cap < M),
-        (label(step_bottleneck, "Arithmetic"), _arithmetic >= _largest),
-        *((label(step_bottleneck, name), part >= _largest) for name, part in list(_parts.items())[:-1]),
+        (label(step_bottleneck, "Arithmetic"), _arithmetic >= T_max),
+        *((label(step_bottleneck, name), part >= T_max) for name, part in list(_parts.items())[:-1]),
         (label(step_bottleneck, "Optimizer"), True),
     ),
     title="What binds a step",
     source=Source("williams2009"),
-    no_example="a label",
+    example=Example(
+        {
+            M_cap: 80,
+            M: 60,
+            T_max: 860,
+            n_mb: 4,
+            t_lin: 180,
+            t_attn: 20,
+            t_el: 10,
+            T_tp: 288,
+            T_ep: 204,
+            T_cp: 24,
+            T_bub: 850,
+            T_pp: 10,
+            T_dp: 130,
+        },
+        "Pipeline",
+        derived="60 <= 80 and 4 * (180 + 20) < 860 and 850 + 10 >= 860",
+    ),
 )
 
 FORMULAS = (
     data_parallel_ranks,
     product_time,
     score_time,
+    width_vectors,
+    inner_vectors,
+    inner_width,
     elementwise_traffic,
     elementwise_time,
     tensor_parallel_time,
     expert_parallel_time,
     context_traffic_time,
     context_parallel_time,
+    micro_batch_computing,
     micro_batch_time,
     computing,
     mean_computing,
     tensor_parallel_share,
     expert_parallel_share,
     context_parallel_share,
-    reduced_bytes,
-    gradient_reduction,
-    weight_gather,
-    data_parallel_bytes,
-    data_parallel_traffic,
-    data_parallel_time,
     optimizer_update,
     step,
     throughput,
@@ -503,5 +515,6 @@ FORMULAS = (
     scaling_efficiency,
     steps,
     run_time,
+    longest_part_time,
     longest_part,
 )

@@ -5,7 +5,16 @@ from __future__ import annotations
 from sympy import Eq, Mod
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
-from mlsysim.formulas import collectives, economics, moe_routing, pipeline_schedule, step_time, transformer_flops
+from mlsysim.formulas import (
+    collectives,
+    data_parallel_traffic,
+    economics,
+    moe_routing,
+    pipeline_schedule,
+    rank_groups,
+    step_time,
+    transformer_flops,
+)
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import swapped
 from mlsysim.models.base import PerformanceModel
@@ -24,6 +33,8 @@ DISTRIBUTED = swapped(
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
         *pipeline_schedule.FORMULAS,
+        *rank_groups.FORMULAS,
+        *data_parallel_traffic.FORMULAS,
         *step_time.FORMULAS,
         *economics.TRAINING,
         *economics.ENERGY,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from mlsysim.errors import InputError
-from mlsysim.extras import require
 
 Item = TypeVar("Item")
 
@@ -56,12 +56,13 @@ def checked(client: Any) -> Any:
 
     Raises
     ------
-    MissingPackageError
+    ModuleNotFoundError
         If dask.distributed is not installed.
     InputError
         If it is not a client, or one that answers later.
     """
-    require("a cluster", "distributed")
+    if find_spec("distributed") is None:
+        raise ModuleNotFoundError('a cluster needs distributed: pip install "mlsysim[cluster]"', name="distributed")
     from distributed import Client
 
     if not isinstance(client, Client) or client.asynchronous:

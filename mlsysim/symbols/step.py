@@ -113,6 +113,27 @@ phi_cp = variable(
     between(0, 1),
 )
 
+v_h = variable(
+    "width_vectors",
+    r"v_{\mathrm{h}}",
+    N_COUNT,
+    "Vectors of the width that norms, residual sums and rotations of a layer move per token.",
+    positive(),
+)
+v_ff = variable(
+    "inner_vectors",
+    r"v_{\mathrm{ff}}",
+    N_COUNT,
+    "Vectors of the inner width that the activation of a feed-forward block moves per token.",
+    positive(),
+)
+d_in = variable(
+    "inner_width",
+    r"d_{\mathrm{in}}",
+    N_COUNT,
+    "Inner width that one token passes through, in the widest kind of layer.",
+    nonnegative(),
+)
 x_el = variable(
     "elementwise_traffic",
     r"x_{\mathrm{el}}",
@@ -124,6 +145,19 @@ q_red = variable("reduced_bytes", r"q_{\mathrm{red}}", "byte", "Bytes of a gradi
 t_lin = variable("product_time", r"t_{\mathrm{lin}}", MS, "Products with weights, one micro-batch.", positive())
 t_attn = variable("score_time", r"t_{\mathrm{attn}}", MS, "Core of attention, one micro-batch.", positive())
 t_el = variable("elementwise_time", r"t_{\mathrm{el}}", MS, "Everything bound by memory, one micro-batch.", positive())
+t_comp = variable(
+    "micro_batch_compute_time", r"t_{\mathrm{comp}}", MS, "Computing of one micro-batch, both ways.", positive()
+)
+t_fwd = variable(
+    "forward_compute_time", r"t_{\mathrm{fwd}}", MS, "Computing of one forward pass, one micro-batch.", positive()
+)
+t_bwd = variable(
+    "backward_compute_time",
+    r"t_{\mathrm{bwd}}",
+    MS,
+    "Computing of one backward pass, one micro-batch; what is recomputed in it too.",
+    positive(),
+)
 t_tp = variable(
     "tp_exposed_time", r"t_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed, one micro-batch.", nonnegative()
 )
@@ -139,6 +173,41 @@ t_rs = variable(
     "gradient_reduction_time", r"t_{\mathrm{rs}}", MS, "One reduce-scatter of all gradients of a rank.", nonnegative()
 )
 t_ag = variable("weight_gather_time", r"t_{\mathrm{ag}}", MS, "One all-gather of all weights of a rank.", nonnegative())
+t_rs_x = variable(
+    "exposed_reduction_time",
+    r"t_{\mathrm{rs,x}}",
+    MS,
+    "What is left exposed when all gradients are reduced beside a backward pass.",
+    nonnegative(),
+)
+t_ag_x = variable(
+    "exposed_gather_time",
+    r"t_{\mathrm{ag,x}}",
+    MS,
+    "What is left exposed when all weights are gathered beside a forward pass.",
+    nonnegative(),
+)
+t_hide = variable(
+    "layer_hiding_time",
+    r"t_{\mathrm{hide}}",
+    MS,
+    "Computing of one layer's backward pass beside which traffic may run.",
+    nonnegative(),
+)
+t_edge_x = variable(
+    "exposed_edge_traffic",
+    r"t_{\mathrm{edge,x}}",
+    MS,
+    "What of a layer's gathering and reduction is left exposed beside one layer alone.",
+    nonnegative(),
+)
+t_both_x = variable(
+    "exposed_backward_traffic",
+    r"t_{\mathrm{both,x}}",
+    MS,
+    "What is left exposed when weights are gathered and gradients reduced beside a backward pass.",
+    nonnegative(),
+)
 t_send = variable("send_time", r"t_{\mathrm{send}}", MS, "Hidden states from one stage to the next.", nonnegative())
 
 T_comp = variable("compute_time", r"T_{\mathrm{comp}}", MS, "Computing of one step on one rank.", positive())
@@ -151,7 +220,11 @@ T_cp = variable("cp_time", r"T_{\mathrm{cp}}", MS, "Context-parallel traffic lef
 T_bub = variable("bubble_time", r"T_{\mathrm{bub}}", MS, "Time a stage waits for the others to fill.", nonnegative())
 T_pp = variable("pp_time", r"T_{\mathrm{pp}}", MS, "Sends between stages left exposed in a step.", nonnegative())
 V_dp = variable(
-    "dp_traffic_bytes", r"V_{\mathrm{dp}}", "GB", "Data-parallel traffic that one rank sends in a step.", nonnegative()
+    "dp_traffic_bytes",
+    r"V_{\mathrm{dp,all}}",
+    "GB",
+    "Data-parallel traffic that one rank sends in a step.",
+    nonnegative(),
 )
 T_dpt = variable(
     "dp_traffic_time", r"T_{\mathrm{dp,all}}", MS, "Data-parallel traffic of a step, hidden or not.", nonnegative()
@@ -177,6 +250,7 @@ scaling = variable(
     "Step without traffic, bubble and stragglers over the step as it is.",
     positive(),
 )
+T_max = variable("longest_part_time", r"T_{\max}", MS, "The longest part of the step.", positive())
 step_bottleneck = variable(
     "step_bottleneck",
     r"\mathrm{binds}",

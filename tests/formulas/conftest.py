@@ -93,10 +93,21 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     return point
 
 
+def longest_part(point: dict[str, float]) -> float:
+    """The longest of these parts of a step."""
+    count = point["micro_batches"]
+    sums = (count * (point["product_time"] + point["score_time"]), count * point["elementwise_time"],
+            point["bubble_time"] + point["pp_time"])  # fmt: skip
+    rest = [point[name] for name in ("tp_time", "ep_time", "cp_time", "dp_time")]
+    return max(*sums, *rest)
+
+
 def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str, float]:
     """One value per variable, in their units, consistent where the variables belong to one queue."""
     point = fit({variable.name: draw_one(variable, rng) for variable in variables}, rng)
     point |= {name: 10 ** rng.uniform(-2, 2) for name in DIVISORS & set(point)}
+    if {"longest_part_time", "micro_batches"} <= set(point):  # less a rounding, or the update is longer
+        point["longest_part_time"] = longest_part(point) * (1 - 1e-9 if rng.random() < 0.9 else 2)
     if "offered_load" in point and len(QUEUE & set(point)) > 1:
         servers = float(rng.choice([1, 2, 3, rng.randint(4, 60), rng.randint(60, 400)]))
         rate = 10 ** rng.uniform(-1, 2)

@@ -15,7 +15,7 @@ import mlsysim.symbols
 from mlsysim import units
 from mlsysim.errors import FormulaError
 from mlsysim.formulas import TOPICS, every_formula, topic
-from mlsysim.symbolic import Example, Formula, Source, variable_of
+from mlsysim.symbolic import Example, Family, Formula, Source, variable_of
 from mlsysim.symbolic.variable import declaration_order
 from mlsysim.symbols import training, workload
 
@@ -23,8 +23,16 @@ MODULES = [importlib.import_module(f"mlsysim.symbols.{name}") for name in mlsysi
 
 
 def symbols_of(module):
-    """Symbols declared in a module, in order of declaration."""
-    return [value for value in vars(module).values() if isinstance(value, sympy.Symbol)]
+    """Symbols declared in a module, in order of declaration; of a family the generic one and those it declares."""
+    found = []
+    for value in vars(module).values():
+        found += [value.symbol, *value.members.values()] if isinstance(value, Family) else [value]
+    return [symbol for symbol in found if isinstance(symbol, sympy.Symbol) and declared_in(symbol) == module.__name__]
+
+
+def declared_in(symbol):
+    """The module that a pickle of the variable imports."""
+    return variable_of(symbol).__reduce__()[1][0]
 
 
 SYMBOLS = [symbol for module in MODULES for symbol in symbols_of(module)]
@@ -201,6 +209,7 @@ FAMILIES = (
     "routing",
     "step",
     "network",
+    "groups",
     "roofline",
     "costs",
     "offload",

@@ -6,14 +6,14 @@ import pytest
 from simulated.pipeline_schedule import gathered, gathered_and_reduced, overlapped, pipeline
 
 from mlsysim.engine import compiled
-from mlsysim.formulas import activations, pipeline_schedule, step_time
+from mlsysim.formulas import activations, data_parallel_traffic, pipeline_schedule, step_time
 from mlsysim.symbolic import System
 
 PIPELINE = compiled(
     System([pipeline_schedule.bubble_time, pipeline_schedule.bubble_fraction, pipeline_schedule.exposed_sends])
 )
 IN_FLIGHT = compiled(System([activations.in_flight_micro_batches]))
-EXPOSED = compiled(System([step_time.data_parallel_time]))
+EXPOSED = compiled(System([step_time.micro_batch_computing, *data_parallel_traffic.EXPOSED]))
 LAYOUTS = range(50)
 
 

@@ -21,7 +21,7 @@ FORMULAS = {
     "alltoall": collectives.pairwise_all_to_all,
 }
 FUNCTIONS = {
-    name: compiled(System([collectives.links_reached, collectives.fabric_reached, formula]))
+    name: compiled(System([collectives.links_reached, collectives.fabric_reached, *collectives.PLACED, formula]))
     for name, formula in FORMULAS.items()
 }
 #: Lower and upper end in bytes, and the error allowed.

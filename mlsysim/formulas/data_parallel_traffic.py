@@ -1,0 +1,191 @@
+"""Data-parallel traffic
+
+What data-parallel ranks exchange in a step, by ZeRO stage, and what of it is left exposed beside computing.
+Traffic of a layer runs beside the computing of the others, never beside other traffic: that of one layer
+cannot hide, nor more than there is computing beside it. Gradients travel in the backward pass, weights in the
+forward pass of the next step, in stage 3 in both; once a step, that is beside one micro-batch only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Max, Piecewise
+
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, when
+from mlsysim.symbols.step import (
+    T_dp,
+    T_dpt,
+    V_dp,
+    phi_dp,
+    q_red,
+    rho_lin,
+    t_ag,
+    t_ag_x,
+    t_both_x,
+    t_bwd,
+    t_comp,
+    t_edge_x,
+    t_fwd,
+    t_hide,
+    t_rs,
+    t_rs_x,
+)
+from mlsysim.symbols.training import P_dense, P_sparse, Z, e, ell, f, gradient_storage, n_mb, n_z
+from mlsysim.symbols.workload import q
+
+ZERO = Source("rajbhandari2020", "section 7")
+OVERLAP = Source("li2020", "section 3.2")
+EXECUTED = "Equal to traffic executed layer by layer behind a forward or backward pass."
+
+reduced_bytes = Formula(
+    q_red,
+    by_label(gradient_storage, {"as_weights": q, "fp32": 4 * byte, "both": q}),
+    title="Bytes of a gradient on the wire",
+    source=Source("narayanan2021", "section 3.3"),
+    example=Example({gradient_storage: "fp32", q: 2}, "4 byte", derived="32 / 8"),
+)
+
+
+def each_step(reduce: Any, gather: Any) -> Any:
+    """So many reduce-scatters of gradients and all-gathers of weights as the ZeRO stage asks."""
+    return Piecewise(
+        (2 * reduce, Z < 1),
+        (reduce + f * gather, Z < 2),
+        (n_mb * reduce + f * gather, Z < 3),
+        (n_mb * (reduce + 2 * gather), True),
+    )
+
+
+data_parallel_bytes = Formula(
+    V_dp,
+    each_step(f * q_red, q) * ((n_z - 1) / n_z * P_dense + (n_z - e) / n_z * P_sparse),
+    title="Data-parallel traffic one rank sends in a step",
+    source=ZERO,
+    assumes="An expert is shared by one in e ranks, so expert parallelism lowers its traffic.",
+    example=Example(
+        {Z: 1, f: 1, q_red: 4, q: 2, n_z: 64, e: 8, P_dense: 2e9, P_sparse: 8e9, n_mb: 4},
+        "53.8125 GB",
+        derived="(4 + 2) * (63 / 64 * 2 + 56 / 64 * 8)",
+    ),
+)
+
+data_parallel_traffic = Formula(
+    T_dpt,
+    each_step(t_rs, t_ag),
+    title="Data-parallel traffic of a step",
+    source=ZERO,
+    assumes="Stage 0 all-reduces gradients once a step, stage 1 reduces once and gathers the weights that changed. "
+    "Stage 2 keeps a shard of the gradients only, so it reduces after each micro-batch; stage 3 also gathers the "
+    "weights forward and backward in each.",
+    example=Example({Z: 3, n_mb: 4, f: 1, t_rs: 90, t_ag: 45}, "720 ms", derived="4 * (90 + 2 * 45)"),
+)
+
+forward_computing = Formula(
+    t_fwd,
+    t_comp / (3 + rho_lin),
+    title="Computing of one forward pass",
+    source=Source("kaplan2020", "section 2.1"),
+    assumes="Backward is twice the forward, and what is recomputed is forward work once more.",
+    example=Example({t_comp: 400, rho_lin: 1}, "100 ms", derived="400 / (3 + 1)"),
+)
+
+backward_computing = Formula(
+    t_bwd,
+    t_comp - t_fwd,
+    title="Computing of one backward pass",
+    source=Source("kaplan2020", "section 2.1"),
+    example=Example({t_comp: 400, t_fwd: 100}, "300 ms", derived="400 - 100"),
+)
+
+
+def exposed(traffic: Any, beside: Any) -> Any:
+    """What of a collective over all layers is left when each runs beside the computing of the others."""
+    return Max(traffic / ell, traffic - phi_dp * (1 - 1 / ell) * beside)
+
+
+exposed_reduction = Formula(
+    t_rs_x,
+    exposed(when(Z < 1, 2, 1) * t_rs, t_bwd),
+    title="Reduction of gradients left exposed beside a backward pass",
+    source=OVERLAP,
+    assumes="Stage 0 all-reduces, which takes as long as two reduce-scatters.",
+    accuracy=EXECUTED,
+    example=Example(
+        {Z: 0, t_rs: 90, ell: 40, phi_dp: 0.5, t_bwd: 300},
+        "33.75 ms",
+        derived="max(180 / 40, 180 - 0.5 * 39 / 40 * 300)",
+    ),
+)
+
+exposed_gather = Formula(
+    t_ag_x,
+    exposed(when(Z < 3, f, 1) * t_ag, t_fwd),
+    title="Gathering of weights left exposed beside a forward pass",
+    source=OVERLAP,
+    assumes="Before stage 3 only the weights that an update changed are gathered.",
+    accuracy=EXECUTED,
+    example=Example(
+        {Z: 3, f: 0.1, t_ag: 60, ell: 40, phi_dp: 0.5, t_fwd: 100},
+        "11.25 ms",
+        derived="max(60 / 40, 60 - 0.5 * 39 / 40 * 100)",
+    ),
+)
+
+hidden_per_layer = Formula(
+    t_hide,
+    phi_dp * t_bwd / ell,
+    title="Computing of a layer that traffic may run beside",
+    source=OVERLAP,
+    example=Example({phi_dp: 0.5, t_bwd: 300, ell: 40}, "3.75 ms", derived="0.5 * 300 / 40"),
+)
+
+exposed_edges = Formula(
+    t_edge_x,
+    Max(0, t_ag / ell - t_hide) + Max(0, t_rs / ell - t_hide),
+    title="Traffic left exposed beside the first and the last layer of a backward pass",
+    source=OVERLAP,
+    assumes="Beside the first nothing is reduced yet, beside the last nothing is left to gather.",
+    example=Example({t_ag: 60, t_rs: 90, ell: 40, t_hide: 2}, "0.25 ms", derived="max(0, 60 / 40 - 2) + (90 / 40 - 2)"),
+)
+
+exposed_both = Formula(
+    t_both_x,
+    (t_ag + t_rs) / ell + when(ell > 1, t_edge_x + Max(0, ell - 2) * Max(0, (t_ag + t_rs) / ell - t_hide)),
+    title="Gathering and reduction left exposed beside a backward pass",
+    source=OVERLAP,
+    assumes="Each layer is gathered before its backward pass and reduced after it, on one link.",
+    accuracy=EXECUTED,
+    example=Example(
+        {t_ag: 60, t_rs: 90, ell: 40, t_edge_x: 0.25, t_hide: 2},
+        "70.5 ms",
+        derived="150 / 40 + 0.25 + (40 - 2) * (150 / 40 - 2)",
+    ),
+)
+
+data_parallel_time = Formula(
+    T_dp,
+    Piecewise(
+        (t_rs_x, Z < 1),
+        (t_rs_x + t_ag_x, Z < 2),
+        (n_mb * t_rs_x + t_ag_x, Z < 3),
+        (n_mb * (t_both_x + t_ag_x), True),
+    ),
+    title="Data-parallel traffic left exposed",
+    source=OVERLAP,
+    accuracy=EXECUTED,
+    example=Example({Z: 2, n_mb: 4, t_rs_x: 30, t_ag_x: 10, t_both_x: 70}, "130 ms", derived="4 * 30 + 10"),
+)
+
+#: What is left exposed, from computing and collectives on.
+EXPOSED = (
+    forward_computing,
+    backward_computing,
+    exposed_reduction,
+    exposed_gather,
+    hidden_per_layer,
+    exposed_edges,
+    exposed_both,
+    data_parallel_time,
+)
+FORMULAS = (reduced_bytes, data_parallel_bytes, data_parallel_traffic, *EXPOSED)

@@ -1,0 +1,199 @@
+"""Groups of ranks
+
+The ranks of a training step form groups by what they share: a layer, a sequence, weights, experts. For
+each kind of group: where its ranks stand, what a ring among them reaches, what travels, how long one
+exchange takes. Ranks are counted tensor-parallel first, then context- and data-parallel (expert-parallel
+among them), stages last.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, Min
+
+from mlsysim.formulas.collectives import exchange_of
+from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
+from mlsysim.symbols.activations import sigma
+from mlsysim.symbols.groups import (
+    REPLICAS,
+    G_g,
+    V_g,
+    alpha_g,
+    beta_g,
+    delta_g,
+    group,
+    h_kv,
+    n_g,
+    nu_g,
+    t_aa,
+    t_ag_g,
+    t_rs_g,
+)
+from mlsysim.symbols.hardware import alpha, alpha_node, n_node
+from mlsysim.symbols.network import beta_l, beta_x
+from mlsysim.symbols.routing import gamma_r
+from mlsysim.symbols.step import q_red, t_ag, t_rs
+from mlsysim.symbols.training import P_dense, P_sparse, a_kv_r, e, f, m, n_tok, n_z, t
+from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, q, r_kv, s
+
+THAKUR = "thakur2005"
+_hidden = q * h * n_tok / token
+
+expert_replicas = Formula(
+    n_g["edp"],
+    n_z / e,
+    title="Ranks that hold the same experts",
+    source=Source("fedus2022", "section 5.5"),
+    example=Example({n_z: 64, e: 8}, "8", derived="64 / 8"),
+)
+
+stride = Formula(
+    delta_g[group],
+    by_member(tp=1, cp=t, dp=t, edp=t * e, ep=t),
+    title="How far apart the ranks of a group stand",
+    source=Source("narayanan2021", "section 3"),
+    assumes="Tensor-parallel ranks are neighbours; those that share experts stand apart by all that do not.",
+    example=Example({t: 8, e: 4}, "32", derived="8 * 4", member="edp"),
+)
+
+ranks_per_node = Formula(
+    nu_g[group],
+    Min(n_g[group], Max(1, n_node / delta_g[group])),
+    title="Ranks of one group in one node",
+    source=Source(THAKUR, "section 2"),
+    assumes="Ranks fill nodes in order.",
+    example=Example({n_g[group]: 64, n_node: 8, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
+)
+
+ring_bandwidth = Formula(
+    beta_g[group],
+    when(n_g[group] * delta_g[group] <= n_node, beta_l, Min(beta_l, nu_g[group] * beta_x)),
+    title="Bandwidth of a ring of one group",
+    source=Source(THAKUR, "section 2"),
+    assumes="Over several nodes every rank of the group in a node feeds a port of its own, and the node's links carry "
+    "what all of them receive.",
+    example=Example(
+        {n_g[group]: 64, delta_g[group]: 2, n_node: 8, beta_l: 337.5, nu_g[group]: 4, beta_x: 37.5},
+        "150 GB/s",
+        derived="min(337.5, 4 * 37.5)",
+    ),
+)
+
+ring_latency = Formula(
+    alpha_g[group],
+    (n_g[group] / nu_g[group] - 1) * alpha + (nu_g[group] - 1) * alpha_node,
+    title="Latencies of one pass through a group",
+    source=Source(THAKUR, "section 2"),
+    assumes="As many steps between nodes as there are further nodes, each beside those within a node.",
+    example=Example(
+        {n_g[group]: 64, nu_g[group]: 4, alpha: 5, alpha_node: 2}, "81 µs", derived="(64 / 4 - 1) * 5 + (4 - 1) * 2"
+    ),
+)
+
+key_value_width = Formula(
+    h_kv,
+    when(r_kv > 0, a * (d_nope + d_rope + d_v) / t, 2 * a_kv_r * d_h),
+    title="Keys and values one rank sends for a token",
+    source=Source("liu2024", "section 3"),
+    assumes="Compressed keys and values are expanded before they travel.",
+    example=Example(
+        {r_kv: 0, a: 64, d_nope: 0, d_rope: 0, d_v: 0, t: 8, a_kv_r: 1, d_h: 128}, "256", derived="2 * 1 * 128"
+    ),
+)
+
+message = Formula(
+    V_g[group],
+    by_member(
+        tp=_hidden, cp=q * h_kv * m * s / token, dp=q * P_dense, edp=q * P_sparse, ep=gamma_r * k * _hidden / sigma
+    ),
+    title="What an exchange of a group is about",
+    source=Source("narayanan2021", "section 3"),
+    assumes="Hidden states of a micro-batch among tensor-parallel ranks; its keys and values among context-parallel "
+    "ones; weights among those that hold the same, of experts apart; each token once per chosen expert among "
+    "expert-parallel ranks, where the hot rank receives the most and sequence parallelism leaves each rank its own "
+    "tokens.",
+    example=Example(
+        {gamma_r: 1.25, k: 2, q: 2, h: 4096, n_tok: 8192, sigma: 8},
+        "20.97152 MB",
+        derived="1.25 * 2 * 2 * 4096 * 8192 / 8 / 1e6",
+        member="ep",
+    ),
+)
+
+gradients_sent = Formula(
+    G_g[group],
+    by_member(dp=q_red * P_dense, edp=q_red * P_sparse),
+    title="Gradients that a group reduces",
+    source=Source("rajbhandari2020", "section 7"),
+    example=Example({q_red: 4, P_dense: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
+)
+
+gather_time = Formula(
+    t_ag_g[group],
+    (n_g[group] - 1) / n_g[group] * V_g[group] / beta_g[group] + alpha_g[group],
+    title="One all-gather around a group",
+    source=Source(THAKUR, "section 4.1"),
+    assumes="A reduce-scatter of the same bytes takes as long.",
+    example=Example(
+        {n_g[group]: 64, V_g[group]: 640, beta_g[group]: 150, alpha_g[group]: 81},
+        "4.281 ms",
+        derived="63 / 64 * 640 / 150 + 0.081",
+    ),
+)
+
+reduction_time = Formula(
+    t_rs_g[group],
+    (n_g[group] - 1) / n_g[group] * G_g[group] / beta_g[group] + alpha_g[group],
+    title="One reduce-scatter around a group",
+    source=Source(THAKUR, "section 4.3"),
+    example=Example(
+        {n_g[group]: 64, G_g[group]: 8000, beta_g[group]: 150, alpha_g[group]: 81},
+        "52.581 ms",
+        derived="63 / 64 * 8000 / 150 + 0.081",
+    ),
+)
+
+exchange_time = Formula(
+    t_aa,
+    exchange_of(n_g["ep"], nu_g["ep"], V_g["ep"], beta_l, beta_x) + alpha_g["ep"],
+    title="One all-to-all exchange of experts",
+    source=Source("deepseek2024", "section 3.2.2"),
+    assumes="First over the fabric to the same place in each node, then within the node.",
+    example=Example(
+        {n_g["ep"]: 64, nu_g["ep"]: 8, V_g["ep"]: 20, beta_l: 337.5, beta_x: 37.5, alpha_g["ep"]: 49},
+        "0.5675 ms",
+        derived="56 / 64 * 20 / 37.5 + 7 / 8 * 20 / 337.5 + 0.049",
+    ),
+)
+
+gradient_reduction = Formula(
+    t_rs,
+    f * total(group, t_rs_g[group], over=REPLICAS),
+    title="One reduce-scatter of all gradients",
+    source=Source("rajbhandari2020", "section 7"),
+    assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these.",
+    example=Example({f: 0.5, t_rs_g["dp"]: 52, t_rs_g["edp"]: 38}, "45 ms", derived="0.5 * (52 + 38)"),
+)
+
+weight_gather = Formula(
+    t_ag,
+    total(group, t_ag_g[group], over=REPLICAS),
+    title="One all-gather of all weights",
+    source=Source("rajbhandari2020", "section 7"),
+    example=Example({t_ag_g["dp"]: 26, t_ag_g["edp"]: 19}, "45 ms", derived="26 + 19"),
+)
+
+FORMULAS = (
+    expert_replicas,
+    stride,
+    ranks_per_node,
+    ring_bandwidth,
+    ring_latency,
+    key_value_width,
+    message,
+    gradients_sent,
+    gather_time,
+    reduction_time,
+    exchange_time,
+    gradient_reduction,
+    weight_gather,
+)

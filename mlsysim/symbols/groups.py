@@ -1,0 +1,64 @@
+"""Symbols of the groups that the ranks of a training step form, by what they share."""
+
+from mlsysim.symbolic import Index, family, integer, nonnegative, positive, variable
+from mlsysim.symbols.step import T_cp, T_dp, T_ep, T_tp
+from mlsysim.symbols.training import c_cp, e, n_z, t
+
+group = Index(
+    "group",
+    "j",
+    {
+        "tp": "tensor-parallel",
+        "cp": "context-parallel",
+        "dp": "data-parallel",
+        "edp": "expert-data-parallel",
+        "ep": "expert-parallel",
+    },
+)
+#: Groups that pass messages around a ring, and those of them that hold the same weights.
+RINGS, REPLICAS = ("tp", "cp", "dp", "edp"), ("dp", "edp")
+
+n_g = family(
+    "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, integer(1),
+    existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e},
+)  # fmt: skip
+delta_g = family(
+    "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, integer(1)
+)
+nu_g = family("{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, positive())
+beta_g = family(
+    "{}_bandwidth", r"\beta_{}", "GB/s", "Bandwidth a ring of one {} group reaches.", group, positive(), over=RINGS
+)
+alpha_g = family(
+    "{}_latency", r"\alpha_{}", "µs", "Latencies of one pass through one {} group, together.", group, nonnegative()
+)
+h_kv = variable(
+    "kv_width_per_rank",
+    r"h_{\mathrm{kv,r}}",
+    "count",
+    "Numbers of keys and values of one token and layer that one tensor-parallel rank sends.",
+    positive(),
+)
+V_g = family(
+    "{}_message_bytes", "V_{}", "MB", "Bytes on each rank of one {} group that one exchange is about.", group,
+    nonnegative(),
+)  # fmt: skip
+G_g = family(
+    "{}_gradient_bytes", "G_{}", "MB", "Gradients on each rank that one {} group reduces.", group, nonnegative(),
+    over=REPLICAS,
+)  # fmt: skip
+t_ag_g = family(
+    "{}_gather_time", r"t_{\mathrm{ag},{}}", "ms", "One all-gather around one {} group.", group, nonnegative(),
+    over=RINGS,
+)  # fmt: skip
+t_rs_g = family(
+    "{}_reduction_time", r"t_{\mathrm{rs},{}}", "ms", "One reduce-scatter of the gradients of one {} group.", group,
+    nonnegative(), over=REPLICAS,
+)  # fmt: skip
+t_aa = variable(
+    "ep_exchange_time", r"t_{\mathrm{aa}}", "ms", "One all-to-all exchange of an expert-parallel group.", nonnegative()
+)
+T_g = family(
+    "{}_time", "T_{}", "ms", "Traffic of one {} group left exposed in a step.", group, nonnegative(),
+    over=("tp", "cp", "dp", "ep"), existing={"tp": T_tp, "cp": T_cp, "dp": T_dp, "ep": T_ep},
+)  # fmt: skip
