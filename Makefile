@@ -53,7 +53,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP_INSTALL) -e .
+	$(PIP_INSTALL) -e ".[plot]"
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed tests/tex/package.json

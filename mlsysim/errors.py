@@ -114,6 +114,25 @@ class ModelError(MlsysimError, ValueError):
     """Models of one's own that cannot be used: names the file, module or package, and what is wrong."""
 
 
+class MissingPackageError(MlsysimError, ModuleNotFoundError):
+    """A package that only some questions need is not installed.
+
+    Parameters
+    ----------
+    what : str
+        What needs it, as the message begins.
+    package : str
+        The package.
+    extra : str
+        The extra of mlsysim that has it.
+    """
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f'{what} needs {package}: pip install -e ".[{extra}]" in the folder of mlsysim')
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The known names closest to a mistyped one, best first.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -43,6 +44,11 @@ class Reference:
         """A page on the web, as the source of some values."""
         return cls(key=address, kind="misc", authors=urlsplit(address).netloc, title=what, year="", url=address)
 
+    @property
+    def anchor(self) -> str:
+        """The key in letters that BibTeX, LaTeX and links take: of an address, its words."""
+        return re.sub(r"\W+", "-", self.key.partition("//")[2]).strip("-") if is_page(self.key) else self.key
+
     def text(self) -> str:
         """One line, as a list of references prints it."""
         printed = ", ".join(part for part in (self.venue, self.year) if part)
@@ -79,7 +85,12 @@ class Reference:
             for name, value in fields.items()
             if value
         )
-        return f"@{self.kind}{{{self.key},\n{body}}}\n"
+        return f"@{self.kind}{{{self.anchor},\n{body}}}\n"
+
+
+def is_page(key: object) -> bool:
+    """Whether a citation key is the address of a page."""
+    return isinstance(key, str) and re.fullmatch(r"https?://[\w.-]+(:\d+)?([/?#]\S*)?", key) is not None
 
 
 def _escaped(value: str) -> str:
@@ -109,14 +120,16 @@ def add_reference(work: Reference) -> None:
 
 
 def reference(key: str) -> Reference:
-    """The work of a citation key.
+    """The work of a citation key, or the page of a URL.
 
     Raises
     ------
     UnknownNameError
-        If no work has that key.
+        If it is neither.
     """
     works = bibliography()
+    if key not in works and is_page(key):
+        return Reference.page(key, "Web page")
     if key not in works:
         raise UnknownNameError("reference", key, works)
     return works[key]

@@ -24,7 +24,8 @@ def book_pages():
 @pytest.fixture
 def printed_book(monkeypatch, book_pages):
     """Writing and checking the book take the pages printed once, which are the same whenever they are printed."""
-    monkeypatch.setattr(book, "pages", lambda: dict(book_pages))
+    printed = book.pages
+    monkeypatch.setattr(book, "pages", lambda own=(): printed(own) if own else dict(book_pages))
 
 
 def pytest_addoption(parser):

@@ -1,17 +1,29 @@
-"""The README runs as typed, and prints what it says."""
+"""The README runs as typed, in Python and in a shell, and prints what it says."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from mlsysim.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md",)
 FENCE = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
+SAYS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("mlsysim/**/*.py")]
+
+
+def commands(page: str) -> list[str]:
+    """Commands of mlsysim on a page, each on one line."""
+    lines = "".join(SHELL.findall((ROOT / page).read_text(encoding="utf-8"))).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.startswith("mlsysim ")]
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -35,3 +47,25 @@ def test_page_prints_what_it_says(page):
         with contextlib.redirect_stdout(printed):
             exec(compile(code, page, "exec"), namespace)
         assert printed.getvalue() == expected
+
+
+@pytest.mark.parametrize("command", [command for page in PAGES for command in commands(page)])
+def test_command_answers(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = CliRunner().invoke(app, shlex.split(command)[1:], prog_name="mlsysim")
+    assert answer.exit_code == 0, answer.output
+    files = re.findall(r"--(?:plot|output) (\S+)", command)
+    assert {path.name for path in tmp_path.iterdir()} >= set(files)
+
+
+def test_nobody_is_sent_to_the_other_package_of_that_name():
+    """The mlsysim of PyPI is not ours: extras are installed from the folder."""
+    assert SAYS
+    assert not [str(path) for path in SAYS if re.search(r"""["' ]mlsysim\[""", path.read_text(encoding="utf-8"))]
+
+
+def test_the_readme_says_how_its_commands_are_reached():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "source .venv/bin/activate" in text.partition("## Three questions")[0]
+    assert ".venv/bin/mlsysim" in text.partition("## Three questions")[0]
+    assert '-e ".[plot]"' in (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -13,7 +13,9 @@ from mlsysim.errors import (
     FormulaError,
     InputError,
     MissingInputError,
+    MissingPackageError,
     MlsysimError,
+    ModelError,
     UnitError,
     UnknownNameError,
     nearest,
@@ -29,6 +31,8 @@ EVERY = [
     DuplicateError("two formulas define x"),
     CycleError("formulas need each other: a -> b -> a"),
     CatalogError("mine.toml: Hardware.Mine.X: X: name: Field required"),
+    ModelError("mine.py: has no model"),
+    MissingPackageError("a figure", "matplotlib", "plot"),
 ]
 
 
@@ -37,8 +41,8 @@ class TestEveryError:
     def test_is_a_library_error(self, error):
         assert isinstance(error, MlsysimError)
 
-    def test_is_a_value_error_too(self, error):
-        assert isinstance(error, ValueError)
+    def test_is_an_error_of_python_too(self, error):
+        assert isinstance(error, ModuleNotFoundError if isinstance(error, MissingPackageError) else ValueError)
 
     @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
     def test_survives_pickling(self, error, protocol):

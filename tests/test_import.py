@@ -88,6 +88,17 @@ def test_the_names_a_user_needs_are_public():
     assert needed <= set(mlsysim.__all__)
 
 
+def test_what_an_author_of_a_model_needs_is_public():
+    needed = {
+        *("variable", "family", "Index", "total", "by_member", "label", "when", "by_label", "LeastInteger"),
+        *("positive", "nonnegative", "at_least", "between", "integer", "flag", "choice", "boolean"),
+        *("byte", "flop", "token", "request", "UnitSymbol"),
+        *("Formula", "Source", "Example", "System", "Requirement", "Slot", "Variant", "swapped", "PerformanceModel"),
+        *("add_reference", "Reference", "Accelerator", "TransformerWorkload"),
+    }
+    assert needed <= set(mlsysim.__all__)
+
+
 def test_dir_lists_every_public_name_in_a_fresh_process():
     code = "import json, mlsysim; print(json.dumps([dir(mlsysim), sorted(mlsysim.__all__)]))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

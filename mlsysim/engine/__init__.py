@@ -3,12 +3,14 @@
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
 from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
-from mlsysim.engine.grid import Shown, evaluate, evaluate_shown, pure_function, slopes
+from mlsysim.engine.grid import evaluate, evaluate_shown, pure_function, slopes
+from mlsysim.engine.shown import Refused, Shown
 
 __all__ = [
     "CompiledFunction",
     "DenseSearch",
     "Front",
+    "Refused",
     "Scan",
     "Shown",
     "Smallest",

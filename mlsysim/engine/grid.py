@@ -13,11 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import sympy
 
-from mlsysim.engine.blocks import all_within, blocks, within
+from mlsysim.engine.blocks import Region, all_within, blocks
 from mlsysim.engine.compiled import compiled
-from mlsysim.engine.shown import Shown
+from mlsysim.engine.shown import Refused, Shown, asked
 from mlsysim.engine.small import evaluate_small
 from mlsysim.scaling import in_unit
 from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System
@@ -68,30 +67,13 @@ def _jitted(system: System, outputs: tuple[str, ...]) -> Pure:
 
 @lru_cache(maxsize=256)
 def _jitted_shown(
-    system: System,
-    outputs: tuple[Shown, ...],
-    shape: tuple[int, ...],
-    conditions: tuple[tuple[int, sympy.Basic], ...],
-    codes: tuple[int, ...],
-    reasons: str,
-) -> Any:
+    system: System, outputs: tuple[Shown, ...], shape: tuple[int, ...], refused: Refused | None
+) -> tuple[tuple[str, ...], Any]:
+    """Names of the inputs, and the compiled function of a dict of them."""
     import jax
     import jax.numpy as jnp
 
-    pure = pure_function(system, tuple(output.name for output in outputs)) if outputs else None
-    named = tuple((f"condition{n}", condition) for n, (_, condition) in enumerate(conditions))
-    checks = compiled(system, None, "jax", named) if named else None
-
-    def refusal(values: Values, masks: Sequence[Any]) -> Any:
-        """Per point, 0 or the code of the first reason to refuse it."""
-        refused = list(zip(codes, masks, strict=True))
-        if checks is not None:
-            met = checks.raw(*[values[name] for name in checks.inputs])
-            refused += [(code, jnp.asarray(m) == False) for (code, _), m in zip(conditions, met, strict=True)]  # noqa: E712
-        found = jnp.int8(0)
-        for code, where in reversed(refused):
-            found = jnp.where(where, jnp.int8(code), found)
-        return found
+    function = compiled(system, None, "jax", asked(system, outputs, refused))
 
     def shown(output: Shown, value: Any, code: Any) -> Any:
         if output.kind == "number":
@@ -100,18 +82,21 @@ def _jitted_shown(
             value, missing = jnp.asarray(value, jnp.int8), jnp.int8(-1)
         else:
             value, missing = jnp.asarray(value, bool), False
-        if codes or conditions:
+        if code is not None:
             value = jnp.where(code == 0, value, missing)
         return jnp.broadcast_to(value, shape)
 
     @jax.jit
-    def all_shown(values: Values, masks: Sequence[Any]) -> dict[str, Any]:
-        code = refusal(values, masks)
-        found = pure(values) if pure is not None else {}
-        arrays = {output.name: shown(output, found[output.name], code) for output in outputs}
-        return arrays | ({reasons: jnp.broadcast_to(code, shape)} if reasons else {})
+    def all_shown(values: Values) -> dict[str, Any]:
+        found = function.raw(*[values[name] for name in function.inputs])
+        if refused is None:
+            return {output.name: shown(output, value, None) for output, value in zip(outputs, found, strict=True)}
+        *numbers, code = found
+        code = jnp.asarray(code, jnp.int8)
+        arrays = {output.name: shown(output, value, code) for output, value in zip(outputs, numbers, strict=True)}
+        return arrays | {refused.name: jnp.broadcast_to(code, shape)}
 
-    return all_shown
+    return function.inputs, all_shown
 
 
 @lru_cache(maxsize=256)
@@ -158,9 +143,7 @@ def evaluate_shown(
     values: Values,
     shape: Sequence[int],
     *,
-    refused: Sequence[tuple[int, Any]] = (),
-    conditions: Sequence[tuple[int, sympy.Basic]] = (),
-    reasons: str = "",
+    refused: Refused | None = None,
     total: int | None = None,
 ) -> dict[str, np.ndarray]:
     """Outputs on a grid as a data set shows them, in one pass over the points.
@@ -173,13 +156,8 @@ def evaluate_shown(
         What to compute, and how it is shown.
     shape : sequence of int
         Length of each axis: the shape of every array returned.
-    refused : sequence of (int, array of bool)
-        A code from 1 up, and where a point is refused for it.
-    conditions : sequence of (int, sympy Boolean)
-        A code, and what must hold, in inputs and variables of the system. Of several codes the
-        first is the reason: those of ``refused`` before these.
-    reasons : str
-        Name to return the codes under, 0 for a point that is not refused; not returned if empty.
+    refused : Refused, optional
+        Which points are refused: there every output is missing. The codes are returned too.
     total : int, optional
         Points of the grid of which this is a block, so that all its blocks are computed alike.
 
@@ -190,41 +168,37 @@ def evaluate_shown(
     """
     iterated = _iterates(system, tuple(output.name for output in outputs))
     if (math.prod(shape) if total is None else total) <= (SMALL_ITERATED if iterated else SMALL):
-        return evaluate_small(system, outputs, values, shape, refused, conditions, reasons)
-    codes = tuple(code for code, _ in refused)
-    names = [output.name for output in outputs] + ([reasons] if reasons else [])
-    arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
-    masks = [np.asarray(where, bool) for _, where in refused]
-    if math.prod(shape) <= TOGETHER or not iterated:
-        function = _jitted_shown(system, tuple(outputs), tuple(shape), tuple(conditions), codes, reasons)
-        # JAX sorts the names of a dict.
-        found = _called(function, arguments, masks, tuple(shape))
-        return {name: found[name] for name in names}
+        return evaluate_small(system, outputs, values, shape, refused)
+    names = [output.name for output in outputs] + ([refused.name] if refused else [])
 
+    def call(region: Region | None, size: tuple[int, ...]) -> dict[str, np.ndarray]:
+        needed, function = _jitted_shown(system, tuple(outputs), size, refused)
+        arguments = {name: np.asarray(values[name], np.float64) for name in needed}
+        found = _called(function, arguments if region is None else all_within(arguments, region), size)
+        return {name: found[name] for name in names}  # JAX sorts the names of a dict.
+
+    if math.prod(shape) <= TOGETHER or not iterated:
+        return call(None, tuple(shape))
     parts = blocks(shape, TOGETHER)
 
     def fill(number: int) -> None:
         region = parts.region(number)
-        size = tuple(part.stop - part.start for part in region)
-        function = _jitted_shown(system, tuple(outputs), size, tuple(conditions), codes, reasons)
-        block_masks = [within(mask, region) for mask in masks]
-        found = _called(function, all_within(arguments, region), block_masks, size)
-        for name in names:
-            arrays[name][region] = found[name]
+        for name, found in call(region, tuple(part.stop - part.start for part in region)).items():
+            arrays[name][region] = found
 
     kinds: dict[str, Any] = {"number": np.float64, "label": np.int8, "truth": np.bool_}
     arrays = {output.name: np.empty(shape, kinds[output.kind]) for output in outputs}
-    arrays |= {reasons: np.empty(shape, np.int8)} if reasons else {}
+    arrays |= {refused.name: np.empty(shape, np.int8)} if refused else {}
     with ThreadPoolExecutor(cores()) as threads:
         list(threads.map(fill, range(parts.count)))
     return arrays
 
 
-def _called(function: Any, arguments: Any, masks: Any, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+def _called(function: Any, arguments: Any, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     import jax
 
     with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, function(*_shared((arguments, masks), shape)))
+        return jax.tree.map(np.asarray, function(_shared(arguments, shape)))
 
 
 @lru_cache(maxsize=256)

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import sympy
 
 from mlsysim.engine.compiled import compiled
-from mlsysim.engine.shown import Shown
+from mlsysim.engine.shown import Refused, Shown, asked
 from mlsysim.scaling import in_unit
 from mlsysim.symbolic import System
 
@@ -19,40 +18,16 @@ def evaluate_small(
     outputs: Sequence[Shown],
     values: Mapping[str, Any],
     shape: Sequence[int],
-    refused: Sequence[tuple[int, Any]],
-    conditions: Sequence[tuple[int, sympy.Basic]],
-    reasons: str,
+    refused: Refused | None,
 ) -> dict[str, np.ndarray]:
     """As :func:`mlsysim.engine.evaluate_shown`, without XLA."""
     shape = tuple(shape)
-    why = _refusal(system, values, shape, refused, conditions)
-    found: Mapping[str, Any] = {}
-    if outputs:
-        function = compiled(system, tuple(output.name for output in outputs), "vector")
-        found = function(values)
-    arrays = {output.name: _shown(output, found[output.name], why, shape) for output in outputs}
-    return arrays | ({reasons: np.zeros(shape, np.int8) if why is None else why} if reasons else {})
-
-
-def _refusal(
-    system: System,
-    values: Mapping[str, Any],
-    shape: tuple[int, ...],
-    refused: Sequence[tuple[int, Any]],
-    conditions: Sequence[tuple[int, sympy.Basic]],
-) -> np.ndarray | None:
-    """Per point, 0 or the code of the first reason to refuse it; None where there is no reason at all."""
-    if not refused and not conditions:
-        return None
-    masks = [(code, np.asarray(where, bool)) for code, where in refused]
-    if conditions:
-        named = tuple((f"condition_{place}", condition) for place, (_, condition) in enumerate(conditions))
-        met = compiled(system, None, "vector", named)(values)
-        masks += [(code, ~np.asarray(met[name], bool)) for (code, _), (name, _) in zip(conditions, named, strict=True)]
-    why = np.zeros(shape, np.int8)
-    for code, where in reversed(masks):
-        why[np.broadcast_to(where, shape)] = code
-    return why
+    found = compiled(system, None, "vector", asked(system, outputs, refused))(values)
+    if refused is None:
+        return {output.name: _shown(output, found[output.name], None, shape) for output in outputs}
+    why = np.empty(shape, np.int8)
+    why[...] = found[refused.name]
+    return {output.name: _shown(output, found[output.name], why, shape) for output in outputs} | {refused.name: why}
 
 
 def _shown(output: Shown, value: Any, why: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:

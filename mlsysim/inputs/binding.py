@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,15 +9,15 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim import units
 from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, Unmet, first_reason, refuse
 from mlsysim.inputs.slot import Slot
-from mlsysim.symbolic import Requirement, System, Variable, variable_of
+from mlsysim.symbolic import System, Variable, variable_of
 
 GIVEN, DEFAULT = "given", "default"
 
@@ -36,7 +35,7 @@ class Binding:
         Whose inputs they are.
     values : dict
         Canonical value per input, a float or an array over the axes. Derived inputs too, but for
-        those that vary over a lazy grid.
+        those that vary over the grid, which are formulas of the system.
     origins : dict
         Where each came from: a catalog value, ``"given"`` or ``"default"``.
     axes : dict
@@ -45,12 +44,8 @@ class Binding:
         Catalog entries used, by argument; a list where swept.
     system : System
         The formulas that can be evaluated with these inputs, with those of derived inputs.
-    requirements : tuple of Requirement
-        What the inputs were checked against.
-    refusals : list
-        Why points of a grid are refused, and which, where refused points are masked.
-    conditions : tuple
-        Why points of a lazy grid are refused, and what holds where they are not.
+    reasons : tuple
+        Why points may be refused, in order; what no axis touches is checked already.
     derived : tuple of DerivedInput
         Inputs that follow from others.
     """
@@ -61,9 +56,7 @@ class Binding:
     axes: dict[str, convert.Axis]
     entries: dict[str, Any]
     system: System = field(repr=False)
-    requirements: tuple[Requirement, ...] = field(repr=False)
-    refusals: list[tuple[str, np.ndarray]] = field(default_factory=list, repr=False)
-    conditions: tuple[tuple[str, sympy.Basic], ...] = field(default=(), repr=False)
+    reasons: tuple[Reason, ...] = field(default=(), repr=False)
     derived: tuple[DerivedInput, ...] = field(default=(), repr=False)
 
     @property
@@ -90,25 +83,34 @@ class Binding:
             raise MissingInputError(type(self.model).__name__, wanted, self.model.how_to_give(missing))
         return variable
 
+    @property
+    def conditions(self) -> tuple[sympy.Basic, ...]:
+        """What holds at a point that is not refused, one for each reason."""
+        return tuple(reason.condition for reason in self.reasons)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What compiled code sees: the values, and where the catalog has one."""
+        masks = {reason.symbol.name: reason.known for reason in self.reasons if isinstance(reason, Gap)}
+        return {**self.values, **masks}
+
+    def refuse(self) -> None:
+        """Raise the error of the first reason for which a point is refused.
+
+        Raises
+        ------
+        InputError
+            If one is.
+        """
+        refuse(self.reasons, self.system, self.numbers)
+
     def allows(self, values: Mapping[str, Any]) -> bool:
-        """Whether other canonical values of the same inputs meet the requirements too."""
-        values = dict(values)
-        for entry in self.derived:
-            if not np.all(_value(entry.condition, values)):
-                return False
-            values[entry.variable.name] = _value(entry.formula.expression, values)
-        return all(np.all(_met(requirement, values)) for requirement in self.requirements)
+        """Whether other canonical values of the same inputs, at one point, are allowed too."""
+        return not first_reason(self.reasons, self.system, values)
 
 
-def bind(
-    model: DeclaredModel,
-    arguments: Mapping[str, Any],
-    *,
-    sweep: bool = False,
-    mask: bool = False,
-    lazy: bool = False,
-) -> Binding:
-    """Turn arguments into the inputs of a model's system, or refuse them.
+def bind(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
+    """Turn the arguments of one point into the inputs of a model's system, or refuse them.
 
     Parameters
     ----------
@@ -116,13 +118,6 @@ def bind(
         Whose inputs are bound.
     arguments : mapping
         As typed; ``None`` counts as not given.
-    sweep : bool
-        Whether arguments may be axes.
-    mask : bool
-        Whether combinations that do not fit are noted instead of refused.
-    lazy : bool
-        Whether the grid may be of any size: nothing is evaluated over several axes, and what the
-        inputs must meet stands in ``conditions``.
 
     Returns
     -------
@@ -136,6 +131,38 @@ def bind(
     UnitError
         If a quantity has the wrong dimension.
     """
+    typed = _typed_arguments(model, arguments)
+    for name, value in typed.items():
+        if isinstance(value, Linked) or convert.is_axis(value):
+            raise InputError(name, value, "solve() takes one value", f"use sweep({name}=...) for many")
+    return _Binder(model, typed).run()
+
+
+def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
+    """Turn arguments, of which some are axes, into the inputs of a model's system.
+
+    The grid may be of any size: nothing is evaluated over several axes. Whether a point of it is
+    allowed stands in ``reasons``; :meth:`Binding.refuse` looks at all points.
+
+    Parameters
+    ----------
+    model, arguments
+        As for :func:`bind`.
+
+    Returns
+    -------
+    Binding
+
+    Raises
+    ------
+    InputError
+        As for :func:`bind`, but for combinations along the axes.
+    """
+    return _Binder(model, _typed_arguments(model, arguments)).run()
+
+
+def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given, each known to the model."""
     known = model.arguments
     typed = {}
     for name, value in arguments.items():
@@ -152,7 +179,7 @@ def bind(
             raise InputError(name, None, f"must be {variable.domain.describe()}", "did you mean 'none'?")
         if value is not None:
             typed[name] = value
-    return _Binder(model, typed, sweep, mask, lazy).run()
+    return typed
 
 
 def _refuse_name(model: DeclaredModel, name: str, value: Linked) -> None:
@@ -178,12 +205,10 @@ def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError 
 
 
 class _Binder:
-    def __init__(self, model: DeclaredModel, typed: dict[str, Any], sweep: bool, mask: bool, lazy: bool) -> None:
+    def __init__(self, model: DeclaredModel, typed: dict[str, Any]) -> None:
         self.model = model
         self.typed = typed
-        self.sweep, self.mask, self.lazy = sweep, mask, lazy
-        self.refusals: list[tuple[str, np.ndarray]] = []
-        self.conditions: list[tuple[str, sympy.Basic]] = []
+        self.reasons: list[Reason] = []
         self.axes: dict[str, convert.Axis] = {}
         self.along: dict[str, str] = {}
         self.entries: dict[str, Any] = {}
@@ -198,43 +223,41 @@ class _Binder:
             elif name in self.model.slots:
                 self._bind_entry(name, value)
             elif convert.is_axis(value):
-                self._refuse_axis(name, value)
                 self.axes[name] = convert.axis(variable_of(name), value)
                 self.along[name] = name
-        points = math.prod(len(axis) for axis in self.axes.values())
-        if points > convert.LARGEST_GRID and not self.lazy:
-            allowed = f"a grid in memory has at most {convert.LARGEST_GRID:,} points; this one has {points:,}"
-            raise InputError("axes", tuple(self.axes), allowed)
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         self.derived = derived_inputs(self.model, given)
         for name, variable in self.model.arguments.items():
             if variable is not None and name not in given:
                 self._bind_input(name, variable)
         for entry in self.derived:
-            self._bind_derived(entry)
+            self._need_inputs(entry)
         system = self._computable()
-        for requirement in self.model.requirements:
-            self._check(requirement)
+        known = {*self.values, *given}
+        self.reasons += map(OutsideDomain, self.derived)
+        self.reasons += (Unmet(r) for r in self.model.requirements if {v.name for v in r.inputs} <= known)
+        self._refuse_constants(system)
         return Binding(
-            self.model,
-            self.values,
-            self.origins,
-            self.axes,
-            self.entries,
-            system,
-            self.model.requirements,
-            self.refusals,
-            tuple(self.conditions),
-            self.derived,
+            self.model, self.values, self.origins, self.axes, self.entries, system, tuple(self.reasons), self.derived
         )
 
-    def _refuse_axis(self, name: str, value: Any) -> None:
-        if not self.sweep:
-            raise InputError(name, value, "solve() takes one value", f"use sweep({name}=...) for many")
+    def _refuse_constants(self, system: System) -> None:
+        """Check what is the same at every point, and keep of a grid the reasons that are not."""
+        swept = {name for name, value in self.values.items() if np.ndim(value)}
+        swept |= {entry.variable.name for entry in self.derived if swept.intersection(entry.inputs)}
+        varying = [r for r in self.reasons if isinstance(r, Gap) or swept & {str(s) for s in r.condition.free_symbols}]
+        fixed = {name: value for name, value in self.values.items() if name not in swept}
+        refuse([reason for reason in self.reasons if reason not in varying], system, fixed)
+        for entry in self.derived:
+            name = entry.variable.name
+            if name not in swept:
+                self.values[name] = fixed[name] = compiled_expression(entry.formula.expression)(fixed)["value"]
+                self.origins[name] = f"derived: {entry.text}"
+        if self.axes:
+            self.reasons = varying
 
     def _bind_entry(self, name: str, value: Any) -> None:
         if convert.is_axis(value):
-            self._refuse_axis(name, value)
             axis = self._entry_axis(name, value)
             if not len(axis) or len(set(axis.coordinates.tolist())) != len(axis):
                 raise InputError(name, value, "an axis has at least one entry, and each once")
@@ -251,7 +274,6 @@ class _Binder:
 
     def _bind_linked(self, name: str, value: Linked) -> None:
         """Several arguments along one axis, whose own values are positions."""
-        self._refuse_axis(name, value)
         members: dict[str, convert.Axis] = {}
         for member, values in value.axes.items():
             if member in self.typed or member in self.along:
@@ -322,6 +344,7 @@ class _Binder:
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
         table = np.empty([len(self.axes[axis]) for axis in depends])
+        missing: list[InputError] = []
         for place in np.ndindex(*table.shape):
             at = dict(zip(depends, place, strict=True))
             entry = self.entries[argument]
@@ -332,13 +355,12 @@ class _Binder:
                 precision = str(self._swept("precision").coordinates[at[self.along["precision"]]])
             try:
                 table[place] = self._tabulated(name, self.model.slots[argument], entry, precision)
-            except InputError:
-                if not self.mask:
-                    raise
+            except InputError as error:
+                missing.append(error)
                 table[place] = np.nan
         self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
-        if np.isnan(table).any():
-            self.refusals.append((f"{name} is not in the catalog", np.isnan(self.values[name])))
+        if missing:
+            self.reasons.append(Gap(name, ~np.isnan(self.values[name]), missing[0]))
         return True
 
     def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:
@@ -362,33 +384,12 @@ class _Binder:
         self.values[name] = value
         self.origins[name] = origin
 
-    def _bind_derived(self, entry: DerivedInput) -> None:
-        """A value that follows from others, refused or masked where it leaves its domain."""
-        name = entry.variable.name
+    def _need_inputs(self, entry: DerivedInput) -> None:
+        """Refuse a derived input that follows from what is not known."""
         for needed in entry.inputs:
             if needed not in self.values:
-                raise MissingInputError(type(self.model).__name__, f"{needed} for {name}", self._how_to_give(needed))
-        if self.lazy and any(np.ndim(self.values[needed]) for needed in entry.inputs):
-            self.conditions.append((entry.reason, entry.condition))
-            return
-        good = np.asarray(_value(entry.condition, self.values), bool)
-        if not good.all():
-            self._refuse_derived(entry, good)
-        found = _value(entry.formula.expression, self.values)
-        self.values[name] = np.where(good, found, np.nan)[()]
-        self.origins[name] = f"derived: {entry.text}"
-
-    def _refuse_derived(self, entry: DerivedInput, good: np.ndarray) -> None:
-        if self.mask and not self.lazy:
-            self.refusals.append((entry.reason, ~good))
-            return
-        raw, good = np.broadcast_arrays(_value(entry.raw, self.values), good)
-        first = float(raw.flat[int(np.argmin(good))])
-        typed = float(units.from_canonical(first, entry.variable.unit))
-        hint = f"it is {entry.text}"
-        if good.size > 1:
-            hint += f"; {good.size - int(good.sum())} of {good.size} points are refused"
-        raise InputError(entry.variable.name, typed, f"must be {entry.variable.domain.describe()}", hint)
+                wanted = f"{needed} for {entry.variable.name}"
+                raise MissingInputError(type(self.model).__name__, wanted, self._how_to_give(needed))
 
     def _computable(self) -> System:
         system = self.model.system
@@ -403,15 +404,6 @@ class _Binder:
             system = self.model.without(frozenset(missing))
         return extended(system, tuple(derived.values())) if derived else system
 
-    def _varies(self, variable: Variable) -> bool:
-        """Whether a value is not the same at every point."""
-        if variable.name in self.values:
-            return np.ndim(self.values[variable.name]) > 0
-        return self._known(variable)
-
-    def _known(self, variable: Variable) -> bool:
-        return variable.name in self.values or any(entry.variable is variable for entry in self.derived)
-
     def _how_to_give(self, name: str) -> str:
         """Where a missing input can come from; the entries given have none."""
         lacking = [entry.name for argument, entry in self.entries.items()
@@ -419,34 +411,6 @@ class _Binder:
         if lacking:
             return f"{' and '.join(lacking)} has no value for it; give {name}=..."
         return self.model.how_to_give(name)
-
-    def _check(self, requirement: Requirement) -> None:
-        if self.lazy and any(map(self._varies, requirement.inputs)):
-            if all(map(self._known, requirement.inputs)):
-                self.conditions.append((requirement.reason, requirement.condition))
-            return
-        met = _met(requirement, self.values)
-        if met.all():
-            return
-        if self.mask and not self.lazy:
-            self.refusals.append((requirement.reason, ~met))
-            return
-        needed = {variable.name: self.values[variable.name] for variable in requirement.inputs}
-        arrays = np.broadcast_arrays(met, *needed.values())
-        first = np.unravel_index(int(np.argmin(arrays[0])), arrays[0].shape)
-        at = {name: float(array[first]) for name, array in zip(needed, arrays[1:], strict=True)}
-        variable = requirement.variable
-        shown = {name: f"{name}={value:.15g}" for name, value in at.items()}
-        refused = int(arrays[0].size - arrays[0].sum())
-        hint = f"nearest: {', '.join(near)}" if (near := _nearest_allowed(requirement, at)) else ""
-        if arrays[0].size > 1:
-            hint = f"{refused} of {arrays[0].size} points are refused" + (f"; {hint}" if hint else "")
-        raise InputError(variable.name, _typed(variable, at[variable.name]), requirement.allowed.format(**shown), hint)
-
-
-def _value(expression: sympy.Basic, values: Mapping[str, Any]) -> Any:
-    """A condition or an expression at canonical values, broadcast where they are arrays."""
-    return compiled_expression(expression)(values)["value"]
 
 
 def _checked(name: str, value: Value, entry: Entry) -> float:
@@ -457,38 +421,3 @@ def _checked(name: str, value: Value, entry: Entry) -> float:
         shown = f"{value.value:g} {value.unit}".strip()
         raise InputError(name, shown, error.allowed, f"given by {entry.name}") from None
     return value.canonical
-
-
-def _met(requirement: Requirement, values: Mapping[str, Any]) -> np.ndarray:
-    """Where a requirement holds; everywhere if an input it needs is not known."""
-    if any(variable.name not in values for variable in requirement.inputs):
-        return np.asarray(True)
-    return np.asarray(_value(requirement.condition, values), bool)
-
-
-def _typed(variable: Variable, value: float) -> str | float | int:
-    """A canonical value of a pure number, label or flag as it was typed."""
-    if variable.domain.kind == "choice":
-        return variable.domain.labels[int(value)]
-    if variable.domain.is_flag:
-        return bool(value)
-    return int(value) if value == int(value) else value
-
-
-def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[str]:
-    """The closest whole numbers below and above that meet a requirement."""
-    variable = variable_of(requirement.argument)
-    if variable.domain.kind != "integer" or variable.domain.is_flag or not math.isfinite(at[variable.name]):
-        return []
-    condition = compiled_expression(requirement.condition)
-    near = []
-    for step in (-1, 1):
-        candidate = at[variable.name] + step
-        tries = 0
-        while variable.domain.lower <= candidate <= variable.domain.upper and tries < 4096:
-            if condition({**at, variable.name: candidate})["value"]:
-                near.append(f"{candidate:.15g}")
-                break
-            candidate += step
-            tries += 1
-    return near

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlsysim.extras import require
 from mlsysim.plot.data import is_label, meanings
 
 if TYPE_CHECKING:
@@ -27,10 +28,9 @@ _LINE = 50
 
 def axes_of(ax: Axes | None) -> Axes:
     """The axes given, or those of a new figure of 6 by 4 inches."""
-    try:
-        from matplotlib import pyplot
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError('figures need matplotlib: pip install "mlsysim[plot]"', name=error.name) from error
+    require("a figure", "matplotlib")
+    from matplotlib import pyplot
+
     return pyplot.subplots(figsize=(6, 4), layout="constrained")[1] if ax is None else ax
 
 

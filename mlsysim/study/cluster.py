@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from mlsysim.errors import InputError
+from mlsysim.extras import require
 
 Item = TypeVar("Item")
 
@@ -56,13 +56,12 @@ def checked(client: Any) -> Any:
 
     Raises
     ------
-    ModuleNotFoundError
+    MissingPackageError
         If dask.distributed is not installed.
     InputError
         If it is not a client, or one that answers later.
     """
-    if find_spec("distributed") is None:
-        raise ModuleNotFoundError('a cluster needs distributed: pip install "mlsysim[cluster]"', name="distributed")
+    require("a cluster", "distributed")
     from distributed import Client
 
     if not isinstance(client, Client) or client.asynchronous:

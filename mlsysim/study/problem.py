@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.bounds import Points, at_points
+from mlsysim.engine.bounds import Points
 from mlsysim.errors import InputError
-from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
 from mlsysim.study.stream import Grid
@@ -60,17 +60,12 @@ class Problem:
     @property
     def required(self) -> tuple[sympy.Basic, ...]:
         """The constraints, and what the model asks of every point."""
-        return (*self.conditions, *(condition for _, condition in self.binding.conditions))
-
-    @property
-    def masks(self) -> tuple[np.ndarray, ...]:
-        """Masks over some axes of points that are refused."""
-        return tuple(where for _, where in self.binding.refusals)
+        return (*self.conditions, *self.binding.conditions)
 
     @cached_property
     def points(self) -> Points:
         """Objectives and all conditions, point by point."""
-        return Points(self.binding.system, self.goals, self.required, self.binding.values, self.masks)
+        return Points(self.binding.system, self.goals, self.required, self.binding.numbers)
 
     @cached_property
     def grid(self) -> Grid:
@@ -78,10 +73,9 @@ class Problem:
         binding = self.binding
         return Grid(
             binding.system,
-            binding.values,
+            binding.numbers,
             binding.sizes,
-            refused=tuple((1, where) for _, where in binding.refusals),
-            conditions=tuple((1, condition) for _, condition in binding.conditions),
+            conditions=tuple((1, condition) for condition in binding.conditions),
         )
 
     def refusals(self, most: int = 4096) -> list[str]:
@@ -95,11 +89,9 @@ class Problem:
             else np.array([random.integers(0, size, most) for size in sizes])
         )
         found = []
-        for reason, where in self.binding.refusals:
-            found.append((reason, int(at_points(np.asarray(where), places).sum())))
-        for reason, required in self.binding.conditions:
-            asked = Points(self.binding.system, (sympy.S.One,), (required,), self.binding.values)
-            found.append((reason, int((~asked(places)[1]).sum())))
+        for reason in self.binding.reasons:
+            asked = Points(self.binding.system, (sympy.S.One,), (reason.condition,), self.binding.numbers)
+            found.append((reason.text, int((~asked(places)[1]).sum())))
         return [
             f"{count:,} of {places.shape[1]:,} points tried are refused: {reason}" for reason, count in found if count
         ]
@@ -158,7 +150,7 @@ def problem(
     InputError
         If there is no objective or no axis, or a name, value or unit does not fit.
     """
-    binding = bind(model, arguments, sweep=True, mask=True, lazy=True)
+    binding = bind_grid(model, arguments)
     if not binding.axes:
         raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
     known = [*binding.values, *(v.name for v in binding.system.variables)]

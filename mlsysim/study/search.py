@@ -231,8 +231,8 @@ def _bounds(
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
         budget.narrow(BOUNDS_SHARE * min(whole, total * each))
-    translator = Translator(binding.system, binding.values, binding.sizes, (goal, *asked.required))
-    conditions = (*translator.require(asked.required), *map(translator.accepted, asked.masks))
+    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
+    conditions = translator.require(asked.required)
     solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
     with status(progress) as report:
         best, seen = solver.run(top, budget, report)

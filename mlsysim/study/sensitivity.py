@@ -13,10 +13,10 @@ import numpy as np
 from mlsysim import formatting, show, units
 from mlsysim.engine import compiled, slopes
 from mlsysim.errors import InputError, UnknownNameError
-from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.display import as_text
-from mlsysim.study.sweep import attributes, coordinates, described
+from mlsysim.study.sweep import attributes, coordinates, described, refuse_size
 from mlsysim.symbolic import System, Variable, variable_of
 
 #: How far the next allowed value of a whole number is looked for.
@@ -141,7 +141,9 @@ def sensitivity(model: DeclaredModel, /, output: str, *entries: Any, **inputs: A
     variable = model.output(output)
     if variable.domain.kind in ("choice", "boolean"):
         raise InputError("output", output, "must be a number; labels and truth values have no gradient")
-    binding = bind(model, model.named_arguments(entries, inputs), sweep=True)
+    binding = bind_grid(model, model.named_arguments(entries, inputs))
+    refuse_size([binding])
+    binding.refuse()
     binding.require(output)
     system = _closure(binding.system, output)
     if binding.axes:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mlsysim.engine.blocks import Region
 from mlsysim.errors import InputError
+from mlsysim.extras import require
 
 if TYPE_CHECKING:
     import xarray
@@ -107,7 +108,7 @@ class ZarrStore:
     """A Zarr group, one chunk per block."""
 
     def __init__(self, path: Path) -> None:
-        _needed("zarr")
+        require("a store", "zarr")
         self.path = path
         self._arrays: dict[str, Any] = {}
 
@@ -164,8 +165,8 @@ class NetCDFStore:
     """A NetCDF 4 file whose space is taken when it is laid out, so that a block is a plain write."""
 
     def __init__(self, path: Path) -> None:
-        _needed("h5netcdf")
-        _needed("h5py")
+        require("a store", "h5netcdf")
+        require("a store", "h5py")
         self.path = path
         self._file: Any = None
 
@@ -231,10 +232,3 @@ def _chunks() -> Any:
     from importlib.util import find_spec
 
     return {} if find_spec("dask") else None
-
-
-def _needed(module: str) -> None:
-    from importlib.util import find_spec
-
-    if find_spec(module) is None:
-        raise ModuleNotFoundError(f'a store needs {module}: pip install "mlsysim[store]"', name=module)

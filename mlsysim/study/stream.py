@@ -17,6 +17,7 @@ import sympy
 from mlsysim.engine import (
     DenseSearch,
     Front,
+    Refused,
     Scan,
     Shown,
     Smallest,
@@ -24,7 +25,7 @@ from mlsysim.engine import (
     front_of,
     joined_fronts,
 )
-from mlsysim.engine.blocks import POINTS, Blocks, Region, all_within, blocks, shape, within
+from mlsysim.engine.blocks import POINTS, Blocks, Region, all_within, blocks, shape
 from mlsysim.engine.versions import versions
 from mlsysim.errors import InputError
 from mlsysim.study import checkpoint as saved
@@ -32,7 +33,7 @@ from mlsysim.study.checkpoint import Checkpoint
 from mlsysim.study.cluster import each
 from mlsysim.study.progress import bar
 from mlsysim.study.store import Template, remove, store_at
-from mlsysim.symbolic import System
+from mlsysim.symbolic import System, reason_code
 
 if TYPE_CHECKING:
     import xarray
@@ -57,8 +58,6 @@ class Grid:
         Length of each axis.
     outputs : tuple of Shown
         What a data set holds.
-    refused : tuple of (int, array of bool)
-        Code of a reason, and where points are refused for it.
     conditions : tuple of (int, sympy Boolean)
         Code of a reason, and what must hold for a point not to be refused.
     reasons : str
@@ -69,7 +68,6 @@ class Grid:
     values: Mapping[str, Any]
     sizes: tuple[int, ...]
     outputs: tuple[Shown, ...] = ()
-    refused: tuple[tuple[int, Any], ...] = ()
     conditions: tuple[tuple[int, sympy.Basic], ...] = ()
     reasons: str = ""
 
@@ -92,9 +90,7 @@ class Grid:
             self.outputs,
             all_within(self._needed, region),
             shape(region),
-            refused=[(code, within(where, region)) for code, where in self.refused],
-            conditions=self.conditions,
-            reasons=self.reasons,
+            refused=Refused(self.reasons, reason_code(self.conditions)) if self.reasons else None,
             total=self.points,
         )
 
@@ -112,8 +108,7 @@ class Grid:
             "formulas": "\n".join(f"{f.name} = {f.expression}" for f in self.system),
             "inputs": f"{self.sizes}\n{saved.text_of_values(self.values)}",
             "outputs": f"{self.outputs} {self.reasons}",
-            "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions)
-            + saved.text_of_values({f"{n} {code}": where for n, (code, where) in enumerate(self.refused)}),
+            "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions),
             "versions": f"{versions()} {block}",
         }
 
@@ -177,31 +172,32 @@ def write(
 
 
 def gather(
-    grid: Grid, template: Template, parts: Blocks, *, client: Any = None, progress: bool | None = None
-) -> xarray.Dataset:
-    """A data set in memory, computed block by block.
+    grid: Grid, *, block_points: int | None = None, client: Any = None, progress: bool | None = None
+) -> dict[str, np.ndarray]:
+    """Every variable of the data set in memory; a sweep that is not split is one block.
 
     Parameters
     ----------
-    grid, template, client, progress
+    grid, client, progress
         As for :func:`write`.
-    parts : Blocks
-        The blocks of the grid.
+    block_points : int, optional
+        Most points computed at once; all of them by default, on a cluster four million.
 
     Returns
     -------
-    xarray.Dataset
+    dict
+        Array per variable, in the shape of the grid.
     """
+    if block_points is None and client is None:
+        return grid.arrays(tuple(slice(0, size) for size in grid.sizes))
+    parts = blocks(grid.sizes, POINTS if block_points is None else block_points)
     arrays = {name: np.empty(grid.sizes, dtype) for name, dtype in grid.dtypes.items()}
     with bar("sweep", grid.points, show=progress) as advance:
         for number, found in each(_block, (grid, parts), range(parts.count), client):
             for name, values in found.items():
                 arrays[name][parts.region(number)] = values
             advance(parts.points(number))
-    dataset = template.without_variables()
-    for name, values in arrays.items():
-        dataset[name] = (template.dims, values, dict(template.variable_attrs.get(name, {})))
-    return dataset
+    return arrays
 
 
 def _fill(
@@ -262,12 +258,7 @@ class _Search:
     def dense(self) -> DenseSearch:
         grid = self.grid
         conditions = [*(condition for _, condition in grid.conditions), *self.conditions]
-        values, masks = dict(grid.values), []
-        for number, (_, where) in enumerate(grid.refused):
-            symbol = sympy.Symbol(f"refused_{number}")
-            values[symbol.name] = np.asarray(where, float)
-            masks.append(sympy.Eq(symbol, 0))
-        return DenseSearch(grid.system, self.objective, [*masks, *conditions], values, grid.sizes, count=self.count)
+        return DenseSearch(grid.system, self.objective, conditions, grid.values, grid.sizes, count=self.count)
 
     def fingerprint(self) -> dict[str, str]:
         parts = self.grid.fingerprint(self.dense.tiling.width)
@@ -423,13 +414,9 @@ def pareto(
 
 
 def _front(shared: tuple[Grid, Blocks, tuple[sympy.Basic, ...], tuple[sympy.Basic, ...]], number: int) -> Front:
-    grid, parts, objectives, conditions = shared
-    region = parts.region(number)
-    values, masks = all_within(grid.values, region), []
-    for place, (_, where) in enumerate(grid.refused):
-        symbol = sympy.Symbol(f"refused_{place}")
-        values[symbol.name] = within(np.asarray(where, float), region)
-        masks.append(sympy.Eq(symbol, 0))
+    grid, cut, objectives, conditions = shared
+    region = cut.region(number)
     required = [condition for _, condition in grid.conditions]
-    front = front_of(grid.system, objectives, [*masks, *required, *conditions], values, shape(region))
-    return replace(front, indices=front.indices + parts.start(number))
+    values = all_within(grid.values, region)
+    front = front_of(grid.system, objectives, [*required, *conditions], values, shape(region))
+    return replace(front, indices=front.indices + cut.start(number))

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import Shown, evaluate_shown
+from mlsysim.engine import Shown, compiled
+from mlsysim.engine.blocks import POINTS
 from mlsysim.errors import InputError
-from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.axes import DerivedInput
+from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.display import as_text
+from mlsysim.study.store import Template
+from mlsysim.study.stream import Grid, gather, write
 from mlsysim.symbolic import Variable, variable_of
 
 if TYPE_CHECKING:
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 VARIANT = "variant"
 #: The variable that says why points are refused.
 REFUSED = "refused"
+WHY = "Why a point is refused"
 
 
 def sweep(
@@ -75,69 +82,126 @@ def sweep(
     InputError
         As for ``solve``.
     """
+    _check_options(refused, store, block_points)
+    models = _variants(model, variant)
+    several = is_axis(variant)
+    if several and not (store is None and block_points is None and client is None):
+        raise InputError("variant", variant, "one variant at a time is computed in blocks")
     arguments = model.named_arguments(entries, axes)
-    if store is None and block_points is None and client is None:
-        return _in_memory(model, arguments, outputs, refused, variant)
-    from mlsysim.study.stored import stored_sweep
+    bindings = [bind_grid(each, arguments) for each in models]
+    if not bindings[0].axes and not several:
+        raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
+    if store is None:
+        refuse_size(bindings)
+    if refused == "raise":
+        _refuse_points(bindings)
+    names = output_names(models, bindings, outputs)
+    derived = [entry for entry in bindings[0].derived if not _is_coordinate(bindings[0], entry)]
+    names += [entry.variable.name for entry in derived if entry.variable.name not in names]
+    reasons = list(dict.fromkeys(reason.text for binding in bindings for reason in binding.reasons))
+    reasons = reasons if refused == "mask" else []
+    grids = [_grid(binding, names, reasons) for binding in bindings]
+    if store is not None:
+        template = _template(model, bindings[0], names, grids[0], reasons)
+        points = POINTS if block_points is None else block_points
+        return write(grids[0], template, store, block_points=points, client=client, progress=progress)
+    found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
+    return _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")
 
-    return stored_sweep(
-        model,
-        arguments,
-        outputs,
-        refused,
-        variant,
-        store=store,
-        block_points=block_points,
-        client=client,
-        progress=progress,
+
+def _check_options(refused: Any, store: Any, block_points: Any) -> None:
+    if not isinstance(refused, str) or refused not in ("raise", "mask"):
+        raise InputError("refused", refused, "must be 'raise' or 'mask'")
+    if store is not None and not isinstance(store, str | os.PathLike):
+        raise InputError("store", store, "must be a path", "as in store='sweep.zarr'")
+    whole = isinstance(block_points, int) and not isinstance(block_points, bool)
+    if block_points is not None and not (whole and block_points >= 1):
+        raise InputError("block_points", block_points, "must be a whole number >= 1")
+
+
+def _refuse_points(bindings: Sequence[Binding]) -> None:
+    """Refuse the grid if any point of it is refused, before anything is computed."""
+    points = math.prod(bindings[0].sizes)
+    if points > LARGEST_GRID:
+        allowed = f"a grid of more than {LARGEST_GRID:,} points is not checked before it is computed"
+        raise InputError("refused", "raise", allowed, "use refused='mask'")
+    for binding in bindings:
+        binding.refuse()
+
+
+def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str]) -> Grid:
+    """What is computed of every point; codes are places in the list of reasons, from 1 on."""
+    return Grid(
+        binding.system,
+        binding.numbers,
+        binding.sizes,
+        tuple(output_spec(variable_of(name)) for name in names),
+        tuple((reasons.index(reason.text) + 1, reason.condition) for reason in binding.reasons) if reasons else (),
+        REFUSED if reasons else "",
     )
 
 
-def _in_memory(
-    model: DeclaredModel,
-    arguments: Mapping[str, Any],
-    outputs: str | Iterable[str] | None,
-    refused: str,
-    variant: str | Sequence[str] | None,
+def _template(
+    model: DeclaredModel, binding: Binding, names: Sequence[str], grid: Grid, reasons: Sequence[str]
+) -> Template:
+    """Everything of a data set on disk but its values."""
+    variables = {name: attributes(variable_of(name)) for name in names}
+    if reasons:
+        variables[REFUSED] = flags(WHY, ["accepted", *reasons])
+    return Template(
+        tuple(binding.axes),
+        binding.sizes,
+        grid.dtypes,
+        described(model, binding),
+        variables,
+        coordinates(binding),
+    )
+
+
+def _dataset(
+    models: Sequence[DeclaredModel],
+    bindings: Sequence[Binding],
+    names: Sequence[str],
+    found: Sequence[Mapping[str, np.ndarray]],
+    reasons: Sequence[str],
+    *,
+    several: bool,
+    counted: bool,
 ) -> xarray.Dataset:
-    """The whole grid at once."""
+    """A data set in memory; of the reasons it lists those that occur."""
     import xarray
 
-    if not isinstance(refused, str) or refused not in ("raise", "mask"):
-        raise InputError("refused", refused, "must be 'raise' or 'mask'")
-    models = _variants(model, variant)
-    mask = refused == "mask"
-    bindings = [bind(each, arguments, sweep=True, mask=mask) for each in models]
-    several = is_axis(variant)
-    if not bindings[0].axes and not several:
-        raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
-    _refuse_size(bindings)
-    names = output_names(models, bindings, outputs)
-    order = list(dict.fromkeys(reason for binding in bindings for reason, _ in binding.refusals))
-    grids = [_evaluated(binding, names, order) for binding in bindings]
-
-    def gathered(arrays: Sequence[np.ndarray]) -> np.ndarray:
-        return np.stack(arrays) if several else arrays[0]
+    def gathered(name: str) -> np.ndarray:
+        return np.stack([arrays[name] for arrays in found]) if several else found[0][name]
 
     dims = (VARIANT, *bindings[0].axes) if several else tuple(bindings[0].axes)
     variables: dict[str, Any] = {}
     for name in names:
         entry = variable_of(name)
-        variables[name] = (dims, _whole(entry, gathered([grid[name] for grid in grids])), attributes(entry))
+        variables[name] = (dims, _whole(entry, gathered(name)), attributes(entry))
     attrs: dict[str, Any] = _described(models, bindings)
-    counts: list[int] = []
-    if order:
-        why = gathered([grid[REFUSED] for grid in grids])
-        variables[REFUSED] = (dims, why, flags("Why a point is refused", ["accepted", *order]))
-        counts = np.bincount(why.ravel(), minlength=len(order) + 1)[1:].tolist()
-    if mask:
-        attrs["refused_points"] = sum(counts)
-        attrs["refused_reasons"] = json.dumps(dict(zip(order, counts, strict=True)))
+    counts: dict[str, int] = {}
+    if reasons:
+        codes, counts = _occurring(gathered(REFUSED), reasons)
+        if counts:
+            variables[REFUSED] = (dims, codes, flags(WHY, ["accepted", *counts]))
+    if counted:
+        attrs["refused_points"] = sum(counts.values())
+        attrs["refused_reasons"] = json.dumps(counts)
     coords = coordinates(bindings[0])
     if several:
         coords |= _differing(bindings)
         coords[VARIANT] = (VARIANT, [each.variant for each in models], {"long_name": "Set of formulas"})
     return xarray.Dataset(variables, coords=coords, attrs=attrs)
+
+
+def _occurring(codes: np.ndarray, reasons: Sequence[str]) -> tuple[np.ndarray, dict[str, int]]:
+    """Codes of the reasons that occur alone, and how many points each refuses."""
+    counts = np.bincount(codes.ravel(), minlength=len(reasons) + 1).tolist()
+    occurring = [code for code, count in enumerate(counts) if code and count]
+    renumbered = np.zeros(len(counts), np.int8)
+    renumbered[occurring] = np.arange(1, len(occurring) + 1)
+    return renumbered[codes], {reasons[code - 1]: counts[code] for code in occurring}
 
 
 def _variants(model: DeclaredModel, variant: Any) -> list[DeclaredModel]:
@@ -152,11 +216,19 @@ def _variants(model: DeclaredModel, variant: Any) -> list[DeclaredModel]:
     return found
 
 
-def _refuse_size(bindings: Sequence[Binding]) -> None:
+def refuse_size(bindings: Sequence[Binding]) -> None:
+    """Refuse a grid too large for memory.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
     points = len(bindings) * int(np.prod(bindings[0].sizes, dtype=float))
     if points > LARGEST_GRID:
         allowed = f"a grid in memory has at most {LARGEST_GRID:,} points; this one has {points:,}"
-        raise InputError("axes", (VARIANT, *bindings[0].axes), allowed)
+        names = ((VARIANT,) if len(bindings) > 1 else ()) + tuple(bindings[0].axes)
+        raise InputError("axes", names, allowed, "name a file: store='sweep.zarr'")
 
 
 def output_names(
@@ -171,19 +243,6 @@ def output_names(
         for name in named:
             binding.require(name)
     return list(named)
-
-
-def _evaluated(binding: Binding, names: Sequence[str], order: Sequence[str]) -> dict[str, np.ndarray]:
-    """Outputs over the grid, in their units and missing at refused points, and why those are refused."""
-    needed = {variable.name for variable in binding.system.inputs}
-    return evaluate_shown(
-        binding.system,
-        [output_spec(variable_of(name)) for name in names],
-        {name: value for name, value in binding.values.items() if name in needed},
-        binding.sizes,
-        refused=[(order.index(reason) + 1, where) for reason, where in binding.refusals],
-        reasons=REFUSED if order else "",
-    )
 
 
 def output_spec(variable: Variable) -> Shown:
@@ -244,14 +303,24 @@ def coordinates(binding: Binding) -> dict[str, Any]:
                     attrs["units"] = each.unit
             coords[name] = (dim, each.coordinates, attrs)
     for entry in binding.derived:
-        variable = entry.variable
-        if variable.name not in binding.values:  # it varies over a lazy grid, and is computed there
-            continue
-        value = np.asarray(binding.values[variable.name])
-        dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
-        attrs = {**attributes(variable), "derived": entry.text}
-        coords[variable.name] = (dims, displayed(variable, value.squeeze()), attrs)
+        if _is_coordinate(binding, entry):
+            value = _derived_values(binding, entry)
+            dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
+            attrs = {**attributes(entry.variable), "derived": entry.text}
+            coords[entry.variable.name] = (dims, displayed(entry.variable, value.squeeze()), attrs)
     return coords
+
+
+def _is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
+    """Whether a derived input is held beside the axes it follows from; else it is an output of the grid."""
+    return math.prod(np.broadcast_shapes(*(np.shape(binding.values[name]) for name in entry.inputs))) <= POINTS
+
+
+def _derived_values(binding: Binding, entry: DerivedInput) -> np.ndarray:
+    """A derived input over the axes it depends on, nan where it leaves its domain."""
+    asked = (("value", entry.variable.symbol), ("good", entry.condition))
+    found = compiled(binding.system, None, "vector", asked)(binding.values)
+    return np.where(found["good"], found["value"], np.nan)
 
 
 def _differing(bindings: Sequence[Binding]) -> dict[str, Any]:

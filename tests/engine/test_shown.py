@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import sympy
 
-from mlsysim.engine import Shown, evaluate, evaluate_shown
+from mlsysim.engine import Refused, Shown, evaluate, evaluate_shown
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import reason_code, variable_of
 
 SHAPE = (80, 60, 2)
 AXES = {"qps": np.linspace(1, 300, 80), "max_batch_size": np.arange(1.0, 61), "seq_len": np.array([512.0, 2048])}
@@ -41,12 +41,11 @@ def test_points_computed_in_blocks_are_those_of_the_whole(asked):
 def test_the_first_reason_wins_and_values_are_missing(asked, names):
     system, values = asked
     qps, batch = (variable_of(name).symbol for name in ("qps", "max_batch_size"))
-    table = np.zeros((1, 60, 1), bool)
-    table[0, 7] = True
-    found = evaluate_shown(
-        system, OUTPUTS[names], values, SHAPE, refused=[(1, table)],
-        conditions=[(2, qps <= 200), (1, sympy.Ne(batch, 3))], reasons="why",
-    )  # fmt: skip
+    table = np.ones((1, 60, 1))
+    table[0, 7] = 0
+    conditions = [(1, sympy.Eq(sympy.Symbol("known"), 1)), (2, qps <= 200), (1, sympy.Ne(batch, 3))]
+    refused = Refused("why", reason_code(conditions))
+    found = evaluate_shown(system, OUTPUTS[names], {**values, "known": table}, SHAPE, refused=refused)
     rate, most = np.broadcast_arrays(AXES["qps"][:, None, None], AXES["max_batch_size"][:, None])
     why = np.where(most == 8, 1, np.where(rate > 200, 2, np.where(most == 3, 1, 0)))
     np.testing.assert_array_equal(found["why"], np.broadcast_to(why, SHAPE))

@@ -102,7 +102,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "mlsysim\[plot\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r'a figure needs matplotlib: pip install -e "\.\[plot\]"'):
         style.axes_of(None)
 
 

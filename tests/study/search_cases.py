@@ -12,7 +12,8 @@ from mlsysim.engine import compiled
 from mlsysim.engine.blocks import blocks, shape, within
 from mlsysim.engine.bounds import Points
 from mlsysim.errors import MlsysimError
-from mlsysim.inputs.binding import bind
+from mlsysim.inputs.binding import bind, bind_grid
+from mlsysim.inputs.refusal import Gap
 from mlsysim.models import every_model
 from mlsysim.study.problem import problem
 from mlsysim.symbolic import variable_of
@@ -147,11 +148,11 @@ def random_objective(random, model, binding):
 
 def random_constraints(random, binding, sample):
     """Limits on outputs at quantiles of what meets those before, products of axes, and feasibility."""
-    found, held, masks = [], tuple(c for _, c in binding.conditions), tuple(where for _, where in binding.refusals)
+    found, held = [], binding.conditions
     names = [v.name for v in binding.system.variables]
 
     def met(objective, *more):
-        return Points(binding.system, (objective,), (*held, *more), binding.values, masks)(sample)
+        return Points(binding.system, (objective,), (*held, *more), binding.numbers)(sample)
 
     feasible = variable_of("feasible").symbol
     if "feasible" in names and random.random() < 0.5 and met(sympy.Integer(1), feasible)[1].any():
@@ -186,7 +187,7 @@ def random_problem(seed, points=100_000):
     for _ in range(12):
         model, arguments = random_axes(random, kind, variant, point, names, points)
         try:
-            binding = bind(model, arguments, sweep=True, mask=True, lazy=True)
+            binding = bind_grid(model, arguments)
         except MlsysimError:
             continue
         if not points / 3 <= math.prod(binding.sizes) <= 3 * points:
@@ -213,7 +214,7 @@ def searched(asked, **options):
 
 def by_brute_force(asked, points=1 << 17):
     """The objective, to be minimised, at every point of a grid in C order; infinite where it is not feasible."""
-    sizes = asked.grid.sizes
+    sizes, numbers = asked.grid.sizes, asked.binding.numbers
     named = tuple((f"asked_{n}", each) for n, each in enumerate((*asked.goals, *asked.required)))
     function = compiled(asked.binding.system, None, "vector", named)
     parts, found = blocks(sizes, points), np.empty(math.prod(sizes))
@@ -222,13 +223,14 @@ def by_brute_force(asked, points=1 << 17):
         of_region = shape(region)
         with np.errstate(all="ignore"):
             goal, *conditions = function.raw(
-                *(np.asarray(within(asked.binding.values[name], region), float) for name in function.inputs)
+                *(np.asarray(within(numbers[name], region), float) for name in function.inputs)
             )
         good = np.ones(of_region, bool)
         for condition in conditions:
             good &= np.asarray(condition, bool)
-        for mask in asked.masks:
-            good &= ~within(mask, region)
+        for reason in asked.binding.reasons:
+            if isinstance(reason, Gap):
+                good &= within(reason.known, region)
         start = parts.start(number)
         good &= np.less(goal, np.inf)
         found[start : start + good.size] = np.where(good, goal, np.inf).ravel()

@@ -12,8 +12,9 @@ pytest.importorskip("distributed")
 
 from distributed import Client, LocalCluster
 
+from mlsysim import extras
 from mlsysim.engine import Shown
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, MissingPackageError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.study import cluster as module
@@ -48,8 +49,8 @@ def client(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def grid():
-    binding = ServingCapacityModel().bind(
-        (), {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000}
+    binding = bind(
+        ServingCapacityModel(), {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000}
     )
     values = dict(binding.values)
     for place, (name, axis) in enumerate(AXES.items()):
@@ -165,6 +166,6 @@ def test_only_a_client_is_one(client):
 
 
 def test_without_distributed_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"mlsysim\[cluster\]"):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError, match=r'a cluster needs distributed: pip install -e "\.\[cluster\]"'):
         list(each(total, 1, [1], "anything"))

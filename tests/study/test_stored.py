@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray
 
 from mlsysim import ServingCapacityModel, TrainingMemoryModel, derived, linked
 from mlsysim.errors import InputError
@@ -107,16 +108,23 @@ def test_another_computation_on_the_same_path_is_refused(tmp_path):
             MODEL.sweep(**asked)
 
 
-def test_a_derived_argument_that_varies_is_part_of_the_data(tmp_path):
+@pytest.mark.parametrize("most", [None, 4])
+def test_a_derived_argument_that_varies_is_part_of_the_data(tmp_path, monkeypatch, most):
+    """Beside the axes it follows from; over the whole grid where those axes are many."""
     asked = {**POINT, "hardware": "H100", "tp_size": [1, 2, 4], "pp_size": [1, 4, 8], "zero_stage": [1, 2],
              "dp_size": derived("96 / (tp_size * pp_size)"), "refused": "mask"}  # fmt: skip
     whole = MODEL.sweep(**asked)
+    if most:
+        monkeypatch.setattr("mlsysim.study.sweep.POINTS", most)
     with MODEL.sweep(**asked, store=tmp_path / "sweep.nc", block_points=4) as found:
+        assert ("dp_size" in found.data_vars) == bool(most)
         np.testing.assert_array_equal(found.total_memory.values, whole.total_memory.values)
         known = ~np.isnan(whole.total_memory.values)
         assert known.any()
-        expected = whole.dp_size.broadcast_like(whole.total_memory).transpose(*whole.total_memory.dims).values
-        np.testing.assert_array_equal(found.dp_size.transpose(*found.total_memory.dims).values[known], expected[known])
+        ours, expected = xarray.broadcast(found.dp_size, whole.dp_size, exclude=[])
+        dims = found.total_memory.dims
+        ours, expected = (each.broadcast_like(found.total_memory).transpose(*dims).values for each in (ours, expected))
+        np.testing.assert_array_equal(ours[known], expected[known])
 
 
 def test_refused_points_are_an_error_before_anything_is_computed(tmp_path, monkeypatch):
@@ -145,7 +153,7 @@ def test_a_label_output(tmp_path):
         ({"block_points": 9, "variant": ["first_order", "per_operator"]}, "one variant at a time"),
         ({"store": "sweep.csv"}, ".zarr"),
         ({"block_points": 9, "tp_size": 2}, "use solve() for one point"),
-        ({"block_points": 9, "batch_size": range(1, 10**5), "seq_len": range(1, 10**5)}, "use refused='mask'"),
+        ({"store": "s.zarr", "batch_size": range(1, 10**5), "seq_len": range(1, 10**5)}, "use refused='mask'"),
         (
             {"block_points": 9, "batch_size": range(1, 10**5), "seq_len": range(1, 10**5), "refused": "mask"},
             "name a file: store='sweep.zarr'",

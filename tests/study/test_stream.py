@@ -42,11 +42,13 @@ def grid():
     for place, (name, axis) in enumerate(AXES.items()):
         values[name] = axis.reshape([-1 if a == place else 1 for a in range(4)])
     outputs = (Shown("total_memory", 1e9), Shown("memory_utilization"), Shown("feasible", kind="truth"))
-    refused = np.zeros((1, 5, 1, 1), bool)
-    refused[0, 2] = True
+    known = np.ones((1, 5, 1, 1), bool)
+    known[0, 2] = False
+    values["known"] = known
+    given = sympy.Eq(sympy.Symbol("known"), 1)
     divides = sympy.Eq(sympy.Mod(symbol("batch_size"), symbol("dp_size")), 0)
     fits = symbol("total_memory") <= 1e12
-    return Grid(binding.system, values, SIZES, outputs, ((1, refused),), ((2, divides), (3, fits)), "refused")
+    return Grid(binding.system, values, SIZES, outputs, ((1, given), (2, divides), (3, fits)), "refused")
 
 
 @pytest.fixture
@@ -127,9 +129,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(grid, template, whole, tmp
 def test_a_store_of_another_computation_is_refused(grid, template, tmp_path):
     path = tmp_path / "grid.zarr"
     write(grid, template, path, block_points=100)
-    other = Grid(
-        grid.system, grid.values | {"layers": 33.0}, SIZES, grid.outputs, *(grid.refused, grid.conditions), "refused"
-    )
+    other = Grid(grid.system, grid.values | {"layers": 33.0}, SIZES, grid.outputs, grid.conditions, "refused")
     with pytest.raises(InputError, match="other inputs"):
         write(other, template, path, block_points=100)
     with pytest.raises(InputError, match="other versions"):

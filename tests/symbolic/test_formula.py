@@ -116,6 +116,18 @@ def test_a_source_is_a_work_and_a_place():
         _ = Source("rajbhandari2019").work
 
 
+def test_a_source_may_be_a_page_or_ones_own_work():
+    page = Source("https://arxiv.org/abs/2211.17192", "theorem 3.8")
+    assert page.text() == "https://arxiv.org/abs/2211.17192, theorem 3.8"
+    assert page.work.text() == "arxiv.org. Web page. https://arxiv.org/abs/2211.17192"
+    assert page.work.bibtex().startswith("@misc{arxiv-org-abs-2211-17192,\n")
+    assert Source("own", "counted by hand").text() == "own, counted by hand"
+    assert Source("own").work.text() == "The author of the formula. Own work."
+    for key in ("owm", "https://", "http://[", "ftp://example.org/a", "example.org", "https://a b", 3, None):
+        with pytest.raises(UnknownNameError, match="unknown reference"):
+            Source(key)
+
+
 VALUES = {
     "0.234 GB": (0.234e9, 0.0005e9),
     "15 GB": (15e9, 0.5e9),

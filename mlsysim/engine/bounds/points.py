@@ -32,8 +32,6 @@ class Points:
         What must hold.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
-    refused : tuple of ndarray
-        Masks over the axes of points that are out.
     """
 
     def __init__(
@@ -42,18 +40,14 @@ class Points:
         objectives: tuple[sympy.Basic, ...],
         conditions: tuple[sympy.Basic, ...],
         values: Mapping[str, Any],
-        refused: tuple[np.ndarray, ...] = (),
     ) -> None:
         cheap = [c for c in conditions if not any(symbol.name in system for symbol in _symbols(c))]
         dear = [c for c in conditions if c not in cheap]
         self._first = _Function(system, cheap, values) if cheap else None
         self._count = len(objectives)
         self._then = _Function(system, [*objectives, *dear], values)
-        self._refused = refused
         #: The axes that decide whether a point is accepted, before any formula is evaluated.
-        self.axes = sorted(
-            {axis for value in (*refused, *(self._first.inputs if self._first else ())) for axis in _swept(value)}
-        )
+        self.axes = sorted({axis for value in (self._first.inputs if self._first else ()) for axis in _swept(value)})
 
     @property
     def chunk(self) -> int:
@@ -100,10 +94,8 @@ class Points:
         return found, good & np.isfinite(found).all(axis=0)
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether points are not refused and meet the conditions on inputs alone."""
+        """Whether points meet the conditions on inputs alone."""
         good = np.ones(points.shape[1], bool)
-        for mask in self._refused:
-            good &= ~at_points(mask, points)
         for condition in self._first(points) if self._first else []:
             good &= np.asarray(condition, bool)
         return good

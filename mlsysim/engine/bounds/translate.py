@@ -91,14 +91,6 @@ class Translator:
             self._conditions[expression] = self._condition(expression)
         return self._conditions[expression]
 
-    def accepted(self, refused: np.ndarray) -> Condition:
-        """The condition that a point is not refused, from a mask over at most two axes."""
-        axes = sorted(self._swept(refused))
-        rows = ~refused.reshape([self.sizes[a] for a in axes])
-        if not axes:
-            return self.forms.false if refused.all() else self.forms.true
-        return self._table(axes[0], rows) if len(axes) == 1 else self._tabulated_pairs(axes[0], axes[1], rows)
-
     def _swept(self, value: np.ndarray) -> frozenset[int]:
         return frozenset(axis for axis, size in enumerate(value.shape) if size > 1)
 
@@ -390,8 +382,11 @@ class Translator:
         values = {}
         for symbol in expression.free_symbols:
             own = self._axes_of_name[symbol.name]
-            if len(own) > 1:
+            if len(own) > 1 and symbol.name in self._system:
                 return None
+            if len(own) > 1:
+                values[symbol.name] = self._values[symbol.name].reshape(self.sizes[first], self.sizes[second])
+                continue
             row = self._tabulated(symbol, next(iter(own), first))
             values[symbol.name] = row[:, None] if own == {first} else row[None, :] if own == {second} else row[0]
         with np.errstate(all="ignore"):

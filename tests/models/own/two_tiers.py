@@ -3,8 +3,7 @@
 A file that a package outside mlsysim could hold: variables, formulas, a variant of each and a model.
 """
 
-from mlsysim import PerformanceModel
-from mlsysim.symbolic import Example, Formula, Source, between, positive, variable
+from mlsysim import Example, Formula, PerformanceModel, Source, between, positive, variable
 
 hits = variable("cache_hit_share", "h", "", "Share of the bytes that the cache has.", between(0, 1))
 size = variable("file_bytes", "F", "GB", "Bytes of the file.", positive())
@@ -13,12 +12,11 @@ far = variable("disk_bandwidth", "B_d", "GB/s", "Bandwidth of the disk.", positi
 time = variable("read_time", "T_r", "s", "Time to read the file.")
 rate = variable("read_bandwidth", "B_r", "GB/s", "Bytes read per second.")
 
-_BOOK = Source("williams2009", "in spirit")
 in_turn = Formula(
     time,
     size * (hits / near + (1 - hits) / far),
     title="One after the other",
-    source=_BOOK,
+    source=Source("own", "both are read one after the other"),
     variant="in_turn",
     example=Example({size: 8, hits: 0.5, near: 8, far: 2}, "2.5 s", derived="8 * (0.5 / 8 + 0.5 / 2)"),
 )
@@ -26,7 +24,7 @@ at_once = Formula(
     time,
     size * (1 - hits) / far,
     title="The cache behind the disk",
-    source=_BOOK,
+    source=Source("https://example.org/caches?page=2", "section 3"),
     variant="at_once",
     example=Example({size: 8, hits: 0.5, far: 2}, "2.0 s", derived="8 * 0.5 / 2"),
 )
@@ -34,7 +32,7 @@ achieved = Formula(
     rate,
     size / time,
     title="Bandwidth that is reached",
-    source=_BOOK,
+    source=Source("williams2009"),
     example=Example({size: 8, time: 2.5}, "3.2 GB/s", derived="8 / 2.5"),
 )
 

@@ -1,0 +1,29 @@
+"""Packages that only some questions need, and how to get them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from mlsysim.errors import MissingPackageError
+
+#: The extra of pyproject.toml that has each package.
+EXTRAS = {"matplotlib": "plot", "zarr": "store", "h5netcdf": "store", "h5py": "store", "distributed": "cluster"}
+
+
+def require(what: str, package: str) -> None:
+    """Refuse what needs a package that is not installed.
+
+    Parameters
+    ----------
+    what : str
+        What needs it, as the error begins: ``"a figure"``.
+    package : str
+        One of ``EXTRAS``.
+
+    Raises
+    ------
+    MissingPackageError
+        If it is not installed; says how to install it.
+    """
+    if find_spec(package) is None:
+        raise MissingPackageError(what, package, EXTRAS[package])

@@ -1,0 +1,223 @@
+"""Why a point is not allowed: each reason is a condition, and all of them are one formula, the reason code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim import units
+from mlsysim.engine import compiled, compiled_expression
+from mlsysim.errors import InputError
+from mlsysim.inputs.axes import DerivedInput
+from mlsysim.symbolic import Requirement, System, Variable, reason_code, variable_of
+
+#: How far the nearest allowed whole number is looked for.
+FARTHEST = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Unmet:
+    """Inputs that do not fit each other.
+
+    Attributes
+    ----------
+    requirement : Requirement
+        What they must meet.
+    """
+
+    requirement: Requirement
+
+    @property
+    def text(self) -> str:
+        """Why a point is refused, without its values."""
+        return self.requirement.reason
+
+    @property
+    def condition(self) -> sympy.Basic:
+        """What holds where a point is not refused."""
+        return self.requirement.condition
+
+    @property
+    def needs(self) -> dict[str, sympy.Basic]:
+        """What :meth:`error` must know of a point."""
+        return {v.name: v.symbol for v in self.requirement.inputs}
+
+    def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
+        """The error that names the argument, its value, what is allowed and the nearest allowed values."""
+        shown = {name: f"{name}={value:.15g}" for name, value in at.items()}
+        near = _nearest_allowed(self.requirement, at)
+        hint = f"nearest: {', '.join(near)}" if near else ""
+        if points > 1:
+            hint = f"{refused} of {points} points are refused" + (f"; {hint}" if hint else "")
+        variable = self.requirement.variable
+        allowed = self.requirement.allowed.format(**shown)
+        return InputError(variable.name, _typed(variable, at[variable.name]), allowed, hint)
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideDomain:
+    """A derived input that leaves its domain.
+
+    Attributes
+    ----------
+    derived : DerivedInput
+        The input.
+    """
+
+    derived: DerivedInput
+
+    @property
+    def text(self) -> str:
+        """Why a point is refused."""
+        return self.derived.reason
+
+    @property
+    def condition(self) -> sympy.Basic:
+        """What holds where a point is not refused."""
+        return self.derived.condition
+
+    @property
+    def needs(self) -> dict[str, sympy.Basic]:
+        """What :meth:`error` must know of a point."""
+        return {"raw": self.derived.raw}
+
+    def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
+        """The error that names the input, its value and how it is derived."""
+        variable = self.derived.variable
+        typed = float(units.from_canonical(at["raw"], variable.unit))
+        hint = f"it is {self.derived.text}"
+        if points > 1:
+            hint += f"; {refused} of {points} points are refused"
+        return InputError(variable.name, typed, f"must be {variable.domain.describe()}", hint)
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """Catalog entries along an axis, some of which have no value for an input.
+
+    Attributes
+    ----------
+    name : str
+        The input.
+    known : ndarray of bool
+        Where there is a value, with one dimension per axis of the grid.
+    missing : InputError
+        What is said of the first one without.
+    """
+
+    name: str
+    known: np.ndarray
+    missing: InputError
+
+    @property
+    def text(self) -> str:
+        """Why a point is refused."""
+        return f"{self.name} is not in the catalog"
+
+    @property
+    def symbol(self) -> sympy.Symbol:
+        """Stands for ``known`` in the condition."""
+        return sympy.Symbol(f"has_{self.name}")
+
+    @property
+    def condition(self) -> sympy.Basic:
+        """What holds where a point is not refused."""
+        return sympy.Eq(self.symbol, 1)
+
+    @property
+    def needs(self) -> dict[str, sympy.Basic]:
+        """What :meth:`error` must know of a point."""
+        return {}
+
+    def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
+        """The error that names the entry and how to give the value."""
+        return self.missing
+
+
+Reason = Unmet | OutsideDomain | Gap
+
+
+def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any]) -> None:
+    """Raise the error of the first reason that any point gives.
+
+    Parameters
+    ----------
+    reasons : sequence of Reason
+        In order.
+    system : System
+        Formulas of derived inputs.
+    values : mapping
+        Canonical value per input and mask: a number, or an array over the axes it depends on.
+
+    Raises
+    ------
+    InputError
+        If a point is refused.
+    """
+    if not any(np.ndim(value) for value in values.values()):
+        code = first_reason(reasons, system, values)
+        if code:
+            raise _error(reasons[code - 1], np.asarray(False), system, values)
+        return
+    named = tuple((f"condition_{place}", reason.condition) for place, reason in enumerate(reasons))
+    held = compiled(system, None, "vector", named)(values) if named else {}
+    for reason, met in zip(reasons, held.values(), strict=True):
+        if not np.all(met):
+            raise _error(reason, np.asarray(met, bool), system, values)
+
+
+def first_reason(reasons: Sequence[Reason], system: System, values: Mapping[str, float]) -> int:
+    """The reason code of one point: 0 where it is allowed, else the place of the first reason, from 1 on."""
+    if not reasons:
+        return 0
+    code = _code(tuple(reason.condition for reason in reasons))
+    return int(compiled(system, None, "numpy", (("code", code),))(values)["code"])
+
+
+@lru_cache(maxsize=256)
+def _code(conditions: tuple[sympy.Basic, ...]) -> sympy.Basic:
+    return reason_code(enumerate(conditions, start=1))
+
+
+def _error(reason: Reason, met: np.ndarray, system: System, values: Mapping[str, Any]) -> InputError:
+    """The error of a reason at the first point that gives it."""
+    needs = tuple(reason.needs.items())
+    found = compiled(system, None, "vector", needs)(values) if needs else {}
+    met, *arrays = np.broadcast_arrays(met, *found.values())
+    place = np.unravel_index(int(np.argmin(met)), met.shape)
+    at = {name: float(array[place]) for name, array in zip(found, arrays, strict=True)}
+    return reason.error(at, int(met.size - met.sum()), met.size)
+
+
+def _typed(variable: Variable, value: float) -> str | float | int:
+    """A canonical value of a pure number, label or flag as it was typed."""
+    if variable.domain.kind == "choice":
+        return variable.domain.labels[int(value)]
+    if variable.domain.is_flag:
+        return bool(value)
+    return int(value) if value == int(value) else value
+
+
+def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[str]:
+    """The closest whole numbers below and above that meet a requirement."""
+    variable = variable_of(requirement.argument)
+    if variable.domain.kind != "integer" or variable.domain.is_flag or not math.isfinite(at[variable.name]):
+        return []
+    condition = compiled_expression(requirement.condition)
+    near = []
+    for step in (-1, 1):
+        candidate = at[variable.name] + step
+        tries = 0
+        while variable.domain.lower <= candidate <= variable.domain.upper and tries < FARTHEST:
+            if condition({**at, variable.name: candidate})["value"]:
+                near.append(f"{candidate:.15g}")
+                break
+            candidate += step
+            tries += 1
+    return near
