@@ -141,7 +141,7 @@ def reference_list(book: Book) -> str:
     for work in book.works:
         link = work.link()
         text = _prose(work.text().removesuffix(link).rstrip()) + (f" <{link}>" if link else "")
-        lines += [f"## {work.key}", "", text, "", "Cited in", ""]
+        lines += [f"## {work.anchor}", "", text, "", "Cited in", ""]
         for topic in book.topics:
             users = [_link(topic, formula) for formula in topic.formulas if work.key in cited(formula)]
             if users:
@@ -305,7 +305,7 @@ def _function(node: sympy.Basic) -> str:
 
 def _cite(source: Source) -> str:
     place = f", {_prose(source.place)}" if source.place else ""
-    return f"[{source.key}]({_REFERENCES}#{source.key}){place}"
+    return f"[{source.work.anchor}]({_REFERENCES}#{source.work.anchor}){place}"
 
 
 def _title(formula: Formula) -> str:

@@ -23,7 +23,7 @@ def bibliography(book: Book) -> str:
 def _equation(formula: Formula) -> str:
     place = f"[{{{_prose(formula.source.place)}}}]" if formula.source.place else ""
     return (
-        rf"\noindent {_prose(formula.title)}~\cite{place}{{{formula.source.key}}}:" + "\n"
+        rf"\noindent {_prose(formula.title)}~\cite{place}{{{formula.source.work.anchor}}}:" + "\n"
         r"\begin{equation}" + "\n"
         f"{formula.latex()} \\label{{eq:mlsysim:{formula.id}}}\n"
         r"\end{equation}" + "\n"

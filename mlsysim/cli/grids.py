@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from mlsysim.cli import axes
 from mlsysim.cli.options import option_name
 from mlsysim.cli.summary import cell_text, print_sweep, write_csv
 from mlsysim.errors import InputError, MlsysimError
+from mlsysim.extras import require
 from mlsysim.models import PerformanceModel
 
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
@@ -46,8 +46,6 @@ def _as_typed() -> Iterator[None]:
         yield
     except MlsysimError as error:
         message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", str(error))
-        if message.startswith("axes=") and "in memory" in message:
-            message += "; write it with --output grid.zarr"
         message = re.sub(r"^store=", "--output ", message)
         message = re.sub(r"\b(refused|method)='(\w+)'", r"--\1 \2", message)
         message = re.sub(r"\bstore='([\w.]+)'", r"--output \1", message)
@@ -202,8 +200,7 @@ def _writable(option: str, file: Path | None, endings: Sequence[str]) -> None:
 
 def _drawable(plot: Path) -> None:
     _writable("plot", plot, FIGURES)
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MlsysimError('--plot needs matplotlib: pip install "mlsysim[plot]"')
+    require("--plot", "matplotlib")
 
 
 def _figure(panels: int) -> tuple[Any, list[Any]]:

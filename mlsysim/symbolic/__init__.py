@@ -14,7 +14,7 @@ from mlsysim.symbolic.functions import (
     when,
 )
 from mlsysim.symbolic.indexed import by_member, total
-from mlsysim.symbolic.requirement import Requirement
+from mlsysim.symbolic.requirement import Requirement, reason_code
 from mlsysim.symbolic.system import System
 from mlsysim.symbolic.variable import (
     Domain,
@@ -65,6 +65,7 @@ __all__ = [
     "lower",
     "nonnegative",
     "positive",
+    "reason_code",
     "request",
     "sharded",
     "token",

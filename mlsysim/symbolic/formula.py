@@ -29,14 +29,14 @@ class Source:
     Parameters
     ----------
     key : str
-        Citation key in the bibliography.
+        Citation key in the bibliography, a URL, or ``"own"`` for what its author worked out or measured.
     place : str
-        Section, equation or table.
+        Section, equation or table; of one's own work, how it was found.
 
     Raises
     ------
     UnknownNameError
-        If no work has the key; ``mlsysim.references.add_reference`` adds one's own.
+        If no work has the key; ``mlsysim.add_reference`` adds one's own.
     """
 
     key: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,3 +55,15 @@ class Requirement:
         plain = [s for s in self.condition.free_symbols if not isinstance(s, UnitSymbol | Label)]
         symbols = sorted(plain, key=lambda s: s.name)  # type: ignore[attr-defined]
         return tuple(variable_of(symbol) for symbol in symbols)  # type: ignore[arg-type]
+
+
+def reason_code(conditions: Iterable[tuple[int, sympy.Basic]]) -> sympy.Basic:
+    """Whether a point is allowed, as a formula: 0, or the code of the first condition that does not hold.
+
+    Parameters
+    ----------
+    conditions : iterable of (int, sympy Boolean)
+        A code from 1 up, and what must hold.
+    """
+    cases = [(sympy.Integer(code), sympy.Not(condition)) for code, condition in conditions]
+    return sympy.Piecewise(*cases, (sympy.Integer(0), True), evaluate=False)

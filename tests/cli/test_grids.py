@@ -225,7 +225,7 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
         (("sweep", "memory", *SMALL, "--outputs", "total"), "unknown output of TrainingMemoryModel 'total': did you "
          "mean total_memory?"),
         (("sweep", "memory", *LLAMA, "batch_size=1:90000000", "zero_stage=0,1"), "axes=('batch_size', 'zero_stage'): a "
-         "grid in memory has at most 100,000,000 points; this one has 180,000,000; write it with --output grid.zarr"),
+         "grid in memory has at most 100,000,000 points; this one has 180,000,000; name a file: --output sweep.zarr"),
         (("sweep", "memory", *GRID, "pp_size=1,2", "--plot", "a.png"), "--plot 'batch_size, zero_stage, tp_size, "
          "pp_size': a figure shows one or two axes, and one of at most 6 values as panels; give one value of the "
          "others, as in pp_size=..."),

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from mlsysim import book
-
 FILE = Path(__file__).parents[1] / "models" / "own" / "two_tiers.py"
 WITH = ("--with", str(FILE))
 POINT = ("--file-bytes", "8 GB", "--cache-hit-share", "0.5", "--cache-bandwidth", "8", "--disk-bandwidth", "2")
@@ -58,15 +56,20 @@ def test_its_formulas_have_a_card(run):
     assert run("formula", "read_time").exit_code == 2
 
 
-def test_the_book_has_a_page_of_it_and_ours_are_as_before(run, tmp_path):
+def test_the_book_has_a_page_of_it_and_ours_are_as_before(run, tmp_path, book_pages):
     done = run("book", *WITH, "--out", str(tmp_path / "pages"))
     assert done.exit_code == 0, done.output
     written = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "pages").iterdir()}
-    ours = book.pages()
+    ours = book_pages
     assert set(written) - set(ours) == {"two_tiers.md", "two_tiers.tex"}
     changed = {name for name in ours if written[name] != ours[name]}
-    assert changed == {"README.md", "variants.md", "references.md", "index.json"}
+    assert changed == {"README.md", "variants.md", "references.md", "references.bib", "index.json"}
     page = written["two_tiers.md"]
+    for anchor in ("own", "example-org-caches-page-2", "williams2009"):
+        assert f"[{anchor}](references.md#{anchor})" in page
+        assert f"\n## {anchor}\n" in written["references.md"]
+        assert f"{{{anchor},\n" in written["references.bib"]
+        assert f"{{{anchor}}}" in written["two_tiers.tex"]
     assert "\n# Reading a file through a cache\n\nA file that a package outside" in page
     assert "T_r = F \\left(\\frac{h}{B_c} + \\frac{1 - h}{B_d}\\right)" in page
     assert "| How long does it take to read a file through a cache? | `mlsysim read` |" in written["README.md"]
