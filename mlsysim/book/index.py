@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from mlsysim.book.contents import Book, Topic, computed
+from mlsysim.jsontext import json_text
 from mlsysim.symbolic import Formula, Source, Variable, variable_of
 
 
@@ -19,7 +19,7 @@ def index(book: Book, about: str) -> str:
         "topics": {topic.name: topic.title for topic in book.topics},
         "variables": {v.name: _variable(v) for topic in book.topics for v in _named(topic)},
     }
-    return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    return json_text(content, indent=1, sort_keys=True) + "\n"
 
 
 def _named(topic: Topic) -> Iterator[Variable]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mlsysim.catalog import Catalog, Entry, Value, builtin, load_catalog
 from mlsysim.cli import output
 from mlsysim.errors import UnknownNameError
+from mlsysim.jsontext import json_text
 from mlsysim.references import bibliography
 
 
@@ -37,7 +37,7 @@ def show(name: str | None, file: Path | None = None, *, as_json: bool = False) -
     if path is not None:
         entry = shelf_of[path].entry(path)
         if as_json:
-            print(json.dumps({"path": path, **entry.model_dump(mode="json")}, indent=2, ensure_ascii=False))
+            print(json_text({"path": path, **entry.model_dump(mode="json")}))
         else:
             _print_entry(path, entry)
         return
@@ -47,7 +47,7 @@ def show(name: str | None, file: Path | None = None, *, as_json: bool = False) -
     entries = {path: shelf_of[path].entry(path) for path in paths}
     if as_json:
         rows = [{"path": path, "type": entry.what, "name": entry.name} for path, entry in entries.items()]
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        print(json_text(rows))
     else:
         output.listing(("Entry", "Type", "Name"), [(path, entry.what, entry.name) for path, entry in entries.items()])
 

@@ -9,6 +9,7 @@ from mlsysim.book.contents import Book, Topic, computed, defined, in_units, read
 from mlsysim.book.index import index
 from mlsysim.cli import output
 from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.symbolic import Formula, Variable, family_of, variable_of
 from mlsysim.symbolic.indexed import ByMember
@@ -85,7 +86,7 @@ def _json(book: Book, formulas: Placed, variable: Variable | None) -> str:
         "formulas": {formula.id: whole["formulas"][formula.id] for _, formula in formulas},
         "variables": {name: whole["variables"][name] for name in sorted(wanted)},
     }
-    return json.dumps(content, ensure_ascii=False, indent=2)
+    return json_text(content)
 
 
 def _print_list(book: Book) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 import textwrap
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import sympy
 from mlsysim import formatting, show, units
 from mlsysim.engine import compiled
 from mlsysim.engine.ties import TIE
+from mlsysim.jsontext import json_text
 from mlsysim.study.display import as_text, presented
 from mlsysim.study.problem import Problem
 from mlsysim.study.result import Result
@@ -177,12 +177,8 @@ class Designs:
         return {"designs": found, "certificate": certificate}
 
     def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON; what is infinite or not a number in the certificate becomes text."""
-        plain = self.to_dict()
-        for name, value in (plain["certificate"] or {}).items():
-            if isinstance(value, float) and not math.isfinite(value):
-                plain["certificate"][name] = str(value)
-        return json.dumps(plain, indent=indent, ensure_ascii=False, allow_nan=False)
+        """:meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``."""
+        return json_text(self.to_dict(), indent)
 
     def _attrs(self) -> dict[str, Any]:
         model = self._asked.model

@@ -40,7 +40,5 @@ def plain(variable: Variable, value: Any) -> dict[str, Any]:
     if isinstance(seen, bool | str):
         return {"value": seen}
     number = seen.magnitude if units.is_quantity(seen) else seen
-    if isinstance(number, float) and not math.isfinite(number):
-        number = str(number)
     unit = "" if variable.unit == "count" else variable.unit
     return {"value": number, "unit": unit}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from typing import Any
 
 from mlsysim.catalog import Value
@@ -11,6 +10,7 @@ from mlsysim.errors import UnknownNameError
 from mlsysim.inputs.axes import Typed
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import as_text, plain, presented
 from mlsysim.study.explanation import Explanation
@@ -154,8 +154,8 @@ class Result:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON; an infinite value becomes the text ``"inf"``."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+        """:meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``."""
+        return json_text(self.to_dict(), indent)
 
     def _text(self, variable: Variable) -> str:
         return as_text(variable, self._values[variable.name])

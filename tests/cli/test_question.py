@@ -184,6 +184,14 @@ def test_infeasible_is_an_answer_unless_strict(run):
     assert strict.stdout == late.stdout
 
 
+def test_an_infinite_answer_is_valid_json(run):
+    late = run(*command("serve"), "--output-tokens", "256", "--json")
+    assert "Infinity" not in late.stdout
+    assert '"inf"' not in late.stdout
+    replicas = json.loads(late.stdout)["outputs"]["required_replicas"]
+    assert replicas == {"value": None, "infinite": "positive", "unit": ""}
+
+
 @pytest.mark.parametrize(
     ("text", "shards"),
     [("true", 2), ("True", 2), ("yes", 2), ("on", 2), ("1", 2), ("false", 1), ("FALSE", 1), ("no", 1), ("0", 1)],

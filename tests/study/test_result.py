@@ -107,8 +107,14 @@ class TestEveryResult:
                 assert amount == pytest.approx(result.canonical(variable_.name), rel=1e-15)
 
     def test_dictionary_and_json_agree(self, result):
-        assert json.loads(result.to_json()) == result.to_dict()
-        assert json.loads(result.to_json(indent=None)) == result.to_dict()
+        found = json.loads(result.to_json())
+        for values in (found["inputs"], found["outputs"]):
+            for entry in values.values():
+                if entry.pop("infinite", "") == "positive":
+                    assert entry["value"] is None
+                    entry["value"] = math.inf
+        assert found == result.to_dict()
+        assert json.loads(result.to_json(indent=None)) == json.loads(result.to_json())
         assert "\n" not in result.to_json(indent=None)
 
     def test_the_dictionary_gives_every_value_with_its_unit(self, result):
@@ -117,7 +123,7 @@ class TestEveryResult:
         assert list(found["inputs"]) == list(result.inputs)
         assert list(found["outputs"]) == list(result.outputs)
         for name, entry in {**found["inputs"], **found["outputs"]}.items():
-            value = float(entry["value"]) if isinstance(entry["value"], str) and "unit" in entry else entry["value"]
+            value = entry["value"]
             expected = result[name]
             if hasattr(expected, "magnitude"):
                 assert Q_(value, entry["unit"]) == expected
@@ -208,12 +214,12 @@ def test_the_headline_of_the_memory_model_in_full():
     )
 
 
-def test_infinities_are_text_in_plain_data():
-    found = TOO_BIG.to_dict()["outputs"]
-    assert found["required_replicas"] == {"value": "inf", "unit": ""}
-    assert found["estimated_p99_latency"] == {"value": "inf", "unit": "ms"}
-    assert found["utilization"] == {"value": "inf", "unit": ""}
-    assert found["qps_capacity"] == {"value": 0.0, "unit": "QPS"}
+def test_an_infinity_is_one_in_plain_data_and_said_in_json():
+    plain, found = TOO_BIG.to_dict()["outputs"], json.loads(TOO_BIG.to_json())["outputs"]
+    for name, unit in {"required_replicas": "", "estimated_p99_latency": "ms", "utilization": ""}.items():
+        assert plain[name] == {"value": math.inf, "unit": unit}
+        assert found[name] == {"value": None, "infinite": "positive", "unit": unit}
+    assert found["qps_capacity"] == plain["qps_capacity"] == {"value": 0.0, "unit": "QPS"}
     assert found["bottleneck"] == {"value": "Memory"}
     assert found["feasible"] == {"value": False}
 

@@ -1,0 +1,45 @@
+"""JSON as mlsysim writes it, for every answer in the same way.
+
+JSON has no infinity. A number that is infinite is written as ``"value": null, "infinite": "positive"`` (or
+``"negative"``): in the object that holds the value with its unit, or as an object of its own where a bare number
+would stand. A ``null`` without ``infinite`` beside it is no number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def json_text(data: Any, indent: int | None = 2, *, sort_keys: bool = False) -> str:
+    """Plain data as JSON that every reader takes.
+
+    Parameters
+    ----------
+    data : dict, list, str, number or None
+        Nested as deep as it likes.
+    indent : int, optional
+        Blanks per level; None for one line.
+    sort_keys : bool
+        Put the keys of every object in alphabetical order.
+    """
+    return json.dumps(_finite(data), indent=indent, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        found: dict[str, Any] = {}
+        for name, value in data.items():
+            found |= _number(value) if name == "value" and isinstance(value, float) else {name: _finite(value)}
+        return found
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return _number(data) if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def _number(value: float) -> dict[str, Any]:
+    if math.isinf(value):
+        return {"value": None, "infinite": "positive" if value > 0 else "negative"}
+    return {"value": None if math.isnan(value) else value}
