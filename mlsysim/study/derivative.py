@@ -129,12 +129,20 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
         expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
         if frozen or (by.domain.kind == "integer" and _decides(formula.expression, by)):
             steps.append(formula.name)
-        partials = [(v.name, sympy.diff(expression, v.symbol).xreplace(frozen)) for v in moving]
+        partials = [(v.name, _slope(expression, v.symbol).xreplace(frozen)) for v in moving]
         partials = [(name, partial) for name, partial in partials if partial != 0]
         if partials:
             moved.add(formula.name)
             chain.append((formula.name, partials))
     return chain, tuple(steps)
+
+
+def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
+    """The partial derivative; sympy writes that of ``x**n`` as ``n*x**n/x``, which is no number at zero."""
+    partial = sympy.diff(expression, symbol)
+    if any(power.exp.free_symbols for power in partial.atoms(sympy.Pow)):
+        return sympy.powsimp(partial, deep=True, combine="exp")
+    return partial
 
 
 def _decides(expression: Any, by: Variable) -> bool:

@@ -1,0 +1,89 @@
+"""The page on models of one's own does what it says, from its file to its commands."""
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "your_own_model.md").read_text(encoding="utf-8")
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+FILE, *BLOCKS = FENCE.findall(PAGE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the file of the page, in which Python and the command line run."""
+    place = tmp_path_factory.mktemp("own")
+    (place / "speculative.py").write_text(FILE[1], encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(place):
+        patch.syspath_prepend(place)
+        yield place
+    sys.modules.pop("speculative", None)
+
+
+def test_the_file_is_about_twenty_lines_and_stands_in_the_readme_too():
+    statements = [line for line in FILE[1].splitlines() if line.strip() and line.lstrip()[0] not in '#"']
+    assert len(statements) <= 30
+    assert f"```python\n{FILE[1]}```" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_prints_what_the_page_says(folder):
+    space = {}
+    pairs = list(zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True))
+    ran = 0
+    for (kind, code), (after, said) in pairs:
+        if kind == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, "your_own_model.md", "exec"), space)
+            assert printed.getvalue() == (said if after == "text" else "")
+            ran += 1
+    assert ran == 5
+
+
+COMMANDS = [
+    (line, said)
+    for kind, body in BLOCKS
+    if kind == "console"
+    for line, said in re.findall(r"^\$ mlsysim (.*)\n((?:[^$].*\n|\n)*)", body, re.M)
+]
+
+
+@pytest.mark.parametrize(("line", "said"), COMMANDS, ids=[line for line, _ in COMMANDS])
+def test_commands_print_what_the_page_says(run, folder, line, said):
+    done = run(*shlex.split(line))
+    assert done.exit_code == 0, done.output
+    if said:
+        assert done.stdout == said
+    else:
+        assert "## Tokens per step" in (folder / "pages" / "speculative.md").read_text(encoding="utf-8")
+
+
+def test_every_command_of_the_page_is_run():
+    assert len(COMMANDS) == PAGE.count("\n$ ") == 4
+
+
+def test_what_the_page_says_its_command_has(run, folder):
+    text = run("--with", "speculative.py", "speculate", "--help").stdout
+    assert "How much faster is decoding with a draft model?" in text
+    for option in ("--acceptance-rate", "--draft-tokens", "--draft-cost", "--explain", "--json"):
+        assert option in text
+
+
+def test_no_rate_of_acceptance_gives_what_is_no_number(folder):
+    from speculative import SpeculativeDecodingModel
+
+    model = SpeculativeDecodingModel()
+    slope = model.derivative("tokens_per_step", "acceptance_rate")
+    for rate in (0.0, 1e-9, 0.5, 1 - 1e-9, 1.0):
+        point = {"acceptance_rate": rate, "draft_tokens": 5, "draft_cost": 0.05}
+        terms = [rate**place for place in range(6)]
+        assert model.solve(**point).tokens_per_step == pytest.approx(sum(terms), rel=1e-6)
+        moved = [place * rate ** (place - 1) for place in range(1, 6)]
+        if rate != 1 - 1e-9:  # the quotient loses its digits so near to 0/0
+            assert float(slope.at(**point)) == pytest.approx(sum(moved), rel=1e-6)
