@@ -15,7 +15,7 @@ from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, Unmet, first_reason, refuse
+from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.symbolic import System, Variable, variable_of
 
@@ -235,7 +235,7 @@ class _Binder:
         system = self._computable()
         known = {*self.values, *given}
         self.reasons += map(OutsideDomain, self.derived)
-        self.reasons += (Unmet(r) for r in self.model.requirements if {v.name for v in r.inputs} <= known)
+        self.reasons += (reason for reason in map(unmet, self.model.requirements) if known.issuperset(reason.inputs))
         self._refuse_constants(system)
         return Binding(
             self.model, self.values, self.origins, self.axes, self.entries, system, tuple(self.reasons), self.derived
@@ -243,9 +243,9 @@ class _Binder:
 
     def _refuse_constants(self, system: System) -> None:
         """Check what is the same at every point, and keep of a grid the reasons that are not."""
-        swept = {name for name, value in self.values.items() if np.ndim(value)}
+        swept = {name for name, value in self.values.items() if isinstance(value, np.ndarray)}
         swept |= {entry.variable.name for entry in self.derived if swept.intersection(entry.inputs)}
-        varying = [r for r in self.reasons if isinstance(r, Gap) or swept & {str(s) for s in r.condition.free_symbols}]
+        varying = [reason for reason in self.reasons if not swept.isdisjoint(reason.inputs)]
         fixed = {name: value for name, value in self.values.items() if name not in swept}
         refuse([reason for reason in self.reasons if reason not in varying], system, fixed)
         for entry in self.derived:

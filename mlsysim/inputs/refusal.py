@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,11 @@ class Unmet:
     """
 
     requirement: Requirement
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs it depends on."""
+        return tuple(variable.name for variable in self.requirement.inputs)
 
     @property
     def text(self) -> str:
@@ -71,6 +76,11 @@ class OutsideDomain:
     """
 
     derived: DerivedInput
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs it depends on."""
+        return self.derived.inputs
 
     @property
     def text(self) -> str:
@@ -116,6 +126,11 @@ class Gap:
     missing: InputError
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs it depends on."""
+        return (self.name,)
+
+    @property
     def text(self) -> str:
         """Why a point is refused."""
         return f"{self.name} is not in the catalog"
@@ -143,6 +158,12 @@ class Gap:
 Reason = Unmet | OutsideDomain | Gap
 
 
+@lru_cache(maxsize=1024)
+def unmet(requirement: Requirement) -> Unmet:
+    """The reason of a requirement, one object for each, as it is asked for in every call."""
+    return Unmet(requirement)
+
+
 def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any]) -> None:
     """Raise the error of the first reason that any point gives.
 
@@ -160,7 +181,7 @@ def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any])
     InputError
         If a point is refused.
     """
-    if not any(np.ndim(value) for value in values.values()):
+    if not any(isinstance(value, np.ndarray) for value in values.values()):
         code = first_reason(reasons, system, values)
         if code:
             raise _error(reasons[code - 1], np.asarray(False), system, values)
