@@ -322,7 +322,7 @@ def test_the_guard_works():
     for call in (
         lambda: model.solve(**good),
         lambda: model.sweep(**{**good, "batch_size": [1]}),
-        lambda: model.function("weights", **good),
+        lambda: model.function("weights", **good)(),
         lambda: model.sensitivity("weights", **good),
     ):
         with pytest.raises(AssertionError, match="something was computed"):
