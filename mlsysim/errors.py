@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import PurePath
 
 
 class MlsysimError(Exception):
@@ -133,6 +134,26 @@ class MissingPackageError(MlsysimError, ModuleNotFoundError):
         super().__init__(f'{what} needs {package}: pip install -e ".[{extra}]" in the folder of mlsysim')
 
 
+class StoreError(MlsysimError, OSError, ValueError):
+    """A file of a long computation that cannot be read or written, or has changed.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    problem : str
+        What is wrong.
+    remedy : str
+        What is kept, and how to go on.
+    """
+
+    def __init__(self, path: PurePath, problem: str, remedy: str) -> None:
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{quoted(path)}: {problem}; {remedy}")
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The known names closest to a mistyped one, best first.
 
@@ -164,7 +185,9 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def quoted(value: object, limit: int = 60) -> str:
-    """A value as an error message shows it: its repr, shortened where long."""
+    """A value as an error message shows it: its repr, shortened where long; a path is whole."""
+    if isinstance(value, PurePath):
+        return repr(str(value))
     try:
         text = repr(value)
     except Exception:  # a foreign __repr__ may fail; the message must not

@@ -7,7 +7,14 @@ from importlib.util import find_spec
 from mlsysim.errors import MissingPackageError
 
 #: The extra of pyproject.toml that has each package.
-EXTRAS = {"matplotlib": "plot", "zarr": "store", "h5netcdf": "store", "h5py": "store", "distributed": "cluster"}
+EXTRAS = {
+    "matplotlib": "plot",
+    "filelock": "store",
+    "zarr": "store",
+    "h5netcdf": "store",
+    "h5py": "store",
+    "distributed": "cluster",
+}
 
 
 def require(what: str, package: str) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from pathlib import PurePath
 
 import pytest
 
@@ -16,6 +17,7 @@ from mlsysim.errors import (
     MissingPackageError,
     MlsysimError,
     ModelError,
+    StoreError,
     UnitError,
     UnknownNameError,
     nearest,
@@ -30,6 +32,7 @@ EVERY = [
     FormulaError("formula for x: x stands on both sides"),
     DuplicateError("two formulas define x"),
     CycleError("formulas need each other: a -> b -> a"),
+    StoreError(PurePath("grid.zarr"), "cannot be written: No space left on device", "2 of 3 blocks are kept"),
     CatalogError("mine.toml: Hardware.Mine.X: X: name: Field required"),
     ModelError("mine.py: has no model"),
     MissingPackageError("a figure", "matplotlib", "plot"),
@@ -139,6 +142,7 @@ def test_quoted_shortens_long_values():
     assert quoted("x") == "'x'"
     assert quoted([0] * 100) == "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,..."
     assert len(quoted("y" * 500)) == 60
+    assert quoted(PurePath("y" * 500)) == repr("y" * 500)
 
 
 def test_shown_survives_a_broken_repr():

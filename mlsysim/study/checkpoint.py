@@ -1,74 +1,184 @@
-"""What is finished of a long computation, in a small file that is replaced as a whole."""
+"""What is finished of a long computation, in a small file in which damage is noticed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, MlsysimError, StoreError
+from mlsysim.extras import require
+
+#: Bytes of the longest first line; a file that begins with a longer one is something else.
+LONGEST = 2**26
 
 
 class Checkpoint:
-    """A file that keeps the fingerprint of a computation, and how far it got.
+    """A file that tells which computation it belongs to, and how far that got.
+
+    Its first line holds the fingerprint and a state, which are replaced as a whole. Records may follow, a line
+    each. Every line begins with its own digest: a first line that is damaged is refused, and a record that is
+    damaged, or was left unfinished by a lost process, does not count.
 
     Parameters
     ----------
     path : path
         Of the file.
     fingerprint : mapping
-        Text per part of what is computed; its digests must be those of the file.
+        Text per part of what the computation is recognised by.
     argument : str
         What a user named the file by, for errors.
+    data : path, optional
+        What a user named, where the file lies beside it.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], fingerprint: Mapping[str, str], argument: str = "checkpoint"
+        self,
+        path: str | os.PathLike[str],
+        fingerprint: Mapping[str, str],
+        argument: str = "checkpoint",
+        data: Path | None = None,
     ) -> None:
-        self.path, self.argument = Path(path), argument
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise InputError(argument, path, "must be a path", f"as in {argument}='search.json'") from None
+        self.argument, self.named = argument, self.path if data is None else data
         self.fingerprint = {part: _digest(text) for part, text in fingerprint.items()}
 
-    def read(self) -> dict[str, Any] | None:
-        """What was saved last; None where nothing was.
+    @property
+    def again(self) -> str:
+        """How to begin again."""
+        files = dict.fromkeys([self.named, self.path])
+        return f"delete {' and '.join(repr(str(file)) for file in files)} to begin again"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every other call from the file; a lost process holds it no longer.
 
         Raises
         ------
         InputError
-            If the file is not a checkpoint, or that of another computation.
+            If another call holds it, or there can be no file of this name.
+        """
+        require(f"a {self.argument}", "filelock")
+        from filelock import FileLock, Timeout
+
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise InputError(
+                self.argument, self.named, f"{str(folder)!r} is not a directory", "make it, or name another"
+            )
+        lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), blocking=False)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise InputError(
+                self.argument, self.named, "is in use by another call", "wait until that ends, or name another file"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise InputError(
+                self.argument, self.named, f"cannot be used: {reason_of(error)}", "name another file"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def read(self) -> tuple[dict[str, Any], list[Any]] | None:
+        """The state and the records; None where there is no file.
+
+        Raises
+        ------
+        InputError
+            If the file is not a checkpoint, is damaged, or has another fingerprint.
         """
         try:
-            text = self.path.read_text(encoding="utf-8")
+            with self.path.open("rb") as file:
+                head = _content(file.readline(LONGEST))
+                if not isinstance(head, dict) or "fingerprint" not in head:
+                    raise self._refused(self.path, "is not a checkpoint of mlsysim, or is damaged")
+                records = [record for record in map(_content, file) if record is not None]
         except FileNotFoundError:
             return None
-        try:
-            saved = json.loads(text)
-            fingerprint, state = saved["fingerprint"], saved["state"]
-        except (ValueError, TypeError, KeyError):
-            raise InputError(
-                self.argument, str(self.path), "is not a checkpoint of mlsysim", "name another file"
-            ) from None
-        other = [part for part, digest in self.fingerprint.items() if fingerprint.get(part) != digest]
+        except OSError as error:
+            raise self._refused(self.path, f"cannot be read: {reason_of(error)}") from None
+        saved = head["fingerprint"]
+        other = [part for part in {**self.fingerprint, **saved} if self.fingerprint.get(part) != saved.get(part)]
         if other:
-            allowed = f"was begun with other {' and '.join(other)}"
-            raise InputError(
-                self.argument, str(self.path), allowed, "name another file, or delete this one and its data"
-            )
-        return state
+            raise self._refused(self.named, f"was begun with other {' and '.join(other)}")
+        return head["state"], records
 
-    def save(self, state: Mapping[str, Any]) -> None:
+    def _refused(self, path: Path, why: str) -> InputError:
+        return InputError(self.argument, path, f"{why}; nothing was changed", f"name another file, or {self.again}")
+
+    def save(self, state: Mapping[str, Any], records: Iterable[Any] = ()) -> None:
         """Replace the file."""
-        beside = self.path.with_name(self.path.name + ".new")
-        beside.write_text(json.dumps({"fingerprint": self.fingerprint, "state": state}) + "\n", encoding="utf-8")
-        os.replace(beside, self.path)
+        beside = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex}.new")
+        try:
+            with beside.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(_line({"fingerprint": self.fingerprint, "state": dict(state)}))
+                file.writelines(map(_line, records))
+            os.replace(beside, self.path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def append(self, record: Any) -> None:
+        """Add a record."""
+        with self.path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(_line(record))
+
+
+def _line(content: Any) -> str:
+    text = json.dumps(content)
+    return f"{_digest(text)} {text}\n"
+
+
+def _content(line: bytes) -> Any:
+    """What a line holds; None where it is damaged."""
+    try:
+        digest, _, text = line.decode().removesuffix("\n").partition(" ")
+    except UnicodeDecodeError:
+        return None
+    return json.loads(text) if digest == _digest(text) else None
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, in a few words."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return text.splitlines()[0][:200]
+
+
+@contextmanager
+def told(path: Path, problem: str, remedy: Callable[[], str]) -> Iterator[None]:
+    """Turn what a storage library raises into an error that names the file, and how to go on."""
+    try:
+        yield
+    except (MlsysimError, MemoryError):
+        raise
+    except Exception as error:
+        raise StoreError(path, f"{problem}: {reason_of(error)}", remedy()) from error
+
+
+@contextmanager
+def resumable(reached: Callable[[], str]) -> Iterator[None]:
+    """Say how far a computation got when it is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        stop.add_note(reached())
+        raise
 
 
 def text_of_values(values: Mapping[str, Any]) -> str:
@@ -78,19 +188,3 @@ def text_of_values(values: Mapping[str, Any]) -> str:
         array = np.ascontiguousarray(values[name], float)
         parts.append(f"{name} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}")
     return "\n".join(parts)
-
-
-def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Whole numbers as ``[first, after the last]`` of each run."""
-    found: list[list[int]] = []
-    for number in sorted(numbers):
-        if found and found[-1][1] == number:
-            found[-1][1] = number + 1
-        else:
-            found.append([number, number + 1])
-    return found
-
-
-def members(runs: Iterable[Iterable[int]]) -> set[int]:
-    """Inverse of :func:`ranges`."""
-    return {number for start, stop in runs for number in range(start, stop)}

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
+import math
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +22,10 @@ from mlsysim.extras import require
 if TYPE_CHECKING:
     import xarray
 
+#: Bytes kept free for the headers of a NetCDF file.
+HEADER = 2**20
+#: Parts of what is known of a data set before its values.
+DIMENSIONS, COORDINATE = "dimensions", "coordinate"
 MISSING = {"f": np.nan, "i": -1, "b": False}
 
 
@@ -53,6 +62,36 @@ class Template:
 
         return xarray.Dataset(coords=dict(self.coords), attrs=dict(self.attrs))
 
+    def marks(self) -> dict[str, str]:
+        """All that is known before the values, part by part, as text."""
+        sizes = dict(zip(self.dims, self.sizes, strict=True))
+        variables = {
+            name: (self.dims, dtype.str, self.variable_attrs.get(name, {})) for name, dtype in self.dtypes.items()
+        }
+        return _marks(sizes, self.without_variables().coords, variables, self.attrs)
+
+    def fingerprint(self) -> dict[str, str]:
+        """What a store is recognised by, beside what its values follow from."""
+        marks = self.marks()
+        coordinates = {part: text for part, text in marks.items() if part.startswith(COORDINATE)}
+        attributes = {part: text for part, text in marks.items() if part not in coordinates and part != DIMENSIONS}
+        return {
+            "dimensions": marks[DIMENSIONS],
+            "coordinates": json.dumps(coordinates, sort_keys=True),
+            "attributes": json.dumps(attributes, sort_keys=True),
+        }
+
+    def changed(self, dataset: xarray.Dataset) -> list[str]:
+        """Which parts of a data set on disk are not those that were laid out."""
+        variables = {
+            name: (array.dims, array.dtype.str, array.attrs)
+            for name, array in dataset.data_vars.items()
+            if name in self.dtypes
+        }
+        sizes = {dim: dataset.sizes[dim] for dim in self.dims if dim in dataset.sizes}
+        found, laid_out = _marks(sizes, dataset.coords, variables, dataset.attrs), self.marks()
+        return [part for part in {**laid_out, **found} if found.get(part) != laid_out.get(part)]
+
 
 class Store(Protocol):
     """Where blocks are written."""
@@ -63,8 +102,12 @@ class Store(Protocol):
         """Lay out everything but the values."""
         ...
 
-    def open(self) -> None:
-        """Make ready for writing."""
+    def open(self, *, writing: bool = True) -> None:
+        """Make ready for writing, or for reading alone."""
+        ...
+
+    def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
+        """One block of the variables named, as it was written."""
         ...
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
@@ -80,15 +123,18 @@ class Store(Protocol):
         ...
 
 
-def store_at(path: str | Path) -> Store:
+def store_at(path: str | os.PathLike[str]) -> Store:
     """The kind of store that a path names.
 
     Raises
     ------
     InputError
-        If it ends neither in ``.zarr`` nor in ``.nc``.
+        If it is not a path, or ends neither in ``.zarr`` nor in ``.nc``.
     """
-    place = Path(path)
+    try:
+        place = Path(path)
+    except TypeError:
+        raise InputError("store", path, "must be a path", "as in store='sweep.zarr'") from None
     if place.suffix == ".zarr":
         return ZarrStore(place)
     if place.suffix in (".nc", ".nc4", ".h5"):
@@ -132,11 +178,17 @@ class ZarrStore:
                 attributes={key: _plain(value) for key, value in template.variable_attrs.get(name, {}).items()},
             )
 
-    def open(self) -> None:
-        """Make ready for writing."""
+    def open(self, *, writing: bool = True) -> None:
+        """Make ready for writing, or for reading alone."""
         import zarr
 
-        self._arrays = dict(zarr.open_group(str(self.path), mode="r+").arrays())
+        # A block of missing values is written too, so that its bits can be compared.
+        with zarr.config.set({"array.write_empty_chunks": True}):
+            self._arrays = dict(zarr.open_group(str(self.path), mode="r+" if writing else "r").arrays())
+
+    def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
+        """One block of the variables named, as it was written."""
+        return {name: np.asarray(self._arrays[name][region], dtype) for name, dtype in dtypes.items()}
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
         """Write one block, so that it stays."""
@@ -174,7 +226,10 @@ class NetCDFStore:
         """Lay out everything but the values."""
         import h5netcdf
 
-        template.without_variables().to_netcdf(self.path, mode="w", engine="h5netcdf")
+        empty = template.without_variables()
+        values = math.prod(template.sizes) * sum(dtype.itemsize for dtype in template.dtypes.values())
+        _refuse_full_disk(self.path, values + empty.nbytes + HEADER)
+        empty.to_netcdf(self.path, mode="w", engine="h5netcdf")
         with h5netcdf.File(str(self.path), "a") as file:
             for name, size in zip(template.dims, template.sizes, strict=True):
                 if name not in file.dimensions:
@@ -187,12 +242,17 @@ class NetCDFStore:
                     attrs["dtype"] = "bool"
                 for key, value in attrs.items():
                     made.attrs[key] = value
+        _take_space(self.path)
 
-    def open(self) -> None:
-        """Make ready for writing."""
+    def open(self, *, writing: bool = True) -> None:
+        """Make ready for writing, or for reading alone."""
         import h5netcdf
 
-        self._file = h5netcdf.File(str(self.path), "a")
+        self._file = h5netcdf.File(str(self.path), "a" if writing else "r")
+
+    def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
+        """One block of the variables named, as it was written."""
+        return {name: np.asarray(self._file[name][region], dtype) for name, dtype in dtypes.items()}
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
         """Write one block, so that it stays."""
@@ -202,15 +262,51 @@ class NetCDFStore:
 
     def close(self) -> None:
         """Finish writing."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def dataset(self) -> xarray.Dataset:
         """The whole, read when it is asked for; in chunks where dask is installed."""
         import xarray
 
         return xarray.open_dataset(self.path, engine="h5netcdf", chunks=_chunks())
+
+
+def _marks(
+    sizes: Mapping[str, int],
+    coords: Mapping[Any, Any],
+    variables: Mapping[Any, tuple[Sequence[Any], str, Mapping[Any, Any]]],
+    attrs: Mapping[Any, Any],
+) -> dict[str, str]:
+    found = {DIMENSIONS: json.dumps(sizes), "attributes of the data set": _text_of_attributes(attrs)}
+    for name, coord in coords.items():
+        texts = coord.dtype.kind in "UOT"
+        values = json.dumps(coord.values.tolist()).encode() if texts else np.ascontiguousarray(coord.values).tobytes()
+        kind = "text" if texts else coord.dtype.str
+        digest = hashlib.sha256(values).hexdigest()
+        found[f"{COORDINATE} {name}"] = f"{coord.dims} {kind} {digest} {_text_of_attributes(coord.attrs)}"
+    for name, (dims, dtype, own) in variables.items():
+        found[f"variable {name}"] = f"{tuple(dims)} {dtype} {_text_of_attributes(own)}"
+    return found
+
+
+def _text_of_attributes(attrs: Mapping[Any, Any]) -> str:
+    plain = {key: np.ravel(value).tolist() for key, value in attrs.items()}
+    return json.dumps(plain, sort_keys=True, ensure_ascii=False)
+
+
+def _refuse_full_disk(path: Path, size: int) -> None:
+    """HDF5 leaves a process broken where the disk gets full, so it is asked before."""
+    if shutil.disk_usage(path.parent).free < size:
+        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {size / 1e9:.3g} GB")
+
+
+def _take_space(path: Path) -> None:
+    """Take all of the space of a file now, where the system can."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _taken_at_once() -> Any:

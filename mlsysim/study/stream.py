@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,11 +27,11 @@ from mlsysim.engine import (
 from mlsysim.engine.blocks import POINTS, Blocks, Region, all_within, blocks, shape
 from mlsysim.engine.versions import versions
 from mlsysim.errors import InputError
-from mlsysim.study import checkpoint as saved
-from mlsysim.study.checkpoint import Checkpoint
+from mlsysim.study.checkpoint import Checkpoint, resumable, text_of_values, told
 from mlsysim.study.cluster import each
+from mlsysim.study.filling import Filling
 from mlsysim.study.progress import bar
-from mlsysim.study.store import Template, remove, store_at
+from mlsysim.study.store import Template
 from mlsysim.symbolic import System, reason_code
 
 if TYPE_CHECKING:
@@ -102,14 +101,14 @@ class Grid:
         names |= {v.name for v in self.system.closure(wanted).inputs}
         return {name: value for name, value in self.values.items() if name in names}
 
-    def fingerprint(self, block: int) -> dict[str, str]:
-        """Text per part of what is computed, by which a checkpoint is recognised."""
+    def fingerprint(self) -> dict[str, str]:
+        """What the values of a point follow from, part by part."""
         return {
             "formulas": "\n".join(f"{f.name} = {f.expression}" for f in self.system),
-            "inputs": f"{self.sizes}\n{saved.text_of_values(self.values)}",
+            "inputs": f"{self.sizes}\n{text_of_values(self.values)}",
             "outputs": f"{self.outputs} {self.reasons}",
             "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions),
-            "versions": f"{versions()} {block}",
+            "versions": versions(),
         }
 
 
@@ -125,7 +124,8 @@ def write(
     """Fill a data set on disk, block by block.
 
     The finished blocks are noted in a small file beside it, so that the same call goes on where an
-    interrupted one stopped, and returns at once when all is finished.
+    interrupted one stopped, and computes nothing when all is finished. Blocks that have changed on disk
+    are computed again.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def write(
     path : path
         Of a Zarr group (``.zarr``) or a NetCDF file (``.nc``).
     block_points : int
-        Most points held at once.
+        Most points held at once; a store that was begun with smaller blocks goes on with those.
     client : dask.distributed.Client, optional
         Of a cluster that computes the blocks.
     progress : bool, optional
@@ -150,25 +150,15 @@ def write(
     Raises
     ------
     InputError
-        If there is something else at the path.
+        If there is something else at the path, or another call writes there.
+    StoreError
+        If the store cannot be read or written, or its coordinates or attributes have changed.
     """
-    place = store_at(os.fspath(path))
-    parts = blocks(grid.sizes, block_points)
-    note = Checkpoint(place.path.with_name(place.path.name + ".progress.json"), grid.fingerprint(block_points), "store")
-    state = note.read()
-    if state is None and place.path.exists():
-        raise InputError("store", str(path), "exists, and was not begun by a call like this", "name another")
-    if state is None or not state["laid_out"] or not place.path.exists():
-        note.save({"laid_out": False})
-        remove(place.path)
-        place.create(template, parts.shape)
-        state = {"laid_out": True, "finished": []}
-        note.save(state)
-    finished = saved.members(state["finished"])
-    missing = [number for number in range(parts.count) if number not in finished]
-    if missing:
-        _fill(grid, place, parts, note, finished, missing, client, progress)
-    return place.dataset()[list(grid.dtypes)]
+
+    def compute(parts: Blocks, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        return each(_block, (grid, parts), numbers, client)
+
+    return Filling(path, template, grid.fingerprint()).run(compute, block_points, progress)
 
 
 def gather(
@@ -200,49 +190,9 @@ def gather(
     return arrays
 
 
-def _fill(
-    grid: Grid,
-    place: Any,
-    parts: Blocks,
-    note: Checkpoint,
-    finished: set[int],
-    missing: Sequence[int],
-    client: Any,
-    progress: bool | None,
-) -> None:
-    done = sum(map(parts.points, finished))
-    place.open()
-    try:
-        with (
-            bar(place.path.name, grid.points, done, progress) as advance,
-            _resumable(
-                lambda: (
-                    f"{len(finished)} of {parts.count} blocks are finished in {place.path}; "
-                    "the same call goes on from there"
-                )
-            ),
-        ):
-            for number, arrays in each(_block, (grid, parts), missing, client):
-                place.write(parts.region(number), arrays)
-                finished.add(number)
-                note.save({"laid_out": True, "finished": saved.ranges(finished)})
-                advance(parts.points(number))
-    finally:
-        place.close()
-
-
 def _block(shared: tuple[Grid, Blocks], number: int) -> dict[str, np.ndarray]:
     grid, parts = shared
     return grid.arrays(parts.region(number))
-
-
-@contextmanager
-def _resumable(reached: Callable[[], str]) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        stop.add_note(reached())
-        raise
 
 
 class _Search:
@@ -261,8 +211,7 @@ class _Search:
         return DenseSearch(grid.system, self.objective, conditions, grid.values, grid.sizes, count=self.count)
 
     def fingerprint(self) -> dict[str, str]:
-        parts = self.grid.fingerprint(self.dense.tiling.width)
-        return parts | {
+        return self.grid.fingerprint() | {
             "objective": f"{self.objective} {self.k} {self.count} {self.dense.tiling}",
             "conditions": "\n".join(map(str, self.conditions)),
         }
@@ -309,9 +258,19 @@ def smallest(
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError("top", k, "must be a whole number >= 1")
     search = _Search(grid, objective, tuple(conditions), k, count)
-    note = None if checkpoint is None else Checkpoint(checkpoint, search.fingerprint())
-    state = note.read() if note is not None else None
-    found, start = _scan_of(state) if state is not None else (Scan(), 0)
+    if checkpoint is None:
+        return _smallest(search, None, deadline, client, progress)
+    note = Checkpoint(checkpoint, search.fingerprint())
+    with note.held():
+        return _smallest(search, note, deadline, client, progress)
+
+
+def _smallest(
+    search: _Search, note: Checkpoint | None, deadline: float, client: Any, progress: bool | None
+) -> Smallest:
+    grid, k = search.grid, search.k
+    saved = note.read() if note is not None else None
+    found, start = _scan_of(saved[0]) if saved is not None else (Scan(), 0)
     reached = {"run": start, "saved": time.monotonic()}
     known = found
 
@@ -319,21 +278,19 @@ def smallest(
         nonlocal known
         known, reached["run"] = scan, following
         if note is not None and (now or time.monotonic() - reached["saved"] > OFTEN):
-            note.save({"run": following, **_state_of(scan)})
+            with told(note.path, "cannot be written", lambda: "what it held is kept; the same call goes on from there"):
+                note.save({"run": following, **_state_of(scan)})
             reached["saved"] = time.monotonic()
+
+    def so_far() -> str:
+        after = (
+            f"the same call goes on from {note.path}" if note else "with checkpoint=... a call could go on from there"
+        )
+        return f"{known.points:,} of {grid.points:,} points are done; {after}"
 
     with (
         bar("search", grid.points, found.points, progress) as advance,
-        _resumable(
-            lambda: (
-                f"{known.points:,} of {grid.points:,} points are done; "
-                + (
-                    f"the same call goes on from {note.path}"
-                    if note
-                    else "with checkpoint=... a call could go on from there"
-                )
-            )
-        ),
+        resumable(so_far),
     ):
         try:
             for following, scan in _scanned(search, found, start, client):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray
 
-from mlsysim import ServingCapacityModel, TrainingMemoryModel, derived, linked
+from mlsysim import Q_, ServingCapacityModel, TrainingMemoryModel, derived, linked
 from mlsysim.errors import InputError
 from mlsysim.study import stream
 
@@ -106,6 +106,34 @@ def test_another_computation_on_the_same_path_is_refused(tmp_path):
         asked = {**POINT, **AXES, "outputs": OUTPUTS, "refused": "mask", "block_points": 60, "store": path} | other
         with pytest.raises(InputError, match="was begun with other"):
             MODEL.sweep(**asked)
+
+
+WEIGHTS = {**POINT, "hardware": "H100", "outputs": ["weights"]}
+PAIRS = linked(tp_size=[1, 2], pp_size=[2, 1])
+
+
+@pytest.mark.parametrize(
+    ("begun", "other", "part"),
+    [
+        ({"hardware": "H100", "tp_size": [1, 2]}, {"hardware": "A100", "tp_size": [1, 2]}, "attributes"),
+        ({"hardware": ["H100", "H200"]}, {"hardware": ["H100", "A100"]}, "coordinates"),
+        ({"one": PAIRS}, {"two": PAIRS}, "dimensions and coordinates"),
+        ({"reserved_memory": ["1 GB", "2 GB"]}, {"reserved_memory": Q_([1000, 2000], "MB")}, "coordinates"),
+    ],
+)
+def test_what_a_reader_sees_is_part_of_the_fingerprint(tmp_path, begun, other, part):
+    """The weights are the same numbers; the devices, axes and units are not."""
+    path = tmp_path / "sweep.zarr"
+    MODEL.sweep(**WEIGHTS | begun, store=path)
+    with pytest.raises(InputError, match=f"was begun with other .*{part}"):
+        MODEL.sweep(**WEIGHTS | other, store=path)
+
+
+def test_the_same_axis_typed_in_another_way_is_recognised(tmp_path, monkeypatch):
+    path = tmp_path / "sweep.zarr"
+    MODEL.sweep(**WEIGHTS, seq_len=[1024, 2048], store=path)
+    monkeypatch.setattr(stream, "_block", lambda *_: pytest.fail("computed again"))
+    MODEL.sweep(**WEIGHTS, seq_len=Q_([1024, 2048], "token"), store=path)
 
 
 @pytest.mark.parametrize("most", [None, 4])
