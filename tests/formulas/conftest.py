@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from mlsysim import units
 from mlsysim.engine import compiled, evaluate
 from mlsysim.symbolic import Variable, variable_of
 
+#: Points drawn per formula; a test takes the first of them.
+MOST = 250
 #: Which names hang together: a queue is drawn whole, so that load, rate and utilization agree.
 QUEUE = {"replicas", "offered_load", "utilization", "qps", "per_replica_qps_capacity"}
 
@@ -212,17 +215,18 @@ def batching(rng: random.Random) -> dict[str, float]:
 def draw_points():
     """``draw_points(formula, count)``: valid points in the units of the variables, the same on every run."""
 
-    def draw(formula, count):
+    @cache
+    def drawn(formula):
         rng = random.Random(formula.id)
-        points = [draw_point(formula.inputs, rng) for _ in range(count)]
+        points = [draw_point(formula.inputs, rng) for _ in range(MOST)]
         if formula.id in BATCHING:
-            drawn = [batching(rng) for _ in points]
-            points = [{name: float(whole[name]) for name in point} for point, whole in zip(points, drawn, strict=True)]
+            wholes = [batching(rng) for _ in points]
+            points = [{name: float(whole[name]) for name in point} for point, whole in zip(points, wholes, strict=True)]
         if formula.name in IDLE:
             points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
         return points
 
-    return draw
+    return lambda formula, count=MOST: [dict(point) for point in drawn(formula)[:count]]
 
 
 @pytest.fixture(scope="session")

@@ -4,16 +4,18 @@ import ast
 import math
 import operator
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 
+import jax
 import numpy as np
 import pytest
 import sympy
 from sympy.functions.elementary.piecewise import Piecewise
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression, evaluate, slopes
-from mlsysim.formulas import every_formula
+from mlsysim.engine import compiled, compiled_expression, evaluate, pure_function, slopes
+from mlsysim.formulas import every_formula, topic
 from mlsysim.models import every_model
 from mlsysim.references import bibliography
 from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, System, lower, variable_of
@@ -175,14 +177,31 @@ def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
 # --- the two backends -----------------------------------------------------------------------------
 
 
-@every
-def test_numpy_equals_jax(formula, draw_points, to_canonical):
-    points = [to_canonical(point) for point in draw_points(formula, 250)]
-    system = System([formula])
-    function = compiled(system)
-    scalar = np.array([float(function(point)[formula.name]) for point in points])
-    grid = np.asarray(evaluate(system, [formula.name], as_columns(points))[formula.name], float)
-    np.testing.assert_allclose(grid, scalar, rtol=1e-12, atol=0)
+@pytest.fixture(scope="module")
+def on_jax(draw_points, to_canonical):
+    """``on_jax(topic)``: every formula of a topic at its points; one compilation takes a fifth of one per formula."""
+
+    @cache
+    def values(name):
+        columns = {f.id: as_columns([to_canonical(point) for point in draw_points(f)]) for f in topic(name).FORMULAS}
+        pure = {f.id: (pure_function(System([f]), (f.name,)), f.name) for f in topic(name).FORMULAS}
+
+        def all_of(given):
+            return {key: function(given[key])[name] for key, (function, name) in pure.items()}
+
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, jax.jit(all_of)(jax.tree.map(jax.numpy.asarray, columns)))
+
+    return values
+
+
+@pytest.mark.parametrize(("name", "formula"), every_formula(), ids=[formula.id for formula in FORMULAS])
+def test_numpy_equals_jax(name, formula, on_jax, draw_points, to_canonical):
+    function = compiled(System([formula]))
+    scalar = np.array([float(function(to_canonical(point))[formula.name]) for point in draw_points(formula)])
+    grid = on_jax(name)[formula.id]
+    assert grid.dtype in (np.float64, np.bool_, np.int64)
+    np.testing.assert_allclose(np.asarray(grid, float), scalar, rtol=1e-12, atol=0)
 
 
 def branching(node):
@@ -205,7 +224,7 @@ def test_bound_steps_are_formulas(formula):
 @every
 def test_every_branch_is_drawn(formula, draw_points, to_canonical):
     """Else the tests beside this one would pass without having looked at a branch."""
-    points = [to_canonical(point) for point in draw_points(formula, 250)]
+    points = [to_canonical(point) for point in draw_points(formula)]
     for piecewise in branching(lower(formula.expression)):
         symbols = sorted(piecewise.free_symbols, key=lambda s: s.name)
         conditions = [sympy.lambdify(symbols, case.cond, "math") for case in piecewise.args]
@@ -235,9 +254,9 @@ def test_points_are_those_models_accept(formula, draw_points, to_canonical):
     """Sizes that divide, parts that are at most the whole: what no model lets through is not looked at."""
     names = {variable.name for variable in formula.inputs}
     apply = [r for r in REQUIREMENTS if {v.name for v in r.inputs} <= names]
-    for point in draw_points(formula, 250):
-        for requirement in apply:
-            assert compiled_expression(requirement.condition)(to_canonical(point))["value"], requirement
+    points = as_columns([to_canonical(point) for point in draw_points(formula)])
+    for requirement in apply:
+        assert np.all(compiled_expression(requirement.condition)(points)["value"]), requirement
 
 
 def continuous(formula):
@@ -247,12 +266,22 @@ def continuous(formula):
 NUMERIC = [formula for formula in FORMULAS if continuous(formula)]
 
 
+@pytest.fixture(scope="module")
+def drawn_slopes(draw_points, to_canonical):
+    """``drawn_slopes(formula)``: derivative by every continuous input at its points."""
+
+    @cache
+    def found(formula):
+        columns = as_columns([to_canonical(point) for point in draw_points(formula)])
+        return slopes(System([formula]), [formula.name], continuous(formula), columns)
+
+    return found
+
+
 @pytest.mark.parametrize("formula", NUMERIC, ids=[formula.id for formula in NUMERIC])
-def test_derivatives_are_finite(formula, draw_points, to_canonical):
-    names = continuous(formula)
-    points = [to_canonical(point) for point in draw_points(formula, 250)]
-    found = slopes(System([formula]), [formula.name], names, as_columns(points))
-    for name in names:
+def test_derivatives_are_finite(formula, drawn_slopes):
+    found = drawn_slopes(formula)
+    for name in continuous(formula):
         assert found[name][formula.name].dtype == np.float64
         assert np.all(np.isfinite(found[name][formula.name])), f"d {formula.name} / d {name}"
 
@@ -327,15 +356,13 @@ SMOOTH = [f for f in FORMULAS if f.variable.domain.kind == "real" and not f.expr
 
 
 @pytest.mark.parametrize("formula", SMOOTH, ids=[formula.id for formula in SMOOTH])
-def test_derivatives_equal_central_differences(formula, draw_points, to_canonical):
+def test_derivatives_equal_central_differences(formula, drawn_slopes, draw_points, to_canonical):
     """Finite is not enough: the slopes must be those of the values the numpy backend returns."""
-    system, function = System([formula]), compiled(System([formula]))
-    names = [v.name for v in formula.inputs if v.domain.kind == "real"]
+    function = compiled(System([formula]))
     points = [to_canonical(point) for point in draw_points(formula, 40)]
-    found = slopes(system, [formula.name], names, as_columns(points)) if names else {}
-    for name in names:
+    for name in (v.name for v in formula.inputs if v.domain.kind == "real"):
         agreed = 0
-        for point, slope in zip(points, found[name][formula.name], strict=True):
+        for point, slope in zip(points, drawn_slopes(formula)[name][formula.name][:40], strict=True):
             step = 1e-5 * point[name]
             values = [function({**point, name: point[name] + k * step})[formula.name] for k in (-2, -1, 0, 1, 2)]
             if step == 0 or not all(map(math.isfinite, values)):
