@@ -155,61 +155,68 @@ def test_the_exchange_by_hand():
 
 
 class TestKinds:
-    found = SERVING.sensitivity("estimated_p99_latency", **SERVE)
-    memory = MEMORY.sensitivity("total_memory", **TRAIN)
+    @pytest.fixture(scope="class")
+    def found(self):
+        return SERVING.sensitivity("estimated_p99_latency", **SERVE)
 
-    def test_labels_have_no_slope(self):
-        row = self.found["precision"]
+    @pytest.fixture(scope="class")
+    def memory(self):
+        return MEMORY.sensitivity("total_memory", **TRAIN)
+
+    def test_labels_have_no_slope(self, found):
+        row = found["precision"]
         assert (row.kind, row.value, row.gradient, row.elasticity, row.step) == ("label", "fp16", None, None, None)
 
-    def test_steps_on_the_way_are_named(self):
-        assert self.found["memory_capacity"].through == ("active_batch_size", "required_replicas")
-        assert self.found["seq_len"].through == ("padded_seq_len", "active_batch_size", "required_replicas")
-        assert self.found["qps"].through == ("required_replicas",)
-        assert self.memory["batch_size"].through == ("local_micro_batch",)
-        assert self.memory["pp_size"].through == ("layers_per_stage",)
-        assert self.memory["parameters"].through == ()
+    def test_steps_on_the_way_are_named(self, found, memory):
+        assert found["memory_capacity"].through == ("active_batch_size", "required_replicas")
+        assert found["seq_len"].through == ("padded_seq_len", "active_batch_size", "required_replicas")
+        assert found["qps"].through == ("required_replicas",)
+        assert memory["batch_size"].through == ("local_micro_batch",)
+        assert memory["pp_size"].through == ("layers_per_stage",)
+        assert memory["parameters"].through == ()
 
-    def test_a_slope_through_a_step_is_zero(self):
-        assert self.found["memory_capacity"].gradient.magnitude == 0
-        assert self.found["memory_capacity"].elasticity == 0
+    def test_a_slope_through_a_step_is_zero(self, found):
+        assert found["memory_capacity"].gradient.magnitude == 0
+        assert found["memory_capacity"].elasticity == 0
 
-    def test_the_next_value_that_divides_is_taken(self):
-        assert (self.found["heads"].increment, self.found["kv_heads"].increment) == (32, 8)
+    def test_the_next_value_that_divides_is_taken(self, found):
+        assert (found["heads"].increment, found["kv_heads"].increment) == (32, 8)
         mixture = MEMORY.sensitivity("total_memory", **{**TRAIN, "model": "Mixtral_8x7B", "ep_size": 2, "tp_size": 4})
         assert (mixture["ep_size"].increment, mixture["tp_size"].increment) == (2, 4)
 
-    def test_a_step_may_change_nothing(self):
-        assert self.memory["batch_size"].step == Q_(0, "GB")
+    def test_a_step_may_change_nothing(self, memory):
+        assert memory["batch_size"].step == Q_(0, "GB")
 
-    def test_no_larger_value_is_allowed(self):
+    def test_no_larger_value_is_allowed(self, memory):
         row = MEMORY.sensitivity("total_memory", **{**TRAIN, "zero_stage": 3})["zero_stage"]
         assert (row.kind, row.step, row.increment) == ("step", None, 0)
-        assert self.memory["ep_size"].step is None
+        assert memory["ep_size"].step is None
 
-    def test_values_are_shown_where_they_were_taken(self):
-        assert self.found["qps"].value == "30.00 QPS"
-        assert self.found["memory_capacity"].value == "85.90 GB"
-        assert self.found.value == "3340.4 ms"
+    def test_values_are_shown_where_they_were_taken(self, found):
+        assert found["qps"].value == "30.00 QPS"
+        assert found["memory_capacity"].value == "85.90 GB"
+        assert found.value == "3340.4 ms"
 
-    def test_an_unknown_input_is_refused(self):
+    def test_an_unknown_input_is_refused(self, found):
         with pytest.raises(UnknownNameError, match=r"^unknown input 'efficency': did you mean efficiency"):
-            self.found["efficency"]
+            found["efficency"]
 
 
 class TestInfinite:
     """Where the output is infinite there is no slope, and no change from infinite to infinite."""
 
-    found = SERVING.sensitivity("estimated_p99_latency", **{**SERVE, "model": "GPT3_175B"})
+    @pytest.fixture(scope="class")
+    def found(self):
+        return SERVING.sensitivity("estimated_p99_latency", **{**SERVE, "model": "GPT3_175B"})
 
-    def test_no_slopes(self):
-        assert self.found.value == "∞ ms"
-        for row in self.found:
+    def test_no_slopes(self, found):
+        assert found.value == "∞ ms"
+        for row in found:
             assert (row.gradient, row.elasticity) == (None, None)
             assert row.step is None
 
-    def test_the_table_prints(self):
-        assert "nan" not in repr(self.found)
+    def test_the_table_prints(self, found):
+        assert "nan" not in repr(found)
 
     def test_a_step_out_of_the_infinite(self):
         row = SERVING.sensitivity("required_replicas", **{**SERVE, "qps": 500, "max_replicas": 14})["max_replicas"]
@@ -229,17 +236,19 @@ def test_an_output_of_zero_has_no_elasticity():
 
 
 class TestTable:
-    found = ROUTING.sensitivity("all_to_all_latency", **ROUTE)
+    @pytest.fixture(scope="class")
+    def found(self):
+        return ROUTING.sensitivity("all_to_all_latency", **ROUTE)
 
-    def test_in_print(self):
-        lines = repr(self.found).splitlines()
+    def test_in_print(self, found):
+        lines = repr(found).splitlines()
         assert lines[0] == "Sensitivity of all_to_all_latency = 10.22 ms"
         assert lines[1].split("  ")[0] == "Input"
         assert set(lines[2]) == {"─"}
-        assert len(lines) == 3 + len(list(self.found))
+        assert len(lines) == 3 + len(list(found))
         assert any(line.startswith("fabric_bandwidth") and "-0.985" in line for line in lines)
 
-    def test_html_is_well_formed(self):
+    def test_html_is_well_formed(self, found):
         class Balanced(HTMLParser):
             depth = 0
 
@@ -250,14 +259,14 @@ class TestTable:
                 self.depth -= 1
 
         parser = Balanced()
-        parser.feed(self.found._repr_html_())
+        parser.feed(found._repr_html_())
         assert parser.depth == 0
-        assert "all_to_all_latency" in self.found._repr_html_()
+        assert "all_to_all_latency" in found._repr_html_()
 
-    def test_plain_data(self):
+    def test_plain_data(self, found):
         import json
 
-        found = self.found.to_dict()
+        found = found.to_dict()
         assert json.loads(json.dumps(found, allow_nan=False)) == found
         assert found["fabric_latency"]["gradient_unit"] == "ms/µs"
         assert found["precision"] == {
