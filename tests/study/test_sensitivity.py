@@ -156,11 +156,13 @@ def test_the_exchange_by_hand():
 
 class TestKinds:
     @pytest.fixture(scope="class")
-    def found(self):
+    @classmethod
+    def found(cls):
         return SERVING.sensitivity("estimated_p99_latency", **SERVE)
 
     @pytest.fixture(scope="class")
-    def memory(self):
+    @classmethod
+    def memory(cls):
         return MEMORY.sensitivity("total_memory", **TRAIN)
 
     def test_labels_have_no_slope(self, found):
@@ -206,7 +208,8 @@ class TestInfinite:
     """Where the output is infinite there is no slope, and no change from infinite to infinite."""
 
     @pytest.fixture(scope="class")
-    def found(self):
+    @classmethod
+    def found(cls):
         return SERVING.sensitivity("estimated_p99_latency", **{**SERVE, "model": "GPT3_175B"})
 
     def test_no_slopes(self, found):
@@ -237,7 +240,8 @@ def test_an_output_of_zero_has_no_elasticity():
 
 class TestTable:
     @pytest.fixture(scope="class")
-    def found(self):
+    @classmethod
+    def found(cls):
         return ROUTING.sensitivity("all_to_all_latency", **ROUTE)
 
     def test_in_print(self, found):

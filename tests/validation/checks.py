@@ -64,7 +64,9 @@ class Group:
     checks : callable
         Computes them.
     needs : tuple of str
-        Packages without which it cannot run.
+        Packages without which it cannot run. With torch among them it is long, see tests/README.md.
+    long : bool
+        Whether it is long for another reason.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Group:
     source: str
     checks: Callable[[], list[Check]]
     needs: tuple[str, ...] = ()
+    long: bool = False
 
 
 def relative(ours: float, theirs: float) -> float:
