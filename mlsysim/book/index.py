@@ -66,6 +66,7 @@ def _example(formula: Formula) -> dict[str, Any] | None:
 
 def _variable(variable: Variable) -> dict[str, Any]:
     return {
+        "label": variable.label,
         "latex": variable.latex,
         "unit": variable.unit,
         "values": variable.domain.describe(),

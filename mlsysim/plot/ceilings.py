@@ -13,6 +13,7 @@ from mlsysim.catalog import builtin
 from mlsysim.engine import compiled
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.formulas.roofline import attainable
+from mlsysim.study.display import named
 from mlsysim.symbolic import System, variable_of
 
 if TYPE_CHECKING:
@@ -118,5 +119,4 @@ def described(name: str) -> xarray.DataArray:
     import xarray
 
     variable = variable_of(name)
-    attrs = {"long_name": variable.description.rstrip("."), "latex": variable.latex, "units": variable.unit}
-    return xarray.DataArray(name=name, attrs=attrs)
+    return xarray.DataArray(name=name, attrs={**named(variable), "units": variable.unit})

@@ -12,6 +12,7 @@ import numpy as np
 
 from mlsysim.extras import require
 from mlsysim.plot.data import is_label, meanings
+from mlsysim.symbolic.labels import from_name
 
 if TYPE_CHECKING:
     import xarray
@@ -35,7 +36,7 @@ def axes_of(ax: Axes | None) -> Axes:
 
 
 def label(array: xarray.DataArray, remark: str = "") -> str:
-    """Description, symbol and unit of a variable, in lines that fit an axis."""
+    """Label, symbol and unit of a variable, in lines that fit an axis."""
     lines = textwrap.wrap(_description(array), _LINE)
     ending = [text for text in (_symbol(array), _unit(array), f"({remark})" if remark else "") if text]
     # A symbol is drawn in a few characters however long its code is: it is counted as two.
@@ -50,8 +51,8 @@ def narrow(array: xarray.DataArray) -> str:
 
 
 def _description(array: xarray.DataArray) -> str:
-    """What a variable is, without what its description adds after a colon or semicolon."""
-    text = str(array.attrs.get("long_name") or str(array.name).replace("_", " "))
+    """The label of a variable; else its description, without what that adds after a colon or semicolon."""
+    text = str(array.attrs.get("label") or array.attrs.get("long_name") or from_name(str(array.name)))
     first = re.split(r"[:;]", text)[0].strip()
     return _escaped(first[:1].upper() + first[1:]) or str(array.name)
 

@@ -10,6 +10,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.plot import data, style
+from mlsysim.study.display import named
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _column(name: str, values: list[Any]) -> tuple[str, np.ndarray, dict[str, st
         unit = f"{units.own(values[0]).units:~P}" if values and units.is_quantity(values[0]) else ""
     else:
         unit = variable.unit if variable.dimension else ""
-        attrs = {"long_name": variable.description.rstrip("."), "latex": variable.latex}
+        attrs = named(variable)
     if unit:
         attrs["units"] = unit
     bare = [float(units.own(v).to(unit).magnitude) if units.is_quantity(v) else v for v in values]

@@ -23,6 +23,11 @@ def presented(variable: Variable, value: Any) -> Any:
     return units.Q_(number, units.unit(variable.unit))
 
 
+def named(variable: Variable) -> dict[str, Any]:
+    """What a data set says of a variable: its sentence (CF), its label and its LaTeX."""
+    return {"long_name": variable.description.rstrip("."), "label": variable.label, "latex": variable.latex}
+
+
 def as_text(variable: Variable, value: Any) -> str:
     """A canonical value as text with its unit."""
     seen = presented(variable, value)

@@ -18,7 +18,7 @@ from mlsysim.inputs.axes import DerivedInput
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.display import as_text
+from mlsysim.study.display import as_text, named
 from mlsysim.study.store import Template
 from mlsysim.study.stream import Grid, gather, write
 from mlsysim.symbolic import Variable, variable_of
@@ -279,8 +279,8 @@ def _whole(variable: Variable, amounts: np.ndarray) -> np.ndarray:
 
 
 def attributes(variable: Variable) -> dict[str, Any]:
-    """``units``, ``long_name`` and LaTeX of a variable; flag codes and meanings of a label (CF)."""
-    found: dict[str, Any] = {"long_name": variable.description.rstrip("."), "latex": variable.latex}
+    """``units``, ``long_name``, label and LaTeX of a variable; flag codes and meanings of a choice (CF)."""
+    found: dict[str, Any] = named(variable)
     if variable.domain.kind == "choice":
         labels = variable.domain.labels
         found |= flags(found["long_name"], labels)
@@ -298,7 +298,7 @@ def coordinates(binding: Binding) -> dict[str, Any]:
             attrs: dict[str, Any] = {"long_name": f"{name} of the catalog"}
             if name not in binding.entries:
                 variable = variable_of(name)
-                attrs = {"long_name": variable.description.rstrip("."), "latex": variable.latex}
+                attrs = named(variable)
                 if each.unit:
                     attrs["units"] = each.unit
             coords[name] = (dim, each.coordinates, attrs)

@@ -15,6 +15,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.errors import DuplicateError, FormulaError, UnknownNameError
+from mlsysim.symbolic.labels import from_name
 
 Kind = Literal["real", "integer", "choice", "boolean"]
 
@@ -153,6 +154,8 @@ class Variable:
     named_unit : bool
         The name itself says the unit (``qps``, ``target_p99_latency_ms``), so results give a plain
         number in that unit instead of a quantity.
+    label : str
+        A few words for axes and tables, such as "Data-parallel size"; made of the name where left out.
 
     Attributes
     ----------
@@ -166,12 +169,14 @@ class Variable:
     description: str
     domain: Domain
     named_unit: bool = False
+    label: str = ""
     symbol: sympy.Symbol = field(init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise FormulaError(f"variable name {self.name!r} is not a Python identifier")
         units.unit(self.unit)
+        object.__setattr__(self, "label", self.label or from_name(self.name))
         object.__setattr__(self, "symbol", sympy.Symbol(self.name, **self._assumptions()))
 
     def _assumptions(self) -> dict[str, bool]:
@@ -208,11 +213,11 @@ class Variable:
 
     def signature(self) -> tuple[object, ...]:
         """What two declarations of one name must agree on."""
-        return (self.latex, self.unit, self.description, self.domain, self.named_unit)
+        return (self.latex, self.unit, self.description, self.domain, self.named_unit, self.label)
 
     def __reduce__(self) -> tuple[object, ...]:
         declared, module = _DECLARED.get(self.name, (None, ""))
-        fields = (self.name, self.latex, self.unit, self.description, self.domain, self.named_unit)
+        fields = (self.name, *self.signature())
         return _restored, (module if declared is self else "", fields)
 
 
@@ -227,12 +232,13 @@ def variable(
     domain: Domain | None = None,
     *,
     named_unit: bool = False,
+    label: str = "",
 ) -> sympy.Symbol:
     """Declare a :class:`Variable` and return the symbol formulas are written with.
 
     Parameters
     ----------
-    name, latex, unit, description, domain, named_unit
+    name, latex, unit, description, domain, named_unit, label
         As for :class:`Variable`; the domain defaults to positive reals.
 
     Returns
@@ -244,7 +250,7 @@ def variable(
     DuplicateError
         If another module declared the name with another meaning.
     """
-    return declared(Variable(name, latex, unit, description, domain or positive(), named_unit), caller())
+    return declared(Variable(name, latex, unit, description, domain or positive(), named_unit, label), caller())
 
 
 def declared(entry: Variable, module: str) -> sympy.Symbol:

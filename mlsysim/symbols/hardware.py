@@ -5,7 +5,12 @@ from mlsysim.symbolic import at_least, between, integer, nonnegative, positive, 
 M_cap = variable("memory_capacity", r"M_{\mathrm{cap}}", "GB", "Memory of one accelerator.", positive())
 B_mem = variable("memory_bandwidth", "B", "GB/s", "Memory bandwidth of one accelerator, its peak.", positive())
 F = variable(
-    "peak_flops", "F", "TFLOP/s", "Dense peak arithmetic rate of one accelerator at the precision.", positive()
+    "peak_flops",
+    "F",
+    "TFLOP/s",
+    "Dense peak arithmetic rate of one accelerator at the precision.",
+    positive(),
+    label="Peak arithmetic rate",
 )
 eta = variable(
     "efficiency", r"\eta", "count", "Share of the peak arithmetic rate reached.", between(0, 1, open_lower=True)

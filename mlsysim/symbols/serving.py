@@ -24,9 +24,17 @@ T_base = variable(
     "base_request_latency", r"T_{\mathrm{base}}", "ms", "Latency of a request that does not queue.", positive()
 )
 
-qps = variable("qps", r"\lambda", "QPS", "Requests arriving per second.", positive(), named_unit=True)
+qps = variable(
+    "qps", r"\lambda", "QPS", "Requests arriving per second.", positive(), named_unit=True, label="Arrival rate"
+)
 target = variable(
-    "target_p99_latency_ms", r"T^{*}", "ms", "Latency 99% of the requests must meet.", positive(), named_unit=True
+    "target_p99_latency_ms",
+    r"T^{*}",
+    "ms",
+    "Latency 99% of the requests must meet.",
+    positive(),
+    named_unit=True,
+    label="Target P99 latency",
 )
 cv = variable("service_time_cv", r"c_v", "count", "Coefficient of variation of the service time.", nonnegative())
 c_max = variable("max_replicas", r"c_{\max}", "count", "Most replicas considered.", integer(1, 1_000_000))
@@ -38,6 +46,7 @@ mu = variable(
     "Requests one replica completes per second.",
     nonnegative(),
     named_unit=True,
+    label="Capacity of one replica",
 )
 load = variable("offered_load", r"\Lambda", "count", "Work arriving, in replicas kept busy.", positive())
 c_req = variable(
@@ -55,6 +64,7 @@ qps_capacity = variable(
     "Requests the deployment completes per second.",
     nonnegative(),
     named_unit=True,
+    label="Capacity of all replicas",
 )
 utilization = variable("utilization", r"\rho", "count", "Arrivals over capacity.", positive())
 wait_probability = variable(

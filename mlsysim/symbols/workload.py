@@ -31,6 +31,7 @@ r_q = variable(
     "count",
     "Rank of the compressed query of multi-head latent attention; 0 where queries are not compressed.",
     integer(0),
+    label="Compressed query rank",
 )
 r_kv = variable(
     "kv_lora_rank",
@@ -38,6 +39,7 @@ r_kv = variable(
     "count",
     "Rank of the compressed key-value vector of multi-head latent attention; 0 without it.",
     integer(0),
+    label="Compressed key-value rank",
 )
 d_rope = variable(
     "qk_rope_head_dim",
@@ -45,6 +47,7 @@ d_rope = variable(
     "count",
     "Width of the shared rotary key kept beside the compressed vector (MLA); 0 without it.",
     integer(0),
+    label="Rotary key width",
 )
 d_nope = variable(
     "qk_nope_head_dim",
@@ -52,9 +55,15 @@ d_nope = variable(
     "count",
     "Width per head of queries and keys without rotation (MLA); 0 without it.",
     integer(0),
+    label="Unrotated head width",
 )
 d_v = variable(
-    "v_head_dim", r"d_{\mathrm{v}}", "count", "Width per head of the values (MLA); 0 without it.", integer(0)
+    "v_head_dim",
+    r"d_{\mathrm{v}}",
+    "count",
+    "Width per head of the values (MLA); 0 without it.",
+    integer(0),
+    label="Value head width",
 )
 d_ff = variable(
     "ffn_dim", r"d_{\mathrm{ff}}", "count", "Inner width of the feed-forward block of a dense layer.", integer(0)

@@ -25,7 +25,7 @@ def test_a_curve_per_value_of_the_hue(ax, memory):
         np.testing.assert_array_equal(curve(ax, f"hollow {stage}").get_ydata(), hollow)
         assert curve(ax, f"hollow {stage}").get_markerfacecolor() == "white"
     assert curve(ax, "all 0").get_linestyle() == "--"
-    assert ax.get_ylabel() == "Memory one rank needs $M$ [GB]"
+    assert ax.get_ylabel() == "Total memory $M$ [GB]"
     legend = ax.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2", "3", "infeasible"]
     assert legend.get_title().get_text() == "ZeRO stage\n$Z$"

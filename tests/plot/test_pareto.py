@@ -95,7 +95,7 @@ def test_columns_take_their_words_from_the_vocabulary(ax):
     pareto(TABLE, "step_time", "total_memory", label=["name"], ax=ax)
     np.testing.assert_array_equal(line(ax, "cloud"), [[3, 1], [1, 3], [2, 3.5]])
     np.testing.assert_array_equal(line(ax, "front"), [[1, 3], [3, 1]])
-    assert ax.get_xlabel() == "One training step $T$ [s] (lower is better)"
+    assert ax.get_xlabel() == "Step time $T$ [s] (lower is better)"
     assert [text.get_text() for text in ax.get_legend().get_texts()][2:] == ["name = b", "name = a"]
 
 

@@ -42,7 +42,7 @@ def test_points_are_intensity_and_rate(ax, prefill):
             wanted = np.column_stack([array.values[good.values] for array in (intensity, rate)])
             np.testing.assert_allclose(drawn(ax, f"{gid} {name}"), wanted)
     assert 0 < int(prefill.feasible.sum()) < prefill.feasible.size
-    assert ax.get_xlabel() == "Arithmetic per byte of memory traffic\n$I$ [FLOP/byte]"
+    assert ax.get_xlabel() == "Arithmetic intensity $I$ [FLOP/byte]"
     assert ax.get_ylabel() == "Rate reached [TFLOP/s]"
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     texts = [text.get_text() for text in ax.get_legend().get_texts()]

@@ -345,10 +345,12 @@ class TestLabels:
 
     def test_units_names_and_symbols_are_attributes(self):
         attrs = self.grid.total_memory.attrs
-        assert attrs == {"long_name": "Memory one rank needs", "latex": "M", "units": "GB"}
+        named = {"long_name": "Memory one rank needs", "label": "Total memory"}
+        assert attrs == {**named, "latex": "M", "units": "GB"}
         assert self.grid.memory_utilization.attrs["latex"] == r"\rho_M"
         assert "units" not in self.grid.memory_utilization.attrs
-        assert self.grid.batch_size.attrs == {"long_name": "Sequences per step, over all ranks", "latex": "b"}
+        named = {"long_name": "Sequences per step, over all ranks", "label": "Batch size"}
+        assert self.grid.batch_size.attrs == {**named, "latex": "b"}
 
     def test_truth_values_are_booleans(self):
         assert self.grid.feasible.dtype == bool

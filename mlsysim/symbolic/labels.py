@@ -1,0 +1,47 @@
+"""Short labels for people, out of names: ``dp_size`` is "Data-parallel size"."""
+
+from __future__ import annotations
+
+#: What the parts of names stand for, where they are no words. A name whose label reads badly all the same gets its own.
+ABBREVIATIONS = {
+    "cp": "context-parallel",
+    "cv": "coefficient of variation",
+    "dim": "width",
+    "dp": "data-parallel",
+    "edp": "expert-data-parallel",
+    "ep": "expert-parallel",
+    "ffn": "feed-forward",
+    "flop": "FLOP",
+    "flops": "FLOPs",
+    "hfu": "hardware FLOPs utilization",
+    "itl": "inter-token latency",
+    "kv": "KV",
+    "len": "length",
+    "mfu": "model FLOPs utilization",
+    "mlp": "feed-forward",
+    "moe": "MoE",
+    "p99": "P99",
+    "pp": "pipeline-parallel",
+    "pue": "power usage effectiveness",
+    "qk": "query-key",
+    "qkv": "query-key-value",
+    "qps": "requests per second",
+    "seq": "sequence",
+    "tdp": "thermal design power",
+    "tp": "tensor-parallel",
+    "ttft": "time to first token",
+    "vocab": "vocabulary",
+    "zero": "ZeRO",
+}
+
+
+#: Parts of names that are written as one word.
+COMPOUNDS = ("all gather", "all reduce", "all to all", "micro batch", "point to point", "reduce scatter")
+
+
+def from_name(name: str) -> str:
+    """The label of a name: its parts as words, the first with a capital."""
+    words = " ".join(ABBREVIATIONS.get(part, part) for part in name.split("_") if part)
+    for compound in COMPOUNDS:
+        words = words.replace(compound, compound.replace(" ", "-"))
+    return words[:1].upper() + words[1:]
