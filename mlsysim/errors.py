@@ -91,6 +91,10 @@ class MissingInputError(InputError, TypeError):
         self.hint = ""
 
 
+class InfeasibleError(MlsysimError, ValueError):
+    """The best design was asked of an answer that has none: names the constraint, and how near it can be met."""
+
+
 class UnitError(MlsysimError, ValueError):
     """Two dimensions that do not agree: in a formula when declared, or in an argument."""
 

@@ -13,7 +13,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import mlsysim
-from mlsysim.cli.options import Json, OwnCatalog, OwnModels, Plot, Question, SubjectTo, Variants, Words
+from mlsysim.cli.exits import EXIT_CODES, Exit
+from mlsysim.cli.options import Json, OwnCatalog, OwnModels, Plot, Question, Strict, SubjectTo, Variants, Words
 from mlsysim.errors import MlsysimError
 from mlsysim.models.registry import Registry
 
@@ -85,7 +86,7 @@ def _in_one_line() -> Iterator[None]:
         if isinstance(error, BrokenPipeError):
             raise
         typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise typer.Exit(Exit.REFUSED) from None
 
 
 def _own_models(args: list[str]) -> tuple[list[str], list[str]]:
@@ -109,7 +110,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible (with --strict).",
+    epilog=f"Exit codes: {EXIT_CODES}.",
 )
 
 
@@ -215,6 +216,7 @@ def search(
     variant: Variants = None,
     catalog: OwnCatalog = None,
     as_json: Json = False,
+    strict: Strict = False,
 ) -> None:
     """Find the best designs."""
     from mlsysim.cli import grids
@@ -232,6 +234,7 @@ def search(
         variant=variant,
         catalog=catalog,
         as_json=as_json,
+        strict=strict,
     )
 
 
@@ -251,6 +254,7 @@ def pareto(
     plot: Plot = None,
     catalog: OwnCatalog = None,
     as_json: Json = False,
+    strict: Strict = False,
 ) -> None:
     """Find the Pareto front."""
     from mlsysim.cli import grids
@@ -265,6 +269,7 @@ def pareto(
         plot=plot,
         catalog=catalog,
         as_json=as_json,
+        strict=strict,
     )
 
 
@@ -310,13 +315,13 @@ def book(
         return
     if not out.is_dir():
         typer.echo(f"error: there is no folder {out}; run mlsysim book --out {out}", err=True)
-        raise typer.Exit(1)
+        raise typer.Exit(Exit.STALE)
     stale = pages.check(out, own)
     for name in stale:
         typer.echo(name)
     if stale:
         typer.echo(f"error: {out} is out of date in {len(stale)} files; run mlsysim book --out {out}", err=True)
-        raise typer.Exit(1)
+        raise typer.Exit(Exit.STALE)
     typer.echo(f"{out} is up to date")
 
 

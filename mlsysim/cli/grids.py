@@ -12,12 +12,14 @@ from typing import Any
 import typer
 
 from mlsysim.catalog import builtin, load_catalog
-from mlsysim.cli import axes
+from mlsysim.cli import axes, output
+from mlsysim.cli.exits import Exit
 from mlsysim.cli.options import option_name
 from mlsysim.cli.summary import cell_text, print_sweep, write_csv
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.models import PerformanceModel
+from mlsysim.study.designs import Designs
 
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
 #: Panels of a figure, one per value of a third axis.
@@ -36,7 +38,7 @@ def _resumable(file: Path | None) -> Iterator[None]:
         if file is not None:
             notes = getattr(stop, "__notes__", [f"what is finished stays in {file}; the same call goes on from there"])
             typer.echo(f"interrupted: {notes[0].replace('same call', 'same command')}", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(Exit.INTERRUPTED) from None
 
 
 @contextmanager
@@ -115,6 +117,7 @@ def search(
     variant: str | None,
     catalog: Path | None,
     as_json: bool,
+    strict: bool,
 ) -> None:
     """Print the best designs of a grid and why there is none better."""
     model, given = _asked(kind, words, variant, catalog)
@@ -129,7 +132,7 @@ def search(
             checkpoint=checkpoint,
             **given,
         )
-        print(designs.to_json() if as_json else designs)
+        _answer(designs, as_json, strict)
 
 
 @_as_typed()
@@ -144,6 +147,7 @@ def pareto(
     catalog: Path | None,
     plot: Path | None,
     as_json: bool,
+    strict: bool,
 ) -> None:
     """Print the designs that no other one beats in all objectives."""
     model, given = _asked(kind, words, variant, catalog)
@@ -160,9 +164,17 @@ def pareto(
             designs.to_dataset(), *objectives, maximize=list(maximize), feasible=None, label=told or None, ax=panel
         )
         figure.savefig(plot, dpi=150)
-    print(designs.to_json() if as_json else designs)
-    if plot is not None and not as_json and len(designs):
-        print(f"Written: {plot}")
+    written = f"Written: {plot}" if plot is not None and not as_json and len(designs) else ""
+    _answer(designs, as_json, strict, written)
+
+
+def _answer(designs: Designs, as_json: bool, strict: bool, more: str = "") -> None:
+    """Print designs, or why there are none."""
+    print(designs.to_json() if as_json else designs.text(output.width()))
+    if more:
+        print(more)
+    if strict and not len(designs):
+        raise typer.Exit(Exit.INFEASIBLE)
 
 
 def _asked(

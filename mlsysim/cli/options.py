@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mlsysim.cli.exits import Exit
+
 
 def option_name(argument: str) -> str:
     """The option of an argument: ``batch_size`` is ``--batch-size``."""
@@ -28,6 +30,12 @@ Question = Annotated[
 ]
 Words = Annotated[list[str], typer.Argument(metavar="NAME=VALUES...", help="Arguments of the question.")]
 Variants = Annotated[str | None, typer.Option("--variant", metavar="NAME", help="Set of formulas.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help=f"Exit with code {int(Exit.INFEASIBLE)} if the answer is infeasible, or there is none."
+    ),
+]
 SubjectTo = Annotated[
     list[str] | None,
     typer.Option(metavar="CONDITION", help="Such as 'total_memory <= 0.9 * memory_capacity'; may be repeated."),

@@ -14,7 +14,8 @@ from typer.core import TyperCommand
 from mlsysim import show
 from mlsysim.catalog import TransformerWorkload, builtin, load_catalog
 from mlsysim.cli import output
-from mlsysim.cli.options import Json, OwnCatalog, option_name
+from mlsysim.cli.exits import Exit
+from mlsysim.cli.options import Json, OwnCatalog, Strict, option_name
 from mlsysim.cli.words import NO, YES, as_options, command_line, read_entry, typed_text
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.signature import only_in
@@ -146,10 +147,7 @@ def _answer(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
         ),
     }
     if "feasible" in model.headline:
-        flags["strict"] = (
-            Annotated[bool, typer.Option("--strict", help="Exit with code 3 if the answer is infeasible.")],
-            False,
-        )
+        flags["strict"] = (Strict, False)
     for name, (annotation, default) in flags.items():
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -183,7 +181,7 @@ def _ask(
             print()
             output.block(str(result.explain(*headline(result))))
     if strict and not result.feasible:
-        raise typer.Exit(3)
+        raise typer.Exit(Exit.INFEASIBLE)
 
 
 def headline(result: Result) -> tuple[str, ...]:

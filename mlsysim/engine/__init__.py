@@ -4,13 +4,16 @@ from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_express
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
 from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
 from mlsysim.engine.grid import evaluate, evaluate_shown, pure_function, slopes
+from mlsysim.engine.refused import Refusals, RefusedBy
 from mlsysim.engine.shown import Refused, Shown
 
 __all__ = [
     "CompiledFunction",
     "DenseSearch",
     "Front",
+    "Refusals",
     "Refused",
+    "RefusedBy",
     "Scan",
     "Shown",
     "Smallest",

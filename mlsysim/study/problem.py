@@ -15,6 +15,7 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
+from mlsysim.study.constraints import Comparison, comparisons
 from mlsysim.study.stream import Grid
 from mlsysim.units import Q_, unit
 
@@ -78,23 +79,18 @@ class Problem:
             conditions=tuple((1, condition) for condition in binding.conditions),
         )
 
-    def refusals(self, most: int = 4096) -> list[str]:
-        """Which requirements of the model refuse how many of some points, in words."""
-        random = np.random.default_rng(0)
-        sizes, total = self.binding.sizes, self.grid.points
-        sample = np.arange(total) if total <= most else None
-        places = (
-            np.array(np.unravel_index(sample, sizes))
-            if sample is not None
-            else np.array([random.integers(0, size, most) for size in sizes])
-        )
-        found = []
-        for reason in self.binding.reasons:
-            asked = Points(self.binding.system, (sympy.S.One,), (reason.condition,), self.binding.numbers)
-            found.append((reason.text, int((~asked(places)[1]).sum())))
-        return [
-            f"{count:,} of {places.shape[1]:,} points tried are refused: {reason}" for reason, count in found if count
-        ]
+    @property
+    def known(self) -> list[str]:
+        """Names that objectives and constraints may use."""
+        return [*self.binding.values, *(v.name for v in self.binding.system.variables)]
+
+    def quantity(self, text: Any) -> Expression:
+        """An expression of inputs and outputs, at any point of the grid."""
+        return quantity(text, self.model, self.known)
+
+    def comparisons(self, constraint: Expression) -> list[Comparison]:
+        """What a constraint compares."""
+        return comparisons(constraint, self.binding.system, self.quantity)
 
     def at(self, place: Iterable[int]) -> dict[str, Any]:
         """All arguments at a point, as ``solve`` takes them.

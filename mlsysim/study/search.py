@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,11 @@ from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.designs import Certificate, Designs
+from mlsysim.study.certificate import Certificate
+from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.progress import status
+from mlsysim.study.refused import refused
 from mlsysim.study.stream import pareto as streamed_front
 from mlsysim.study.stream import smallest
 
@@ -31,6 +34,8 @@ BOUNDS_SHARE = 0.2
 AT_ONCE = 2e8
 #: Beyond so many points streaming is no way out, and beyond so many it is refused: it would take days.
 LARGEST_STREAM, REFUSED_STREAM = 10**11, 10**13
+#: Seconds for each question that is asked besides, of an answer without designs.
+BESIDES = 30.0
 
 
 def search(
@@ -151,7 +156,7 @@ def pareto(
     order = np.lexsort((front.indices, *front.values.T[::-1]))
     places = np.array(np.unravel_index(front.indices[order], asked.grid.sizes), dtype=np.int64)
     certificate = _looked_at_all(asked, method, math.nan, front.feasible, started)
-    return Designs(asked, places.T, certificate)
+    return Designs(asked, places.T, certificate, _first_of)
 
 
 def _refuse_stream(asked: Problem) -> None:
@@ -197,14 +202,17 @@ def _dense(
             evaluated=found.points,
             feasible=(feasible, feasible + asked.grid.points - found.points),
         )
-    return Designs(asked, places.T, certificate)
+    return Designs(asked, places.T, certificate, _first_of)
 
 
 def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, started: float) -> Certificate:
     """The certificate of an answer for which every point was looked at."""
+    accepted, refusals = refused(asked)
     return Certificate(
         method=method,
         points=asked.grid.points,
+        accepted=accepted,
+        refused=refusals,
         proven=True,
         first=True,
         bound=bound,
@@ -285,20 +293,33 @@ def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: fl
     gap = 0.0 if seen.proven else math.inf
     if not seen.proven and math.isfinite(value) and math.isfinite(seen.bound):
         gap = (value - seen.bound) / abs(value) if value else math.inf
+    accepted, refusals = refused(asked)
     certificate = Certificate(
         method=method,
         points=total,
+        accepted=accepted,
+        refused=refusals,
         proven=seen.proven,
         first=seen.first,
         bound=sign * (float(best.values.min()) if seen.proven and len(best.values) else seen.bound),
         gap=gap,
         boxes=seen.boxes,
         evaluated=seen.points,
-        feasible=(max(seen.feasible, len(best.values)), total - seen.infeasible),
+        feasible=(max(seen.feasible, len(best.values)), min(total - seen.infeasible, accepted[1])),
         seconds=time.perf_counter() - started,
     )
     if not len(best.values):
-        return Designs(asked, np.empty((0, len(asked.grid.sizes)), dtype=np.int64), certificate)
+        return Designs(asked, np.empty((0, len(asked.grid.sizes)), dtype=np.int64), certificate, _first_of)
     first = np.lexsort(best.points[::-1])
     _, order = in_order(best.values[first], np.arange(len(first)))
-    return Designs(asked, best.points.T[first][order], certificate)
+    return Designs(asked, best.points.T[first][order], certificate, _first_of)
+
+
+def _first_of(asked: Problem) -> tuple[Sequence[int] | None, bool]:
+    """The best point of a problem that is asked besides, and whether that is proven."""
+    started = time.perf_counter()
+    deadline = started + BESIDES
+    found = _bounds(asked, 1, started, True, deadline, False)
+    if found is None:
+        found = _dense(asked, 1, started, deadline, None, None, False)
+    return (found.places[0].tolist() if len(found) else None), found.certificate.proven

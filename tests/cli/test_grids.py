@@ -152,7 +152,7 @@ def test_search_prints_the_designs_of_the_library(run):
     assert found["certificate"]["proven"]
     assert found["certificate"]["points"] == 4 * 3 * 3 * 5
     text = run("search", "train", *TRAIN, "--minimize", "step_time", *FITS, "--top", "3").stdout
-    assert "Proven best to a relative 1e-09. 180 points" in " ".join(text.split())
+    assert "accepted, to a relative 1e-09. 180 points" in " ".join(text.split())
     assert f"{times[0]:.2f} s" in text
 
 
@@ -199,6 +199,30 @@ def test_nothing_feasible_is_an_answer(run):
     assert json.loads(done.stdout)["designs"] == []
 
 
+INFEASIBLE = ("--subject-to", "total_memory <= 1 MB")
+
+
+def test_infeasible_is_an_answer_unless_strict(run):
+    words = ("train", *TRAIN, "--minimize", "step_time")
+    late = run("search", *words, *INFEASIBLE)
+    strict = run("search", *words, *INFEASIBLE, "--strict")
+    assert (late.exit_code, strict.exit_code) == (0, 3)
+    assert "total_memory <= 1 MB: nearest " in " ".join(strict.stdout.split())
+    assert " GB against " in strict.stdout
+    assert run("search", *words, "--strict").exit_code == 0
+    front = run("pareto", *words, "--minimize", "total_memory", *INFEASIBLE, "--strict", "--json")
+    assert front.exit_code == 3
+    assert json.loads(front.stdout)["misses"][0]["constraint"] == "total_memory <= 1 MB"
+
+
+def test_a_device_without_a_price_is_named(run):
+    words = ("accelerators=8", "busy_share=0.5", "duration=30 day", "run_tokens=1e12", "electricity_price=0.1")
+    done = run("search", "cost", "--variant", "fleet", *words, "hardware=H100,A100,L40S", "--minimize", "total_cost")
+    said = " ".join(done.stdout.split())
+    assert "Proven best of the 1 accepted" in said
+    assert "Refused: 2: price is not in the catalog (2: H100, A100)." in said
+
+
 def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
     file = tmp_path / "front.png"
     words = ("pareto", "train", *TRAIN, "--minimize", "step_time", "--minimize", "total_memory")
@@ -238,8 +262,8 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
          "--method 'fast': must be one of auto, bounds, dense"),
         (("search", "memory", *SMALL, "--minimize", "total_memory", "--top", "0"),
          "--top 0: must be a whole number from 1 to 10,000"),
-        (("search", "memory", *SMALL, "--minimize", "total_memory", "--method", "dense", "--time-limit", "3"),
-         "--time-limit 3.0: streaming takes no time limit; use --method bounds"),
+        (("search", "memory", *SMALL, "--minimize", "total_memory", "--method", "bounds", "--checkpoint", "a"),
+         "--method 'bounds': a checkpoint or a cluster is for streaming; use --method dense"),
         (("search", "memory", *SMALL, "--minimize", "total_memory", "--subject-to", "total_memory <= 3 s"),
          "--subject-to 'total_memory <= 3 s': total_memory is information but 3*s is time"),
         (("pareto", "memory", *SMALL, "--minimize", "total_memory"), "--minimize ['total_memory']: takes at least two "

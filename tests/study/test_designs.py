@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mlsysim import TrainingMemoryModel, linked
-from mlsysim.study.designs import Certificate
+from mlsysim.errors import InfeasibleError
+from mlsysim.study.certificate import Certificate, Refused
 from mlsysim.study.result import Result
 
 MODEL = TrainingMemoryModel("per_operator")
@@ -89,7 +90,7 @@ def test_plain_data(designs):
 
 def test_prints_as_a_table(designs):
     text, page = repr(designs), designs._repr_html_()
-    for words in ("tp_size", "total_memory", "GB", "% used", "Proven best to a relative 1e-09"):
+    for words in ("tp_size", "total_memory", "GB", "% used", "Proven best of the 96 accepted"):
         assert words in text, words
     for words in ("<table>", "tp_size", "Proven best"):
         assert words in page, words
@@ -107,7 +108,8 @@ def test_what_bound(designs):
 def test_an_empty_answer(empty):
     assert len(empty) == 0
     assert list(empty) == []
-    assert empty.best is None
+    with pytest.raises(InfeasibleError, match="weights <= 1 byte"):
+        empty.best  # noqa: B018
     assert empty.binding_constraints == ()
     assert "No design meets the constraints" in repr(empty)
     assert "No design meets the constraints" in empty._repr_html_()
@@ -117,23 +119,89 @@ def test_an_empty_answer(empty):
         empty[0]
 
 
-KNOWN = {"method": "bounds", "points": 2 * 10**18, "proven": True, "first": True, "bound": 5.0, "gap": 0.0,
+KNOWN = {"method": "bounds", "points": 2 * 10**18, "accepted": (10**18, 10**18), "proven": True, "first": True,
+         "refused": {"tp_size must divide heads": Refused((10**18, 10**18))}, "bound": 5.0, "gap": 0.0,
          "boxes": 12, "evaluated": 3456, "feasible": (7, 7), "seconds": 0.25}  # fmt: skip
+TWO = {"price is not in the catalog": Refused((64, 64), tuple("ABCDEFGHIJ")), "too many": Refused((32, 32))}
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, ["Proven best to a relative 1e-09.", "2e+18 points, 7 of them feasible", "3,456 evaluated, 12 boxes",
-              "in 0.25 s by bounds"]),
+        ({}, ["Proven best of the 1e+18 accepted, to a relative 1e-09.", "2e+18 points, 7 of them feasible",
+              "3,456 evaluated, 12 boxes", "in 0.25 s by bounds.",
+              "Refused: 1e+18: tp_size must divide heads (1e+18)."]),
+        ({"refused": {}, "accepted": (2 * 10**18, 2 * 10**18)}, ["best of the 2e+18 accepted", "None was refused."]),
         ({"first": False}, ["others that count as equal may come earlier"]),
-        ({"proven": False, "gap": 0.021}, ["Not proven: a design up to 2.1% better may exist"]),
-        ({"proven": False, "gap": np.inf}, ["Not proven: the time was too short for a bound"]),
+        ({"proven": False, "gap": 0.021},
+         ["Not proven best of the 1e+18 accepted: a design up to 2.1% better may exist"]),
+        ({"proven": False, "gap": np.inf}, ["Not proven best of the 1e+18 accepted: the time was too short"]),
         ({"feasible": (7, 10**12)}, ["7 to 1e+12 of them feasible"]),
+        ({"feasible": (0, 0)}, ["Proven infeasible: none of the 1e+18 accepted meets the constraints."]),
+        ({"feasible": (0, 0), "accepted": (0, 0)}, ["Proven infeasible: every point is refused."]),
         ({"method": "dense", "boxes": 0}, ["3,456 evaluated in 0.25 s by dense"]),
+        ({"points": 100, "accepted": (16, 16), "refused": TWO},
+         ["Refused: 84, some for several reasons: price is not in the catalog (64: A, B, C, D, E, F, G, H and 2 more); "
+          "too many (32)."]),
+        ({"points": 100, "accepted": (10, 40), "refused": {"too many": Refused((60, 90))}},
+         ["best of the 10 to 40 accepted", "Refused: 60 to 90: too many (60 to 90)."]),
     ],
 )  # fmt: skip
 def test_the_certificate_in_words(changes, words):
     text = str(Certificate(**{**KNOWN, **changes}))
     for each in words:
         assert each in text
+
+
+def test_whole_numbers_print_whole():
+    found = MODEL.search(
+        **POINT, hardware="H100", tp_size=[2, 4], pp_size=[4, 8], seq_len=[1024, 2048],
+        minimize="tp_size * pp_size", subject_to="batch_size * seq_len >= 1e5 token", top=3,
+    )  # fmt: skip
+    first = next(line for line in repr(found).splitlines() if line.startswith("1 "))
+    assert first.split()[:4] == ["1", "2", "4", "8"]
+    assert "batch_size * seq_len = 131072 token" in repr(found)
+    assert "131072 token against 100000 token" in repr(found)
+    (objectives, *_) = (design["objectives"] for design in found.to_dict()["designs"])
+    assert objectives == {"tp_size * pp_size": {"value": 8, "unit": ""}}
+    assert isinstance(objectives["tp_size * pp_size"]["value"], int)
+    ratio = MODEL.search(**POINT, hardware="H100", tp_size=[2, 4], minimize="tp_size / 2")
+    assert "1.00" in repr(ratio)
+
+
+def test_objective_and_constrained_quantities_stand_in_the_table():
+    found = MODEL.search(
+        model="Llama3_8B", batch_size=4, hardware=["A100", "H200"], tp_size=[1, 2, 4], minimize="weights / 2", top=3,
+        subject_to=["total_memory + weights <= 2 * memory_capacity", "tp_size * batch_size >= 4"],
+    )  # fmt: skip
+    head = found.text(200).splitlines()[0]
+    for name in ("weights / 2", "total_memory + weights", "2 * memory_capacity", "tp_size * batch_size"):
+        assert name in head
+    for result, line in zip(found, found.text(200).splitlines()[2:], strict=False):
+        amount = (result.total_memory + result.weights).to("GB").magnitude
+        assert f" {amount:.{1 if amount >= 100 else 2}f} GB " in line
+        assert f" {result.inputs['tp_size'] * 4} " in line
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_as_wide_as_asked(designs, width):
+    text = designs.text(width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "Proven best of the 96" in text
+
+
+def test_a_table_too_wide_is_turned():
+    parts = ["weights", "gradients", "optimizer_state", "activations", "communication_buffers", "loss_buffer"]
+    found = MODEL.search(**POINT, hardware="H100", tp_size=[1, 2], minimize="total_memory", top=2,
+                         subject_to=[f"{name} <= 9999 GB" for name in parts])  # fmt: skip
+    lines = found.text(50).splitlines()
+    assert lines[0].split() == ["1", "2"]
+    assert [line.split()[0] for line in lines[2:10]] == ["tp_size", "total_memory", *parts]
+    assert found.text(200).splitlines()[0].split()[:2] == ["tp_size", "total_memory"]
+
+
+def test_no_infinite_number_in_json():
+    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="weights <= 1 byte")
+    assert not np.isfinite(found.certificate.bound)
+    plain = json.loads(found.to_json(), parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+    assert plain["certificate"]["bound"] == {"value": None, "infinite": "positive"}

@@ -11,7 +11,7 @@ from study.search_cases import FAMILIES, by_brute_force, first_best, random_prob
 
 from mlsysim import DistributedModel, TrainingMemoryModel, derived, linked
 from mlsysim.engine.bounds import Search
-from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError
+from mlsysim.errors import InfeasibleError, InputError, MlsysimError, UnitError, UnknownNameError
 from mlsysim.models import every_model
 from mlsysim.study import search as module
 from mlsysim.symbolic import variable_of
@@ -279,7 +279,8 @@ class TestHow:
                 **POINT, tp_size=[1, 2], pp_size=[1, 2], minimize="weights", subject_to="weights<=1 byte"
             )
             assert len(found) == 0
-            assert found.best is None
+            with pytest.raises(InfeasibleError, match="weights<=1 byte: nearest "):
+                found.best  # noqa: B018
             assert found.certificate.proven
             assert found.certificate.feasible == (0, 0)
 
@@ -303,7 +304,8 @@ class TestWhatIsNoDesign:
 
     def test_an_empty_answer_says_what_was_refused(self):
         found = TrainingMemoryModel().search(**self.SMALL, batch_size=8, tp_size=[3, 5], minimize="total_memory")
-        assert "2 of 2 points tried are refused: tp_size must divide heads" in repr(found)
+        assert "tp_size must divide heads (2)" in repr(found)
+        assert found.certificate.accepted == (0, 0)
         assert "Proven infeasible" in str(found.certificate)
 
     def test_streaming_for_days_is_refused(self):
@@ -327,4 +329,4 @@ class TestWhatIsNoDesign:
         text = repr(found)
         assert "zero_stage == 3:" not in text
         assert "total_memory <= 70 GB: " in text
-        assert "batch_size >= 2: 4 times what is asked" in text
+        assert "batch_size >= 2: 8 against 2, 4 times what is asked" in text

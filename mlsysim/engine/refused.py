@@ -1,0 +1,167 @@
+"""How many points of a grid are refused, counted on the few axes each reason depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine.compiled import compiled
+from mlsysim.symbolic import System
+
+#: Combinations of axes looked at together; of more, so many drawn at random. Combinations of a reason that are kept.
+COUNTED, KEPT = 1 << 21, 1 << 16
+
+#: At least and at most so many.
+Count = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class RefusedBy:
+    """What one reason refuses.
+
+    Attributes
+    ----------
+    count : tuple of int
+        At least and at most so many points of the grid.
+    axes : tuple of int
+        Axes it depends on.
+    where : ndarray of bool or None
+        Combinations of these axes that are refused; None where there are too many to keep.
+    """
+
+    count: Count
+    axes: tuple[int, ...]
+    where: np.ndarray | None
+
+
+class Refusals:
+    """Reasons to refuse points of a grid that is never held.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    conditions : sequence of sympy Boolean
+        Per reason, what must hold for a point to be accepted.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : sequence of int
+        Length of each axis.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        conditions: Sequence[sympy.Basic],
+        values: Mapping[str, Any],
+        sizes: Sequence[int],
+    ) -> None:
+        self.sizes = tuple(sizes)
+        self._tests = [_Test(system, condition, values) for condition in conditions]
+
+    def each(self) -> list[RefusedBy]:
+        """What each reason refuses, whatever the others do; points with two reasons count for both."""
+        found = []
+        for test in self._tests:
+            shape = [self.sizes[axis] for axis in test.axes]
+            together = math.prod(shape)
+            others = math.prod(self.sizes) // together
+            low, high = self._accepted([test], test.axes)
+            where = None
+            if together <= KEPT:
+                grid = np.ix_(*map(np.arange, shape))
+                where = np.broadcast_to(test(dict(zip(test.axes, grid, strict=True))), shape)
+            found.append(RefusedBy(((together - high) * others, (together - low) * others), test.axes, where))
+        return found
+
+    def accepted(self) -> Count:
+        """At least and at most so many points are refused for no reason.
+
+        Reasons that share no axis are independent of each other, so that their counts multiply.
+        """
+        if any(test({}).all() for test in self._tests if not test.axes):
+            return 0, 0
+        least = most = 1
+        for axes, tests in self._independent():
+            low, high = self._accepted(tests, axes)
+            least, most = least * low, most * high
+        return least, most
+
+    def _independent(self) -> Iterator[tuple[tuple[int, ...], list[_Test]]]:
+        """Groups of axes that no reason joins, with the reasons on each."""
+        groups = [{axis} for axis in range(len(self.sizes))]
+        for test in self._tests:
+            joined = [group for group in groups if group & set(test.axes)]
+            groups = [group for group in groups if group not in joined] + [set().union(*joined)]
+        for group in filter(None, groups):
+            yield tuple(sorted(group)), [test for test in self._tests if group & set(test.axes)]
+
+    def _accepted(self, tests: Sequence[_Test], axes: Sequence[int]) -> Count:
+        """Of the combinations of some axes, at least and at most so many are accepted by all of some reasons.
+
+        A list of accepted combinations is extended by the axes of one reason after the other. Where it
+        would grow too long, what is left out of it may be accepted or not.
+        """
+        waiting, left = list(tests), set(axes)
+        most = self._volume(left)
+        accepted: dict[int, np.ndarray] = {}
+        count = 1
+        while waiting:
+            test = min(waiting, key=lambda test: self._volume(left & set(test.axes)))
+            waiting.remove(test)
+            fresh = sorted(left & set(test.axes))
+            left -= set(fresh)
+            rows, places = self._drawn(count, fresh)
+            grid = np.ix_(rows, *places)
+            at = {axis: known[grid[0]] for axis, known in accepted.items()}
+            at |= dict(zip(fresh, grid[1:], strict=True))
+            refused = np.broadcast_to(test(at), [len(rows), *map(len, places)])
+            most -= int(np.count_nonzero(refused)) * self._volume(left)
+            row, *others = np.nonzero(~refused)
+            count = len(row)
+            accepted = {axis: known[rows[row]] for axis, known in accepted.items()}
+            accepted |= {axis: some[other] for axis, some, other in zip(fresh, places, others, strict=True)}
+        return count * self._volume(left), most
+
+    def _volume(self, axes: Iterable[int]) -> int:
+        return math.prod(self.sizes[axis] for axis in axes)
+
+    def _drawn(self, rows: int, axes: Sequence[int]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """All rows and all places of some axes, or so many that their combinations can be looked at."""
+        counts = [rows, *(self.sizes[axis] for axis in axes)]
+        random = np.random.default_rng(0)
+        wanted = list(counts)
+        while math.prod(wanted) > COUNTED:
+            largest = wanted.index(max(wanted))
+            wanted[largest] = max(1, wanted[largest] // 2)
+        first, *others = (
+            np.arange(count) if some == count else np.sort(random.permutation(count)[:some])
+            for count, some in zip(counts, wanted, strict=True)
+        )
+        return first, others
+
+
+class _Test:
+    """One reason, at any points of the axes it depends on."""
+
+    def __init__(self, system: System, condition: sympy.Basic, values: Mapping[str, Any]) -> None:
+        self._function = compiled(system, None, "vector", (("accepted", condition),))
+        self._inputs = [np.asarray(values[name], float) for name in self._function.inputs]
+        swept = {axis for array in self._inputs for axis, size in enumerate(array.shape) if size > 1}
+        self.axes = tuple(sorted(swept))
+
+    def __call__(self, at: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Where points are refused; an index per axis, and these broadcast."""
+        with np.errstate(all="ignore"):
+            (met,) = self._function.raw(*(_at(array, at) for array in self._inputs))
+        return ~np.asarray(met, bool)
+
+
+def _at(array: np.ndarray, at: Mapping[int, np.ndarray]) -> Any:
+    """An array over some axes at some index of each."""
+    return array[tuple(at[axis] if size > 1 else 0 for axis, size in enumerate(array.shape))]

@@ -1,0 +1,125 @@
+"""Why there is no better design: what was looked at, what was refused, and how sure the answer is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mlsysim.engine.ties import TIE
+
+#: Entries of the catalog that are named for one reason; the others are counted.
+NAMED = 8
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What one reason refuses.
+
+    Attributes
+    ----------
+    count : tuple of int
+        At least and at most so many points. Exact, that is equal, where the reason depends on few enough
+        combinations to look at each.
+    entries : tuple of str
+        Entries of the catalog refused for this reason, each with the labels it is refused with where it is
+        not refused whole.
+    """
+
+    count: tuple[int, int]
+    entries: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        named = ", ".join(self.entries[:NAMED])
+        more = len(self.entries) - NAMED
+        entries = f": {named}" + f" and {more} more" * (more > 0) if self.entries else ""
+        return f"{bracket(self.count)}{entries}"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Why there is no better design, or how much better one could be.
+
+    Attributes
+    ----------
+    method : {"bounds", "dense", "enumeration"}
+        How the grid was searched.
+    points : int
+        Size of the grid.
+    accepted : tuple of int
+        At least and at most so many points are refused for no reason. The designs are the best of these.
+    refused : mapping of str to Refused
+        By reason, what the model or the catalog refuses. A point with two reasons counts for both, so that the
+        counts may add up to more than what is refused.
+    proven : bool
+        Whether no feasible point is better than those found by more than a relative 1e-9, to which
+        values count as equal.
+    first : bool
+        Whether the designs are also the first ones, in the order of the axes, of those that count as equal.
+    bound : float
+        No feasible point has a better objective, in canonical units.
+    gap : float
+        How far the last design may be from the bound, relative; 0 where proven.
+    boxes, evaluated : int
+        Boxes bounded, and points evaluated.
+    feasible : tuple of int
+        At least and at most so many points are accepted and meet the constraints.
+    seconds : float
+        Time it took.
+    """
+
+    method: str
+    points: int
+    accepted: tuple[int, int]
+    refused: Mapping[str, Refused] = field(hash=False)
+    proven: bool
+    first: bool
+    bound: float
+    gap: float
+    boxes: int
+    evaluated: int
+    feasible: tuple[int, int]
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.summary} {self.refusals}"
+
+    @property
+    def summary(self) -> str:
+        """How sure the answer is, and what was looked at, in words."""
+        of = f"of the {bracket(self.accepted)} accepted"
+        if not self.accepted[1]:
+            said = "Proven infeasible: every point is refused"
+        elif self.proven and not self.feasible[1]:
+            said = f"Proven infeasible: none {of} meets the constraints"
+        elif self.proven:
+            said = f"Proven best {of}, to a relative {TIE:g}"
+            said += "" if self.first else "; others that count as equal may come earlier on the axes"
+        elif math.isfinite(self.gap):
+            said = f"Not proven best {of}: a design up to {100 * self.gap:.3g}% better may exist"
+        else:
+            said = f"Not proven best {of}: the time was too short for a bound"
+        looked = f"{_count(self.evaluated)} evaluated" + f", {_count(self.boxes)} boxes bounded" * bool(self.boxes)
+        grid = f"{_count(self.points)} points, {bracket(self.feasible)} of them feasible"
+        return f"{said}. {grid}; {looked} in {self.seconds:.3g} s by {self.method}."
+
+    @property
+    def refusals(self) -> str:
+        """What was refused and why, in words."""
+        if not self.refused:
+            return "None was refused."
+        low, high = self.accepted
+        refused = self.points - high, self.points - low
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in self.refused.items())
+        twice = sum(each.count[0] for each in self.refused.values()) > refused[1]
+        return f"Refused: {bracket(refused)}{', some for several reasons' * twice}: {reasons}."
+
+
+def bracket(count: tuple[int, int]) -> str:
+    """At least and at most so many, as one number where they are equal."""
+    low, high = count
+    return _count(low) if low == high else f"{_count(low)} to {_count(high)}"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number < 10**9 else f"{float(number):.2g}"

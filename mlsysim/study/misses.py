@@ -1,0 +1,171 @@
+"""Why no design meets the constraints: which of them is out of reach, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim import formatting, show, units
+from mlsysim.engine.bounds import Points
+from mlsysim.inputs.expressions import Expression
+from mlsysim.study.columns import amount, number, value_of
+from mlsysim.study.constraints import Comparison
+from mlsysim.study.display import as_text
+from mlsysim.study.problem import Problem
+from mlsysim.study.result import Result
+from mlsysim.study.solve import solve
+from mlsysim.symbolic import variable_of
+
+#: The first of the best points of a problem, as index per axis, and whether there is proof; None where there is none.
+Answer = Callable[[Problem], tuple[Sequence[int] | None, bool]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison at the nearest point."""
+
+    value: float
+    unit: str
+    shown: str
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A constraint that no accepted point meets, and the point that comes nearest.
+
+    Attributes
+    ----------
+    constraint : str
+        As typed; of several comparisons in one, the one that is missed.
+    nearest, limit : Side or None
+        What the nearest point has, and what is asked of it; None where the constraint compares no numbers, or
+        they are infinite everywhere.
+    at : mapping of str to str
+        The swept arguments of that point, as text.
+    under : tuple of str
+        Other constraints that hold there. Without them this one can be met.
+    proven : bool
+        Whether no other point is nearer.
+    """
+
+    constraint: str
+    nearest: Side | None
+    limit: Side | None
+    at: dict[str, str]
+    under: tuple[str, ...]
+    proven: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        under = f" where {' and '.join(self.under)}" if self.under else ""
+        if self.nearest is None or self.limit is None:
+            return f"{self.constraint}: met by no accepted point{under}"
+        word = "nearest" if self.proven else "nearest found"
+        place = ", ".join(f"{name}={text}" for name, text in self.at.items())
+        return f"{self.constraint}: {word}{under} {self.nearest.shown} against {self.limit.shown}, at {place}"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A comparison of a constraint, or what is left of it without its comparisons."""
+
+    expression: Expression
+    comparison: Comparison | None
+
+
+def misses(asked: Problem, answer: Answer) -> tuple[Miss, ...]:
+    """The constraints that are out of reach.
+
+    Each constraint is tried alone. Where each can be met, they exclude each other: they are added one by one, in the
+    order they were given, and the first that cannot be met under those before it is returned.
+
+    Parameters
+    ----------
+    asked : Problem
+        To which no point is feasible, though some are accepted.
+    answer : callable
+        Solves a problem on the same grid.
+
+    Returns
+    -------
+    tuple of Miss
+        Empty where the constraints can be met, but not by a point at which the objective is a finite number.
+    """
+    parts = [part for constraint in asked.constraints for part in _parts(asked, constraint)]
+    alone = [_miss(asked, part, (), answer) for part in parts]
+    if any(alone):
+        return tuple(miss for miss in alone if miss)
+    for place in range(1, len(parts)):
+        if miss := _miss(asked, parts[place], tuple(part.expression for part in parts[:place]), answer):
+            return (miss,)
+    return ()
+
+
+def _parts(asked: Problem, constraint: Expression) -> list[_Part]:
+    compared = asked.comparisons(constraint)
+    found = [_Part(replace(constraint, text=each.text, sympy=each.condition), each) for each in compared]
+    if not found:
+        return [_Part(constraint, None)]
+    conditions = {each.condition for each in compared}
+    others = [part for part in sympy.And.make_args(constraint.sympy) if part not in conditions]
+    if others and constraint.sympy not in [v.symbol for v in asked.binding.system.variables]:
+        found.append(_Part(replace(constraint, sympy=sympy.And(*others)), None))
+    return found
+
+
+def _miss(asked: Problem, part: _Part, under: tuple[Expression, ...], answer: Answer) -> Miss | None:
+    """How near a constraint can be met, None where it can."""
+    texts = tuple(expression.text for expression in under)
+    if part.comparison is not None:
+        nearest, proven = answer(replace(asked, objectives=((part.comparison.excess, 1),), constraints=under))
+        if nearest is not None:
+            return (
+                None if _met(asked, part.expression, nearest) else _at(asked, part.comparison, nearest, texts, proven)
+            )
+    one = Expression("1", sympy.Integer(1), {}, "")
+    found, _ = answer(replace(asked, objectives=((one, 1),), constraints=(*under, part.expression)))
+    return None if found is not None else Miss(part.expression.text, None, None, {}, texts, True)
+
+
+def _met(asked: Problem, constraint: Expression, place: Sequence[int]) -> bool:
+    binding = asked.binding
+    one = Points(binding.system, (sympy.Integer(1),), (constraint.sympy,), binding.values)
+    return bool(one(np.asarray(place, np.int64)[:, None])[1][0])
+
+
+def _at(asked: Problem, compared: Comparison, place: Sequence[int], under: tuple[str, ...], proven: bool) -> Miss:
+    result = solve(asked.model, **asked.at(place))
+    nearest, limit = sides(compared, result)
+    return Miss(compared.text, nearest, limit, where(asked, place), under, proven)
+
+
+def sides(compared: Comparison, result: Result) -> tuple[Side, Side]:
+    """Both sides of a comparison at one design, shown in one unit."""
+    expressions = compared.left, compared.right
+    values = [value_of(expression, result) for expression in expressions]
+    cells = [amount(each, value) for each, value in zip(expressions, values, strict=True)]
+    texts = show.cells([[cell] if units.is_quantity(cell) else [formatting.number(cell)] for cell in cells])
+    left, right = (
+        Side(number(each, value), "" if each.unit == "count" else each.unit, text)
+        for each, value, (text,) in zip(expressions, values, texts, strict=True)
+    )
+    return left, right
+
+
+def where(asked: Problem, place: Sequence[int]) -> dict[str, str]:
+    """The swept arguments at a point, as text."""
+    found: dict[str, Any] = {}
+    for (name, axis), index in zip(asked.binding.axes.items(), place, strict=True):
+        for member, part in (axis.members or {name: axis}).items():
+            entry = member in asked.binding.entries
+            found[member] = (
+                str(part.coordinates[index]) if entry else as_text(variable_of(member), part.canonical[index])
+            )
+    return found

@@ -1,0 +1,60 @@
+"""Which points of a search problem are refused, by reason, and which entries of the catalog with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mlsysim.engine import Refusals, RefusedBy
+from mlsysim.inputs.convert import Axis
+from mlsysim.inputs.refusal import Gap, Reason
+from mlsysim.study.certificate import Refused
+from mlsysim.study.problem import Problem
+
+
+def refused(asked: Problem) -> tuple[tuple[int, int], dict[str, Refused]]:
+    """At least and at most how many points are accepted; and what is refused, by reason.
+
+    Parameters
+    ----------
+    asked : Problem
+        Whose grid is counted. It depends on the problem alone and not on how it is solved.
+    """
+    binding = asked.binding
+    counts = Refusals(binding.system, binding.conditions, binding.numbers, binding.sizes)
+    found = {
+        reason.text: Refused(each.count, tuple(_entries(asked, reason, each)))
+        for reason, each in zip(binding.reasons, counts.each(), strict=True)
+        if each.count[1]
+    }
+    return counts.accepted(), found
+
+
+def _entries(asked: Problem, reason: Reason, refused: RefusedBy) -> Iterator[str]:
+    """Entries that are refused whole, and those refused with some labels of one other axis."""
+    if refused.where is None:
+        return
+    axes = list(asked.binding.axes.values())
+    for place, number in enumerate(refused.axes):
+        names = _names(asked, axes[number], reason)
+        others = [axes[other] for other in refused.axes if other != number]
+        for name in dict.fromkeys(names):
+            rows = np.moveaxis(refused.where, place, 0)[[each == name for each in names]]
+            if rows.all():
+                yield name
+            elif len(others) == 1 and others[0].coordinates.dtype.kind in "OU" and rows.any():
+                labels = others[0].coordinates[rows.all(axis=0)]
+                if len(labels):
+                    yield f"{name} ({', '.join(map(str, labels))})"
+
+
+def _names(asked: Problem, axis: Axis, reason: Reason) -> list[str]:
+    """The entry or entries at each value of an axis that a reason may refuse; none where it has no entries."""
+    slots = asked.model.slots
+    members = [
+        part.coordinates
+        for name, part in (axis.members or {axis.name: axis}).items()
+        if name in asked.binding.entries and (not isinstance(reason, Gap) or reason.name in slots[name].gives)
+    ]
+    return [" with ".join(map(str, labels)) for labels in zip(*members, strict=True)]
