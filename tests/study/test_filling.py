@@ -338,7 +338,7 @@ class TestAFullDisk:
     @KINDS
     def test_while_blocks_are_written(self, whole, tmp_path, kind, monkeypatch):
         path = tmp_path / f"grid.{kind}"
-        place = type(stores.store(path))
+        place = type(stores.store_at(path))
         real, done = place.write, []
 
         def filling_up(self, region, arrays):
