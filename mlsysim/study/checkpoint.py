@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.extras import require
 
@@ -179,12 +177,3 @@ def resumable(reached: Callable[[], str]) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         stop.add_note(reached())
         raise
-
-
-def text_of_values(values: Mapping[str, Any]) -> str:
-    """Inputs of a grid as text that is the same for the same numbers."""
-    parts = []
-    for name in sorted(values):
-        array = np.ascontiguousarray(values[name], float)
-        parts.append(f"{name} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}")
-    return "\n".join(parts)

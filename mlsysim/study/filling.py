@@ -15,7 +15,8 @@ from mlsysim.engine.blocks import Blocks, blocks
 from mlsysim.errors import InputError, StoreError
 from mlsysim.study.checkpoint import Checkpoint, resumable, told
 from mlsysim.study.progress import bar
-from mlsysim.study.store import Template, remove, store_at
+from mlsysim.study.store import remove, store_at
+from mlsysim.study.template import Template
 
 if TYPE_CHECKING:
     import xarray

@@ -16,7 +16,7 @@ from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
 from mlsysim.study.constraints import Comparison, comparisons
-from mlsysim.study.stream import Grid
+from mlsysim.study.grid import Grid
 from mlsysim.units import Q_, unit
 
 

@@ -21,8 +21,8 @@ from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.progress import status
 from mlsysim.study.refused import refused
-from mlsysim.study.stream import pareto as streamed_front
-from mlsysim.study.stream import smallest
+from mlsysim.study.streamed_front import pareto as streamed_front
+from mlsysim.study.streamed_search import smallest
 
 METHODS = ("auto", "bounds", "dense")
 
@@ -74,7 +74,7 @@ def search(
         Seconds after which to answer with what is known: by bounds, how much better a design may
         exist; by streaming, the best of the points looked at, to go on from the checkpoint.
     checkpoint : path, optional
-        File that keeps what streaming has found, to go on from.
+        File that keeps what streaming has found, to go on from; one call uses it at a time.
     client : dask.distributed.Client, optional
         Of a cluster that streams the grid.
     progress : bool, optional

@@ -19,8 +19,9 @@ from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.display import as_text, named
-from mlsysim.study.store import Template
-from mlsysim.study.stream import Grid, gather, write
+from mlsysim.study.grid import Grid
+from mlsysim.study.stream import gather, write
+from mlsysim.study.template import Template
 from mlsysim.symbolic import Variable, variable_of
 
 if TYPE_CHECKING:
@@ -63,9 +64,12 @@ def sweep(
         Another variant than the model's; several become a dimension, with the outputs they share.
     store : path, optional
         A Zarr group (``.zarr``) or NetCDF file (``.nc``) that is filled block by block, for grids
-        of any size. Interrupted, the same call goes on where it stopped.
+        of any size. Interrupted, the same call goes on where it stopped. One call writes at a time, and a
+        block that has changed on disk is computed again. Beside the store lie ``.progress``, which notes the
+        finished blocks and their checksums, and its lock.
     block_points : int, optional
-        Most points held at once; four million by default.
+        Most points held at once; four million by default. A store that was begun with smaller blocks goes
+        on with those.
     client : dask.distributed.Client, optional
         Of a cluster that computes the blocks.
     progress : bool, optional
@@ -80,7 +84,9 @@ def sweep(
     Raises
     ------
     InputError
-        As for ``solve``.
+        As for ``solve``; if the store belongs to another computation, or another call writes it.
+    StoreError
+        If the store cannot be read or written; says what is kept and how to go on.
     """
     _check_options(refused, store, block_points)
     models = _variants(model, variant)

@@ -19,8 +19,11 @@ from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.study import cluster as module
 from mlsysim.study.cluster import each
-from mlsysim.study.store import Template
-from mlsysim.study.stream import Grid, pareto, smallest, write
+from mlsysim.study.grid import Grid
+from mlsysim.study.stream import write
+from mlsysim.study.streamed_front import pareto
+from mlsysim.study.streamed_search import smallest
+from mlsysim.study.template import Template
 from mlsysim.symbolic import variable_of
 
 # Sockets and files of a killed worker are closed by the garbage collector.

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
-from hypothesis import given, settings
+from fuzz import fuzzing, rest_long
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.study import store as stores
 from mlsysim.study.checkpoint import Checkpoint
 from mlsysim.study.filling import Filling
-from mlsysim.study.store import Template
+from mlsysim.study.template import Template
 
 KINDS = pytest.mark.parametrize("kind", ["zarr", "nc"])
 SIZES = (12, 5)
@@ -132,7 +133,7 @@ def test_a_second_process_is_told_and_a_lost_one_holds_nothing(whole, tmp_path, 
     assert 0 < len(again) < 6
 
 
-@KINDS
+@pytest.mark.parametrize("kind", rest_long(["zarr", "nc"], quick=1))
 def test_processes_that_begin_at_once_leave_a_whole_store(whole, tmp_path, kind):
     path = tmp_path / f"grid.{kind}"
     several = writers(path, 0.02, 3)
@@ -435,7 +436,7 @@ class TestADamagedNote:
         with pytest.raises(InputError, match=r"cannot be read: Is a directory; nothing was changed"):
             run(tmp_path / "grid.nc")
 
-    @settings(deadline=None, max_examples=150, derandomize=True)
+    @fuzzing(400)
     @given(st.data())
     def test_random_damage_never_gives_a_wrong_answer(self, finished, whole, data):
         path, values, noted = finished

@@ -17,8 +17,11 @@ from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.study import stream
 from mlsysim.study.checkpoint import Checkpoint
-from mlsysim.study.store import Template
-from mlsysim.study.stream import Grid, pareto, smallest, write
+from mlsysim.study.grid import Grid
+from mlsysim.study.stream import write
+from mlsysim.study.streamed_front import pareto
+from mlsysim.study.streamed_search import smallest
+from mlsysim.study.template import Template
 from mlsysim.symbolic import variable_of
 
 AXES = {
@@ -181,9 +184,9 @@ def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
     wanted = smallest(grid, cost, k=9)
     monkeypatch.setattr("mlsysim.engine.dense.tiled", lambda *_: stream_tiles(SIZES))
     monkeypatch.setattr("mlsysim.engine.dense.CHUNK_POINTS", 60)
-    monkeypatch.setattr(stream, "OFTEN", 0.0)
+    monkeypatch.setattr("mlsysim.study.streamed_search.OFTEN", 0.0)
     note = tmp_path / "search.json"
-    real, calls = stream.Checkpoint.save, []
+    real, calls = Checkpoint.save, []
 
     def stopped(self, state):
         real(self, state)
@@ -191,11 +194,11 @@ def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
         if len(calls) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(stream.Checkpoint, "save", stopped)
+    monkeypatch.setattr(Checkpoint, "save", stopped)
     with pytest.raises(KeyboardInterrupt) as stop:
         smallest(grid, cost, k=9, checkpoint=note)
     assert f"the same call goes on from {note}" in stop.value.__notes__[0]
-    monkeypatch.setattr(stream.Checkpoint, "save", real)
+    monkeypatch.setattr(Checkpoint, "save", real)
     reached = json.loads(note.read_text().partition(" ")[2])["state"]["run"]
     assert 0 < reached < 35
     found = smallest(grid, cost, k=9, checkpoint=note)

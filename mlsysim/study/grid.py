@@ -1,0 +1,96 @@
+"""A grid that is never held: inputs over its axes, and what is asked of every point."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine import Refused, Shown, evaluate_shown
+from mlsysim.engine.blocks import Region, all_within, shape
+from mlsysim.engine.versions import versions
+from mlsysim.symbolic import System, reason_code
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is asked of every point of a grid. Goes to a worker as it is.
+
+    Attributes
+    ----------
+    system : System
+        Formulas.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : tuple of int
+        Length of each axis.
+    outputs : tuple of Shown
+        What a data set holds.
+    conditions : tuple of (int, sympy Boolean)
+        Code of a reason, and what must hold for a point not to be refused.
+    reasons : str
+        Name of the codes in the data set; empty where there are none.
+    """
+
+    system: System
+    values: Mapping[str, Any]
+    sizes: tuple[int, ...]
+    outputs: tuple[Shown, ...] = ()
+    conditions: tuple[tuple[int, sympy.Basic], ...] = ()
+    reasons: str = ""
+
+    @property
+    def points(self) -> int:
+        """Points in all."""
+        return math.prod(self.sizes)
+
+    @property
+    def dtypes(self) -> dict[str, np.dtype]:
+        """Type of every variable of the data set."""
+        kinds = {"number": np.float64, "label": np.int8, "truth": np.bool_}
+        found = {output.name: np.dtype(kinds[output.kind]) for output in self.outputs}
+        return found | ({self.reasons: np.dtype(np.int8)} if self.reasons else {})
+
+    def arrays(self, region: Region) -> dict[str, np.ndarray]:
+        """Every variable of the data set in a region, in memory."""
+        return evaluate_shown(
+            self.system,
+            self.outputs,
+            all_within(self._needed, region),
+            shape(region),
+            refused=Refused(self.reasons, reason_code(self.conditions)) if self.reasons else None,
+            total=self.points,
+        )
+
+    @cached_property
+    def _needed(self) -> dict[str, Any]:
+        names = {symbol.name for _, e in self.conditions for symbol in e.free_symbols}  # type: ignore[attr-defined]
+        defined = {v.name for v in self.system.variables}
+        wanted = {output.name for output in self.outputs} | names & defined
+        names |= {v.name for v in self.system.closure(wanted).inputs}
+        return {name: value for name, value in self.values.items() if name in names}
+
+    def fingerprint(self) -> dict[str, str]:
+        """What the values of a point follow from, part by part."""
+        return {
+            "formulas": "\n".join(f"{f.name} = {f.expression}" for f in self.system),
+            "inputs": f"{self.sizes}\n{_text_of_values(self.values)}",
+            "outputs": f"{self.outputs} {self.reasons}",
+            "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions),
+            "versions": versions(),
+        }
+
+
+def _text_of_values(values: Mapping[str, Any]) -> str:
+    """Inputs of a grid as text that is the same for the same numbers."""
+    parts = []
+    for name in sorted(values):
+        array = np.ascontiguousarray(values[name], float)
+        parts.append(f"{name} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}")
+    return "\n".join(parts)

@@ -1,0 +1,69 @@
+"""The exact front of a grid of any size, block by block, here or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine import Front, front_of, joined_fronts
+from mlsysim.engine.blocks import POINTS, Blocks, all_within, blocks, shape
+from mlsysim.errors import InputError
+from mlsysim.study.cluster import each
+from mlsysim.study.grid import Grid
+from mlsysim.study.progress import bar
+
+
+def pareto(
+    grid: Grid,
+    objectives: Sequence[sympy.Basic],
+    conditions: Sequence[sympy.Basic] = (),
+    *,
+    block_points: int = POINTS,
+    client: Any = None,
+    progress: bool | None = None,
+) -> Front:
+    """The exact front of several objectives, all minimised; a block is held at a time.
+
+    Parameters
+    ----------
+    grid : Grid
+        System, inputs and requirements; points they refuse are out.
+    objectives : sequence of sympy.Expr
+        At least one.
+    conditions : sequence of sympy Boolean
+        All must hold.
+    block_points : int
+        Most points held at once.
+    client : dask.distributed.Client, optional
+        Of a cluster that looks at the blocks.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal.
+
+    Returns
+    -------
+    Front
+        Of points alike in every objective the first in C order.
+    """
+    if not objectives:
+        raise InputError("objectives", objectives, "name at least one")
+    parts = blocks(grid.sizes, block_points)
+    shared = (grid, parts, tuple(objectives), tuple(conditions))
+    found = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
+    with bar("front", grid.points, show=progress) as advance:
+        for number, front in each(_front, shared, range(parts.count), client):
+            found = joined_fronts(found, front)
+            advance(parts.points(number))
+    return found
+
+
+def _front(shared: tuple[Grid, Blocks, tuple[sympy.Basic, ...], tuple[sympy.Basic, ...]], number: int) -> Front:
+    grid, parts, objectives, conditions = shared
+    region = parts.region(number)
+    required = [condition for _, condition in grid.conditions]
+    values = all_within(grid.values, region)
+    front = front_of(grid.system, objectives, [*required, *conditions], values, shape(region))
+    return replace(front, indices=front.indices + parts.start(number))

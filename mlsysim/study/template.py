@@ -1,0 +1,104 @@
+"""A data set before its values are known, and what it is recognised by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray
+
+#: Parts of what is known of a data set before its values.
+DIMENSIONS, COORDINATE = "dimensions", "coordinate"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A data set before its values are known.
+
+    Attributes
+    ----------
+    dims : tuple of str
+        Of every variable.
+    sizes : tuple of int
+        Length of each.
+    dtypes : dict
+        Type per variable.
+    attrs : dict
+        Of the data set.
+    variable_attrs : dict
+        Attributes per variable.
+    coords : dict
+        As ``xarray.Dataset`` takes them.
+    """
+
+    dims: tuple[str, ...]
+    sizes: tuple[int, ...]
+    dtypes: Mapping[str, np.dtype]
+    attrs: Mapping[Any, Any] = field(default_factory=dict)
+    variable_attrs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    coords: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_variables(self) -> xarray.Dataset:
+        """Its coordinates and attributes alone."""
+        import xarray
+
+        return xarray.Dataset(coords=dict(self.coords), attrs=dict(self.attrs))
+
+    def marks(self) -> dict[str, str]:
+        """All that is known before the values, part by part, as text."""
+        sizes = dict(zip(self.dims, self.sizes, strict=True))
+        variables = {
+            name: (self.dims, dtype.str, self.variable_attrs.get(name, {})) for name, dtype in self.dtypes.items()
+        }
+        return _marks(sizes, self.without_variables().coords, variables, self.attrs)
+
+    def fingerprint(self) -> dict[str, str]:
+        """What a store is recognised by, beside what its values follow from."""
+        marks = self.marks()
+        coordinates = {part: text for part, text in marks.items() if part.startswith(COORDINATE)}
+        attributes = {part: text for part, text in marks.items() if part not in coordinates and part != DIMENSIONS}
+        return {
+            "dimensions": marks[DIMENSIONS],
+            "coordinates": json.dumps(coordinates, sort_keys=True),
+            "attributes": json.dumps(attributes, sort_keys=True),
+        }
+
+    def changed(self, dataset: xarray.Dataset) -> list[str]:
+        """Which parts of a data set on disk are not those that were laid out."""
+        variables = {
+            name: (array.dims, array.dtype.str, array.attrs)
+            for name, array in dataset.data_vars.items()
+            if name in self.dtypes
+        }
+        sizes = {dim: dataset.sizes[dim] for dim in self.dims if dim in dataset.sizes}
+        found, laid_out = _marks(sizes, dataset.coords, variables, dataset.attrs), self.marks()
+        return [part for part in {**laid_out, **found} if found.get(part) != laid_out.get(part)]
+
+
+def _marks(
+    sizes: Mapping[str, int],
+    coords: Mapping[Any, Any],
+    variables: Mapping[Any, tuple[Sequence[Any], str, Mapping[Any, Any]]],
+    attrs: Mapping[Any, Any],
+) -> dict[str, str]:
+    found = {DIMENSIONS: json.dumps(sizes), "attributes of the data set": _text_of_attributes(attrs)}
+    for name, coord in coords.items():
+        texts = coord.dtype.kind in "UOT"
+        values = json.dumps(coord.values.tolist()).encode() if texts else np.ascontiguousarray(coord.values).tobytes()
+        kind = "text" if texts else coord.dtype.str
+        digest = hashlib.sha256(values).hexdigest()
+        found[f"{COORDINATE} {name}"] = f"{coord.dims} {kind} {digest} {_text_of_attributes(coord.attrs)}"
+    for name, (dims, dtype, own) in variables.items():
+        found[f"variable {name}"] = f"{tuple(dims)} {dtype} {_text_of_attributes(own)}"
+    return found
+
+
+def _text_of_attributes(attrs: Mapping[Any, Any]) -> str:
+    plain = {key: np.ravel(value).tolist() for key, value in attrs.items()}
+    return json.dumps(plain, sort_keys=True, ensure_ascii=False)
