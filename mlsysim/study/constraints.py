@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import sympy
 
 from mlsysim.inputs.expressions import Expression
-from mlsysim.symbolic import System
+from mlsysim.symbolic import Label, System, UnitSymbol, variable_of
 
-_OPERATORS = {sympy.Le: "<=", sympy.Lt: "<", sympy.Ge: ">=", sympy.Gt: ">"}
+_OPERATORS = {sympy.Le: "<=", sympy.Lt: "<", sympy.Ge: ">=", sympy.Gt: ">", sympy.Eq: "=="}
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two quantities, one of which must be at most the other.
+    """Two quantities, one of which must be at most the other, or equal to it.
 
     Attributes
     ----------
@@ -38,10 +38,17 @@ class Comparison:
         return isinstance(self.condition, sympy.Le | sympy.Lt)
 
     @property
+    def equal(self) -> bool:
+        """Whether both sides must be equal, so that there is no room to use."""
+        return isinstance(self.condition, sympy.Eq)
+
+    @property
     def excess(self) -> Expression:
         """By how much the comparison is missed: negative where it holds with room to spare."""
-        less, more = (self.left, self.right) if self.at_most else (self.right, self.left)
-        return replace(less, text=f"{less.text} - ({more.text})", sympy=less.sympy - more.sympy)  # type: ignore[operator]
+        left, right = self.left.sympy, self.right.sympy
+        over, under = left - right, right - left  # type: ignore[operator]
+        found = sympy.Max(over, under) if self.equal else over if self.at_most else under
+        return replace(self.left, text=f"{self.left.text} - ({self.right.text})", sympy=found)
 
 
 def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Basic], Expression]) -> list[Comparison]:
@@ -59,7 +66,7 @@ def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Ba
     condition = constraint.sympy
     if isinstance(condition, sympy.Symbol) and condition.name in system:
         condition = system[condition.name].expression
-    parts = [part for part in sympy.And.make_args(condition) if type(part) in _OPERATORS]
+    parts = [part for part in sympy.And.make_args(condition) if type(part) in _OPERATORS and _of_numbers(part)]
     alone = len(parts) == 1 and parts[0] is constraint.sympy
     found = []
     for part in parts:
@@ -72,6 +79,12 @@ def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Ba
         text = constraint.text if alone else f"{left.text} {operator} {right.text}"
         found.append(Comparison(text, left, right, part))
     return found
+
+
+def _of_numbers(part: sympy.Basic) -> bool:
+    """Whether no label is compared."""
+    symbols = [symbol for symbol in part.free_symbols if not isinstance(symbol, UnitSymbol | Label)]
+    return not part.atoms(Label) and all(variable_of(s).domain.kind != "choice" for s in symbols)  # type: ignore[arg-type]
 
 
 def _as_constant(side: Expression, other: Expression) -> Expression:

@@ -189,9 +189,10 @@ class Designs:
 
     @property
     def _compared(self) -> list[Comparison]:
-        """Every comparison of the constraints, where there is a design to compare."""
+        """Every comparison of the constraints that leaves room, where there is a design to compare."""
         constraints = self._asked.constraints if len(self) else ()
-        return [compared for constraint in constraints for compared in self._asked.comparisons(constraint)]
+        found = [compared for constraint in constraints for compared in self._asked.comparisons(constraint)]
+        return [compared for compared in found if not compared.equal]
 
     def _table(self) -> tuple[str, list[Column]]:
         """What all designs share, and the columns of what tells them apart."""

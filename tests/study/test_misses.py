@@ -95,6 +95,27 @@ def test_a_strict_comparison_is_missed_where_it_is_equal():
     assert (miss.nearest.value, miss.limit.value) == (8, 8)
 
 
+def test_an_equation_is_missed_on_either_side():
+    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size * pp_size == 29")
+    (miss,) = found.misses
+    assert (miss.nearest.value, miss.limit.value) == (32, 29)
+    assert str(miss).startswith("tp_size * pp_size == 29: nearest 32 against 29, at ")
+    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size * pp_size == 18")
+    assert found.misses[0].nearest.value == 16
+
+
+def test_what_no_value_can_meet():
+    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size < 1")
+    assert [str(miss) for miss in found.misses] == ["tp_size < 1: met by no accepted point"]
+
+
+def test_a_label_beside_a_comparison():
+    limits = "tp_size <= 4 and precision == fp32"
+    found = MODEL.search(**POINT, **AXES, precision=["bf16", "fp16"], minimize="weights", subject_to=limits)
+    (miss,) = found.misses
+    assert (miss.constraint, miss.nearest) == (limits, None)
+
+
 def test_a_truth_value_stands_for_its_comparisons():
     found = MODEL.search(**POINT, tp_size=[1, 2], hardware=["A100", "H100"], minimize="weights", subject_to="feasible")
     (miss,) = found.misses
