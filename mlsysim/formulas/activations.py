@@ -17,6 +17,7 @@ from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, to
 from mlsysim.symbols.activations import (
     A_bwd,
     A_loss,
+    A_peak,
     A_stage,
     attention_kernel,
     elementwise_kernels,
@@ -430,19 +431,30 @@ loss_buffer = Formula(
     ),
 )
 
-total_memory = Formula(
-    M,
-    W + G + O + C_buf + W_gather + Max(A + A_bwd, A / n_fly + A_loss) + reserve,
-    title="Training memory of one rank at its peak",
+peak_activations = Formula(
+    A_peak,
+    Max(A + A_bwd, A / n_fly + A_loss),
+    title="Activations and buffers at their peak",
     source=Source("rajbhandari2020", "section 3"),
     variant="per_operator",
     assumes="Two peaks compete: the first pipeline stage while its first micro-batch goes back, and the last stage at "
     "its loss. They are one stage without a pipeline.",
+    convention="The rank that holds the most.",
+    example=Example({A: 2.2, A_bwd: 1.6, n_fly: 2, A_loss: 12.7}, "13.80 GB", derived="max(2.2 + 1.6, 2.2 / 2 + 12.7)"),
+)
+
+total_memory = Formula(
+    M,
+    W + G + O + C_buf + W_gather + A_peak + reserve,
+    title="Training memory of one rank at its peak",
+    source=Source("rajbhandari2020", "section 3"),
+    variant="per_operator",
+    assumes="Everything but activations and their buffers is there all the time.",
     convention="The rank that holds the most; GB = 1e9 bytes.",
     example=Example(
-        {W: 2.0, G: 2.0, O: 12.0, C_buf: 0.4, W_gather: 1.5, A: 2.2, A_bwd: 1.6, n_fly: 2, A_loss: 12.7, reserve: 1.0},
+        {W: 2.0, G: 2.0, O: 12.0, C_buf: 0.4, W_gather: 1.5, A_peak: 13.8, reserve: 1.0},
         "32.70 GB",
-        derived="2.0 + 2.0 + 12.0 + 0.4 + 1.5 + max(2.2 + 1.6, 2.2 / 2 + 12.7) + 1.0",
+        derived="2.0 + 2.0 + 12.0 + 0.4 + 1.5 + 13.8 + 1.0",
     ),
 )
 
@@ -469,6 +481,7 @@ PER_OPERATOR_FORMULAS = (
     largest_layer_activation,
     backward_buffer,
     loss_buffer,
+    peak_activations,
     total_memory,
 )
 FORMULAS = (

@@ -13,7 +13,7 @@ from sympy import And, Eq, Max, Min, ceiling
 
 from mlsysim.formulas import step_time
 from mlsysim.symbolic import Example, Formula, Source, label, when
-from mlsysim.symbols.activations import A_bwd, A_loss, A_stage, n_fly
+from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.offload import (
     B_far,
@@ -95,6 +95,18 @@ staging = Formula(
     ),
 )
 
+peak_activations = Formula(
+    A_peak,
+    Max((1 - omega_ck) * A + A_bwd, (1 - omega_ck) * A / n_fly + A_loss),
+    title="Local activations and buffers at their peak",
+    source=OFFLOAD,
+    variant=NAME,
+    assumes="Checkpoints kept remote leave local memory; the buffers stay.",
+    example=Example(
+        {omega_ck: 0.5, A: 8, A_bwd: 3, n_fly: 4, A_loss: 9}, "10.0 GB", derived="max(0.5 * 8 + 3, 0.5 * 8 / 4 + 9)"
+    ),
+)
+
 local_memory = Formula(
     M_near_need,
     (1 - omega_w) * W
@@ -102,7 +114,7 @@ local_memory = Formula(
     + (1 - omega_o) * O
     + C_buf
     + W_gather
-    + Max((1 - omega_ck) * A + A_bwd, (1 - omega_ck) * A / n_fly + A_loss)
+    + A_peak
     + reserve
     + M_stage,
     title="Local memory of an offloaded step",
@@ -111,10 +123,10 @@ local_memory = Formula(
     assumes="What is kept remote leaves local memory but for the layers at work.",
     accuracy="States equal DeepSpeed's estimators (docs/validation.md).",
     example=Example(
-        {omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, omega_o: 0.9, O: 96, C_buf: 1, W_gather: 2, omega_ck: 0.5, A: 8,
-         A_bwd: 3, n_fly: 4, A_loss: 9, reserve: 2, M_stage: 1.4},
+        {omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, omega_o: 0.9, O: 96, C_buf: 1, W_gather: 2, A_peak: 10,
+         reserve: 2, M_stage: 1.4},
         "42.00 GB",
-        derived="0.5 * 16 + 0.25 * 32 + 0.1 * 96 + 1 + 2 + max(0.5 * 8 + 3, 0.5 * 8 / 4 + 9) + 2 + 1.4",
+        derived="0.5 * 16 + 0.25 * 32 + 0.1 * 96 + 1 + 2 + 10 + 2 + 1.4",
     ),
 )  # fmt: skip
 
@@ -257,6 +269,7 @@ step = Formula(
 
 FORMULAS = (
     staging,
+    peak_activations,
     local_memory,
     remote_memory,
     traffic,

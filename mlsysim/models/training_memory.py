@@ -113,6 +113,7 @@ class TrainingMemoryModel(PerformanceModel):
                 "activations",
                 "backward_buffer",
                 "loss_buffer",
+                "peak_activations",
                 "gathered_weights",
                 "communication_buffers",
                 "total_memory",

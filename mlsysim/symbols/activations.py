@@ -129,3 +129,10 @@ A_bwd = variable(
     nonnegative(),
 )
 A_loss = variable("loss_buffer", r"A_{\mathrm{loss}}", "GB", "Logits, their softmax and its gradient.", nonnegative())
+A_peak = variable(
+    "peak_activations",
+    r"A_{\mathrm{peak}}",
+    "GB",
+    "Activations and the buffers of the backward pass or of the loss, at the higher of their two peaks.",
+    nonnegative(),
+)

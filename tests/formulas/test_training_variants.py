@@ -262,6 +262,7 @@ def per_operator(x):
         "activations": fly * stage,
         "backward_buffer": backward,
         "loss_buffer": loss,
+        "peak_activations": peak,
         "total_memory": total,
         "memory_utilization": total / x["memory_capacity"],
         "feasible": total <= x["memory_capacity"],

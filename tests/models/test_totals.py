@@ -1,0 +1,48 @@
+"""A total that people draw in parts has no part without a name."""
+
+import math
+
+import pytest
+import sympy
+
+from mlsysim.models import every_model
+
+TOTALS = ("total_memory", "step_time", "total_cost")
+#: Multiplies every part of a step alike.
+FACTOR = "straggler_factor"
+CASES = [
+    (model, variant, name)
+    for model in every_model()
+    for variant in model.variants
+    for name in TOTALS
+    if name in model(variant).system
+]
+
+
+def parts(system, name):
+    """Names of the terms of a total, and whether the common factor is in each."""
+    terms = sympy.Add.make_args(sympy.expand(system[name].expression))
+    named = {}
+    for term in terms:
+        symbols = {str(symbol) for symbol in sympy.Mul.make_args(term) if symbol.is_Symbol}
+        assert len(symbols) == len(sympy.Mul.make_args(term)), f"{term} has no name"
+        (part,) = symbols - {FACTOR}
+        named[part] = FACTOR in symbols
+    assert len(named) == len(terms)
+    return named
+
+
+@pytest.mark.parametrize(("model", "variant", "name"), CASES)
+def test_every_term_of_a_total_is_a_named_quantity(model, variant, name):
+    assert parts(model(variant).system, name)
+
+
+@pytest.mark.parametrize("model", dict.fromkeys(model for model, _, _ in CASES))
+def test_the_named_parts_add_up_to_the_total(model):
+    found = model.solve_example()
+    seen = [name for name in TOTALS if name in found.outputs]
+    assert seen
+    for name in seen:
+        terms = parts(found.model.system, name)
+        values = [found.canonical(part) * (found.canonical(FACTOR) if slowed else 1) for part, slowed in terms.items()]
+        assert math.isclose(sum(values), found.canonical(name), rel_tol=1e-12)
