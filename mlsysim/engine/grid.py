@@ -16,7 +16,7 @@ import numpy as np
 
 from mlsysim.engine.blocks import Region, all_within, blocks
 from mlsysim.engine.compiled import compiled
-from mlsysim.engine.shown import Refused, Shown, asked
+from mlsysim.engine.shown import Refused, Shown
 from mlsysim.engine.small import evaluate_small
 from mlsysim.scaling import in_unit
 from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System
@@ -73,7 +73,9 @@ def _jitted_shown(
     import jax
     import jax.numpy as jnp
 
-    function = compiled(system, None, "jax", asked(system, outputs, refused))
+    pure = pure_function(system, tuple(output.name for output in outputs))
+    code_of = compiled(system, None, "jax", ((refused.name, refused.code),)) if refused else None
+    needed = {variable.name for variable in system.closure(output.name for output in outputs).inputs}
 
     def shown(output: Shown, value: Any, code: Any) -> Any:
         if output.kind == "number":
@@ -88,15 +90,13 @@ def _jitted_shown(
 
     @jax.jit
     def all_shown(values: Values) -> dict[str, Any]:
-        found = function.raw(*[values[name] for name in function.inputs])
-        if refused is None:
-            return {output.name: shown(output, value, None) for output, value in zip(outputs, found, strict=True)}
-        *numbers, code = found
-        code = jnp.asarray(code, jnp.int8)
-        arrays = {output.name: shown(output, value, code) for output, value in zip(outputs, numbers, strict=True)}
-        return arrays | {refused.name: jnp.broadcast_to(code, shape)}
+        found, code = pure(values), None
+        if code_of is not None:
+            code = jnp.asarray(*code_of.raw(*(values[name] for name in code_of.inputs)), jnp.int8)
+        arrays = {output.name: shown(output, found[output.name], code) for output in outputs}
+        return arrays if refused is None else arrays | {refused.name: jnp.broadcast_to(jnp.asarray(code), shape)}
 
-    return function.inputs, all_shown
+    return tuple(sorted(needed.union(code_of.inputs if code_of else ()))), all_shown
 
 
 @lru_cache(maxsize=256)

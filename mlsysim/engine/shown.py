@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import sympy
-
-from mlsysim.symbolic import System
 
 
 @dataclass(frozen=True)
@@ -44,9 +41,3 @@ class Refused:
 
     name: str
     code: sympy.Basic
-
-
-def asked(system: System, outputs: Sequence[Shown], refused: Refused | None) -> tuple[tuple[str, sympy.Basic], ...]:
-    """What is compiled for a data set: the outputs, and the reason code as the last."""
-    found = [(output.name, system[output.name].variable.symbol) for output in outputs]
-    return (*found, *([(refused.name, refused.code)] if refused else []))

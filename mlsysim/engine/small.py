@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim.engine.compiled import compiled
-from mlsysim.engine.shown import Refused, Shown, asked
+from mlsysim.engine.shown import Refused, Shown
 from mlsysim.scaling import in_unit
 from mlsysim.symbolic import System
 
@@ -22,11 +22,11 @@ def evaluate_small(
 ) -> dict[str, np.ndarray]:
     """As :func:`mlsysim.engine.evaluate_shown`, without XLA."""
     shape = tuple(shape)
-    found = compiled(system, None, "vector", asked(system, outputs, refused))(values)
+    found = compiled(system, tuple(output.name for output in outputs), "vector")(values)
     if refused is None:
         return {output.name: _shown(output, found[output.name], None, shape) for output in outputs}
     why = np.empty(shape, np.int8)
-    why[...] = found[refused.name]
+    why[...] = compiled(system, None, "vector", ((refused.name, refused.code),))(values)[refused.name]
     return {output.name: _shown(output, found[output.name], why, shape) for output in outputs} | {refused.name: why}
 
 

@@ -92,19 +92,15 @@ def comparable(name, value):
 
 @pytest.fixture
 def one_compilation(monkeypatch):
-    """Every input as eight points, so that XLA compiles a variant once and not once per input."""
+    """Every input as eight points, so that all inputs of a variant have grids of one shape."""
 
-    def padded(system, outputs, values, shape, *, refused, reasons):
+    def padded(system, outputs, values, shape, *, refused, total):
         (length,) = shape
         wide = {name: np.resize(np.broadcast_to(value, shape), 8) for name, value in values.items()}
-        why = np.zeros(length, np.int8)
-        for code, where in reversed(refused):
-            why = np.where(where, np.int8(code), why)
-        mask = np.resize(why > 0, 8)
-        found = evaluate_shown(system, outputs, wide, (8,), refused=[(1, mask)])
-        return {**{name: array[:length] for name, array in found.items()}, reasons: why}
+        found = evaluate_shown(system, outputs, wide, (8,), refused=refused)
+        return {name: array[:length] for name, array in found.items()}
 
-    monkeypatch.setattr("mlsysim.study.sweep.evaluate_shown", padded)
+    monkeypatch.setattr("mlsysim.study.stream.evaluate_shown", padded)
 
 
 @pytest.mark.usefixtures("one_compilation")
