@@ -14,6 +14,7 @@ from mlsysim.inputs.axes import Linked, derived, linked
 from mlsysim.inputs.convert import unknown_argument
 from mlsysim.models import PerformanceModel
 from mlsysim.symbolic import Variable
+from mlsysim.symbolic.family import members_among, several
 
 #: Values of one argument that are written out, where a range alone of whole numbers may be longer; and any of a range.
 MOST = 1_000_000
@@ -54,7 +55,7 @@ def arguments(model: type[PerformanceModel], words: Sequence[str], shelf: Catalo
         if name in found:
             raise InputError(name, text, "is given twice", "list its values in one word, as in tp_size=1,2,4")
         if text.startswith("="):
-            _known(model, name)
+            _known(model, name, text)
             found[name] = derived(text[1:].strip())
         elif name not in model.arguments and "=" in text:
             found[name] = _linked(model, name, text, shelf)
@@ -75,7 +76,9 @@ def _length(value: Any) -> int:
     return len(value) if isinstance(value, list | range) else 0
 
 
-def _known(model: type[PerformanceModel], name: str) -> None:
+def _known(model: type[PerformanceModel], name: str, text: str) -> None:
+    if name not in model.arguments and (members := members_among(name, model.arguments)):
+        raise InputError(name, text, several(name), f"name one of {', '.join(members.values())}")
     if name not in model.arguments:
         raise unknown_argument(model.__name__, name, tuple(model.arguments))
 
@@ -95,7 +98,7 @@ def _linked(model: type[PerformanceModel], name: str, text: str, shelf: Catalog)
 
 def _values(model: type[PerformanceModel], name: str, text: str, shelf: Catalog) -> Any:
     """One value, or several as a list or range."""
-    _known(model, name)
+    _known(model, name, text)
     variable, slot = model.arguments[name], model.slots.get(name)
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):

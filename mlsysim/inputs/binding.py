@@ -18,6 +18,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.symbolic import System, Variable, variable_of
+from mlsysim.symbolic.family import families_among
 
 GIVEN, DEFAULT = "given", "default"
 
@@ -197,7 +198,8 @@ def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError 
     """The error for a keyword that this variant, or the model as a whole, does not take."""
     whole = type(model)
     if name not in whole.arguments:
-        return convert.unknown_argument(whole.__name__, name, tuple(model.arguments))
+        known = (*model.arguments, *families_among(model.arguments))
+        return convert.unknown_argument(whole.__name__, name, known)
     if name in model.system:
         return InputError(name, value, f"the variant {model.variant} computes it")
     others = " or ".join(whole.variants_using(name))

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 from mlsysim.engine import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs import convert
+from mlsysim.inputs.families import by_member
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
+from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.variable import declaration_order
 
 
@@ -112,8 +114,8 @@ class DeclaredModel:
 
     def latex(self, output: str | None = None, *, units: bool = False) -> str:
         """All formulas, or those one output needs, as an ``align*`` block."""
-        system = self.system if output is None else self.system.closure([self.output(output).name])
-        rows = [formula.latex(units=units, aligned=True) for formula in system]
+        system = self.system if output is None else self.system.closure(self._named(output))
+        rows = [formula.latex(units=units, aligned=True) for formula in system.printed]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def source_code(self, backend: str = "numpy") -> str:
@@ -129,13 +131,18 @@ class DeclaredModel:
         ------
         UnknownNameError
             If the model has no output of that name.
+        InputError
+            If it names a family of outputs, where one is asked for.
         """
-        if not isinstance(name, str) or name not in self.system:
-            raise UnknownNameError(f"output of {type(self).__name__}", name, [v.name for v in self.outputs])
-        return variable_of(name)
+        if isinstance(name, str) and name in self.system:
+            return variable_of(name)
+        if isinstance(name, str) and (members := members_among(name, self.system)):
+            raise InputError("output", name, several(name), f"name one of {', '.join(members.values())}")
+        known = [v.name for v in self.outputs]
+        raise UnknownNameError(f"output of {type(self).__name__}", name, [*known, *families_among(known)])
 
     def named_outputs(self, outputs: Any) -> tuple[str, ...]:
-        """One output name, or several, each known.
+        """One output name, or several, each known; a family stands for those of its members that are outputs.
 
         Raises
         ------
@@ -150,7 +157,11 @@ class DeclaredModel:
             names = ()
         if not names:
             raise InputError("outputs", outputs, "name at least one output")
-        return tuple(self.output(name).name for name in names)
+        return tuple(dict.fromkeys(each for name in names for each in self._named(name)))
+
+    def _named(self, name: Any) -> tuple[str, ...]:
+        members = members_among(name, self.system) if isinstance(name, str) and name not in self.system else {}
+        return tuple(members.values()) or (self.output(name).name,)
 
     def canonical_default(self, name: str) -> float:
         """The value of a keyword left out, in canonical units."""
@@ -171,15 +182,18 @@ class DeclaredModel:
         return "give " + " or ".join([*ways, f"{name}=..."])
 
     def named_arguments(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """All arguments by name, those given without one too.
+        """All arguments by name, those given without one and those of a family of inputs too.
 
         Raises
         ------
         TypeError
             If there are too many, or one is given twice.
+        InputError
+            If a family of inputs is not given as a mapping of its members.
         """
+        inputs = by_member(inputs, self.arguments)
         if not entries:
-            return dict(inputs)
+            return inputs
         names = list(self.slots)
         if len(entries) > len(names):
             raise TypeError(f"{type(self).__name__}: only {', '.join(names)} can be given without a name")

@@ -14,11 +14,13 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from mlsysim import units
-from mlsysim.errors import InputError, UnitError, UnknownNameError, quoted
+from mlsysim.errors import FormulaError, InputError, UnitError, UnknownNameError, quoted
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.tokens import LONGEST, Token, tokens
 from mlsysim.symbolic import Label, UnitSymbol, Variable, label, variable_of
 from mlsysim.symbolic.dimensions import describe, dimension_of
+from mlsysim.symbolic.family import families_among, members_among, several
+from mlsysim.symbolic.indexed import written_out
 from mlsysim.units import COUNTABLE
 
 #: Brackets, signs and powers within each other, so that no text exhausts the stack.
@@ -154,7 +156,11 @@ class _Reader:
         return found
 
     def _given(self, expression: sympy.Basic) -> _Term:
-        """A sympy expression, of the model's own symbols."""
+        """A sympy expression, of the model's own symbols; sums over an index are written out."""
+        try:
+            expression = written_out("it", expression)
+        except FormulaError as error:
+            raise self.refused(str(error)) from None
         for symbol in _variables(expression):
             if symbol.name not in self.known:
                 raise self._unknown(symbol.name)
@@ -182,7 +188,8 @@ class _Reader:
         return self.refused(f"cannot be read {'to its end' if token.kind == 'end' else f'at {token.text!r}'}")
 
     def _unknown(self, name: str) -> UnknownNameError:
-        return UnknownNameError(f"input or output of {type(self.model).__name__}", name, self.known)
+        known = [*self.known, *families_among(self.known)]
+        return UnknownNameError(f"input or output of {type(self.model).__name__}", name, known)
 
     def _expression(self, above: int) -> _Term | _Word:
         """What stands before the next operator that binds no tighter than ``above``."""
@@ -233,10 +240,26 @@ class _Reader:
             return self._call(name)
         if name in ("True", "False"):
             return _Term(sympy.true if name == "True" else sympy.false)
+        if name not in self.known and (members := members_among(name, self.known)):
+            name = self._member(name, members)
         if name not in self.known:
+            if self.ahead[-1].text == "[":
+                raise self._unknown(name)
             return _Word(name, quoted=False)
         variable = variable_of(name)
         return _Term(variable.symbol, variable.unit if variable.named_unit else "")
+
+    def _member(self, family: str, members: Mapping[str, str]) -> str:
+        """The variable that a name in brackets after a family means."""
+        if not self._take("["):
+            one = next(iter(members))
+            raise self.refused(several(family), f"write {family}[{one!r}], or {members[one]}")
+        token = self._next()
+        if token.kind not in ("name", "text") or token.text not in members:
+            raise UnknownNameError(f"member of {family}", token.text, members)
+        if not self._take("]"):
+            raise self._unexpected()
+        return members[token.text]
 
     def _call(self, name: str) -> _Term:
         if name not in FUNCTIONS:

@@ -14,8 +14,10 @@ from mlsysim import formatting, units
 from mlsysim.catalog import Value
 from mlsysim.engine import compiled_expression
 from mlsysim.study.display import as_text
-from mlsysim.symbolic import Formula, LeastInteger, System, variable_of
+from mlsysim.study.member_table import member_table
+from mlsysim.symbolic import Formula, LeastInteger, System, family_of, variable_of
 from mlsysim.symbolic.dimensions import dimension_of, same
+from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.printing import symbol_text, text
 
 
@@ -38,8 +40,8 @@ class Explanation:
         self.origins = origins
 
     def steps(self) -> tuple[str, ...]:
-        """One block of text per formula."""
-        return tuple(self._step(formula) for formula in self.system)
+        """One block of text per formula that is printed; of one with an index, with a row for each member."""
+        return tuple(self._members(f) if f.index else self._step(f) for f in self.system.printed)
 
     def given(self) -> str:
         """The inputs with their sources."""
@@ -68,22 +70,56 @@ class Explanation:
 
     def _step(self, formula: Formula) -> str:
         left = symbol_text(formula.variable)
-        taken = self._taken(formula.expression)
-        inserted = self._inserted(taken)
-        lines = [f"{formula.title}  [{formula.source.text()}]", f"  {left} = {text(formula.expression)}"]
+        expression = formula.members[0].expression
+        inserted = self._sums_inserted(formula.expression) or self._inserted(self._taken(expression))
+        lines = [*self._equation(formula)]
         value = self._value(formula.name)
         pad = " " * (len(left) + 2)
         if inserted is not None and inserted != value:
             lines.append(f"{pad} = {inserted}")
         lines.append(f"{pad} = {value}")
-        lines += [f"{pad}   {note}" for note in self._notes(formula.expression, formula.variable.unit)]
+        lines += [f"{pad}   {note}" for note in self._notes(expression, formula.variable.unit)]
         return "\n".join(line for long in lines for line in _wrapped(long))
+
+    def _equation(self, formula: Formula) -> list[str]:
+        return [f"{formula.title}  [{formula.source.text()}]", f"  {formula.text()}"]
+
+    def _members(self, formula: Formula) -> str:
+        """A formula with an index: the equation once, unless it is a table, and a row for each member."""
+        title, equation = self._equation(formula)
+
+        def inserted(member: Formula) -> str:
+            numbers = self._inserted(self._taken(member.expression))
+            return f"{text(member.expression)} = {numbers}" if numbers else text(member.expression)
+
+        def bound(member: Formula) -> str:
+            return "; ".join(self._binding(member.expression, member.variable.unit))
+
+        table = member_table(formula, self._value, lambda name: self.values[name] == 0, inserted, bound)
+        head = [title] if isinstance(formula.expression, ByMember) else [title, equation]
+        lines = [line for long in head for line in _wrapped(long)]
+        return "\n".join([*lines, *(line for row in table for line in _wrapped(f"  {row}"))])
 
     def _inserted(self, expression: sympy.Basic) -> str | None:
         names = [s.name for s in expression.free_symbols if s.name in self.values]  # type: ignore[attr-defined]
         if expression.has(LeastInteger) or not names:
             return None
         return text(expression, {name: self._value(name) for name in names})
+
+    def _sums_inserted(self, expression: sympy.Basic) -> str | None:
+        """Numbers put in with each sum over members in brackets where it stands; nothing where that is not plain."""
+        sums = expression.atoms(Total)
+        terms = {node.term for node in sums}
+        cases = any(node.has(Total) for node in expression.atoms(sympy.Piecewise))
+        if not sums or expression in sums or cases or len(terms) < len(sums) or not all(t.is_Symbol for t in terms):
+            return None
+        written = {str(node.term): " + ".join(map(self._value, _added(node))) for node in sums}
+        shown = self._taken(expression.xreplace({node: node.term for node in sums}))
+        names = [s.name for s in shown.free_symbols if s.name in self.values]
+        values = {name: self._value(name) for name in names} | {
+            name: f"({numbers})" for name, numbers in written.items()
+        }
+        return text(shown, values)
 
     def _holds(self, condition: Any) -> bool:
         return bool(condition == True or (condition != False and self._number(condition)))  # noqa: E712
@@ -120,15 +156,33 @@ class Explanation:
         asked: set[Any] = set().union(*(c.free_symbols for _, c in expression.args))  # type: ignore[misc, union-attr]
         known = sorted(s.name for s in asked if s.name in self.values)
         facts = ", ".join(f"{symbol_text(variable_of(name))} = {self._value(name)}" for name in known)
-        words = "otherwise" if condition == True else text(condition)  # noqa: E712
-        return f"{words}  ({facts})"
+        return f"{_condition(condition)}  ({facts})"
 
     def _extreme(self, expression: Any, unit: str) -> str:
         word = "largest" if isinstance(expression, sympy.Max) else "smallest"
-        ranked = sorted(expression.args, key=self._number, reverse=isinstance(expression, sympy.Max))
-        known = [variable_of(a.name).unit for a in ranked if isinstance(a, sympy.Symbol) and a.name in self.values]
-        best, *others = [self._equals(part, _fitting([unit, *known], expression)) for part in ranked]
+        best, *others = [self._equals(part, self._unit_of(expression, unit)) for part in self._ranked(expression)]
         return f"binds: {best}, the {word}; {', '.join(others)}"
+
+    def _ranked(self, expression: Any) -> list[Any]:
+        """The arguments of a maximum or minimum, the one that bound first."""
+        return sorted(expression.args, key=self._number, reverse=isinstance(expression, sympy.Max))
+
+    def _unit_of(self, expression: Any, unit: str) -> str:
+        """The unit of the formula or of one of the arguments, whichever a maximum or minimum has."""
+        symbols = [a for a in self._ranked(expression) if isinstance(a, sympy.Symbol) and a.name in self.values]
+        return _fitting([unit, *(variable_of(symbol.name).unit for symbol in symbols)], expression)
+
+    def _binding(self, expression: Any, unit: str) -> list[str]:
+        """The same in short: the case that held and the argument that bound, the innermost of those in one another."""
+        if isinstance(expression, LeastInteger):
+            return self._least_integer(expression)
+        if isinstance(expression, sympy.Piecewise):
+            value, condition = next(pair for pair in expression.args if self._holds(pair[1]))  # type: ignore[index, misc]
+            return [_condition(condition), *self._binding(value, unit)]
+        if isinstance(expression, sympy.Max | sympy.Min):
+            best = self._ranked(expression)[0]
+            return self._binding(best, unit) or [self._equals(best, self._unit_of(expression, unit))]
+        return list(dict.fromkeys(note for part in expression.args for note in self._binding(part, unit)))
 
     def _equals(self, part: Any, unit: str) -> str:
         value = self._number(part)
@@ -150,6 +204,17 @@ class Explanation:
         if found == 1:
             return ["n = 1 holds already"]
         return [f"n = {found:.0f} holds; at n = {found - 1:.0f} fails {failing(found - 1)}"]
+
+
+def _added(node: Total) -> list[str]:
+    """Names of the members that a sum over the generic symbol of a family adds."""
+    found = family_of(node.term)
+    assert found is not None
+    return [found[member].name for member in node.over]
+
+
+def _condition(condition: Any) -> str:
+    return "otherwise" if condition == True else text(condition)  # noqa: E712
 
 
 def _short(origin: Value | str) -> str:

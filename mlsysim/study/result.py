@@ -15,6 +15,7 @@ from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import as_text, plain, presented
 from mlsysim.study.explanation import Explanation
 from mlsysim.symbolic import Variable, variable_of, words_latex
+from mlsysim.symbolic.family import families_among, members_among
 
 
 class Result:
@@ -22,7 +23,7 @@ class Result:
 
     Every output, intermediate and input is an attribute: a pint quantity where it has a unit, a plain
     number where it is a count or its name says the unit (``qps_capacity``), ``True`` or ``False``, or a
-    label.
+    label. A quantity with an index is a dict by member: ``result["group_time"]["tp"]`` is ``result.tp_time``.
 
     Attributes
     ----------
@@ -58,7 +59,10 @@ class Result:
                     name,
                     self._values,
                 )
-            raise UnknownNameError(f"output of {type(self.model).__name__}", name, self._values)
+            if isinstance(name, str) and (members := members_among(name, self._values)):
+                return {member: self[each] for member, each in members.items()}
+            known = [*self._values, *families_among(self._values)]
+            raise UnknownNameError(f"output of {type(self.model).__name__}", name, known)
         return presented(variable_of(name), self._values[name])
 
     def __dir__(self) -> list[str]:
@@ -118,7 +122,7 @@ class Result:
         Parameters
         ----------
         *outputs : str
-            Only these and what they need; everything by default.
+            Only these and what they need, of a family all members; everything by default.
 
         Returns
         -------
@@ -127,15 +131,20 @@ class Result:
         """
         system = self._binding.system
         if outputs:
-            system = system.closure([self._binding.require(name).name for name in outputs])
+            names = [each for name in outputs for each in members_among(name, system).values() or (name,)]
+            system = system.closure([self._binding.require(name).name for name in names])
         return Explanation(system, self._values, self._binding.origins)
 
     def latex(self) -> str:
-        """The formulas as an ``align*`` block, each followed by its value."""
+        """The formulas as an ``align*`` block, each followed by its value; one with an index by that of each member."""
         rows = []
-        for formula in self._binding.system:
-            value = words_latex(self._text(formula.variable))
-            rows.append(f"{formula.latex(aligned=True)} = {value}")
+        for formula in self._binding.system.printed:
+            values = [words_latex(self._text(member.variable)) for member in formula.members]
+            if formula.index is None:
+                rows.append(f"{formula.latex(aligned=True)} = {values[0]}")
+            else:
+                rows.append(formula.latex(aligned=True))
+                rows += [f"{m.variable.latex} &= {value}" for m, value in zip(formula.members, values, strict=True)]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,6 +169,11 @@ class Result:
     def _text(self, variable: Variable) -> str:
         return as_text(variable, self._values[variable.name])
 
+    def _is_zero_member(self, name: str) -> bool:
+        """Whether it is zero as a member of a family that a formula with an index computes."""
+        system = self._binding.system
+        return name in system and bool(system[name].member) and self._values[name] == 0
+
     def _rows(self) -> list[tuple[Variable, str]]:
         return [(v, self._text(v)) for v in self.model.outputs if v.name in self._computed]
 
@@ -173,6 +187,7 @@ class Result:
             f"<tr><td><code>{html.escape(v.name)}</code></td><td style='text-align:right'>{html.escape(text)}</td>"
             f"<td style='text-align:left'>{html.escape(v.description)}</td></tr>"
             for v, text in self._rows()
+            if not self._is_zero_member(v.name)
         )
         head = "<tr><th>output</th><th style='text-align:right'>value</th><th style='text-align:left'>meaning</th></tr>"
         return f"<table><caption>{html.escape(repr(self.model))}</caption>{head}{rows}</table>"

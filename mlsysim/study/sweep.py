@@ -19,6 +19,7 @@ from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.display import as_text, named
+from mlsysim.study.families import asked_families, stacked
 from mlsysim.study.grid import Grid
 from mlsysim.study.stream import gather, write
 from mlsysim.study.template import Template
@@ -55,7 +56,8 @@ def sweep(
     Parameters
     ----------
     outputs : iterable of str, optional
-        Names to compute; the headline outputs by default.
+        Names to compute; the headline outputs by default. A family gives its members, and all of them as one
+        variable along a dimension named after its index.
     refused : {"raise", "mask"}
         What becomes of combinations that do not fit (sizes that do not divide, a device without
         a rate for the format): an error before anything is computed, or missing values, with the
@@ -102,6 +104,7 @@ def sweep(
     if refused == "raise":
         _refuse_points(bindings)
     names = output_names(models, bindings, outputs)
+    families = asked_families(outputs, names, bindings[0].axes)
     derived = [entry for entry in bindings[0].derived if not _is_coordinate(bindings[0], entry)]
     names += [entry.variable.name for entry in derived if entry.variable.name not in names]
     reasons = list(dict.fromkeys(reason.text for binding in bindings for reason in binding.reasons))
@@ -110,9 +113,11 @@ def sweep(
     if store is not None:
         template = _template(model, bindings[0], names, grids[0], reasons)
         points = POINTS if block_points is None else block_points
-        return write(grids[0], template, store, block_points=points, client=client, progress=progress)
-    found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
-    return _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")
+        dataset = write(grids[0], template, store, block_points=points, client=client, progress=progress)
+    else:
+        found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
+        dataset = _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")
+    return stacked(dataset, {family: attributes(family.variable) for family in families})
 
 
 def _check_options(refused: Any, store: Any, block_points: Any) -> None:

@@ -6,7 +6,7 @@ that is printed; its members are plain variables, which everything but printing 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,6 +147,7 @@ def family(
     domain: Domain | None = None,
     *,
     named_unit: bool = False,
+    label: str = "",
     over: Iterable[str] | None = None,
     existing: Mapping[str, sympy.Symbol] | None = None,
 ) -> Family:
@@ -159,6 +160,8 @@ def family(
         the description. The generic variable has the name and the letter of the index there.
     unit, domain, named_unit
         As for a variable, of the generic variable and of every member.
+    label : str
+        As for a variable, with ``{}`` for the words of the member; made of the names where left out.
     index : Index
         What the quantity is given over.
     over : iterable of str, optional
@@ -192,13 +195,13 @@ def family(
             raise UnknownNameError(f"member of family {name!r}", key, keys)
     entries = {
         key: Variable(name.replace("{}", key), _subscripted(latex, key), unit, _said(description, index, key),
-                      domain or positive(), named_unit)
+                      domain or positive(), named_unit, _said(label, index, key))
         for key in keys if key not in known
     }  # fmt: skip
-    words = _said(description, index, None)
     generic = Variable(
-        name.replace("{}", index.name), _placed(latex, index.letter), unit, words, domain or positive(), named_unit
-    )
+        name.replace("{}", index.name), _placed(latex, index.letter), unit, _said(description, index, None),
+        domain or positive(), named_unit, _said(label, index, None),
+    )  # fmt: skip
     for entry in (generic, *entries.values()):
         _refuse_latex(f"family {generic.name}", entry.latex, (entry.name,))
     for key, symbol in known.items():
@@ -213,6 +216,30 @@ def family_of(symbol: sympy.Basic | str) -> Family | None:
     """The family whose generic symbol (or name) this is; None for a plain variable."""
     found = _FAMILIES.get(symbol if isinstance(symbol, str) else getattr(symbol, "name", ""))
     return found if found is not None and (isinstance(symbol, str) or found.symbol == symbol) else None
+
+
+def members_among(family: str, names: Container[str]) -> dict[str, str]:
+    """The members of a family that are among some variables, with the name of each; none of a name that is no family.
+
+    Parameters
+    ----------
+    family : str
+        Name of the generic variable.
+    names : container of str
+        Names of variables.
+    """
+    found = _FAMILIES.get(family)
+    return {key: each.name for key, each in found.members.items() if each.name in names} if found else {}
+
+
+def families_among(names: Container[str]) -> tuple[str, ...]:
+    """Names of the families that have a member among some variables."""
+    return tuple(name for name in _FAMILIES if members_among(name, names))
+
+
+def several(family: str) -> str:
+    """What an error says of a family where one quantity is asked for."""
+    return f"{family} has a value for each {_FAMILIES[family].index.name}"
 
 
 def member_latex(key: str) -> str:
@@ -233,8 +260,10 @@ def _placed(latex: str, text: str) -> str:
 def _said(description: str, index: Index, key: str | None) -> str:
     """The description of a member; the generic one does not say the name of the index twice."""
     if key is not None:
-        return description.replace("{}", index.members[key])
-    return description.replace(f"{{}} {index.name}", index.name).replace("{}", index.name)
+        said = description.replace("{}", index.members[key])
+    else:
+        said = description.replace(f"{{}} {index.name}", index.name).replace("{}", index.name)
+    return said[:1].upper() + said[1:]
 
 
 def _refuse_latex(what: str, latex: str, but: tuple[str, ...]) -> None:

@@ -43,7 +43,7 @@ def test_python_prints_what_the_page_says(folder):
                 exec(compile(code, "your_own_model.md", "exec"), space)
             assert printed.getvalue() == (said if after == "text" else "")
             ran += 1
-    assert ran == 5
+    assert ran == 6
 
 
 COMMANDS = [

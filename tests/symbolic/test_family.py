@@ -69,6 +69,12 @@ def test_the_generic_description_says_the_name_of_the_index_once():
     assert variable_of("room_rate").description == "Rate of a room."
 
 
+def test_a_label_has_the_words_of_the_member():
+    pace = family("{}_pace", r"\pi_{}", "m/s", "Pace in the {}.", FLOOR, label="{} pace")
+    assert [variable_of(pace[key]).label for key in (FLOOR, "top")] == ["Floor pace", "Top pace"]
+    assert variable_of("hall_load").label == "Hall load"
+
+
 def test_a_member_stands_beside_a_subscript_and_in_braces_of_its_own():
     assert variable_of("room_fill").latex == r"t_{\mathrm{f},y}"
     assert variable_of("hall_fill").latex == r"t_{\mathrm{f},\mathrm{hall}}"
