@@ -2,88 +2,81 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import scalar
+from mlsysim.engine import functions, scalar
 from mlsysim.engine.budget import look_at_the_clock
+from mlsysim.engine.functions import State
 
 
-def least_integer(condition: Callable[..., Any], limit: Any, given: tuple[Any, ...]) -> np.ndarray:
-    """Smallest ``n`` per element that meets a monotone condition, infinite if none does."""
-    limit, *given_arrays = np.broadcast_arrays(np.asarray(limit, float), *given)
-    shape = limit.shape
+class Arrays:
+    """The arithmetic of NumPy arrays; see :class:`mlsysim.engine.functions.Arithmetic`."""
 
-    def met(n: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(condition(n, *given_arrays), shape)
+    where = staticmethod(np.where)
+    minimum = staticmethod(np.minimum)
+    maximum = staticmethod(np.maximum)
+    floor = staticmethod(np.floor)
+    nearest = staticmethod(np.rint)
+    log = staticmethod(np.log)
+    power = staticmethod(np.power)
+    precision = staticmethod(scalar.Floats.precision)
+    largest = staticmethod(scalar.Floats.largest)
 
-    below, above = np.zeros(shape), np.minimum(np.ones(shape), limit)
-    done = met(above)
-    while np.any(open_ := ~done & (above < limit)):
-        look_at_the_clock()
-        below = np.where(open_, above, below)
-        above = np.where(open_, np.minimum(2.0 * above, limit), above)
-        done = done | met(above)
-    while np.any(open_ := done & (above - below > 1)):
-        look_at_the_clock()
-        middle = np.where(open_, np.floor((below + above) / 2), above)
-        good = met(middle)
-        above, below = np.where(open_ & good, middle, above), np.where(open_ & ~good, middle, below)
-    return np.where(done, above, math.inf)
+    @staticmethod
+    def together(*values: Any) -> tuple[Any, ...]:
+        """Broadcast against each other."""
+        return tuple(np.broadcast_arrays(*(np.asarray(value, float) for value in values)))
 
+    @staticmethod
+    def alike(truth: Any, x: Any) -> Any:
+        """A truth value at every point."""
+        return np.broadcast_to(truth, np.shape(x))
 
-def erlang_c(servers: Any, load: Any) -> np.ndarray:
-    """Probability of waiting, element by element; one where the queue is not stable, nan without a load."""
-    servers, load = np.broadcast_arrays(np.asarray(servers, float), np.asarray(load, float))
-    stable = (load > 0) & (load < servers)
-    count, offered = np.where(stable, servers, 1.0), np.where(stable, load, 0.5)
-    ceiling = 1.0 / scalar.NEVER_WAITS
-    left, term, total = count, np.ones_like(offered), np.ones_like(offered)
-    while np.any(open_ := (left > 0) & (total < ceiling) & ~((left < offered) & (term < 1e-17 * total))):
-        look_at_the_clock()
-        term = np.where(open_, term * np.maximum(left, 0.0) / offered, term)
-        total = np.where(open_, total + term, total)
-        left = np.where(open_, left - 1.0, left)
-    blocking = 1.0 / total
-    wait = count * blocking / (count - offered * (1.0 - blocking))
-    return np.where(stable, np.maximum(wait, scalar.NEVER_WAITS), np.where(load >= servers, 1.0, math.nan))
-
-
-def slots_busy(slots: Any, a: Any, b: Any, e: Any, tail: Any) -> np.ndarray:
-    """Probability that all slots are taken, element by element; see :class:`mlsysim.symbolic.SlotsBusy`."""
-    shape = np.broadcast_shapes(*map(np.shape, (slots, a, b, e, tail)))
-    left, a, b, e = (np.broadcast_to(np.asarray(each, float), shape).ravel() for each in (slots, a, b, e))
-    total = np.zeros(left.shape)
-    ceiling, place = 1.0 / scalar.NEVER_WAITS, np.nonzero(left >= 1)[0]
-    left, a, b, e = left[place], a[place], b[place], e[place]
-    term, sums = np.ones(left.shape), np.zeros(left.shape)
-    with np.errstate(all="ignore"):
+    @staticmethod
+    def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
+        """Take steps at the points that are going; the others are dropped once they are the most."""
+        shape = np.shape(state[0])
+        ends = [np.array(value).reshape(-1) for value in state]
+        place = np.flatnonzero(ends[0])
+        now, read = ([np.reshape(value, -1)[place] for value in values] for values in (ends, fixed))
+        going = now[0]
         while place.size:
             look_at_the_clock()
-            rate = (a + b * left) / left
-            thinning = rate**e
-            idle = ~((rate > 0) & (thinning > 0))
-            term = term / thinning
-            sums = np.where(idle, math.inf, sums + term)
-            left = left - 1.0
-            open_ = (left >= 1) & (sums < ceiling) & ~((rate > 1) & (term < 1e-17 * sums))
-            if not open_.all():
-                total[place[~open_]] = sums[~open_]
-                place = place[open_]
-                left, a, b, e, term, sums = (each[open_] for each in (left, a, b, e, term, sums))
-        total, tail = total.reshape(shape), np.broadcast_to(np.asarray(tail, float), shape)
-        return np.where(np.isinf(total), 0.0, np.where(total + tail != 0, tail / (total + tail), math.nan))
+            now = list(step(*now, *read))
+            stopped = going & ~now[0]
+            if stopped.any():
+                for end, value in zip(ends, now, strict=True):
+                    end[place[stopped]] = value[stopped]
+                going = going & now[0]
+                if 2 * np.count_nonzero(going) <= place.size:
+                    place = place[going]
+                    now, read = ([value[going] for value in values] for values in (now, read))
+                    going = now[0]
+        return tuple(end.reshape(shape) for end in ends)
 
 
-#: The slope is taken one by one: no grid is differentiated in NumPy.
+ARRAYS = Arrays()
+
+erlang_c = np.errstate(all="ignore")(partial(functions.erlang_c, ARRAYS))
+least_integer = partial(functions.least_integer, ARRAYS)
+slots_busy = np.errstate(all="ignore")(partial(functions.slots_busy, ARRAYS))
+slots_busy_slope = np.errstate(all="ignore")(partial(functions.slots_busy_slope, ARRAYS))
+ceil = partial(functions.ceil, ARRAYS)
+floor = partial(functions.floor, ARRAYS)
+
 NAMESPACE: dict[str, Any] = {
     **scalar.NAMESPACE,
+    "ceil": ceil,
     "erlang_c": erlang_c,
+    "floor": floor,
     "least_integer": least_integer,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
     "slots_busy": slots_busy,
-    "slots_busy_slope": np.vectorize(scalar.slots_busy_slope, otypes=[float]),
+    "slots_busy_slope": slots_busy_slope,
     "where": np.where,
 }

@@ -12,7 +12,7 @@ import pytest
 from scipy import special
 from sympy.core.function import ArgumentIndexError
 
-from mlsysim.engine import arrays, compiled, evaluate, pure_function, scalar, slopes
+from mlsysim.engine import compiled, evaluate, functions, pure_function, slopes
 from mlsysim.engine.compiled import compiled_expression
 from mlsysim.symbolic import ErlangC
 from mlsysim.symbolic.functions import ErlangCSlope
@@ -134,11 +134,7 @@ def test_is_not_a_number_without_load(probability, bad):
 def test_a_probability_too_small_for_a_double_is_held_above_zero(probability):
     """Its logarithm, which the wait is made of, then stays finite."""
     found = probability(np.array([400.0, 5000.0, 1_000_000.0]), np.array([0.5, 1.0, 2.0]))
-    assert np.all((found >= scalar.NEVER_WAITS) & (found < 1e-299))
-
-
-def test_namespaces_agree():
-    assert set(scalar.NAMESPACE) == set(arrays.namespace())
+    assert np.all((found >= functions.NEVER_WAITS) & (found < 1e-299))
 
 
 # --- derivative -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import scalar, vector
+from mlsysim.engine import vector
 from mlsysim.engine.bounds.forms import Atom, Condition, Sum, Term
 from mlsysim.engine.bounds.plans import Plan, Plans
 from mlsysim.engine.bounds.tables import Table
@@ -198,7 +198,7 @@ class Ranges:
             ends = [self.lower(arg) if side == 0 else self.upper(arg) for arg in atom.args]
             return np.maximum.reduce(ends)
         if atom.kind == "ceil":
-            return np.ceil(self.lower(*atom.args)) if side == 0 else scalar.ceil(self.upper(*atom.args))
+            return np.ceil(self.lower(*atom.args)) if side == 0 else vector.ceil(self.upper(*atom.args))
         return self._once("atom", atom.number, lambda: self._atom(atom))[side]
 
     def _tables(self, tables: tuple[Table, ...]) -> Pair:
@@ -240,11 +240,11 @@ class Ranges:
 
     def _atom_ceil(self, of: Sum) -> Pair:
         low, high = self.range(of)
-        return np.ceil(low), scalar.ceil(high)
+        return np.ceil(low), vector.ceil(high)
 
     def _atom_floor(self, of: Sum) -> Pair:
         low, high = self.range(of)
-        return scalar.floor(low), np.floor(high)
+        return vector.floor(low), np.floor(high)
 
     def _atom_mod(self, of: Sum, by: Sum) -> Pair:
         (low, high), (least, greatest) = self.range(of), self.range(by)
@@ -307,11 +307,13 @@ class Ranges:
         return self._first(parameter, condition, limit, 0), sure
 
     def _first(self, parameter: Atom, condition: Condition, limit: np.ndarray, which: int) -> np.ndarray:
-        def met(n: np.ndarray) -> np.ndarray:
-            inner = Ranges(self.plans, self.low, self.high, {**self.parameters, parameter: n}, self.thorough)
+        def met(n: np.ndarray, box: np.ndarray) -> np.ndarray:
+            boxes = box.astype(int)
+            parameters = {atom: values[boxes] for atom, values in self.parameters.items()} | {parameter: n}
+            inner = Ranges(self.plans, self.low[:, boxes], self.high[:, boxes], parameters, self.thorough)
             return inner.truth(condition)[which]
 
-        return vector.least_integer(met, limit, ())
+        return vector.least_integer(met, limit, (np.arange(self.boxes),))
 
     def _truth(self, of: Condition) -> Pair:
         return getattr(self, f"_truth_{of.relation}")(*of.args)

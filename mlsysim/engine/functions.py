@@ -1,0 +1,220 @@
+"""The functions that compiled code calls and no array library has, each written once for every backend.
+
+They are written for one point in terms of an :class:`Arithmetic`, which knows how its backend chooses and
+repeats: Python floats in :mod:`mlsysim.engine.scalar`, NumPy arrays in :mod:`mlsysim.engine.vector`, JAX
+arrays in :mod:`mlsysim.engine.arrays`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+#: Sums stop at the inverse of this: a probability below it is one of nothing.
+NEVER_WAITS = 1e-300
+
+#: A term of less than this share no longer changes a sum.
+NEGLIGIBLE = 1e-17
+
+#: Roundings, in units of the machine precision, a quotient may lie from the whole number it stands for.
+#: XLA multiplies by the inverse of a divisor that is one number for the whole grid: one rounding more.
+ROUNDINGS = 2
+
+State = tuple[Any, ...]
+
+
+class Arithmetic(Protocol):
+    """What a backend does with its numbers; comparisons, sums and products are written as operators."""
+
+    where: Any
+    minimum: Any
+    maximum: Any
+    floor: Any
+    nearest: Any
+    log: Any
+    power: Any
+
+    def together(self, *values: Any) -> tuple[Any, ...]:
+        """Values as floats of one shape."""
+        ...
+
+    def precision(self, x: Any, /) -> float:
+        """Distance from one to the next number."""
+        ...
+
+    def largest(self, x: Any, /) -> float:
+        """What a sum may reach."""
+        ...
+
+    def alike(self, truth: Any, x: Any, /) -> Any:
+        """A truth value of the shape of a number."""
+        ...
+
+    def iterate(self, step: Callable[..., State], state: State, fixed: State, /) -> State:
+        """Take steps at every point for as long as it is going.
+
+        Parameters
+        ----------
+        step : callable
+            ``step(*state, *fixed)``: the state after a step.
+        state : tuple
+            Of one shape; the first entry says where another step is taken.
+        fixed : tuple
+            Numbers of that shape that a step reads and leaves as they are.
+
+        Returns
+        -------
+        tuple
+            The last state of every point.
+        """
+        ...
+
+
+def ceil(on: Arithmetic, x: Any) -> Any:
+    """The ceiling; a quotient within rounding of a whole number is that number."""
+    nearest = on.nearest(x)
+    return nearest + (x - nearest > _rounding(on, x))
+
+
+def floor(on: Arithmetic, x: Any) -> Any:
+    """The floor; a quotient within rounding of a whole number is that number."""
+    nearest = on.nearest(x)
+    return nearest - 1.0 * (nearest - x > _rounding(on, x))
+
+
+def _rounding(on: Arithmetic, x: Any) -> Any:
+    return ROUNDINGS * on.precision(x) * abs(x)
+
+
+def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:
+    """Probability of waiting in an M/M/c queue; one where it is not stable, nan without a load.
+
+    Sums ``1/B = sum_j c! / ((c - j)! A^j)``, whose terms are all positive, from the front.
+    """
+    servers, load = on.together(servers, load)
+    stable = (load > 0) & (load < servers)
+    count, offered = on.where(stable, servers, 1.0), on.where(stable, load, 0.5)
+    largest = on.largest(count)
+
+    def step(_going: Any, left: Any, term: Any, total: Any, offered: Any) -> State:
+        term = term * left / offered
+        total = total + term
+        left = left - 1.0
+        return (left > 0) & (total < largest) & ((left >= offered) | (term >= NEGLIGIBLE * total)), left, term, total
+
+    one = 0.0 * count + 1.0
+    *_, total = on.iterate(step, (one > 0, count, one, one), (offered,))
+    blocking = 1.0 / total
+    wait = count * blocking / (count - offered * (1.0 - blocking))
+    return on.where(stable, on.maximum(wait, 1.0 / largest), on.where(load >= servers, 1.0, math.nan))
+
+
+def slots_busy(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any, tail: Any) -> Any:
+    """Probability that all slots are taken; see :class:`mlsysim.symbolic.SlotsBusy`."""
+    slots, a, b, e, tail = on.together(slots, a, b, e, tail)
+    total = slots_busy_sum(on, slots, a, b, e)
+    finite = total < math.inf
+    weight = on.where(finite, total, 1.0) + tail
+    return on.where(finite, on.where(weight > 0, tail / on.where(weight > 0, weight, 1.0), math.nan), 0.0)
+
+
+def slots_busy_sum(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> Any:
+    """``sum_{j<m} u_j / u_m`` of :class:`mlsysim.symbolic.SlotsBusy`; infinite where nothing arrives."""
+    arriving = _arriving(a, b)
+    a, zero = on.where(arriving, a, 1.0), 0.0 * a
+    largest = on.largest(a)
+
+    def step(_going: Any, i: Any, term: Any, total: Any, a: Any, b: Any, e: Any) -> State:
+        rate = (a + b * i) / i
+        term = term * on.power(rate, -e)
+        total = total + term
+        return _going_on(i, term, total, rate, largest), i - 1.0, term, total
+
+    *_, total = on.iterate(step, (slots >= 1, slots, zero + 1.0, zero), (a, b, e))
+    return on.where(arriving, total, math.inf)
+
+
+def slots_busy_slope(on: Arithmetic, which: int, slots: Any, a: Any, b: Any, e: Any, tail: Any) -> Any:
+    """Derivative of :func:`slots_busy` by one of its arguments, counted from 1."""
+    slots, a, b, e, tail = on.together(slots, a, b, e, tail)
+    total, *slopes = _sum_and_slopes(on, slots, a, b, e)
+    regular = (total > 0) & (total < math.inf)
+    total = on.where(regular, total, 1.0)
+    # Not a quotient of quotients: XLA would multiply the divisors, whose square overflows.
+    free = 1.0 / (1.0 + tail / total)
+    found = free / (total + tail) if which == 5 else free * slopes[which - 2] * (tail / (total + tail))
+    return on.where(regular, found, 0.0)
+
+
+def _sum_and_slopes(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> State:
+    """The sum of :func:`slots_busy_sum` and minus its relative slopes by a, b and e.
+
+    The slopes are means over the terms, so that they are finite however large the sum.
+    """
+    arriving = _arriving(a, b)
+    a, zero = on.where(arriving, a, 1.0), 0.0 * a
+    largest = on.largest(a)
+
+    def step(
+        _going: Any, i: Any, term: Any, total: Any, inverse: Any, weighted: Any, logs: Any, by_a: Any, by_b: Any,
+        by_e: Any, a: Any, b: Any, e: Any,
+    ) -> State:  # fmt: skip
+        arrivals = a + b * i
+        rate = arrivals / i
+        term = term * on.power(rate, -e)
+        total = total + term
+        inverse, weighted, logs = inverse + 1.0 / arrivals, weighted + i / arrivals, logs + on.log(rate)
+        weight = term / total
+        means = (
+            by_a + weight * (e * inverse - by_a),
+            by_b + weight * (e * weighted - by_b),
+            by_e + weight * (logs - by_e),
+        )
+        return _going_on(i, term, total, rate, largest), i - 1.0, term, total, inverse, weighted, logs, *means
+
+    start = (slots >= 1, slots, zero + 1.0, *[zero] * 7)
+    _, _, _, total, _, _, _, *slopes = on.iterate(step, start, (a, b, e))
+    return on.where(arriving, total, math.inf), *slopes
+
+
+def _arriving(a: Any, b: Any) -> Any:
+    return (a + b > 0) & (a >= 0) & (b >= 0)
+
+
+def _going_on(i: Any, term: Any, total: Any, rate: Any, largest: float) -> Any:
+    """Whether the sum goes on after its term for ``i`` taken slots."""
+    return (i >= 2) & (total < largest) & ((rate <= 1) | (term >= NEGLIGIBLE * total))
+
+
+def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, given: State) -> Any:
+    """Smallest ``n`` from 1 to ``limit`` that meets a monotone condition, infinite if none does.
+
+    Gallops to a number that meets it, then bisects.
+    """
+    limit, *rest = on.together(limit, *given)
+
+    def missed(n: Any, *given: Any) -> Any:
+        return on.alike(condition(n, *given), n) == False  # noqa: E712
+
+    def gallop(_going: Any, _none: Any, _below: Any, above: Any, limit: Any, *given: Any) -> State:
+        farther = on.minimum(2.0 * above, limit)
+        none = missed(farther, *given)
+        return none & (farther < limit), none, above, farther
+
+    first = on.minimum(0.0 * limit + 1.0, limit)
+    none = missed(first, *rest)
+    start = (none & (first < limit), none, 0.0 * limit, first)
+    _, none, below, above = on.iterate(gallop, start, (limit, *rest))
+
+    def halve(_going: Any, below: Any, above: Any, middle: Any, *given: Any) -> State:
+        low = missed(middle, *given)
+        below, above = on.where(low, middle, below), on.where(low, above, middle)
+        middle = on.floor((below + above) / 2)
+        return (below < middle) & (middle < above), below, above, middle
+
+    # Between two floats there may be no whole number: above 2**24 not every one is a float32.
+    middle = on.floor((below + above) / 2)
+    wide = (none == False) & (below < middle) & (middle < above)  # noqa: E712
+    _, _, above, _ = on.iterate(halve, (wide, below, above, middle), tuple(rest))
+    return on.where(none, math.inf, above)
