@@ -72,8 +72,7 @@ def sweep(
     variants = [name.strip() for name in variant.split(",")] if variant else [next(iter(kind.variants))]
     given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
     if not axes.swept(given, 0) and len(variants) == 1:
-        hint = f"as in batch_size=1:8; for one point there is mlsysim {kind.command}"
-        raise InputError("arguments", " ".join(words), "give at least one several values", hint)
+        raise _one_point(kind, words)
     model = kind(variants[0])
     shown = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
     long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
@@ -182,9 +181,16 @@ def _asked(
 ) -> tuple[PerformanceModel, dict[str, Any]]:
     given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
     if not axes.swept(given, 0):
-        hint = f"as in batch_size=1:8; for one point there is mlsysim {kind.command}"
-        raise InputError("arguments", " ".join(words), "give at least one several values", hint)
+        raise _one_point(kind, words)
     return kind(variant), given
+
+
+def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError:
+    """Why arguments of one value each are no grid, with a range of the model's first whole number."""
+    whole = [v.name for v in kind.arguments.values() if v is not None and v.domain.kind == "integer"]
+    example = f"as in {whole[0]}=1:8" if whole else "with a comma between"
+    hint = f"{example}; for one point there is mlsysim {kind.command}"
+    return InputError("arguments", " ".join(words), "at least one must have several values", hint)
 
 
 def _drawn_too(model: PerformanceModel) -> list[str]:

@@ -240,7 +240,7 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
     [
         (("sweep", "memroy", *SMALL), "unknown question 'memroy': did you mean memory?"),
         (("sweep", "memory", *LLAMA, "batch_size=8"), "arguments='model=Llama3_8B hardware=H100 dp_size=8 batch_size=8'"
-         ": give at least one several values; as in batch_size=1:8; for one point there is mlsysim memory"),
+         ": at least one must have several values; as in batch_size=1:8; for one point there is mlsysim memory"),
         (("sweep", "memory", *SMALL, "--plot", "map.txt"), "--plot 'map.txt': must end in .png, .pdf or .svg"),
         (("sweep", "memory", *SMALL, "--output", "grid.xls"), "--output 'grid.xls': must end in .nc, .zarr or .csv"),
         (("sweep", "memory", *SMALL, "--output", "nowhere/grid.nc"),
