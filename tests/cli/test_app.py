@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+from fuzz import rest_long
 
 import mlsysim
 from mlsysim.cli import demo
@@ -45,17 +46,25 @@ def test_help_names_every_command_and_the_exit_codes(run):
     assert "Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (FITS, 0, ""),
-        (TOO_LARGE, 0, ""),
-        (f"{TOO_LARGE} --strict", 3, ""),
-        (f"{FITS} --tp-size 3", 2, "error: --tp-size 3: must divide heads=32; nearest: 2, 4\n"),
-    ],
-    ids=["feasible", "infeasible", "strict", "refused"],
-)
-def test_exit_codes(process, words, code, said):
+EXITS = [
+    (f"{TOO_LARGE} --strict", 3, ""),
+    (FITS, 0, ""),
+    (TOO_LARGE, 0, ""),
+    (f"{FITS} --tp-size 3", 2, "error: --tp-size 3: must divide heads=32; nearest: 2, 4\n"),
+]
+NAMES = ["strict", "feasible", "infeasible", "refused"]
+
+
+@pytest.mark.parametrize(("words", "code", "said"), EXITS, ids=NAMES)
+def test_exit_codes(run, words, code, said):
+    done = run(*words.split())
+    assert (done.exit_code, done.stderr) == (code, said)
+    assert bool(done.stdout) == (code != 2)
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(("words", "code", "said"), rest_long(EXITS, quick=1), ids=NAMES)
+def test_exit_codes_of_a_process(process, words, code, said):
     done = process("-m", "mlsysim", *words.split())
     assert done.returncode == code, done.stderr
     assert done.stderr == said

@@ -248,7 +248,7 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
         (("sweep", "memory", *SMALL, "--refused", "no"), "--refused 'no': must be 'raise' or 'mask'"),
         (("sweep", "memory", *SMALL, "--outputs", "total"), "unknown output of TrainingMemoryModel 'total': did you "
          "mean total_memory?"),
-        (("sweep", "memory", *LLAMA, "batch_size=1:90000000", "zero_stage=0,1"), "axes=('batch_size', 'zero_stage'): a "
+        (("sweep", "memory", *LLAMA, "batch_size=1:18000", "seq_len=1:10000"), "axes=('batch_size', 'seq_len'): a "
          "grid in memory has at most 100,000,000 points; this one has 180,000,000; name a file: --output sweep.zarr"),
         (("sweep", "memory", *GRID, "pp_size=1,2", "--plot", "a.png"), "--plot 'batch_size, zero_stage, tp_size, "
          "pp_size': a figure shows one or two axes, and one of at most 6 values as panels; give one value of the "
@@ -283,6 +283,7 @@ def test_bad_input_is_one_line_on_stderr_and_code_2(run, words, said, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_interrupted_a_grid_on_disk_goes_on_where_it_stopped(tmp_path):
     """A real interrupt, as Ctrl-C gives it, once blocks are finished."""
     file, note = tmp_path / "grid.zarr", tmp_path / "grid.zarr.progress.json"
