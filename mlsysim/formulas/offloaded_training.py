@@ -274,9 +274,9 @@ FORMULAS = (
     remote_memory,
     traffic,
     update_traffic,
-    slowdown,
     unhidden_fetches,
     exposed_remote,
+    slowdown,
     update,
     step,
 )
