@@ -1,8 +1,9 @@
 """The language formulas are written in: variables, formulas, systems, and how they print."""
 
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
+from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.family import Family, Index, family, family_of
-from mlsysim.symbolic.formula import Example, Formula, Source
+from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import (
     ErlangC,
     EvaluatedAt,

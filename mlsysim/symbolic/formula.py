@@ -2,108 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy
 
-from mlsysim import units
 from mlsysim.errors import FormulaError, UnitError, UnknownNameError, quoted
-from mlsysim.references import Reference, reference
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.dimensions import describe, dimension_of, same
+from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, limited, written_out
 from mlsysim.symbolic.variable import Variable, variable_of
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a formula, a table or an example is printed.
-
-    Parameters
-    ----------
-    key : str
-        Citation key in the bibliography, a URL, or ``"own"`` for what its author worked out or measured.
-    place : str
-        Section, equation or table; of one's own work, how it was found.
-
-    Raises
-    ------
-    UnknownNameError
-        If no work has the key; ``mlsysim.add_reference`` adds one's own.
-    """
-
-    key: str
-    place: str = ""
-
-    def __post_init__(self) -> None:
-        reference(self.key)
-
-    @property
-    def work(self) -> Reference:
-        """The cited work."""
-        return reference(self.key)
-
-    def text(self) -> str:
-        """Citation as printed: ``rajbhandari2020, section 5``."""
-        return f"{self.key}, {self.place}" if self.place else self.key
-
-
-@dataclass(frozen=True)
-class Example:
-    """A worked example: a number its source prints, or one derived by hand.
-
-    Parameters
-    ----------
-    inputs : dict
-        Value per symbol on the right side, in the unit of its variable; labels as text.
-    result : str
-        A number and its unit, or a label. The last printed digit is the precision claimed.
-    source : Source, optional
-        Where the number is printed.
-    derived : str
-        The arithmetic, where no source prints the number: ``"7.5e9 * 2 / 64 / 1e9"`` gives the
-        number of ``result`` in its unit. For a label, the comparison that decides, which is true.
-    member : str
-        Of a formula with an index, the member it is an example of: the first where left out.
-
-    Raises
-    ------
-    FormulaError
-        If not exactly one of ``source`` and ``derived`` is given.
-    """
-
-    inputs: dict[sympy.Symbol, Any]
-    result: str
-    source: Source | None = None
-    derived: str = ""
-    member: str = ""
-
-    def __post_init__(self) -> None:
-        if (self.source is None) == (not self.derived):
-            raise FormulaError(f"example {self.result!r}: give the source that prints it, or how it is derived")
-
-    def value(self) -> tuple[float, float]:
-        """The printed number in canonical units, and half a unit of its last printed digit.
-
-        Raises
-        ------
-        FormulaError
-            If the result is not a number followed by a unit.
-        """
-        match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)(e[+-]?\d+)?\s*(\S.*)?", self.result)
-        if not match:
-            raise FormulaError(f"example result {self.result!r} is not a number with a unit")
-        number = Decimal(match[1] + (match[2] or ""))
-        unit = (match[3] or "").strip()
-        half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
-        return float(number) * units.factor(unit), float(half) * units.factor(unit)
 
 
 def _expression(given: Any, name: str) -> sympy.Basic:
