@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from distributed import Client, LocalCluster
+from fuzz import is_long
 
 from mlsysim import extras
 from mlsysim.engine import Shown
@@ -41,12 +42,10 @@ SIZES = tuple(map(len, AXES.values()))
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    """Two worker processes."""
+    """Two workers: processes with ``--long``, else threads, which import nothing anew."""
     place = str(tmp_path_factory.mktemp("workers"))
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=place) as cluster,
-        Client(cluster) as client,
-    ):
+    two = {"n_workers": 2, "threads_per_worker": 1, "processes": is_long()}
+    with LocalCluster(**two, dashboard_address=None, local_directory=place) as cluster, Client(cluster) as client:
         yield client
 
 
@@ -110,6 +109,7 @@ def test_a_search_over_many_tiles_has_the_same_bits(client):
     assert found.points == 500_000
 
 
+@pytest.mark.long
 def test_a_worker_killed_on_the_way_changes_nothing(client, grid, template, tmp_path):
     victim = next(iter(client.run(os.getpid).values()))
     killed = threading.Event()
@@ -131,6 +131,7 @@ def test_a_worker_killed_on_the_way_changes_nothing(client, grid, template, tmp_
     client.wait_for_workers(2, timeout=60)
 
 
+@pytest.mark.long
 def test_results_come_in_order_and_lost_tasks_again(client):
     client.wait_for_workers(2, timeout=60)
     found, killed = [], None

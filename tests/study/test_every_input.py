@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mlsysim import units
-from mlsysim.engine import evaluate_shown
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
@@ -58,12 +57,15 @@ def build(kind, variant):
     return model(variant)
 
 
-CASES = [
-    (kind.__name__, variant, name)
-    for kind in every_model()
-    for variant in kind.variants
-    for name in kind(variant).arguments
-]
+def cases():
+    """Every input of every variant; long where an earlier variant of the model has it and it is not the first."""
+    for kind in every_model():
+        met = set()
+        for variant in kind.variants:
+            for place, name in enumerate(kind(variant).arguments):
+                case, again = (kind.__name__, variant, name), place > 0 and name in met
+                yield pytest.param(*case, id="-".join(case), marks=[pytest.mark.long] if again else [])
+                met.add(name)
 
 
 def test_every_variant_has_a_point():
@@ -90,21 +92,7 @@ def comparable(name, value):
     return labels.index(value) if isinstance(value, str) else getattr(value, "magnitude", value)
 
 
-@pytest.fixture
-def one_compilation(monkeypatch):
-    """Every input as eight points, so that all inputs of a variant have grids of one shape."""
-
-    def padded(system, outputs, values, shape, *, refused, total):
-        (length,) = shape
-        wide = {name: np.resize(np.broadcast_to(value, shape), 8) for name, value in values.items()}
-        found = evaluate_shown(system, outputs, wide, (8,), refused=refused)
-        return {name: array[:length] for name, array in found.items()}
-
-    monkeypatch.setattr("mlsysim.study.stream.evaluate_shown", padded)
-
-
-@pytest.mark.usefixtures("one_compilation")
-@pytest.mark.parametrize(("kind", "variant", "name"), CASES, ids=["-".join(case) for case in CASES])
+@pytest.mark.parametrize(("kind", "variant", "name"), list(cases()))
 def test_a_sweep_over_one_input_is_a_loop_of_solve(kind, variant, name):
     model, point = build(kind, variant), POINTS[kind, variant]
     binding = bind(model, point)
