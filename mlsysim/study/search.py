@@ -34,8 +34,8 @@ BOUNDS_SHARE = 0.2
 AT_ONCE = 2e8
 #: Beyond so many points streaming is no way out, and beyond so many it is refused: it would take days.
 LARGEST_STREAM, REFUSED_STREAM = 10**11, 10**13
-#: Seconds for each question that is asked besides, of an answer without designs.
-BESIDES = 30.0
+#: Operations for each problem that is solved besides, where there is no design: half a minute.
+BESIDES = 3e10
 
 
 def search(
@@ -108,7 +108,7 @@ def search(
     deadline = math.inf if time_limit is None else started + time_limit
     if method == "dense" or checkpoint is not None or client is not None:
         return _dense(asked, top, started, deadline, checkpoint, client, progress)
-    found = _bounds(asked, top, started, method == "auto" and time_limit is None, deadline, progress)
+    found = _bounds(asked, top, started, method == "auto" and time_limit is None, Budget(deadline=deadline), progress)
     return _dense(asked, top, started, deadline, None, None, progress) if found is None else found
 
 
@@ -147,8 +147,8 @@ def pareto(
         raise InputError("minimize", minimize, "takes at least two objectives together with maximize", "use search()")
     started = time.perf_counter()
     _refuse_stream(asked)
-    each = asked.points.operations(asked.grid.sizes)
-    if client is None and asked.grid.points * each <= COMPILING * len(asked.binding.system):
+    in_numpy, _ = _operations(asked)
+    if client is None and in_numpy <= COMPILING * len(asked.binding.system):
         method, front = "enumeration", _enumerated_front(asked)
     else:
         method = "dense"
@@ -225,30 +225,34 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
 
 
 def _bounds(
-    asked: Problem, top: int, started: float, may_stream: bool, deadline: float, progress: bool | None
+    asked: Problem, top: int, started: float, may_stream: bool, budget: Budget, progress: bool | None
 ) -> Designs | None:
     """Branch and bound; None where streaming the grid is the quicker way."""
     binding, (goal,) = asked.binding, asked.goals
     points = asked.points
     total = asked.grid.points
-    each = points.operations(binding.sizes)
-    budget = Budget(deadline=deadline)
-    if total * each <= AT_ONCE:
+    in_numpy, streamed = _operations(asked)
+    if in_numpy <= AT_ONCE:
         return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, budget), started)
-    whole = COMPILING * len(binding.system) + total * each / FASTER
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
-        budget.narrow(BOUNDS_SHARE * min(whole, total * each))
+        budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
     translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
     conditions = translator.require(asked.required)
     solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
     with status(progress) as report:
         best, seen = solver.run(top, budget, report)
     if not seen.proven and may_stream:
-        if total * each > whole:
+        if in_numpy > streamed:
             return None
         return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, Budget()), started)
     return _answer(asked, "bounds", best, seen, started)
+
+
+def _operations(asked: Problem) -> tuple[float, float]:
+    """Operations of looking at every point, in NumPy and streamed."""
+    in_numpy = asked.grid.points * asked.points.operations(asked.grid.sizes)
+    return in_numpy, COMPILING * len(asked.binding.system) + in_numpy / FASTER
 
 
 def _enumerated(points: Points, sizes: tuple[int, ...], top: int, budget: Budget) -> tuple[Best, Progress]:
@@ -318,8 +322,8 @@ def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: fl
 def _first_of(asked: Problem) -> tuple[Sequence[int] | None, bool]:
     """The best point of a problem that is asked besides, and whether that is proven."""
     started = time.perf_counter()
-    deadline = started + BESIDES
-    found = _bounds(asked, 1, started, True, deadline, False)
+    _, streamed = _operations(asked)
+    found = _bounds(asked, 1, started, streamed <= BESIDES, Budget(BESIDES), False)
     if found is None:
-        found = _dense(asked, 1, started, deadline, None, None, False)
+        found = _dense(asked, 1, started, math.inf, None, None, False)
     return (found.places[0].tolist() if len(found) else None), found.certificate.proven

@@ -74,6 +74,23 @@ def test_the_clock_does_not_change_what_bounds_prove(monkeypatch, seed):
     assert certificate.method == "bounds"
 
 
+def test_the_clock_does_not_change_what_is_out_of_reach(monkeypatch):
+    said = set()
+    for seed in range(3):
+        monkeypatch.setattr(time, "perf_counter", wild(seed))
+        found = MODEL.search(
+            **POINT,
+            batch_size=range(64, 1000),
+            seq_len=range(4096, 5000),
+            minimize="total_memory",
+            subject_to=["total_memory <= 20 GB", "weights >= 1 GB"],
+        )
+        assert not len(found)
+        said.add(str(found.misses))
+    (text,) = said
+    assert "total_memory" in text
+
+
 def test_a_limit_is_kept_where_every_point_is_a_queue(monkeypatch):
     """Every point searches for replicas, each by summing up a queue: a chunk of points once took minutes."""
     monkeypatch.setattr(module, "AT_ONCE", 0.0)
