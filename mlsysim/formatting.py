@@ -45,9 +45,9 @@ def quantity(value: Any, unit: str | None = None) -> str:
     unit : str, optional
         Unit to show it in.
     """
-    shown = value.to(unit) if unit is not None else value
-    suffix = f"{shown.units:~P}"
-    return f"{number(shown.magnitude)} {suffix}".strip()
+    converted = value.to(unit) if unit is not None else value
+    suffix = f"{converted.units:~P}"
+    return f"{number(converted.magnitude)} {suffix}".strip()
 
 
 def canonical(value: float, unit: str) -> str:

@@ -140,10 +140,10 @@ def in_units(variable: Variable, value: Any) -> str:
     """An input of an example with its unit; digits enough to repeat the calculation."""
     if isinstance(value, str | bool | int):
         return _with_unit(str(value), variable.unit)
-    shown = f"{value:.10g}"
+    digits = f"{value:.10g}"
     if abs(value) >= 1e6:
-        shown = re.sub(r"\.?0*e", "e", f"{value:.9e}")
-    return _with_unit(_exponent(shown), variable.unit)
+        digits = re.sub(r"\.?0*e", "e", f"{value:.9e}")
+    return _with_unit(_exponent(digits), variable.unit)
 
 
 def computed(formula: Formula) -> str:

@@ -74,13 +74,13 @@ def sweep(
     if not axes.swept(given, 0) and len(variants) == 1:
         raise _one_point(kind, words)
     model = kind(variants[0])
-    shown = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
+    named = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
     long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
     _writable("output", file, (*STORES, ".csv"))
     if plot is not None:
         _drawable(plot)
         _refuse_dimensions(given, long)
-    wanted = list(dict.fromkeys([*shown, *(_drawn_too(model) if plot else ())])) if shown else None
+    wanted = list(dict.fromkeys([*named, *(_drawn_too(model) if plot else ())])) if named else None
     stored = file is not None and file.suffix in STORES
     with _resumable(file if stored else None):
         ds = model.sweep(
@@ -90,7 +90,7 @@ def sweep(
             store=file if stored else None,
             **given,
         )
-    first = shown[0] if shown else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
+    first = named[0] if named else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
     print_sweep(ds, first)
     if file is not None and not stored:
         write_csv(ds, file)

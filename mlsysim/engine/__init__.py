@@ -3,24 +3,24 @@
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
 from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
-from mlsysim.engine.grid import evaluate, evaluate_shown, pure_function, slopes
+from mlsysim.engine.grid import evaluate, evaluate_outputs, pure_function, slopes
+from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.refused import Refusals, RefusedBy
-from mlsysim.engine.shown import Refused, Shown
 
 __all__ = [
     "CompiledFunction",
     "DenseSearch",
     "Front",
+    "OutputSpec",
+    "ReasonCode",
     "Refusals",
-    "Refused",
     "RefusedBy",
     "Scan",
-    "Shown",
     "Smallest",
     "compiled",
     "compiled_expression",
     "evaluate",
-    "evaluate_shown",
+    "evaluate_outputs",
     "front_of",
     "joined_fronts",
     "nondominated",

@@ -16,12 +16,11 @@ import numpy as np
 
 from mlsysim.engine.blocks import Region, all_within, blocks
 from mlsysim.engine.compiled import compiled
-from mlsysim.engine.shown import Refused, Shown
+from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.small import evaluate_small
-from mlsysim.scaling import in_unit
 from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System
 
-#: Points computed together where they are computed in loops.
+#: Points of a block where points are computed in loops, which go on until the last point of a block is done.
 TOGETHER = 4096
 
 Values = Mapping[str, Any]
@@ -66,37 +65,33 @@ def _jitted(system: System, outputs: tuple[str, ...]) -> Pure:
 
 
 @lru_cache(maxsize=256)
-def _jitted_shown(
-    system: System, outputs: tuple[Shown, ...], shape: tuple[int, ...], refused: Refused | None
+def _jitted_outputs(
+    system: System, outputs: tuple[OutputSpec, ...], shape: tuple[int, ...], reason: ReasonCode | None
 ) -> tuple[tuple[str, ...], Any]:
     """Names of the inputs, and the compiled function of a dict of them."""
     import jax
     import jax.numpy as jnp
 
     pure = pure_function(system, tuple(output.name for output in outputs))
-    code_of = compiled(system, None, "jax", ((refused.name, refused.code),)) if refused else None
+    code_of = compiled(system, None, "jax", ((reason.name, reason.code),)) if reason else None
     needed = {variable.name for variable in system.closure(output.name for output in outputs).inputs}
 
-    def shown(output: Shown, value: Any, code: Any) -> Any:
-        if output.kind == "number":
-            value, missing = in_unit(jnp.asarray(value, jnp.float64), output.scale), jnp.nan
-        elif output.kind == "label":
-            value, missing = jnp.asarray(value, jnp.int8), jnp.int8(-1)
-        else:
-            value, missing = jnp.asarray(value, bool), False
+    def formed(output: OutputSpec, value: Any, code: Any) -> Any:
+        found = output.formed(value, jnp)
         if code is not None:
-            value = jnp.where(code == 0, value, missing)
-        return jnp.broadcast_to(value, shape)
+            found = jnp.where(code == 0, found, jnp.asarray(output.missing, output.dtype))
+        return jnp.broadcast_to(found, shape)
 
     @jax.jit
-    def all_shown(values: Values) -> dict[str, Any]:
+    def all_outputs(values: Values) -> dict[str, Any]:
         found, code = pure(values), None
         if code_of is not None:
-            code = jnp.asarray(*code_of.raw(*(values[name] for name in code_of.inputs)), jnp.int8)
-        arrays = {output.name: shown(output, found[output.name], code) for output in outputs}
-        return arrays if refused is None else arrays | {refused.name: jnp.broadcast_to(jnp.asarray(code), shape)}
+            (code,) = code_of.raw(*(values[name] for name in code_of.inputs))
+            code = jnp.asarray(code, jnp.int8)
+        arrays = {output.name: formed(output, found[output.name], code) for output in outputs}
+        return arrays if reason is None else arrays | {reason.name: jnp.broadcast_to(jnp.asarray(code), shape)}
 
-    return tuple(sorted(needed.union(code_of.inputs if code_of else ()))), all_shown
+    return tuple(sorted(needed.union(code_of.inputs if code_of else ()))), all_outputs
 
 
 @lru_cache(maxsize=256)
@@ -137,27 +132,27 @@ def evaluate(system: System, outputs: Sequence[str], values: Values) -> dict[str
     return _in_float64(_jitted(system, tuple(outputs)), values)
 
 
-def evaluate_shown(
+def evaluate_outputs(
     system: System,
-    outputs: Sequence[Shown],
+    outputs: Sequence[OutputSpec],
     values: Values,
     shape: Sequence[int],
     *,
-    refused: Refused | None = None,
+    reason: ReasonCode | None = None,
     total: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """Outputs on a grid as a data set shows them, in one pass over the points.
+    """Outputs on a grid, each in the form that is asked of it, in one pass over the points.
 
     Parameters
     ----------
     system, values
         As for :func:`evaluate`.
-    outputs : sequence of Shown
-        What to compute, and how it is shown.
+    outputs : sequence of OutputSpec
+        What to compute, and in which unit and type to return it.
     shape : sequence of int
         Length of each axis: the shape of every array returned.
-    refused : Refused, optional
-        Which points are refused: there every output is missing. The codes are returned too.
+    reason : ReasonCode, optional
+        Why points are refused: there every output is missing. The codes are returned too.
     total : int, optional
         Points of the grid of which this is a block, so that all its blocks are computed alike.
 
@@ -168,11 +163,11 @@ def evaluate_shown(
     """
     iterated = _iterates(system, tuple(output.name for output in outputs))
     if (math.prod(shape) if total is None else total) <= (SMALL_ITERATED if iterated else SMALL):
-        return evaluate_small(system, outputs, values, shape, refused)
-    names = [output.name for output in outputs] + ([refused.name] if refused else [])
+        return evaluate_small(system, outputs, values, shape, reason)
+    names = [output.name for output in outputs] + ([reason.name] if reason else [])
 
     def call(region: Region | None, size: tuple[int, ...]) -> dict[str, np.ndarray]:
-        needed, function = _jitted_shown(system, tuple(outputs), size, refused)
+        needed, function = _jitted_outputs(system, tuple(outputs), size, reason)
         arguments = {name: np.asarray(values[name], np.float64) for name in needed}
         found = _called(function, arguments if region is None else all_within(arguments, region), size)
         return {name: found[name] for name in names}  # JAX sorts the names of a dict.
@@ -186,9 +181,8 @@ def evaluate_shown(
         for name, found in call(region, tuple(part.stop - part.start for part in region)).items():
             arrays[name][region] = found
 
-    kinds: dict[str, Any] = {"number": np.float64, "label": np.int8, "truth": np.bool_}
-    arrays = {output.name: np.empty(shape, kinds[output.kind]) for output in outputs}
-    arrays |= {refused.name: np.empty(shape, np.int8)} if refused else {}
+    arrays = {output.name: np.empty(shape, output.dtype) for output in outputs}
+    arrays |= {reason.name: np.empty(shape, np.int8)} if reason else {}
     with ThreadPoolExecutor(cores()) as threads:
         list(threads.map(fill, range(parts.count)))
     return arrays
@@ -203,7 +197,7 @@ def _called(function: Any, arguments: Any, shape: tuple[int, ...]) -> dict[str, 
 
 @lru_cache(maxsize=256)
 def _iterates(system: System, outputs: tuple[str, ...]) -> bool:
-    """Whether points are computed in loops, which are as long for a block as for its slowest point."""
+    """Whether an output is computed in a loop at every point."""
     return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in system.closure(outputs))
 
 

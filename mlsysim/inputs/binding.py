@@ -287,8 +287,8 @@ class _Binder:
             self.along[member] = name
         lengths = {member: len(axis) for member, axis in members.items()}
         if len(set(lengths.values())) != 1 or not all(lengths.values()):
-            shown = ", ".join(f"{length} of {member}" for member, length in lengths.items())
-            raise InputError(name, value, "linked arguments have one length, of at least one value", shown)
+            hint = ", ".join(f"{length} of {member}" for member, length in lengths.items())
+            raise InputError(name, value, "linked arguments have one length, of at least one value", hint)
         rows = np.stack([axis.canonical for axis in members.values()])
         if len(np.unique(rows, axis=1).T) != rows.shape[1]:
             raise InputError(name, value, "a linked axis has each combination once")
@@ -420,6 +420,6 @@ def _checked(name: str, value: Value, entry: Entry) -> float:
     try:
         convert.check(variable_of(name), value.canonical)
     except InputError as error:
-        shown = f"{value.value:g} {value.unit}".strip()
-        raise InputError(name, shown, error.allowed, f"given by {entry.name}") from None
+        amount = f"{value.value:g} {value.unit}".strip()
+        raise InputError(name, amount, error.allowed, f"given by {entry.name}") from None
     return value.canonical

@@ -55,13 +55,13 @@ class Unmet:
 
     def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
         """The error that names the argument, its value, what is allowed and the nearest allowed values."""
-        shown = {name: f"{name}={value:.15g}" for name, value in at.items()}
+        given = {name: f"{name}={value:.15g}" for name, value in at.items()}
         near = _nearest_allowed(self.requirement, at)
         hint = f"nearest: {', '.join(near)}" if near else ""
         if points > 1:
             hint = f"{refused} of {points} points are refused" + (f"; {hint}" if hint else "")
         variable = self.requirement.variable
-        allowed = self.requirement.allowed.format(**shown)
+        allowed = self.requirement.allowed.format(**given)
         return InputError(variable.name, _typed(variable, at[variable.name]), allowed, hint)
 
 

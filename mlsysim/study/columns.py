@@ -130,8 +130,8 @@ def _of_expression(expression: Expression, results: Sequence[Result], kind: str)
     if expression.text in expression.names:
         return _of_variable(expression.text, results, kind)
     cells = [amount(expression, value_of(expression, result)) for result in results]
-    shown = [cell if units.is_quantity(cell) else formatting.number(cell) for cell in cells]
-    return Column(expression.text, tuple(shown), kind)
+    formatted = [cell if units.is_quantity(cell) else formatting.number(cell) for cell in cells]
+    return Column(expression.text, tuple(formatted), kind)
 
 
 def _of_variable(name: str, results: Sequence[Result], kind: str) -> Column:

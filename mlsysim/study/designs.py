@@ -212,7 +212,7 @@ class Designs:
                 used = f"{100 * share:.4g}% used"
             else:
                 used = f"{1 / share:.4g} times what is asked" if share else ""
-            said.append(f"{text}: {left.shown} against {right.shown}" + f", {used}" * bool(used))
+            said.append(f"{text}: {left.text} against {right.text}" + f", {used}" * bool(used))
         if self.edges:
             named = ", ".join(map(str, self.edges))
             said.append(f"At the end of what was asked: {named}; values beyond may be better.")

@@ -114,12 +114,12 @@ class Explanation:
         if not sums or expression in sums or cases or len(terms) < len(sums) or not all(t.is_Symbol for t in terms):
             return None
         written = {str(node.term): " + ".join(map(self._value, _added(node))) for node in sums}
-        shown = self._taken(expression.xreplace({node: node.term for node in sums}))
-        names = [s.name for s in shown.free_symbols if s.name in self.values]
+        taken = self._taken(expression.xreplace({node: node.term for node in sums}))
+        names = [s.name for s in taken.free_symbols if s.name in self.values]
         values = {name: self._value(name) for name in names} | {
             name: f"({numbers})" for name, numbers in written.items()
         }
-        return text(shown, values)
+        return text(taken, values)
 
     def _holds(self, condition: Any) -> bool:
         return bool(condition == True or (condition != False and self._number(condition)))  # noqa: E712
@@ -187,8 +187,8 @@ class Explanation:
     def _equals(self, part: Any, unit: str) -> str:
         value = self._number(part)
         whole = abs(value) < 1e15 and value == math.floor(value)
-        shown = formatting.canonical(value, unit) if unit else formatting.number(int(value) if whole else value)
-        return shown if part.is_number else f"{text(part)} = {shown}"
+        amount = formatting.canonical(value, unit) if unit else formatting.number(int(value) if whole else value)
+        return amount if part.is_number else f"{text(part)} = {amount}"
 
     def _least_integer(self, expression: LeastInteger) -> list[str]:
         found = self._number(expression)

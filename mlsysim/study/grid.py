@@ -1,4 +1,4 @@
-"""A grid that is never held: inputs over its axes, and what is asked of every point."""
+"""A grid that is never held: inputs over its axes, and what is computed at every point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine import Refused, Shown, evaluate_shown
+from mlsysim.engine import OutputSpec, ReasonCode, evaluate_outputs
 from mlsysim.engine.blocks import Region, all_within, shape
 from mlsysim.engine.versions import versions
 from mlsysim.symbolic import System, reason_code
@@ -20,7 +20,7 @@ from mlsysim.symbolic import System, reason_code
 
 @dataclass(frozen=True)
 class Grid:
-    """What is asked of every point of a grid. Goes to a worker as it is.
+    """What is computed at every point of a grid, as one object that can be sent to a worker.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Grid:
         Canonical value per input: a number, or an array with one dimension per axis.
     sizes : tuple of int
         Length of each axis.
-    outputs : tuple of Shown
+    outputs : tuple of OutputSpec
         What a data set holds.
     conditions : tuple of (int, sympy Boolean)
         Code of a reason, and what must hold for a point not to be refused.
@@ -41,7 +41,7 @@ class Grid:
     system: System
     values: Mapping[str, Any]
     sizes: tuple[int, ...]
-    outputs: tuple[Shown, ...] = ()
+    outputs: tuple[OutputSpec, ...] = ()
     conditions: tuple[tuple[int, sympy.Basic], ...] = ()
     reasons: str = ""
 
@@ -53,18 +53,17 @@ class Grid:
     @property
     def dtypes(self) -> dict[str, np.dtype]:
         """Type of every variable of the data set."""
-        kinds = {"number": np.float64, "label": np.int8, "truth": np.bool_}
-        found = {output.name: np.dtype(kinds[output.kind]) for output in self.outputs}
+        found = {output.name: output.dtype for output in self.outputs}
         return found | ({self.reasons: np.dtype(np.int8)} if self.reasons else {})
 
     def arrays(self, region: Region) -> dict[str, np.ndarray]:
         """Every variable of the data set in a region, in memory."""
-        return evaluate_shown(
+        return evaluate_outputs(
             self.system,
             self.outputs,
             all_within(self._needed, region),
             shape(region),
-            refused=Refused(self.reasons, reason_code(self.conditions)) if self.reasons else None,
+            reason=ReasonCode(self.reasons, reason_code(self.conditions)) if self.reasons else None,
             total=self.points,
         )
 

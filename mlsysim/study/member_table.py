@@ -37,23 +37,23 @@ def member_table(
     list of str
     """
     assert formula.index is not None
-    shown = [each for each in formula.members if not is_zero(each.name)]
+    members = [each for each in formula.members if not is_zero(each.name)]
     none = [each.member for each in formula.members if is_zero(each.name)]
     place = declaration_order()
     names = sorted((variable.name for variable in formula.inputs), key=place.__getitem__)
     families = [found for found in map(family_of, names) if found]
     header = [latex_to_text(formula.index.letter), symbol_text(formula.variable)]
-    rows = [[each.member, value(each.name)] for each in shown]
+    rows = [[each.member, value(each.name)] for each in members]
     if any(tables(formula.expression)):
         header.append("")
-        rows = [[*row, inserted(each)] for row, each in zip(rows, shown, strict=True)]
+        rows = [[*row, inserted(each)] for row, each in zip(rows, members, strict=True)]
     else:
         header += [symbol_text(found.variable) for found in families]
         rows = [
             [*row, *(value(found[each.member].name) for found in families)]
-            for row, each in zip(rows, shown, strict=True)
+            for row, each in zip(rows, members, strict=True)
         ]
-    notes = [bound(each) for each in shown]
+    notes = [bound(each) for each in members]
     if any(notes):
         header.append("binds")
         rows = [[*row, note] for row, note in zip(rows, notes, strict=True)]

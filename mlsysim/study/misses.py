@@ -30,7 +30,7 @@ class Side:
 
     value: float
     unit: str
-    shown: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Miss:
             return f"{self.constraint}: met by no accepted point{under}"
         word = "nearest" if self.proven else "nearest found"
         place = ", ".join(f"{name}={text}" for name, text in self.at.items())
-        return f"{self.constraint}: {word}{under} {self.nearest.shown} against {self.limit.shown}, at {place}"
+        return f"{self.constraint}: {word}{under} {self.nearest.text} against {self.limit.text}, at {place}"
 
 
 @dataclass(frozen=True)

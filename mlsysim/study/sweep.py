@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import Shown, compiled
+from mlsysim.engine import OutputSpec, compiled
 from mlsysim.engine.blocks import POINTS
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
@@ -256,13 +256,13 @@ def output_names(
     return list(named)
 
 
-def output_spec(variable: Variable) -> Shown:
-    """A variable as a data set shows it."""
+def output_spec(variable: Variable) -> OutputSpec:
+    """The form in which a data set holds a variable."""
     if variable.domain.kind == "boolean":
-        return Shown(variable.name, kind="truth")
+        return OutputSpec(variable.name, kind="truth")
     if variable.domain.kind == "choice":
-        return Shown(variable.name, kind="label")
-    return Shown(variable.name, units.factor(variable.unit))
+        return OutputSpec(variable.name, kind="label")
+    return OutputSpec(variable.name, units.factor(variable.unit))
 
 
 def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from mlsysim import ServingCapacityModel, TrainingMemoryModel
-from mlsysim.engine import DenseSearch, Shown, evaluate_shown
+from mlsysim.engine import DenseSearch, OutputSpec, evaluate_outputs
 from mlsysim.inputs.binding import bind
 from mlsysim.symbolic import variable_of
 
@@ -35,10 +35,10 @@ POINTS = math.prod(SIZES)
 #: Of Llama-3 70B in 16 bit with Adam and selective checkpointing, on a device of 80 GB.
 P, LAYERS, HIDDEN, BYTES, STATE, KEPT, BUFFERS, LIMIT = 70.6e9, 80.0, 8192.0, 2.0, 12.0, 10.0, 0.05, 0.9 * 80e9
 HEADLINE = [
-    *(Shown(name, 1e9) for name in ("weights", "gradients", "optimizer_state", "activations")),
-    *(Shown(name, 1e9) for name in ("communication_buffers", "total_memory")),
-    Shown("memory_utilization"),
-    Shown("feasible", kind="truth"),
+    *(OutputSpec(name, 1e9) for name in ("weights", "gradients", "optimizer_state", "activations")),
+    *(OutputSpec(name, 1e9) for name in ("communication_buffers", "total_memory")),
+    OutputSpec("memory_utilization"),
+    OutputSpec("feasible", kind="truth"),
 ]
 
 
@@ -191,34 +191,34 @@ def jitted(number):
 
 def test_sweep_against_numpy(benchmark):
     system, values = inputs()
-    outputs, axes = [Shown("total_memory", 1e9)], list(shaped(AXES).values())
+    outputs, axes = [OutputSpec("total_memory", 1e9)], list(shaped(AXES).values())
     np.testing.assert_allclose(
-        evaluate_shown(system, outputs, values, SIZES)["total_memory"], by_hand(np, *axes)[-1] / 1e9, rtol=1e-12
+        evaluate_outputs(system, outputs, values, SIZES)["total_memory"], by_hand(np, *axes)[-1] / 1e9, rtol=1e-12
     )
     title = "one output of 16.8 M points in memory, against a NumPy broadcast"
     in_turn(
         benchmark,
         title,
         1 / 2,
-        lambda: evaluate_shown(system, outputs, values, SIZES),
+        lambda: evaluate_outputs(system, outputs, values, SIZES),
         lambda: by_hand(np, *axes)[-1] / 1e9,
     )
 
 
 def test_sweep_against_jit(benchmark):
     system, values = inputs()
-    outputs, theirs = [Shown("total_memory", 1e9)], jitted(1)
+    outputs, theirs = [OutputSpec("total_memory", 1e9)], jitted(1)
     title = "one output of 16.8 M points in memory, against a fused jax.jit"
-    in_turn(benchmark, title, 1.1, lambda: evaluate_shown(system, outputs, values, SIZES), theirs, rounds=15)
+    in_turn(benchmark, title, 1.1, lambda: evaluate_outputs(system, outputs, values, SIZES), theirs, rounds=15)
 
 
 def test_sweep_of_every_output_against_jit(benchmark):
     system, values = inputs()
     theirs = jitted(len(HEADLINE))
-    for ours, hand in zip(evaluate_shown(system, HEADLINE, values, SIZES).values(), theirs(), strict=True):
+    for ours, hand in zip(evaluate_outputs(system, HEADLINE, values, SIZES).values(), theirs(), strict=True):
         np.testing.assert_allclose(ours, hand, rtol=1e-12)
     title = "eight outputs of 16.8 M points in memory, against a fused jax.jit"
-    in_turn(benchmark, title, 1.1, lambda: evaluate_shown(system, HEADLINE, values, SIZES), theirs, rounds=5)
+    in_turn(benchmark, title, 1.1, lambda: evaluate_outputs(system, HEADLINE, values, SIZES), theirs, rounds=5)
 
 
 GROWTH = """
@@ -282,7 +282,7 @@ def serving_inputs():
 
 def replicas():
     system, values, sizes = serving_inputs()
-    return evaluate_shown(system, [Shown("required_replicas")], values, sizes)["required_replicas"]
+    return evaluate_outputs(system, [OutputSpec("required_replicas")], values, sizes)["required_replicas"]
 
 
 def test_serving_against_solve(benchmark):
@@ -321,8 +321,8 @@ def wait_probability(servers, load):
 def numpy_replicas():
     """Replicas by bisection on arrays, from the service times the model gives per batch size."""
     system, values, _ = serving_inputs()
-    service = evaluate_shown(system, [Shown("base_request_latency")], {**values, "qps": 1.0}, (1, 64))
-    slots = evaluate_shown(system, [Shown("active_batch_size")], {**values, "qps": 1.0}, (1, 64))
+    service = evaluate_outputs(system, [OutputSpec("base_request_latency")], {**values, "qps": 1.0}, (1, 64))
+    slots = evaluate_outputs(system, [OutputSpec("active_batch_size")], {**values, "qps": 1.0}, (1, 64))
     seconds, rate = service["base_request_latency"], slots["active_batch_size"] / service["base_request_latency"]
     load = np.broadcast_to(RATES["qps"][:, None] / rate, (2000, 64))
     low, high = np.zeros_like(load), np.full_like(load, 1024.0)

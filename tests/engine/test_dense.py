@@ -240,7 +240,7 @@ def test_several_devices_find_the_same(tmp_path):
     code = textwrap.dedent("""
         import sys
         import jax, numpy as np
-        from mlsysim.engine import evaluate_shown, Shown, smallest
+        from mlsysim.engine import evaluate_outputs, OutputSpec, smallest
         from mlsysim.inputs.binding import bind
         from mlsysim.models import TrainingMemoryModel
         from mlsysim.symbolic import variable_of
@@ -254,7 +254,7 @@ def test_several_devices_find_the_same(tmp_path):
                 values[name] = axis.reshape([-1 if a == place else 1 for a in range(3)])
             memory, d = variable_of("total_memory").symbol, variable_of("dp_size").symbol
             found = smallest(binding.system, memory * d, [memory > 1e11], values, (64, 64, 32), 7)
-            shown = evaluate_shown(binding.system, [Shown("total_memory", 1e9)], values, (64, 64, 32))
+            shown = evaluate_outputs(binding.system, [OutputSpec("total_memory", 1e9)], values, (64, 64, 32))
             return found.values, found.indices, np.array([found.feasible, found.points]), shown["total_memory"]
 
         if __name__ == "__main__":

@@ -312,7 +312,7 @@ def nothing_is_computed(monkeypatch):
     """Whoever compiles or evaluates a system fails the test."""
     monkeypatch.setattr("mlsysim.study.solve.compiled", no_number)
     monkeypatch.setattr("mlsysim.study.function.pure_function", no_number)
-    monkeypatch.setattr("mlsysim.study.grid.evaluate_shown", no_number)
+    monkeypatch.setattr("mlsysim.study.grid.evaluate_outputs", no_number)
     monkeypatch.setattr("mlsysim.study.sensitivity.compiled", no_number)
     monkeypatch.setattr("mlsysim.study.sensitivity.slopes", no_number)
 

@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 from fuzz import is_long
 
 from mlsysim import extras
-from mlsysim.engine import Shown
+from mlsysim.engine import OutputSpec
 from mlsysim.errors import InputError, MissingPackageError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
@@ -57,7 +57,11 @@ def grid():
     values = dict(binding.values)
     for place, (name, axis) in enumerate(AXES.items()):
         values[name] = axis.reshape([-1 if a == place else 1 for a in range(3)])
-    outputs = (Shown("estimated_p99_latency", 1e-3), Shown("required_replicas"), Shown("feasible", kind="truth"))
+    outputs = (
+        OutputSpec("estimated_p99_latency", 1e-3),
+        OutputSpec("required_replicas"),
+        OutputSpec("feasible", kind="truth"),
+    )
     return Grid(binding.system, values, SIZES, outputs)
 
 

@@ -52,7 +52,7 @@ def test_in_words_and_as_data():
     assert "Proven infeasible: none of the 48 accepted meets the constraints" in text
     assert "0.2 * memory_capacity" in found._repr_html_()
     (plain,) = json.loads(found.to_json())["misses"]
-    assert plain["nearest"] == {"value": miss.nearest.value, "unit": "GB", "shown": miss.nearest.shown}
+    assert plain["nearest"] == {"value": miss.nearest.value, "unit": "GB", "text": miss.nearest.text}
     assert plain["at"] == miss.at
     with pytest.raises(InfeasibleError) as caught:
         found.best  # noqa: B018

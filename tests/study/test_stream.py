@@ -10,7 +10,7 @@ import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlsysim.engine import Shown, evaluate_shown
+from mlsysim.engine import OutputSpec, evaluate_outputs
 from mlsysim.engine.front import nondominated
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
@@ -45,7 +45,7 @@ def grid():
     values = dict(binding.values)
     for place, (name, axis) in enumerate(AXES.items()):
         values[name] = axis.reshape([-1 if a == place else 1 for a in range(4)])
-    outputs = (Shown("total_memory", 1e9), Shown("memory_utilization"), Shown("feasible", kind="truth"))
+    outputs = (OutputSpec("total_memory", 1e9), OutputSpec("memory_utilization"), OutputSpec("feasible", kind="truth"))
     known = np.ones((1, 5, 1, 1), bool)
     known[0, 2] = False
     values["known"] = known
@@ -272,7 +272,7 @@ def test_a_large_block_is_filtered_by_witnesses(grid):
     served = Grid(binding.system, values, shape)
     objectives = [symbol("required_replicas"), -symbol("qps")]
     found = pareto(served, objectives)
-    held = evaluate_shown(binding.system, [Shown("required_replicas")], values, shape)["required_replicas"]
+    held = evaluate_outputs(binding.system, [OutputSpec("required_replicas")], values, shape)["required_replicas"]
     columns = np.broadcast_arrays(held, -axes["qps"][:, None, None])
     assert sorted(found.indices.tolist()) == quadratic(np.stack([column.ravel() for column in columns], axis=1))
 

@@ -40,8 +40,8 @@ def latex(expression: sympy.Basic, *, units: bool = False) -> str:
     units : bool
         Print unit constants; by default they are left out and the equation is read in coherent units.
     """
-    shown = prepared(bare(expression, (lambda _: True) if units else None))
-    return laid_out(_Latex({"ln_notation": True}).doprint(shown))
+    written = prepared(bare(expression, (lambda _: True) if units else None))
+    return laid_out(_Latex({"ln_notation": True}).doprint(written))
 
 
 def equation(left: str, expression: sympy.Basic, *, over: str = "", units: bool = False, aligned: bool = False) -> str:
@@ -81,8 +81,8 @@ class _Latex(LatexPrinter):
         terms = []
         for term in self._as_ordered_terms(expr, order):
             minus = bool(terms) and term.could_extract_minus_sign()
-            shown = self._print(-term if minus else term)
-            bracketed = rf"\left({shown}\right)" if self._needs_add_brackets(term) else shown
+            printed = self._print(-term if minus else term)
+            bracketed = rf"\left({printed}\right)" if self._needs_add_brackets(term) else printed
             terms.append(f"{'- ' if minus else '+ '}{bracketed}" if terms else bracketed)
         return breakable(terms)
 

@@ -129,27 +129,27 @@ class _Text(StrPrinter):
         return f"{sign}{top}/({bottom})" if len(below) > 1 else f"{sign}{top}/{bottom}"
 
     def _divisor(self, expr: Any) -> str:
-        shown = self.parenthesize(expr, PRECEDENCE["Mul"], strict=False)
-        return f"({shown})" if self._is_value(expr) and "/" in shown else shown
+        printed = self.parenthesize(expr, PRECEDENCE["Mul"], strict=False)
+        return f"({printed})" if self._is_value(expr) and "/" in printed else printed
 
     def _is_value(self, expr: Any) -> bool:
         return isinstance(expr, Placed) and expr.variable.name in self.values
 
     def parenthesize(self, item: Any, level: int, strict: bool = False) -> str:
         """A part in brackets where it needs them; a quantity put in for a symbol does under a power."""
-        shown = super().parenthesize(item, level, strict)
-        return f"({shown})" if level >= PRECEDENCE["Pow"] and self._is_value(item) and " " in shown else shown
+        printed = super().parenthesize(item, level, strict)
+        return f"({printed})" if level >= PRECEDENCE["Pow"] and self._is_value(item) and " " in printed else printed
 
     def _print_Add(self, expr: sympy.Add, order: Any = None) -> str:
         out = ""
         for term in self._as_ordered_terms(expr):
-            shown = self._print(term)
+            printed = self._print(term)
             if precedence(term) < PRECEDENCE["Add"]:
-                shown = f"({shown})"
+                printed = f"({printed})"
             if not out:
-                out = shown
+                out = printed
             else:
-                out += f" − {shown[1:]}" if shown.startswith("-") else f" + {shown}"
+                out += f" − {printed[1:]}" if printed.startswith("-") else f" + {printed}"
         return out
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:

@@ -1,10 +1,10 @@
-"""Outputs as a data set shows them: units, missing values and reasons in one pass, as a pass by hand gives them."""
+"""Outputs in the form asked for: units, missing values and reasons in one pass, as a pass by hand gives them."""
 
 import numpy as np
 import pytest
 import sympy
 
-from mlsysim.engine import Refused, Shown, evaluate, evaluate_shown
+from mlsysim.engine import OutputSpec, ReasonCode, evaluate, evaluate_outputs
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel
 from mlsysim.symbolic import reason_code, variable_of
@@ -12,7 +12,12 @@ from mlsysim.symbolic import reason_code, variable_of
 SHAPE = (80, 60, 2)
 AXES = {"qps": np.linspace(1, 300, 80), "max_batch_size": np.arange(1.0, 61), "seq_len": np.array([512.0, 2048])}
 NAMES = ["required_replicas", "bottleneck", "feasible", "estimated_p99_latency"]
-OUTPUTS = [Shown(NAMES[0]), Shown(NAMES[1], kind="label"), Shown(NAMES[2], kind="truth"), Shown(NAMES[3], 1e-3)]
+OUTPUTS = [
+    OutputSpec(NAMES[0]),
+    OutputSpec(NAMES[1], kind="label"),
+    OutputSpec(NAMES[2], kind="truth"),
+    OutputSpec(NAMES[3], 1e-3),
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +34,7 @@ def test_points_computed_in_blocks_are_those_of_the_whole(asked):
     """A system with loops inside goes block by block; the plain pass over the whole grid does not."""
     system, values = asked
     whole = evaluate(system, NAMES, values)
-    found = evaluate_shown(system, OUTPUTS, values, SHAPE)
+    found = evaluate_outputs(system, OUTPUTS, values, SHAPE)
     assert list(found) == NAMES
     assert [array.dtype for array in found.values()] == [np.float64, np.int8, np.bool_, np.float64]
     for name, scale in zip(NAMES, (1, 1, 1, 1000), strict=True):
@@ -44,12 +49,12 @@ def test_the_first_reason_wins_and_values_are_missing(asked, names):
     table = np.ones((1, 60, 1))
     table[0, 7] = 0
     conditions = [(1, sympy.Eq(sympy.Symbol("known"), 1)), (2, qps <= 200), (1, sympy.Ne(batch, 3))]
-    refused = Refused("why", reason_code(conditions))
-    found = evaluate_shown(system, OUTPUTS[names], {**values, "known": table}, SHAPE, refused=refused)
+    reason = ReasonCode("why", reason_code(conditions))
+    found = evaluate_outputs(system, OUTPUTS[names], {**values, "known": table}, SHAPE, reason=reason)
     rate, most = np.broadcast_arrays(AXES["qps"][:, None, None], AXES["max_batch_size"][:, None])
     why = np.where(most == 8, 1, np.where(rate > 200, 2, np.where(most == 3, 1, 0)))
     np.testing.assert_array_equal(found["why"], np.broadcast_to(why, SHAPE))
-    plain = evaluate_shown(system, OUTPUTS[names], values, SHAPE)
+    plain = evaluate_outputs(system, OUTPUTS[names], values, SHAPE)
     for output in OUTPUTS[names]:
         missing = {"number": np.nan, "label": -1, "truth": False}[output.kind]
         np.testing.assert_array_equal(found[output.name], np.where(found["why"] == 0, plain[output.name], missing))

@@ -1,0 +1,76 @@
+"""In which form a grid returns its outputs, and where it refuses its points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import sympy
+
+from mlsysim.scaling import in_unit
+
+#: Type of each kind of output, and its value at a point that is refused.
+FORMS: dict[str, tuple[Any, Any]] = {
+    "number": (np.float64, np.nan),
+    "label": (np.int8, -1),
+    "truth": (np.bool_, False),
+}
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """The form of an output.
+
+    Attributes
+    ----------
+    name : str
+        Of the variable.
+    scale : float
+        Canonical amount of the unit in which it is returned.
+    kind : {"number", "label", "truth"}
+        float64, int8 or bool; nan, -1 or False at a point that is refused.
+    """
+
+    name: str
+    scale: float = 1.0
+    kind: Literal["number", "label", "truth"] = "number"
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of its array."""
+        return np.dtype(FORMS[self.kind][0])
+
+    @property
+    def missing(self) -> Any:
+        """Its value at a point that is refused."""
+        return FORMS[self.kind][1]
+
+    def formed(self, value: Any, module: Any) -> Any:
+        """Canonical values in this form.
+
+        Parameters
+        ----------
+        value : array_like
+            What compiled code returned.
+        module : module
+            ``numpy`` or ``jax.numpy``, of which the array is.
+        """
+        found = module.asarray(value, self.dtype)
+        return in_unit(found, self.scale) if self.kind == "number" else found
+
+
+@dataclass(frozen=True)
+class ReasonCode:
+    """Why each point of a grid is refused: 0 for a point that is allowed.
+
+    Attributes
+    ----------
+    name : str
+        Under which the codes are returned.
+    code : sympy.Expr
+        In inputs and variables of the system.
+    """
+
+    name: str
+    code: sympy.Basic
