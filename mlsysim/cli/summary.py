@@ -49,18 +49,18 @@ def _print_points(ds: Any, names: list[str], good: np.ndarray) -> None:
     """A row per point; outputs as far as the width allows, the others named."""
     told = _told(ds)
     columns = [_column(ds, name) for name in told]
-    columns: list[str] = []
+    fitting: list[str] = []
     for name in names:
         values = [cell if accepted else "-" for cell, accepted in zip(_column(ds, name), good, strict=True)]
         rows = list(zip(*columns, values, strict=True))
-        headers = show.narrowed([*told, *columns, name], rows, output.width())
-        if columns and max(map(len, show.render(headers, rows).splitlines())) > output.width():
+        headers = show.narrowed([*told, *fitting, name], rows, output.width())
+        if fitting and max(map(len, show.render(headers, rows).splitlines())) > output.width():
             continue
         columns.append(values)
-        columns.append(name)
+        fitting.append(name)
     rows = list(zip(*columns, strict=True))
-    show.table(show.narrowed([*told, *columns], rows, output.width()), rows)
-    if left := [name for name in names if name not in columns]:
+    show.table(show.narrowed([*told, *fitting], rows, output.width()), rows)
+    if left := [name for name in names if name not in fitting]:
         output.paragraph(f"Also computed: {', '.join(left)} (name them with --outputs, or write all with --output)")
 
 
