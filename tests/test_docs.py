@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("README.md",)
 FENCE = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
+PROSE = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 SAYS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("mlsysim/**/*.py")]
 
 
@@ -56,6 +58,22 @@ def test_command_answers(command, tmp_path, monkeypatch):
     assert answer.exit_code == 0, answer.output
     files = re.findall(r"--(?:plot|output) (\S+)", command)
     assert {path.name for path in tmp_path.iterdir()} >= set(files)
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in PROSE))
+def test_links_lead_somewhere(page):
+    links = [link.partition("#")[0] for link in LINK.findall((ROOT / page).read_text(encoding="utf-8"))]
+    files = [link for link in links if link and "://" not in link and not link.startswith("mailto:")]
+    assert not [link for link in files if not ((ROOT / page).parent / link).exists()]
+
+
+def test_the_design_names_every_room():
+    """The listing of rooms is the package as it stands."""
+    listing = (ROOT / "docs/design.md").read_text(encoding="utf-8").partition("```text")[2].partition("```")[0]
+    named = {word for line in listing.splitlines()[2:] for word in re.findall(r"^  (\w+(?:/|\.py))", line)}
+    stands = {f"{path.name}/" for path in (ROOT / "mlsysim").iterdir() if (path / "__init__.py").exists()}
+    stands |= {path.name for path in (ROOT / "mlsysim").glob("*.py") if not path.name.startswith("__")}
+    assert named == stands
 
 
 def test_nobody_is_sent_to_the_other_package_of_that_name():
