@@ -161,9 +161,13 @@ class Formula:
         """The index of its left side; None for a plain variable."""
         return self.family.index if self.family else None
 
-    @cached_property
+    @property
     def members(self) -> tuple[Formula, ...]:
         """The plain formulas it stands for: one per member, with sums written out; itself if it has no index."""
+        return self._members
+
+    @cached_property
+    def _members(self) -> tuple[Formula, ...]:
         if self.family is None:
             plain = written_out(f"formula for {self.name}", self.expression)
             return (self,) if plain is self.expression else (self._put_down(self.symbol, plain, "", self.example),)
@@ -215,7 +219,7 @@ class Formula:
         made = copy(self)
         object.__setattr__(made, "covers", kept)
         object.__setattr__(made, "expression", limited(self.expression, kept))
-        object.__setattr__(made, "members", tuple(each for each in self.members if each.member in kept))
+        object.__setattr__(made, "_members", tuple(each for each in self.members if each.member in kept))
         return made
 
     @property
