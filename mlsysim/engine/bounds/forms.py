@@ -34,6 +34,11 @@ class Term:
         key = (tuple(t.number for t in self.tables), tuple((a.number, e) for a, e in self.atoms))
         object.__setattr__(self, "key", key)
 
+    def __str__(self) -> str:
+        powers = [str(atom) if exponent == 1 else f"{atom}^{exponent:g}" for atom, exponent in self.atoms]
+        factors = [*map(str, self.tables), *powers]
+        return " ".join([f"{self.number:.3g}"] * (self.number != 1 or not factors) + factors)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sum:
@@ -41,6 +46,9 @@ class Sum:
 
     terms: tuple[Term, ...]
     number: int
+
+    def __str__(self) -> str:
+        return " + ".join(map(str, self.terms)) or "0"
 
     @property
     def constant(self) -> float | None:
@@ -59,6 +67,9 @@ class Atom:
     args: tuple[Any, ...]
     number: int
 
+    def __str__(self) -> str:
+        return f"{self.kind}({', '.join(map(str, self.args))})"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Condition:
@@ -67,6 +78,9 @@ class Condition:
     relation: Relation
     args: tuple[Any, ...]
     number: int
+
+    def __str__(self) -> str:
+        return f"{self.relation}({', '.join(map(str, self.args))})"
 
 
 class Forms:

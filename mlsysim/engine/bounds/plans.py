@@ -16,20 +16,29 @@ from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, shows
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """A bound: that of the sum term by term, or a better one from parts.
+    """How a lower bound of a sum is found: term by term, or from the bounds of other sums.
 
     Attributes
     ----------
+    of : Sum
+        What is bounded.
     how : {"plain", "any", "all"}
-        Each part bounds the sum from below, or only the least of them does.
+        Term by term. Or also from parts: ``"any"`` where every part is nowhere above the sum, so that the largest of
+        their bounds counts; ``"all"`` where the sum is one of them, so that only the least of their bounds does.
+    parts : tuple of Plan
+        How the parts are bounded.
     condition : Condition, optional
-        With two parts of which this says the one that counts.
+        Of two parts, the first where this holds and the second elsewhere.
     """
 
     of: Sum
     how: Literal["plain", "any", "all"] = "plain"
     parts: tuple[Plan, ...] = ()
     condition: Condition | None = None
+
+    def __str__(self) -> str:
+        parts = "; ".join(map(str, self.parts))
+        return str(self.of) if self.how == "plain" else f"{self.how} of: {parts}"
 
 
 class Plans:

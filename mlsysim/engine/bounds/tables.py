@@ -28,6 +28,9 @@ class Table:
         self.values = values
         self.number = number
 
+    def __str__(self) -> str:
+        return f"axis{self.axis}[{', '.join(f'{value:.3g}' for value in self.values)}]"
+
     @cached_property
     def nonnegative(self) -> bool:
         """Whether no value is below zero."""
