@@ -19,7 +19,9 @@ Region = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Ranges of one axis, one for each place on the axes before it; the axes after it are whole.
+    """A grid as blocks of one size, numbered in C order.
+
+    A block is one place on every axis before ``axis``, a range of ``axis``, and the whole of every axis after it.
 
     Attributes
     ----------
@@ -47,11 +49,11 @@ class Blocks:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a block, but for the shorter ones at the end of the axis."""
+        """Shape of every block but those at the end of the axis, which may be shorter."""
         return (*[1] * self.axis, self.width, *self.sizes[self.axis + 1 :])
 
     def region(self, number: int) -> Region:
-        """Where a block lies in the grid; blocks are numbered in C order."""
+        """Where a block lies in the grid."""
         number, place = divmod(number, self.ranges)
         before: list[int] = []
         for size in self.sizes[: self.axis][::-1]:
@@ -110,12 +112,12 @@ def shape(region: Region) -> tuple[int, ...]:
 
 
 def within(value: Any, region: Region) -> Any:
-    """The part of an array over the axes that a region needs; what has no axes is left as it is."""
+    """The part of a value that a region needs. Along an axis on which it does not depend, it stays as it is."""
     if np.ndim(value) == 0:
         return value
     return value[tuple(part if n > 1 else slice(None) for part, n in zip(region, np.shape(value), strict=True))]
 
 
 def all_within(values: Mapping[str, Any], region: Region) -> dict[str, Any]:
-    """Every input as far as a region needs it."""
+    """The part of every input that a region needs."""
     return {name: within(value, region) for name, value in values.items()}

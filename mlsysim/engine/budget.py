@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-#: What one call of NumPy costs, however short its arrays: that of so many elements.
+#: One call of NumPy takes as long as so many elements, however short its arrays are.
 CALL = 1000
 
 
@@ -55,7 +55,7 @@ _running: ContextVar[Budget | None] = ContextVar("running", default=None)
 
 
 def take(operations: float, elements: int) -> None:
-    """Take from the budget that is running, if one is, what is about to be done.
+    """Count operations that are about to be done against the budget that is running, if there is one.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def take(operations: float, elements: int) -> None:
     Raises
     ------
     SpentError
-        If the time is over, or more operations were done than there were.
+        If the time is over, or the operations done before this exceed the budget.
     """
     budget = _running.get()
     if budget is None:

@@ -42,12 +42,12 @@ class CompiledFunction:
     raw: Any
 
     def __call__(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Evaluate on scalars, or on arrays that broadcast where it was compiled for them.
+        """Evaluate at canonical values: numbers, or arrays that broadcast if the backend takes arrays.
 
         Parameters
         ----------
         values : mapping
-            Canonical value per input name; more names are ignored.
+            Canonical value per input name; other names are ignored.
 
         Returns
         -------
@@ -77,8 +77,8 @@ def compiled(
     backend : {"numpy", "vector", "jax"}
         NumPy scalars, NumPy arrays, or JAX arrays (with branches kept finite under differentiation).
     expressions : tuple of (str, sympy.Basic)
-        Further names and what they stand for, in inputs and variables of the system; with them,
-        they alone are returned.
+        Names, and the expressions of inputs and variables they stand for. If given, these are returned
+        instead of the variables.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def _namespace(backend: Backend) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def compiled_expression(expression: sympy.Basic) -> CompiledFunction:
-    """Compile one expression, for the value of a part of a formula or of a condition; cached.
+    """Compile one expression, such as a part of a formula or a condition; cached.
 
     Works on scalars and on NumPy arrays.
     """

@@ -27,7 +27,7 @@ FEW = 8
 
 @dataclass(frozen=True)
 class Scan:
-    """What is known after some tiles of a grid.
+    """What a search knows after some tiles of the grid.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Scan:
     points: int = 0
 
     def joined(self, other: Scan, k: int) -> Scan:
-        """Two parts of the grid, in the order of their tiles, as far as ``k`` values need."""
+        """What is known after both parts; tiles that cannot hold one of the ``k`` smallest values are left out."""
         tiles = np.concatenate([self.tiles, other.tiles])
         lowest = np.concatenate([self.lowest, other.lowest])
         kept = np.isfinite(lowest)
@@ -158,14 +158,14 @@ class DenseSearch:
 
     @cached_property
     def _placed(self) -> list[Any]:
-        """What every call needs, on each device."""
+        """Inputs that every call needs, on each device."""
         import jax
 
         with jax.enable_x64(True):
             return [jax.device_put((self._fixed, self._tables), device) for device in self.devices]
 
     def _chunk(self, run: int) -> int:
-        """Runs in one call of one thread."""
+        """Runs of tiles that one thread computes in one call."""
         return max(1, min(CHUNK_POINTS // (self.tiling.width * run), -(-self.tiling.count // (run * self.lanes))))
 
     def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any) -> list[Any]:
@@ -174,7 +174,7 @@ class DenseSearch:
         chunk = self._chunk(run)
 
         def share(lane: int, tiles: np.ndarray) -> Any:
-            """Run in a thread of its own, whose precision is its own too."""
+            """Compute a share in a thread of its own, where float64 has to be switched on as well."""
             import jax
 
             number = len(tiles)
@@ -207,7 +207,7 @@ class DenseSearch:
         start, stop : int
             First run, and the one after the last.
         k : int
-            Values asked for in the end.
+            How many of the smallest values are asked for.
 
         Yields
         ------
@@ -228,21 +228,21 @@ class DenseSearch:
             yield Scan().joined(Scan(tiles, lowest, int(feasible.sum()), self.tiling.points_of(tiles)), k), start
 
     def scan(self, start: int, stop: int, k: int = 1) -> Scan:
-        """What :meth:`scans` finds, in one."""
+        """What all chunks of :meth:`scans` find together."""
         found = Scan()
         for part, _ in self.scans(start, stop, k):
             found = found.joined(part, k)
         return found
 
     def resolve(self, scan: Scan, k: int = 1) -> Smallest:
-        """The points behind what a scan of the grid found.
+        """The points with the smallest values, from what a scan found.
 
         Parameters
         ----------
         scan : Scan
-            Of all tiles.
+            Of all tiles; or of some, where only these are asked for.
         k : int
-            Values asked for.
+            How many of the smallest values are asked for.
 
         Returns
         -------
@@ -264,7 +264,7 @@ class DenseSearch:
         return Smallest(values, indices, scan.feasible if self.count else None, scan.points)
 
     def _joined(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Points known so far, and the feasible ones of one more tile."""
+        """Values and indices known so far, and those of the feasible points of one more tile."""
         found, places = self.tile(number)
         return np.concatenate([values, found]), np.concatenate([indices, places])
 
@@ -327,7 +327,7 @@ def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray,
 
 @lru_cache(maxsize=64)
 def _over_tiles(function: CompiledFunction, tiling: Tiling, kind: str, run: int) -> Any:
-    """A jitted loop over runs of tiles: XLA moves what is the same for all of them out of it."""
+    """A compiled loop over runs of tiles; XLA moves what all tiles have in common out of it."""
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -402,8 +402,8 @@ def smallest(
 ) -> Smallest:
     """The smallest values of an expression on a grid, and where they are.
 
-    Two values within a relative 1e-9 count as equal, and of points equal to the last one returned
-    the first in C order are.
+    Two values within a relative 1e-9 count as equal. Of the points equal to the last one returned, the
+    first in C order are returned.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Points that no other point beats in every objective, of one block of a grid or of several."""
+"""The front of a grid: the points that no other point dominates, of one block or of several."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import sympy
 from mlsysim.engine.compiled import compiled
 from mlsysim.symbolic import System
 
-#: Points of a block that are compared with all others at once, and the stride of the sample they come from.
+#: Points with which every point of a block is compared first, and the stride of the sample they are taken from.
 WITNESSES, STRIDE = 16, 997
-#: Candidates compared with the front so far at once, where there are three objectives or more.
+#: Candidates that are compared with the front so far at once, for three objectives or more.
 BATCH = 512
 
 
 @dataclass(frozen=True)
 class Front:
-    """Points no other point is at least as good as in every objective and better in one.
+    """Points that no other point dominates: none is as good in every objective and better in one.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def front_of(
 
 
 def joined_fronts(first: Front, second: Front) -> Front:
-    """The front of two parts of one grid, whose indices are those of the grid."""
+    """The front of two parts of one grid; the indices of both are those of the grid."""
     values, indices = nondominated(
         np.concatenate([first.values, second.values]), np.concatenate([first.indices, second.indices])
     )
@@ -95,7 +95,7 @@ def joined_fronts(first: Front, second: Front) -> Front:
 
 
 def nondominated(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows no other row is at least as good as, in ascending order; of equal rows that of the first index.
+    """The rows that no other row dominates, in ascending order; of equal rows the one with the first index.
 
     Parameters
     ----------
@@ -131,12 +131,12 @@ def nondominated(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _as_good(rows: np.ndarray, than: np.ndarray) -> np.ndarray:
-    """Per row of the second, which of the first are at least as good everywhere."""
+    """For every row of ``than``, which of ``rows`` are as good or better in every column."""
     return np.all(rows[None] <= than[:, None], axis=2)
 
 
 def _witnesses(sample: np.ndarray) -> np.ndarray:
-    """A few points of the front of a sample, to drop most of a block by; infinite where there are fewer."""
+    """A few points of the front of a sample, which rule out most of a block; rows are infinite if there are fewer."""
     sample = sample[np.isfinite(sample).all(1)]
     front, _ = nondominated(sample, np.arange(len(sample)))
     chosen = front[np.unique(np.linspace(0, len(front) - 1, WITNESSES).astype(int))] if len(front) else front
@@ -147,7 +147,7 @@ def _witnesses(sample: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _functions(function: Any, number: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Objectives of all points, infinite where not feasible; and which no witness beats."""
+    """Two compiled functions: objectives, infinite where not feasible; and which points no witness beats."""
     import jax
     import jax.numpy as jnp
 

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
-#: Sums stop at the inverse of this: a probability below it is one of nothing.
+#: The smallest probability that is told from zero. Sums of inverse probabilities stop at its inverse.
 NEVER_WAITS = 1e-300
 
-#: A term of less than this share no longer changes a sum.
+#: A term of less than this share of a sum no longer changes it.
 NEGLIGIBLE = 1e-17
 
-#: Roundings, in units of the machine precision, a quotient may lie from the whole number it stands for.
+#: How far a quotient may lie from the whole number it stands for, in units of the machine precision.
 #: XLA multiplies by the inverse of a divisor that is one number for the whole grid: one rounding more.
 ROUNDINGS = 2
 
@@ -40,11 +40,11 @@ class Arithmetic(Protocol):
         ...
 
     def precision(self, x: Any, /) -> float:
-        """Distance from one to the next number."""
+        """Distance from one to the next larger number."""
         ...
 
     def largest(self, x: Any, /) -> float:
-        """What a sum may reach."""
+        """Where sums stop growing, well below the largest number."""
         ...
 
     def alike(self, truth: Any, x: Any, /) -> Any:

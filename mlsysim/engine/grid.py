@@ -27,8 +27,8 @@ Values = Mapping[str, Any]
 Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-#: Grids of so many points are evaluated in NumPy: XLA would still be compiling. Fewer where each point
-#: is a queue to be summed up, which NumPy does a hundred times slower.
+#: Grids of up to so many points are evaluated in NumPy, while XLA would still be compiling. Fewer points if each
+#: of them sums up a queue, which NumPy does a hundred times slower.
 SMALL, SMALL_ITERATED = 1 << 15, 1 << 7
 
 
@@ -141,7 +141,7 @@ def evaluate_outputs(
     reason: ReasonCode | None = None,
     total: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """Outputs on a grid, each in the form that is asked of it, in one pass over the points.
+    """Outputs on a grid, each in the unit and type asked for, in one pass over the points.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def evaluate_outputs(
     reason : ReasonCode, optional
         Why points are refused: there every output is missing. The codes are returned too.
     total : int, optional
-        Points of the grid of which this is a block, so that all its blocks are computed alike.
+        Points of the whole grid if this is a block of it, so that all its blocks are computed alike.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def cores() -> int:
 
 
 def _shared(arguments: Any, shape: tuple[int, ...]) -> Any:
-    """The arguments with one axis of the grid shared out to all devices, where there are several."""
+    """The arguments, with one axis of the grid divided among the devices if there are several."""
     import jax
 
     devices = jax.devices()

@@ -1,4 +1,4 @@
-"""In which form a grid returns its outputs, and where it refuses its points."""
+"""The unit and type in which a grid returns an output, and the code of why it refuses a point."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FORMS: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """The form of an output.
+    """The unit and type in which a grid returns an output.
 
     Attributes
     ----------
     name : str
-        Of the variable.
+        Name of the variable.
     scale : float
-        Canonical amount of the unit in which it is returned.
+        What the unit it is returned in is worth in canonical units: 1e9 for GB.
     kind : {"number", "label", "truth"}
         float64, int8 or bool; nan, -1 or False at a point that is refused.
     """
@@ -47,14 +47,14 @@ class OutputSpec:
         return FORMS[self.kind][1]
 
     def formed(self, value: Any, module: Any) -> Any:
-        """Canonical values in this form.
+        """Canonical values in this unit and type.
 
         Parameters
         ----------
         value : array_like
             What compiled code returned.
         module : module
-            ``numpy`` or ``jax.numpy``, of which the array is.
+            ``numpy`` or ``jax.numpy``, to which the values belong.
         """
         found = module.asarray(value, self.dtype)
         return in_unit(found, self.scale) if self.kind == "number" else found
@@ -67,7 +67,7 @@ class ReasonCode:
     Attributes
     ----------
     name : str
-        Under which the codes are returned.
+        Name under which the codes are returned.
     code : sympy.Expr
         In inputs and variables of the system.
     """

@@ -13,10 +13,11 @@ import sympy
 from mlsysim.engine.compiled import compiled
 from mlsysim.symbolic import System
 
-#: Combinations of axes looked at together; of more, so many drawn at random. Combinations of a reason that are kept.
+#: Most combinations of axes that are looked at together, and if there are more the number drawn at random; most
+#: combinations of one reason that are kept.
 COUNTED, KEPT = 1 << 21, 1 << 16
 
-#: At least and at most so many.
+#: The fewest and the most there may be.
 Count = tuple[int, int]
 
 
@@ -27,11 +28,11 @@ class RefusedBy:
     Attributes
     ----------
     count : tuple of int
-        At least and at most so many points of the grid.
+        The fewest and the most points of the grid that it may refuse.
     axes : tuple of int
         Axes it depends on.
     where : ndarray of bool or None
-        Combinations of these axes that are refused; None where there are too many to keep.
+        Whether each combination of these axes is refused; None if there are too many to keep.
     """
 
     count: Count
@@ -65,7 +66,7 @@ class Refusals:
         self._tests = [_Test(system, condition, values) for condition in conditions]
 
     def each(self) -> list[RefusedBy]:
-        """What each reason refuses, whatever the others do; points with two reasons count for both."""
+        """What each reason refuses on its own; a point with two reasons counts for both."""
         found = []
         for test in self._tests:
             shape = [self.sizes[axis] for axis in test.axes]
@@ -80,7 +81,7 @@ class Refusals:
         return found
 
     def accepted(self) -> Count:
-        """At least and at most so many points are refused for no reason.
+        """The fewest and the most points that no reason refuses.
 
         Reasons that share no axis are independent of each other, so that their counts multiply.
         """
@@ -93,7 +94,7 @@ class Refusals:
         return least, most
 
     def _independent(self) -> Iterator[tuple[tuple[int, ...], list[_Test]]]:
-        """Groups of axes that no reason joins, with the reasons on each."""
+        """Groups of axes that no reason joins, each with the reasons that depend on it."""
         groups = [{axis} for axis in range(len(self.sizes))]
         for test in self._tests:
             joined = [group for group in groups if group & set(test.axes)]
@@ -102,7 +103,7 @@ class Refusals:
             yield tuple(sorted(group)), [test for test in self._tests if group & set(test.axes)]
 
     def _accepted(self, tests: Sequence[_Test], axes: Sequence[int]) -> Count:
-        """Of the combinations of some axes, at least and at most so many are accepted by all of some reasons.
+        """The fewest and the most combinations of some axes that all of some reasons accept.
 
         A list of accepted combinations is extended by the axes of one reason after the other. Where it
         would grow too long, what is left out of it may be accepted or not.
@@ -132,7 +133,7 @@ class Refusals:
         return math.prod(self.sizes[axis] for axis in axes)
 
     def _drawn(self, rows: int, axes: Sequence[int]) -> tuple[np.ndarray, list[np.ndarray]]:
-        """All rows and all places of some axes, or so many that their combinations can be looked at."""
+        """Rows, and places on some axes, whose combinations are looked at; a random choice where all are too many."""
         counts = [rows, *(self.sizes[axis] for axis in axes)]
         random = np.random.default_rng(0)
         wanted = list(counts)
@@ -147,7 +148,7 @@ class Refusals:
 
 
 class _Test:
-    """One reason, at any points of the axes it depends on."""
+    """One reason, evaluated at any points of the axes it depends on."""
 
     def __init__(self, system: System, condition: sympy.Basic, values: Mapping[str, Any]) -> None:
         self._function = compiled(system, None, "vector", (("accepted", condition),))
@@ -156,12 +157,12 @@ class _Test:
         self.axes = tuple(sorted(swept))
 
     def __call__(self, at: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Where points are refused; an index per axis, and these broadcast."""
+        """Whether points are refused, by their index along each axis; the indices broadcast."""
         with np.errstate(all="ignore"):
             (met,) = self._function.raw(*(_at(array, at) for array in self._inputs))
         return ~np.asarray(met, bool)
 
 
 def _at(array: np.ndarray, at: Mapping[int, np.ndarray]) -> Any:
-    """An array over some axes at some index of each."""
+    """The elements of an array over some axes, by the index along each."""
     return array[tuple(at[axis] if size > 1 else 0 for axis, size in enumerate(array.shape))]

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-#: Values so near, relatively, count as equal: no way of computing them agrees to the last bit with another.
+#: Relative difference up to which values count as equal: two ways of computing one need not agree to the last bit.
 TIE = 1e-9
 
 
 def band(value: float) -> tuple[float, float]:
-    """The values that count as equal to one."""
+    """The lowest and the highest value that count as equal to a value."""
     margin = TIE * abs(value) if math.isfinite(value) else 0.0
     return value - margin, value + margin
 
 
 def in_order(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points by value, and by index where values count as equal to the first of their run."""
+    """Sort points by value; a run of values that count as equal to its first one is sorted by index."""
     order = np.lexsort((indices, values))
     values, indices = values[order], indices[order]
     start = 0

@@ -184,7 +184,7 @@ def tiled(
 
 
 def _candidates(sizes: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]:
-    """Columns per axis, for every choice of flat axes; of one further axis a part may lie flat."""
+    """Widths of a tile for every choice of flat axes; of one further axis a part may lie flat too."""
     long = [axis for axis, n in enumerate(sizes) if n > 1]
     compared = long if len(long) <= COMPARED else sorted(long, key=lambda axis: -sizes[axis])[:COMPARED]
     for number in range(len(compared) + 1):
@@ -200,12 +200,12 @@ def _candidates(sizes: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]
 
 
 def _walked(sizes: tuple[int, ...], widths: tuple[int, ...]) -> list[int]:
-    """Axes that are walked; any one if none is."""
+    """Axes that are walked; the last one if none is."""
     return [axis for axis, (n, w) in enumerate(zip(sizes, widths, strict=True)) if w < n] or [len(sizes) - 1]
 
 
 def _part(size: int, most: int) -> int:
-    """Columns of an axis of which a part lies flat: a divisor of its length, or else rows that are nearly even."""
+    """Width of a part of an axis: a divisor of its length if one is near, or else one that splits it nearly evenly."""
     if most < 2:
         return 1
     if most >= size:
@@ -215,7 +215,7 @@ def _part(size: int, most: int) -> int:
 
 
 def _cost(tiling: Tiling, operations: Counter[Operation], width: int) -> float:
-    """Operations per point that are left inside the walk, with the loads of what was computed before it."""
+    """Cost of a point: the operations left inside the walk, and the loads of what was computed before it."""
     walked = sum(1 << axis for axis, n in enumerate(tiling.rows) if n > 1)
     flat = sum(1 << axis for axis, n in enumerate(tiling.widths) if n > 1)
     last, run = 1 << tiling.last, tiling.run

@@ -38,7 +38,7 @@ class Arrays:
 
     @staticmethod
     def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
-        """Take steps at the points that are going; the others are dropped once they are the most."""
+        """Take steps at the points that are going; those that have stopped are dropped once they are half of all."""
         shape = np.shape(state[0])
         ends = [np.array(value).reshape(-1) for value in state]
         place = np.flatnonzero(ends[0])

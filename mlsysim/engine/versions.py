@@ -1,4 +1,4 @@
-"""What the last bit of a result depends on beside the numbers put in."""
+"""What decides the last bit of a result, apart from its inputs."""
 
 from __future__ import annotations
 

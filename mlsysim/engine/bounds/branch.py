@@ -1,7 +1,8 @@
 """Branch and bound over a grid: the k best points, with a proof that none is better.
 
-Boxes are taken lowest bound first. Both halves along every axis are bounded; a half that cannot hold a
-better point is dropped, and otherwise the axis whose halves tell most is split. Small boxes are enumerated.
+Boxes are taken lowest bound first. Both halves of a box along every axis are bounded, and a half that cannot
+hold a better point is dropped. Where none is, the box is split along the axis whose halves raise the bound most.
+Small boxes are enumerated.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class Progress:
     boxes, points : int
         Boxes bounded, points evaluated.
     bound : float
-        No point that was not evaluated has an objective below.
+        Every point that was not evaluated has an objective of at least this.
     proven : bool
-        Whether no value can be better than those found, but by rounding.
+        Whether no other value can be better than those found, up to rounding.
     first : bool
-        Whether the points found are also the first ones with these values.
+        Whether the points found are also the first ones, in C order, among those with equal values.
     feasible, infeasible : int
-        Points known to meet the conditions, and known not to.
+        How many points are known to meet the conditions, and how many are known not to.
     """
 
     boxes: int = 0
@@ -50,19 +51,20 @@ class Progress:
 
 @dataclass
 class Best:
-    """The k best points met so far, by value and then by index.
+    """The k best points found so far, by value and then by index.
 
     Attributes
     ----------
     k : int
         How many are wanted.
     threshold : float
-        The k-th value met, infinite while there are fewer.
+        The k-th best value found, infinite while fewer points are known.
     lossy : bool
-        Whether points were let go that may yet turn out to be the first of those that count as equal.
+        Whether a point was dropped that might be the first of those that count as equal in the end.
     """
 
-    #: Points kept that count as equal to the k-th: as it falls, fewer of them do, and the first may change.
+    #: Most points kept that count as equal to the k-th. When a better k-th is found, fewer of them count as equal
+    #: to it, and another of them may be the first.
     RESERVE: ClassVar[int] = 1 << 16
 
     k: int
@@ -73,7 +75,7 @@ class Best:
 
     @property
     def values(self) -> np.ndarray:
-        """Ascending, but for those that count as equal to the k-th: they come last, by index."""
+        """In ascending order; those that count as equal to the k-th come last, in the order of their index."""
         return self._values[: self.k]
 
     @property
@@ -82,7 +84,7 @@ class Best:
         return self._points[:, : self.k]
 
     def offer(self, values: np.ndarray, points: np.ndarray) -> None:
-        """Take those among some feasible points that belong to the k best; one may be offered again."""
+        """Keep those of some feasible points that belong to the k best. A point may be offered more than once."""
         near = values <= band(self.threshold)[1]
         if not near.any():
             return
@@ -111,7 +113,7 @@ class Best:
         self._values, self._points = values[kept], points[:, kept]
 
     def matters(self, bound: np.ndarray, low: np.ndarray) -> np.ndarray:
-        """Whether boxes, by their bounds and first corners, may hold a better point or an earlier equal one."""
+        """Which boxes may hold a better point, or an equal one that is earlier, by their bounds and first corners."""
         below, above = band(self.threshold)
         if math.isinf(above):
             return bound < math.inf
@@ -119,7 +121,7 @@ class Best:
 
 
 def _before(points: np.ndarray, mark: np.ndarray) -> np.ndarray:
-    """Which points come before another in C order."""
+    """Which of some points come before another point in C order."""
     before, equal = np.zeros(points.shape[1], bool), np.ones(points.shape[1], bool)
     for row, at in zip(points, mark, strict=True):
         before |= equal & (row < at)
@@ -139,14 +141,14 @@ class Search:
     conditions : tuple of Condition
         What must hold.
     evaluate : Points
-        The same, point by point.
+        Evaluates objective and conditions at points.
     sizes : tuple of int
         Values per axis.
     """
 
-    #: Boxes taken at once, and points of a box that is not split but enumerated.
+    #: Boxes taken in one round, and most points of a box that is enumerated instead of split.
     WIDTH, LEAF = 512, 4096
-    #: Operations that may go, at least, into finding the first of equal points once the value is proven.
+    #: Operations that may at least be spent, once a value is proven, on finding the first of the points that have it.
     FIRST_OPERATIONS = 2e8
 
     def __init__(
@@ -170,9 +172,9 @@ class Search:
         k : int
             How many.
         budget : Budget, optional
-            What this may take; what is known when it is used up is returned.
+            Operations and time this may take. When they are used up, it returns what is known.
         report : callable, optional
-            Told of the progress after every round.
+            Called with the progress and the best points after every round.
 
         Returns
         -------
@@ -210,14 +212,14 @@ class Search:
         return low, high, bound
 
     def _bound(self, bound: np.ndarray, best: Best) -> float:
-        """What no value is below: the least bound still open, or what was pruned against."""
+        """A value that no point is below: the least bound of the open boxes, or what others were dropped by."""
         pruned = band(best.threshold)[0]
         return min(float(bound.min()), pruned) if bound.size else pruned
 
     def _round(
         self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int, best: Best, seen: Progress
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Take the foremost boxes and put in their place what is left of them."""
+        """Replace the foremost boxes by what is left of them."""
         take = _foremost(low, high, bound, width)
         rest = np.ones(bound.size, bool)
         rest[take] = False
@@ -231,7 +233,7 @@ class Search:
     def _taken(
         self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Shrink, split or enumerate some boxes; what is left of them."""
+        """What is left of some boxes after they were shrunk, split or enumerated."""
         volume = np.prod((high - low + 1).astype(float), axis=0)
         small = volume <= self.LEAF
         if small.any():
@@ -320,7 +322,7 @@ class Search:
         right: np.ndarray,
         told: np.ndarray,
     ) -> np.ndarray:
-        """The axis whose halves say most: how far their bounds rise, and how much their conditions settle."""
+        """The axis to split: the one whose halves raise the bound most, and whose conditions they settle best."""
         with np.errstate(all="ignore"):
             # Against the least of all halves: the bound of the box itself may be better than either's.
             bound = np.minimum(left, right).min(axis=0)
@@ -331,7 +333,7 @@ class Search:
         return np.argmax(np.where(high > low, score, -np.inf), axis=0)
 
     def _bounds(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Lower bound of the objective, whether the conditions may hold, and how settled they are."""
+        """For every box a lower bound of the objective, whether the conditions may hold, and how settled they are."""
         with np.errstate(all="ignore"):
             ranges = Ranges(self.plans, low, high, thorough=thorough)
             bound = ranges.lower(self.objective)
@@ -344,7 +346,7 @@ class Search:
         return bound, alive, told
 
     def _enumerate(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
-        """Evaluate every point of some boxes; first, on few axes, what inputs alone rule out."""
+        """Evaluate every point of some boxes, after ruling out on few axes what conditions on inputs refuse."""
         few = self.evaluate.axes
         others = [axis for axis in range(len(self.sizes)) if axis not in few]
         rest = np.prod((high - low + 1)[others], axis=0)
@@ -393,7 +395,7 @@ class Search:
 
 
 def _foremost(low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int) -> np.ndarray:
-    """The boxes of lowest bound; of equal bounds the smallest, so that a plateau is searched in depth."""
+    """The boxes with the lowest bounds. Of equal bounds the smallest boxes, so that a plateau is searched in depth."""
     if bound.size <= width:
         return np.arange(bound.size)
     limit = np.partition(bound, width - 1)[width - 1]
@@ -403,19 +405,19 @@ def _foremost(low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int) 
 
 
 def _smallest(size: np.ndarray, wanted: int) -> np.ndarray:
-    """Where the smallest of some numbers are, of equal ones the first: the same on every processor."""
+    """Positions of the smallest numbers, of equal ones the first, so that every processor picks the same."""
     limit = np.partition(size, wanted - 1)[wanted - 1]
     lower, equal = np.flatnonzero(size < limit), np.flatnonzero(size == limit)
     return np.concatenate([lower, equal[: wanted - lower.size]])
 
 
 def _volume(low: np.ndarray, high: np.ndarray) -> int:
-    """Points of some boxes, exactly."""
+    """How many points some boxes hold, exactly."""
     return sum(math.prod(map(int, column)) for column in (high - low + 1).T)
 
 
 def _parts(counts: np.ndarray, most: int) -> Iterator[slice]:
-    """Runs of boxes that have at most so many points together, or are one box."""
+    """Boxes in groups that hold at most so many points, but at least one box."""
     order, start = np.cumsum(counts), 0
     while start < len(counts):
         done = order[start - 1] if start else 0
@@ -425,7 +427,7 @@ def _parts(counts: np.ndarray, most: int) -> Iterator[slice]:
 
 
 def _spread(low: np.ndarray, high: np.ndarray, axes: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The points of boxes along some axes, the others at their low end; and the box of each."""
+    """The points of some boxes along some axes, at the low end of the others; and to which box each belongs."""
     sides = (high - low + 1)[axes]
     counts = np.prod(sides, axis=0)
     owner = np.repeat(np.arange(len(counts)), counts)

@@ -1,8 +1,8 @@
 """What a formula becomes when everything but the axes is a number: sums of products of tables.
 
-A sum has terms; a term is a number times at most one table per axis times powers of atoms. An atom is
-what does not factor: a maximum, a case, a ceiling, a sum inside a product. Products of tables of one axis
-are one table, so what cancels in the algebra cancels here before any bound is taken.
+A sum has terms. A term is a number, times at most one table per axis, times powers of atoms. An atom is
+what does not factor: a maximum, a case, a ceiling, a sum inside a product. A product of two tables of one axis
+is one table, so that what cancels in the algebra cancels here, before any bound is taken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Term:
     number: float
     tables: tuple[Table, ...]
     atoms: tuple[tuple[Atom, float], ...]
-    #: Equal for terms that differ only in their number.
+    #: The same for terms that differ in their number alone.
     key: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class Term:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sum:
-    """Terms, none alike."""
+    """A sum of terms, no two of which differ in their number alone."""
 
     terms: tuple[Term, ...]
     number: int
@@ -52,7 +52,7 @@ class Sum:
 
     @property
     def constant(self) -> float | None:
-        """Its value if it depends on no axis."""
+        """Its value if it depends on no axis, else None."""
         if not self.terms:
             return 0.0
         first = self.terms[0]
@@ -84,7 +84,7 @@ class Condition:
 
 
 class Forms:
-    """Builds sums, atoms and conditions, each once.
+    """Builds sums, atoms and conditions; equal ones are one object.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Forms:
         Number of values per axis.
     """
 
-    #: Most terms a product is multiplied out to.
+    #: Most terms up to which a product is multiplied out.
     LARGEST = 96
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
@@ -122,7 +122,7 @@ class Forms:
         return self._condition(relation, args)
 
     def add(self, parts: Iterable[Sum]) -> Sum:
-        """A sum; terms alike in all but one axis become one."""
+        """A sum of sums, in which terms that differ along one axis alone become one term."""
         return self._sum(self._collected([term for part in parts for term in part.terms]))
 
     def scale(self, of: Sum, number: float) -> Sum:
@@ -143,7 +143,7 @@ class Forms:
         return self._sum(self._collected(products))
 
     def power(self, base: Sum, exponent: float) -> Sum:
-        """A constant power; that of a single term is taken factor by factor where no sign is lost."""
+        """A constant power. A single term is raised factor by factor, unless a sign would be lost."""
         if exponent == 0:
             return self.number(1.0)
         if exponent == 1:
@@ -172,7 +172,7 @@ class Forms:
         return self.multiply(found, atoms)
 
     def masked(self, of: Sum, axis: int, mask: np.ndarray) -> Sum:
-        """A sum where the mask over an axis is true, zero elsewhere."""
+        """A sum where a mask over one axis is true, and zero elsewhere."""
         terms = []
         for term in of.terms:
             own = next((t for t in term.tables if t.axis == axis), None)
@@ -185,7 +185,7 @@ class Forms:
         return self._sum(self._collected(terms))
 
     def primitive(self, of: Sum) -> tuple[Term, Sum]:
-        """The factor all terms share, and what is left."""
+        """The factor that all terms share, and the sum without it."""
         first = of.terms[0]
         if len(of.terms) == 1:
             return first, self.number(1.0)
@@ -246,7 +246,7 @@ class Forms:
         return Term(number, _ordered(tables.values()), _atoms([*left.atoms, *right.atoms]))
 
     def _collected(self, terms: list[Term]) -> tuple[Term, ...]:
-        """Like terms added; then terms that differ in one axis only, as long as there are any."""
+        """Terms with the same factors added, and then, again and again, terms that differ along one axis alone."""
         found: dict[Any, Term] = {}
         for term in terms:
             if term.number == 0:
@@ -301,7 +301,7 @@ class Forms:
 
 
 def _but_for(term: Term, axis: int) -> tuple[Any, ...]:
-    """Equal for terms that differ along one axis only."""
+    """A key that is the same for terms that differ along this axis alone."""
     return axis, tuple(t.number for t in term.tables if t.axis != axis), term.key[1]
 
 
@@ -333,7 +333,7 @@ def _nonnegative(atom: Atom) -> bool:
 
 
 def shows_positive(of: Sum) -> bool:
-    """Whether every term shows that it is not negative."""
+    """Whether the signs of its factors show that no term is negative."""
     return all(
         t.number >= 0 and all(table.nonnegative for table in t.tables) and all(_nonnegative(a) for a, _ in t.atoms)
         for t in of.terms

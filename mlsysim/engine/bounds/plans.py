@@ -1,7 +1,7 @@
-"""How a sum is bounded from below: term by term, and again with a maximum, a case or a ceiling opened.
+"""How a sum is bounded from below: term by term, and with a maximum, a case or a ceiling replaced by its branches.
 
 Bounding term by term forgets what terms have in common. ``T + Max(0, V - T)`` is at least ``T`` and at
-least ``V``; the second is seen only once the branch is chosen and ``T`` cancels.
+least ``V``. The second is seen only when the branch ``V - T`` replaces the maximum and ``T`` cancels.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Plan:
 
 
 class Plans:
-    """Plans of sums, each made once.
+    """Makes the plan of a sum when it is first asked for.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class Plans:
         Where sums are built.
     """
 
-    #: Most sums one bound may be taken of, and all bounds together.
+    #: Most sums that one plan may bound, and that all plans together may.
     BUDGET, LARGEST = 16, 96
-    #: Longest axis that is taken value by value where it switches terms.
+    #: Most values of an axis that is taken value by value because it switches terms on and off.
     SHORT = 6
 
     def __init__(self, forms: Forms) -> None:
@@ -66,13 +66,17 @@ class Plans:
         self._simple: dict[Any, bool] = {}
 
     def lower(self, of: Sum) -> Plan:
-        """How to bound a sum from below."""
+        """The plan of a sum."""
         if of.number not in self._plans:
             self._plans[of.number] = self._plan(of, self.BUDGET)
         return self._plans[of.number]
 
     def groups(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
-        """Terms of a sum; what is taken away stands with what it is taken from, as ``p (1 - q/p)``."""
+        """The terms of a sum, each negative one together with a positive one: ``p - q`` as ``p (1 - q/p)``.
+
+        Term by term, ``p`` would be taken at its least and ``q`` at its greatest, as if they did not depend on the
+        same axes. Each term comes with the sum it is to be multiplied by, or None.
+        """
         if of.number not in self._groups:
             self._groups[of.number] = found = self._grouped(of)
             for _, inner in found:
@@ -82,7 +86,10 @@ class Plans:
         return self._groups[of.number]
 
     def inverses(self, term: Term) -> tuple[Sum, ...]:
-        """Sums whose inverse is the term without its number: a divisor that takes in the other factors."""
+        """Sums whose inverse is a term without its number.
+
+        A term ``r / (a + b)`` is also one over ``a / r + b / r``, which may have a tighter range.
+        """
         if not term.atoms or not any(a.kind == "sum" and e == -1 for a, e in term.atoms):
             return ()
         if term.key not in self._inverses:
@@ -90,7 +97,16 @@ class Plans:
         return self._inverses[term.key]
 
     def switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
-        """The short axis that switches most terms of a sum, and of those what is left and what it multiplies."""
+        """A short axis that is taken value by value, because its values switch terms on and off.
+
+        Returns
+        -------
+        int
+            The axis whose tables have zeros in most terms; -1 if none is short enough.
+        dict
+            For each term with a table of that axis: the term without number and table, and what it is multiplied by
+            at each value of the axis.
+        """
         if of.number not in self._switches:
             self._switches[of.number] = self._switch(of)
         return self._switches[of.number]
@@ -116,7 +132,7 @@ class Plans:
         return axis, switched
 
     def simple(self, term: Term) -> bool:
-        """Whether all its factors are finite and shown not to be negative, so that either end is that of theirs."""
+        """Whether no factor is negative or infinite: then the ends of a term are products of ends."""
         if term.key not in self._simple:
             self._simple[term.key] = all(t.plain for t in term.tables) and all(
                 shows_positive(self.forms.one(Term(1.0, (), ((atom, 1.0),)))) for atom, _ in term.atoms
@@ -201,7 +217,7 @@ class Plans:
         return self.forms.add([others, self.forms.times(rest, choice)])
 
     def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
-        """Whether anything cancels once a branch is chosen."""
+        """Whether anything cancels when a branch takes the place of its atom."""
         axes = {t.axis for t in term.tables}
         return any(
             len(each.terms) < len(of.terms) - 1 + len(choice.terms)
@@ -212,6 +228,6 @@ class Plans:
 
 
 def _likeness(left: Term, right: Term) -> int:
-    """How many factors two terms have in common, less those they do not."""
+    """How many factors two terms share, less the number they do not share."""
     factors = [{t.number for t in term.tables} | {-a.number for a, _ in term.atoms} for term in (left, right)]
     return len(factors[0] & factors[1]) - len(factors[0] ^ factors[1])

@@ -1,4 +1,4 @@
-"""Objective and conditions at any points of a grid, by the compiled function itself."""
+"""Objectives and conditions at any points of a grid, evaluated by the compiled function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlsysim.engine.compiled import compiled
 from mlsysim.engine.operations import per_point
 from mlsysim.symbolic import System, lower
 
-#: Operations of a chunk of points, and points of it at most: some tenths of a second, between looks at the clock.
+#: Operations of a chunk of points, some tenths of a second, after which the clock is looked at; and most points of it.
 CHUNK_OPERATIONS, CHUNK_POINTS = 2e8, 1 << 17
 #: Operations that looking up one input at one point takes.
 LOOK_UP = 10
@@ -55,7 +55,7 @@ class Points:
         return int(np.clip(CHUNK_OPERATIONS / max(self._then.operations, 1.0), 1, CHUNK_POINTS))
 
     def operations(self, sizes: tuple[int, ...]) -> float:
-        """Operations per point of a grid, of which 4,096 points tell how many are accepted.
+        """Operations per point of a grid. How many points are accepted is estimated from 4,096 of them.
 
         Parameters
         ----------
@@ -68,7 +68,9 @@ class Points:
         return first + float(accepted.mean()) * self._then.operations
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first objective, and whether every objective is a number and every condition holds.
+        """The first objective, and whether a point is feasible.
+
+        It is if every objective is a finite number and every condition holds.
 
         Parameters
         ----------
@@ -79,7 +81,7 @@ class Points:
         return found[0], good
 
     def columns(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All objectives (rows), and whether a point is feasible; as for a call."""
+        """All objectives (rows) at points (columns), and whether each point is feasible; see :meth:`__call__`."""
         good = self.accepts(points)
         found = np.full((self._count, points.shape[1]), np.nan)
         if not good.any():
@@ -102,7 +104,7 @@ class Points:
 
 
 class _Function:
-    """Expressions over a system, at points of a grid."""
+    """Expressions over a system, compiled to be evaluated at points of a grid."""
 
     def __init__(self, system: System, expressions: list[sympy.Basic], values: Mapping[str, Any]) -> None:
         named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
@@ -126,7 +128,7 @@ def _swept(value: np.ndarray) -> list[int]:
 
 
 def at_points(value: np.ndarray, points: np.ndarray) -> Any:
-    """A value over some axes at points, given by their index along every axis."""
+    """A value over some axes, at points that are given by their index along every axis."""
     if not value.ndim:
         return value[()]
     return value[tuple(points[axis] if size > 1 else 0 for axis, size in enumerate(value.shape))]

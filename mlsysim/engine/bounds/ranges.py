@@ -1,8 +1,8 @@
 """Ranges of forms over boxes of a grid, many boxes at once.
 
-A range holds every value the compiled function can return in the box. Bounds are taken in float64 and moved
-outwards by a relative :data:`MARGIN` per term, which covers its rounding unless large terms of an objective
-cancel to a small rest; of a comparison it covers the sides that are compared.
+A range contains every value that the compiled function can return in the box. Bounds are computed in float64 and
+moved outwards by a relative :data:`MARGIN` per term, to cover rounding. In an objective this is too little where large
+terms cancel to a small rest; in a comparison the margin is taken of the sides that are compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlsysim.engine.bounds.plans import Plan, Plans
 from mlsysim.engine.bounds.tables import Table
 from mlsysim.engine.budget import take
 
-#: Relative error, per term, of tables taken for one another and of sums and products in another order.
+#: Relative error of a term: tables that differ less count as one, and sums and products are taken in another order.
 MARGIN = 4e-12
 #: Operations that a range, a term or a table takes per box.
 PIECE = 8
@@ -36,9 +36,9 @@ class Ranges:
     low, high : ndarray
         First and last index per axis (rows) and box (columns).
     parameters : mapping, optional
-        Value per parameter atom, one per box.
+        For each parameter atom, its value in every box.
     thorough : bool
-        Whether maxima, cases and ceilings are opened, which takes longer and bounds better.
+        Whether plans are followed, which takes longer and gives tighter bounds, or all is bounded term by term.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Ranges:
         return self._once("truth", of.number, lambda: self._truth(of))
 
     def tension(self, of: Condition) -> np.ndarray:
-        """How far an open condition is from holding: near one where hardly any of its range is met."""
+        """How far a comparison is from holding: near zero where it holds nearly everywhere, near one where hardly."""
         if of.relation != "compare":
             return self._full(0.0)
         low, high = self.range(of.args[0])
@@ -121,7 +121,7 @@ class Ranges:
         return np.maximum(found, np.where(must, then, np.where(may, np.minimum(then, otherwise), otherwise)))
 
     def _plain(self, of: Sum) -> np.ndarray:
-        """Lower bound term by term; value by value of the axis that switches most of them on and off."""
+        """Lower bound term by term; terms that an axis switches on and off are bounded value by value of it."""
         total = self._full(0.0)
         axis, switched = self.plans.switch(of)
         for term, inner in self.plans.groups(of):
@@ -144,7 +144,7 @@ class Ranges:
         return self._once("term", term.key, lambda: self._term(term))[side]
 
     def _switched(self, axis: int, terms: Mapping[Term, tuple[Term, np.ndarray]]) -> np.ndarray:
-        """Least of some terms together over the values of an axis in the box."""
+        """Lower bound of the sum of some terms: the least over those values of an axis that are in the box."""
         found = self._full(np.inf)
         for value in range(len(next(iter(terms.values()))[1])):
             here = self._full(0.0)
@@ -170,7 +170,7 @@ class Ranges:
         return found
 
     def _end(self, term: Term, side: int) -> np.ndarray:
-        """Lower or upper end of a term of factors that are nowhere negative, without its number."""
+        """One end of the range of a term without its number, none of whose factors is negative."""
         found = self._once("side", (side, *term.tables), lambda: self._table_end(term.tables, side))
         for atom, exponent in term.atoms:
             way = side if exponent > 0 else 1 - side
@@ -267,7 +267,7 @@ class Ranges:
         return _to_power(*self.range(of), exponent)
 
     def _atom_erlang_c(self, servers: Sum, load: Sum) -> Pair:
-        """Falls with the servers, grows with the load."""
+        """Erlang C falls with the number of servers and grows with the load."""
         (few, many), (light, heavy) = self.range(servers), self.range(load)
         least = vector.erlang_c(np.maximum(many, 1.0), light) * (1 - MARGIN)
         most = np.minimum(1.0, vector.erlang_c(np.maximum(few, 1.0), heavy) * (1 + MARGIN))
@@ -277,7 +277,7 @@ class Ranges:
         )
 
     def _atom_slots_busy(self, slots: Sum, a: Sum, b: Sum, e: Sum, tail: Sum) -> Pair:
-        """Grows with arrivals and queue; nothing is said where slots or exponent vary."""
+        """It grows with arrivals and queue. Where slots or exponent vary in a box, it may be anything from 0 to 1."""
         (few, many), *between, (thin, wide), tails = [self.range(arg) for arg in (slots, a, b, e, tail)]
         fixed = (np.rint(few) == np.rint(many)) & (np.rint(few) < 2.0**20) & (wide - thin <= 1e-9 * np.abs(wide))
         ends = []
@@ -301,7 +301,7 @@ class Ranges:
         return must.astype(float), may.astype(float)
 
     def _atom_least(self, parameter: Atom, condition: Condition, upper: Sum) -> Pair:
-        """First and last number at which the condition, which stays true once met, may come true."""
+        """From the first number that may meet the condition to the first one that surely does."""
         limit = np.minimum(self.range(upper)[1], 2.0**53)
         sure = self._first(parameter, condition, limit, 1)
         return self._first(parameter, condition, limit, 0), sure
@@ -338,12 +338,12 @@ class Ranges:
         return (low <= rounding) & (high >= -rounding), np.zeros(self.boxes, bool)
 
     def _rounding(self, left: Sum, right: Sum) -> np.ndarray:
-        """What terms that cancelled in a difference may have left of it."""
+        """How large the difference of two sides may be by rounding alone."""
         sizes = [np.maximum(np.abs(low), np.abs(high)) for low, high in (self.range(left), self.range(right))]
         return MARGIN * np.minimum(*sizes)
 
     def _truth_multiple(self, quotient: Sum) -> Pair:
-        """Whether a quotient may be whole: there is a whole number in its range."""
+        """Whether a quotient may be a whole number: its range contains one."""
         low, high = self.range(quotient)
         return np.floor(high) >= np.ceil(low), np.zeros(self.boxes, bool)
 
@@ -371,7 +371,7 @@ class Ranges:
 
 
 def _times(left: Pair | None, right: Pair) -> Pair:
-    """Product of two ranges; zero times infinity is zero, as a mask makes it."""
+    """Product of two ranges. Zero times infinity is zero, because a zero here comes from a mask."""
     if left is None:
         return right
     (a, b), (c, d) = left, right

@@ -1,4 +1,4 @@
-"""Functions of one axis: an array over its values, with its range over any stretch of them at once."""
+"""Functions of one axis: an array over its values, whose range over any stretch of them is looked up."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from functools import cached_property
 
 import numpy as np
 
-#: Digits to which two tables are taken for one; what that loses is in the margin of every bound.
+#: Tables that agree to so many digits count as equal; the margin of every bound covers the difference.
 DIGITS = 13
 
 
 class Table:
-    """Values along one axis, interned by :class:`Tables`.
+    """What a factor is worth at each value of one axis; :class:`Tables` makes equal tables one object.
 
     Attributes
     ----------
     axis : int
-        Which axis.
+        Number of the axis.
     values : ndarray
         One float per value of the axis.
     """
@@ -38,7 +38,7 @@ class Table:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether it is finite and nowhere below zero, so that its products are those of the ends."""
+        """Whether all values are finite and none is below zero: then ends of products are products of ends."""
         return self.nonnegative and bool(np.isfinite(self.values).all())
 
     @cached_property
@@ -48,7 +48,7 @@ class Table:
 
     @cached_property
     def _ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """Least and greatest of every stretch whose length is a power of two; what is not a number may be any."""
+        """Least and greatest value of every stretch whose length is a power of two; a nan counts as any number."""
         unknown = np.isnan(self.values)
         least, greatest = [np.where(unknown, -np.inf, self.values)], [np.where(unknown, np.inf, self.values)]
         width = 1
@@ -74,13 +74,13 @@ class Table:
 
 
 class Tables:
-    """Tables by content, so that equal ones are one object."""
+    """All tables, by content, so that equal ones are one object."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, bytes], Table] = {}
 
     def intern(self, axis: int, values: np.ndarray) -> tuple[float, Table | None]:
-        """Scale and table with ``scale * table = values``; no table where the values are all one."""
+        """A scale and a table with ``scale * table = values``; no table, None, where all values are equal."""
         first = float(values[0])
         if np.isfinite(first) and _same(values, np.full_like(values, first)):
             return first, None

@@ -1,4 +1,4 @@
-"""A System with numbers for all that is not an axis, as forms whose ranges can be bounded."""
+"""Turns a System, in which everything but the axes is a number, into forms that can be bounded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.compiled import compiled, compiled_expression
 from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, System, lower
 
-#: Conditions on two axes with at most so many pairs of values are tabulated.
+#: Most pairs of values for which a condition on two axes is tabulated.
 LARGEST_PAIRS = 1 << 20
 
 
@@ -32,7 +32,7 @@ class Translator:
     sizes : tuple of int
         Values per axis.
     needed : iterable of sympy.Basic
-        Expressions that will be asked for.
+        Expressions that will be translated.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Translator:
 
     @np.errstate(all="ignore")
     def sum(self, expression: sympy.Basic) -> Sum:
-        """The form of a number."""
+        """The form of an expression that is a number."""
         return self._once(lower(expression))
 
     def _once(self, expression: sympy.Basic) -> Sum:
@@ -70,7 +70,10 @@ class Translator:
         return self._sums[expression]
 
     def require(self, conditions: Iterable[sympy.Basic]) -> tuple[Condition, ...]:
-        """The forms of conditions that every point meets; what they say is whole is not rounded after."""
+        """The forms of conditions that every point must meet.
+
+        A quotient that one of them says is whole is not rounded in what is translated afterwards.
+        """
         parts = [part for condition in conditions for part in sympy.And.make_args(lower(condition))]
         parts.sort(key=lambda part: not isinstance(part, sympy.Eq))
         found = []
@@ -83,7 +86,7 @@ class Translator:
 
     @np.errstate(all="ignore")
     def condition(self, expression: sympy.Basic) -> Condition:
-        """The form of a truth value."""
+        """The form of an expression that is a truth value."""
         return self._held(lower(expression))
 
     def _held(self, expression: sympy.Basic) -> Condition:
@@ -95,7 +98,7 @@ class Translator:
         return frozenset(axis for axis, size in enumerate(value.shape) if size > 1)
 
     def _along(self, axis: int) -> dict[str, Any]:
-        """Values of inputs, and of what depends on this axis alone or on none, along one axis."""
+        """Along one axis, the values of all inputs and of every variable that depends on no other axis."""
         slices = {}
         for name, value in self._values.items():
             if value.ndim:
@@ -108,7 +111,7 @@ class Translator:
         }
 
     def _axes(self, expression: sympy.Basic) -> frozenset[int] | None:
-        """Axes an expression depends on; None where it has a bound symbol of which that is not known."""
+        """The axes an expression depends on; None if it has a bound symbol, whose axes are not known."""
         found: set[int] = set()
         for symbol in expression.free_symbols:
             if symbol in self._bound or symbol.name not in self._axes_of_name:  # type: ignore[attr-defined]
@@ -117,7 +120,7 @@ class Translator:
         return frozenset(found)
 
     def _tabulated(self, expression: sympy.Basic, axis: int) -> np.ndarray:
-        """An expression of one axis, with the rounding of the compiled function."""
+        """The values of an expression along its only axis, from the compiled function and so with its rounding."""
         known = self._exact[axis]
         if isinstance(expression, sympy.Symbol):
             found = known[expression.name]
@@ -128,7 +131,7 @@ class Translator:
         return np.broadcast_to(np.asarray(found), self.sizes[axis])
 
     def _one_axis(self, expression: sympy.Basic) -> int | None:
-        """The axis an expression depends on, any axis for none, or None for more than one."""
+        """The only axis an expression depends on, an arbitrary one if it depends on none, and None if on several."""
         axes = self._axes(expression)
         if axes is None or len(axes) > 1 or not self.sizes:
             return None
@@ -187,14 +190,14 @@ class Translator:
         return self._grid(self._values[name], sorted(axes))
 
     def _in_domain(self, symbol: sympy.Symbol, of: Sum) -> Sum:
-        """A quantity that is not negative at any point that meets the requirements, as such."""
+        """The form of a quantity that requirements keep from being negative, so that its bounds are not either."""
         if not symbol.is_nonnegative or shows_positive(of) or self._whole.range(of)[0][0] >= 0:
             return of
         shared, (rest,) = self._shared([of], signed=False)
         return self.forms.times(shared, self.forms.atom("max", *sorted((rest, self.forms.number(0.0)), key=_number)))
 
     def _grid(self, value: np.ndarray, axes: list[int]) -> Sum:
-        """An input over several axes, value by value of all but its longest axis."""
+        """An input over several axes: one table along the longest of them per combination of the others."""
         longest = max(axes, key=lambda axis: self.sizes[axis])
         others = [axis for axis in axes if axis != longest]
         parts = []
@@ -250,7 +253,7 @@ class Translator:
         return forms.times(shared, forms.atom("case", condition, first, second))
 
     def _greatest(self, parts: list[Sum]) -> Sum:
-        """The largest of sums, without those that are nowhere the largest."""
+        """The largest of some sums; those that are nowhere the largest are left out."""
         parts = list(dict.fromkeys(parts))
         ranges = [self._whole.range(part) for part in parts]
         floor = max(low[0] for low, _ in ranges)
@@ -272,7 +275,7 @@ class Translator:
         return found
 
     def _shared(self, parts: list[Sum], signed: bool) -> tuple[Any, list[Sum]]:
-        """The factor that all terms of all parts have, and the parts without it."""
+        """The factor that all terms of all parts share, and the parts without it."""
         terms = tuple(term for part in parts for term in part.terms)
         first = next(iter(terms))
         shared, _ = self.forms.primitive(self.forms.gathered(terms)) if len(terms) > 1 else (first, None)
@@ -324,7 +327,7 @@ class Translator:
         return forms.condition("unknown", str(expression))
 
     def _said_whole(self, left: Any, right: Any) -> Sum | None:
-        """What an equation says is a whole number, if that is what it says."""
+        """The quotient of which an equation says that it is a whole number; None if it says something else."""
         both: tuple[Any, Any] = (left, right)
         if isinstance(left, sympy.Mod) and right == 0 and self._whole.range(self._once(left.args[1]))[0][0] > 0:
             inverse = self.forms.power(self._once(left.args[1]), -1.0)
@@ -334,12 +337,12 @@ class Translator:
         return None
 
     def _compared(self, relation: Any, left: Any, right: Any) -> Condition:
-        """A comparison of two sums, by their difference and for its rounding by their size."""
+        """A comparison of two sums: their difference, and the two sums, whose size tells its rounding."""
         first, second = self._once(left), self._once(right)
         return self.forms.condition(relation, self.forms.subtract(first, second), first, second)
 
     def _decided(self, condition: Condition) -> Condition:
-        """A comparison that comes out alike on the whole grid is that."""
+        """True or false instead of a comparison that has one outcome on the whole grid."""
         if any(term.atoms for term in condition.args[0].terms) and self._bound:
             return condition
         may, must = self._whole.truth(condition)
@@ -372,7 +375,7 @@ class Translator:
         return self.forms.condition("and" if isinstance(expression, sympy.And) else "or", *parts)
 
     def _pairs(self, expression: Any) -> Condition | None:
-        """A condition on two axes alone, tabulated where its values are inputs or formulas of one axis each."""
+        """A table for a condition that depends on two axes, through quantities of one axis each; else None."""
         axes = self._axes(expression)
         if axes is None or len(axes) != 2:
             return None
