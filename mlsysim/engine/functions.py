@@ -122,7 +122,7 @@ def slots_busy(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any, tail: Any) ->
 def slots_busy_sum(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> Any:
     """``sum_{j<m} u_j / u_m`` of :class:`mlsysim.symbolic.SlotsBusy`; infinite where nothing arrives."""
     arriving = _arriving(a, b)
-    a, zero = on.where(arriving, a, 1.0), 0.0 * a
+    a, b, zero = on.where(arriving, a, 1.0), on.where(arriving, b, 0.0), 0.0 * a
     largest = on.largest(a)
 
     def step(_going: Any, i: Any, term: Any, total: Any, a: Any, b: Any, e: Any) -> State:
@@ -153,7 +153,7 @@ def _sum_and_slopes(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> State
     The slopes are means over the terms, so that they are finite however large the sum.
     """
     arriving = _arriving(a, b)
-    a, zero = on.where(arriving, a, 1.0), 0.0 * a
+    a, b, zero = on.where(arriving, a, 1.0), on.where(arriving, b, 0.0), 0.0 * a
     largest = on.largest(a)
 
     def step(
