@@ -30,7 +30,7 @@ FOUND = STEP.solve(**RUN, tp_size=8, ep_size=4)
 MEMBERS = {"tp": "tp_time", "cp": "cp_time", "dp": "dp_time", "ep": "ep_time"}
 
 SOURCE = {"title": "test", "source": Source("own"), "no_example": "a test"}
-KIND = Index("kind", "\\kappa", {"hot": "hot", "cold": "cold", "off": "switched off"})
+KIND = Index("kind", "\\mathsf{k}", {"hot": "hot", "cold": "cold", "off": "switched off"})
 flow = family("{}_flow", "f_{}", "GB/s", "Flow of the {} kind.", KIND, nonnegative())
 size = family("{}_size", "z_{}", "GB", "Size of the {} kind.", KIND, positive())
 took = family("{}_took", r"\vartheta_{}", "s", "Time of the {} kind.", KIND, nonnegative())
