@@ -111,6 +111,10 @@ class CycleError(FormulaError):
     """Formulas that need each other."""
 
 
+class UndefinedError(MlsysimError, ValueError):
+    """A formula that has no value at a point, as where it divides zero by zero."""
+
+
 class CatalogError(MlsysimError, ValueError):
     """A catalog file that cannot be read as declared: names file, entry and field."""
 

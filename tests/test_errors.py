@@ -19,6 +19,7 @@ from mlsysim.errors import (
     MlsysimError,
     ModelError,
     StoreError,
+    UndefinedError,
     UnitError,
     UnknownNameError,
     nearest,
@@ -37,6 +38,7 @@ EVERY = [
     StoreError(PurePath("grid.zarr"), "cannot be written: No space left on device", "2 of 3 blocks are kept"),
     CatalogError("mine.toml: Hardware.Mine.X: X: name: Field required"),
     ModelError("mine.py: has no model"),
+    UndefinedError("tokens = (1 − a²)/(1 − a) is not a number at a=1"),
     MissingPackageError("a figure", "matplotlib", "plot"),
 ]
 

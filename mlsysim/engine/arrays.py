@@ -19,6 +19,7 @@ def namespace() -> dict[str, Any]:
     on = arithmetic()
     return {
         "absolute": jnp.abs,
+        "beside": partial(functions.beside, on),
         "ceil": partial(functions.ceil, on),
         "erlang_c": _erlang_c(),
         "erlang_c_slope": erlang_c_slope,

@@ -14,6 +14,7 @@ import sympy
 from mlsysim.engine import arrays, scalar, vector
 from mlsysim.engine.guards import guarded
 from mlsysim.engine.printer import CodePrinter
+from mlsysim.engine.zeros import kept_zero
 from mlsysim.errors import FormulaError
 from mlsysim.symbolic import System, lower
 
@@ -98,17 +99,18 @@ def compiled(
         loose = set()
     part = system if outputs is None else system.closure(outputs)
     inputs = sorted({v.symbol for v in part.inputs} | loose, key=lambda symbol: symbol.name)
-    lines = []
-    for formula in part:
-        expression = lower(formula.expression)
-        lines.append((formula.variable.symbol, guarded(expression) if backend == "jax" else expression))
+    lines, named = kept_zero(
+        [(formula.variable.symbol, lower(formula.expression)) for formula in part],
+        [lower(expression) for _, expression in expressions],
+    )
+    if backend == "jax":
+        lines = [(symbol, guarded(expression)) for symbol, expression in lines]
     names: list[Any] = [symbol for symbol, _ in lines]
     for symbol in (*inputs, *names):
         if symbol.name in scalar.NAMESPACE:
             raise FormulaError(f"variable {symbol.name!r} has the name of a function that compiled code calls")
 
-    if expressions:
-        names = [lower(expression) for _, expression in expressions]
+    names = named or names
 
     def formula_by_formula(_expressions: Any) -> Any:
         return lines, names

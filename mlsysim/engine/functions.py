@@ -8,7 +8,9 @@ arrays in :mod:`mlsysim.engine.arrays`.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, Protocol
 
 #: The smallest probability that is told from zero. Sums of inverse probabilities stop at its inverse.
@@ -85,6 +87,12 @@ def floor(on: Arithmetic, x: Any) -> Any:
 
 def _rounding(on: Arithmetic, x: Any) -> Any:
     return ROUNDINGS * on.precision(x) * abs(x)
+
+
+def beside(on: Arithmetic, quantity: Any, *factors: Any) -> Any:
+    """The quantity, but zero where it is infinite and one of the factors it is multiplied by is zero."""
+    zero = reduce(operator.or_, [factor == 0 for factor in factors])
+    return on.where(zero & (abs(quantity) == math.inf), 0.0, quantity)
 
 
 def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:

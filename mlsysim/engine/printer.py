@@ -113,6 +113,9 @@ class CodePrinter(AbstractPythonCodePrinter):
         operand, taken, safe = (self._print(arg) for arg in expr.args)
         return f"where({taken}, {operand}, {safe})"
 
+    def _print_Beside(self, expr: Any) -> str:
+        return self._call("beside", expr)
+
     def _print_ErlangC(self, expr: ErlangC) -> str:
         return self._call("erlang_c", expr)
 

@@ -80,6 +80,11 @@ class Floats:
 FLOATS = Floats()
 
 
+def beside(quantity: Any, *factors: Any) -> np.float64:
+    """The quantity, but zero where a rate of it is; see :func:`mlsysim.engine.functions.beside`."""
+    return np.float64(functions.beside(FLOATS, quantity, *factors))
+
+
 def erlang_c(servers: float, load: float) -> np.float64:
     """Probability of waiting; see :func:`mlsysim.engine.functions.erlang_c`."""
     return np.float64(functions.erlang_c(FLOATS, float(servers), float(load)))
@@ -123,6 +128,7 @@ def minimum(left: Any, right: Any) -> np.float64:
 #: What these return are NumPy floats, which divide by zero without raising.
 NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
+    "beside": beside,
     "ceil": ceil,
     "erlang_c": erlang_c,
     "erlang_c_slope": erlang_c_slope,

@@ -65,11 +65,13 @@ erlang_c = np.errstate(all="ignore")(partial(functions.erlang_c, ARRAYS))
 least_integer = partial(functions.least_integer, ARRAYS)
 slots_busy = np.errstate(all="ignore")(partial(functions.slots_busy, ARRAYS))
 slots_busy_slope = np.errstate(all="ignore")(partial(functions.slots_busy_slope, ARRAYS))
+beside = partial(functions.beside, ARRAYS)
 ceil = partial(functions.ceil, ARRAYS)
 floor = partial(functions.floor, ARRAYS)
 
 NAMESPACE: dict[str, Any] = {
     **scalar.NAMESPACE,
+    "beside": beside,
     "ceil": ceil,
     "erlang_c": erlang_c,
     "floor": floor,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from math import isnan
+from typing import Any, NoReturn
 
 from mlsysim.engine import compiled
-from mlsysim.inputs.binding import bind
+from mlsysim.errors import UndefinedError
+from mlsysim.inputs.binding import Binding, bind
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.display import as_text
 from mlsysim.study.result import Result
+from mlsysim.symbolic.printing import text
 
 
 def solve(model: DeclaredModel, /, *entries: Any, **inputs: Any) -> Result:
@@ -24,6 +29,22 @@ def solve(model: DeclaredModel, /, *entries: Any, **inputs: Any) -> Result:
         If an argument is unknown, missing, outside its domain or does not fit the others.
     UnitError
         If a quantity has the wrong dimension.
+    UndefinedError
+        If a headline output is no number, as where a formula divides zero by zero.
     """
     binding = bind(model, model.named_arguments(entries, inputs))
-    return Result(model, binding, compiled(binding.system)(binding.values))
+    values = compiled(binding.system)(binding.values)
+    if any(isnan(values[name]) for name in model.headline if name in values):
+        _undefined(binding, values)
+    return Result(model, binding, values)
+
+
+def _undefined(binding: Binding, values: Mapping[str, float]) -> NoReturn:
+    """Name the first formula that has no value, and what it was given."""
+    formula = next(formula for formula in binding.system if isnan(values[formula.name]))
+    known = {**binding.values, **values}
+    given = ", ".join(f"{v.name}={as_text(v, known[v.name])}" for v in formula.inputs)
+    raise UndefinedError(
+        f"{formula.name} = {text(formula.expression)} is not a number at {given}; "
+        "give the formula a case for it, or an input a domain without it"
+    )

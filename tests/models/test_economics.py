@@ -2,10 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel
+from mlsysim.engine.bounds import Search
 from mlsysim.errors import InputError, MissingInputError
+from mlsysim.study import search
 
 FLEET = {"accelerators": 64, "duration": 10, "run_tokens": 1e9, "tdp": 700}
 RUN = {
@@ -54,7 +57,11 @@ def test_a_training_run_is_one_system():
     hours = step.canonical("training_time") / 3600
     assert found.canonical("total_cost") == pytest.approx(8 * 2 * hours, rel=1e-12)
     text = str(found.explain("total_cost"))
-    for line in ("Rent  [deepseek2025, day 6]", "One training step  [narayanan2021, section 3]", "Time to train"):
+    for line in (
+        "Rent  [deepseek2025, day 6: a day on 226.75 nodes of eight]",
+        "One training step  [narayanan2021, section 3]",
+        "Time to train",
+    ):
         assert line in text
 
 
@@ -117,3 +124,62 @@ def test_what_is_refused(bad, message):
     with pytest.raises(InputError) as refused:
         bought.solve(**{**FLEET, "price": 25_000, **bad})
     assert str(refused.value).startswith(message)
+
+
+class TestARateOfZeroCostsZero:
+    """Also where no number of replicas is enough, so that the fleet, its energy and its price are infinite."""
+
+    never = {**SERVING, "target_p99_latency_ms": 1, "price": 30_000, "tdp": 700}
+    free = {"maintenance_rate": 0, "grid_carbon": 0, "electricity_price": 0}
+    parts = ("maintenance_cost", "carbon", "energy_cost")
+
+    def test_at_a_point(self):
+        model = EconomicsModel("serving")
+        found = model.solve(**self.never, **self.free)
+        assert found.accelerators == math.inf
+        assert [found.canonical(name) for name in self.parts] == [0, 0, 0]
+        assert found.canonical("total_cost") == math.inf
+        assert "= 0.000 kg" in str(found.explain("carbon"))
+        paid = model.solve(**self.never, maintenance_rate=1e-4, grid_carbon=0.4, electricity_price=0.1)
+        assert [paid.canonical(name) for name in self.parts] == [math.inf] * 3
+
+    def test_on_a_grid(self):
+        axes = {
+            **self.never,
+            "target_p99_latency_ms": [1, 8000],
+            "grid_carbon": [0, 0.4],
+            "maintenance_rate": [0, 1e-4],
+        }
+        grid = EconomicsModel("serving").sweep(**axes, outputs=["carbon", "maintenance_cost"])
+        never, served = grid.sel(target_p99_latency_ms=1), grid.sel(target_p99_latency_ms=8000)
+        assert never.carbon.sel(maintenance_rate=0).values.tolist() == [0, math.inf]
+        assert never.maintenance_cost.sel(grid_carbon=0).values.tolist() == [0, math.inf]
+        assert (served.carbon.values[0] == 0).all()
+        assert (served.carbon.values[1] > 0).all()
+
+    def test_slopes_are_numbers(self):
+        """Of nothing: an infinite fleet at no rate."""
+        found = EconomicsModel("serving").sensitivity("carbon", **self.never, **self.free)
+        assert {row.gradient.magnitude for row in found if row.gradient is not None} == {0}
+        slope = EconomicsModel("serving").derivative("carbon", "tdp").at(**self.never, **self.free)
+        assert slope.magnitude == 0
+
+    @pytest.mark.parametrize("minimize", ["carbon", "maintenance_cost", "energy_cost + maintenance_cost", "total_cost"])
+    def test_a_search_agrees_with_every_point(self, minimize, monkeypatch):
+        monkeypatch.setattr(search, "AT_ONCE", 0.0)
+        monkeypatch.setattr(Search, "LEAF", 4)
+        axes = {
+            "qps": [20, 1, 5, 80], "target_p99_latency_ms": [1, 2000, 8000], "grid_carbon": [0.4, 0, 0.1],
+            "maintenance_rate": [1e-4, 0], "electricity_price": [0.1, 0],
+        }  # fmt: skip
+        model = EconomicsModel("serving")
+        fixed = {**self.never, **axes}
+        grid = model.sweep(**fixed, outputs=["carbon", "maintenance_cost", "energy_cost", "total_cost"])
+        assert not any(np.isnan(values).any() for values in grid.data_vars.values())
+        every = grid.eval(minimize).values
+        found = model.search(**fixed, minimize=minimize, method="bounds", top=30)
+        expected = np.sort(every[np.isfinite(every)], axis=None)[:30]
+        assert [value for (value,) in found.objectives] == pytest.approx(expected, rel=1e-9)
+        assert found.certificate.proven
+        low, high = found.certificate.feasible
+        assert low <= np.isfinite(every).sum() <= high

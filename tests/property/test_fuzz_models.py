@@ -9,6 +9,7 @@ import pytest
 from fuzz import fuzzing, tries
 from hypothesis import event, given
 from hypothesis import strategies as st
+from study.points import POINTS as EVERY_POINT
 
 from mlsysim import (
     Q_,
@@ -25,7 +26,8 @@ from mlsysim import (
     units,
 )
 from mlsysim.catalog import Value, builtin
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import MlsysimError, UndefinedError
+from mlsysim.models import every_model
 
 MEMORY, SERVING, ROUTING = TrainingMemoryModel(), ServingCapacityModel(), MoERoutingModel()
 KORTHIKANTI, PER_OPERATOR = TrainingMemoryModel("korthikanti"), TrainingMemoryModel("per_operator")
@@ -143,9 +145,11 @@ def check_result(result):
 
 
 def attempt(call):
-    """What a call returns, or None where it refuses as documented."""
+    """What a call returns, or None where it refuses as documented; a formula of ours has a value everywhere."""
     try:
         found = call()
+    except UndefinedError:
+        raise
     except MlsysimError as error:
         event(type(error).__name__)
         refusal = str(error)
@@ -237,6 +241,41 @@ def test_extreme_sizes_of_the_routing_model():
 @other
 def test_extreme_sizes_of_the_other_variants(model):
     fuzz_sizes(model, 40)
+
+
+def edges(model):
+    """Values at the ends of every domain and far from them: where rates are zero and nothing fits."""
+    pools = {}
+    for name, variable in model.arguments.items():
+        domain = None if variable is None else variable.domain
+        if domain is None:
+            continue
+        if domain.labels:
+            pools[name] = st.sampled_from(domain.labels)
+            continue
+        ends = [] if domain.open_lower else [domain.lower]
+        around = [*ends, domain.upper, 0, 1, 2, 64, 1e-3, 0.5, 1e6]
+        inside = [value for value in around if math.isfinite(value) and domain.lower <= value <= domain.upper]
+        whole = domain.kind in ("integer", "boolean")
+        pools[name] = st.sampled_from([int(v) for v in inside if v == int(v)] if whole else inside)
+    return st.dictionaries(st.sampled_from(sorted(pools)), st.none(), min_size=1, max_size=6).flatmap(
+        lambda names: st.fixed_dictionaries({name: pools[name] for name in names})
+    )
+
+
+@pytest.mark.parametrize(("kind", "variant"), EVERY_POINT, ids=str)
+def test_no_model_gives_what_is_no_number(kind, variant):
+    """Not for any output, wherever the point lies in the domains."""
+    model = next(each for each in every_model() if each.__name__ == kind)(variant)
+
+    @fuzzing(240)
+    @given(edges(model))
+    def check(typed):
+        found = attempt(lambda: model.solve(**{**EVERY_POINT[kind, variant], **typed}))
+        if found is not None:
+            assert not [name for name in found.outputs if math.isnan(found.canonical(name))], typed
+
+    check()
 
 
 @other

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from study.points import NETWORK, POINTS
 
 from mlsysim import units
 from mlsysim.errors import InputError
@@ -11,39 +12,6 @@ from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
 from mlsysim.symbolic import variable_of
 
-TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
-LAYOUT = {"tp_size": 2, "pp_size": 2, "gradient_accumulation_steps": 4, "interleaved_stages": 2}
-NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size": 16}
-SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
-ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
-FLEET = {"accelerators": 8, "run_tokens": 1e12}
-PRICE = {"price": 30000, "tdp": 700}
-RENTAL = {"rental_price": 2, "tdp": 700}
-ON_DESIGN = {name: value for name, value in TRAINING.items() if name != "hardware"} | {"design": "GH200"}
-STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
-SERVED = {name: value for name, value in SERVING.items() if name != "hardware"} | {"design": "GH200"}
-POINTS = {
-    ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
-    ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4},
-    ("TrainingMemoryModel", "korthikanti"): {**TRAINING, **LAYOUT, "dp_size": 4},
-    ("TrainingMemoryModel", "per_operator"): {**TRAINING, **LAYOUT, "dp_size": 4, "ep_size": 2},
-    ("ServingCapacityModel", "first_order"): SERVING,
-    ("ServingCapacityModel", "prefill_aware"): SERVING,
-    ("MoERoutingModel", "first_order"): ROUTING,
-    ("MoERoutingModel", "per_layer"): ROUTING,
-    ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
-    ("EconomicsModel", "training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},
-    ("EconomicsModel", "rented_training"): {**TRAINING, **LAYOUT, **NETWORK, **RENTAL},
-    ("EconomicsModel", "serving"): {**SERVING, **PRICE},
-    ("EconomicsModel", "rented_serving"): {**SERVING, **RENTAL},
-    ("EconomicsModel", "fleet"): {"hardware": "H100", **FLEET, **PRICE},
-    ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
-    ("MemoryExpansionModel", "by_policy"): STUDY,
-    ("MemoryExpansionModel", "by_share"): STUDY,
-    ("MemoryExpansionModel", "offloaded_training"): {**ON_DESIGN, **LAYOUT, **NETWORK},
-    ("MemoryExpansionModel", "offloaded_by_share"): {**ON_DESIGN, **LAYOUT, **NETWORK},
-    ("MemoryExpansionModel", "serving"): SERVED,
-}
 ENTRIES = {
     "model": ["Mixtral_8x7B", "DeepSeek_V3", "Qwen3_30B_A3B", "Llama3_8B"],
     "hardware": ["H100", "H200", "MI300X"],

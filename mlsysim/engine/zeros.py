@@ -1,0 +1,101 @@
+"""A product with a factor of exactly zero is zero, also where another factor is infinite.
+
+A rate of zero costs zero, whatever it is a rate of. In floating point zero times infinity is not a number, so an
+infinite quantity counts as zero where a factor beside it is zero. Only what a formula *states* to be infinite is
+such a quantity: an infinite case, a least integer that does not exist, and what follows from them. Zero over zero
+stays undefined, for no rule knows its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sympy
+
+from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy
+
+#: A variable and the lowered expression that gives it.
+Line = tuple[sympy.Symbol, Any]
+
+
+class Beside(sympy.Function):
+    """``Beside(quantity, *factors)``: the quantity, but zero where it is infinite and one of the factors is zero.
+
+    It sorts where the quantity does, so that a product is multiplied in the same order with and without it.
+    """
+
+    is_commutative = True
+
+    def sort_key(self, order: Any = None) -> Any:
+        """Place in a product: that of the quantity."""
+        return self.args[0].sort_key(order)
+
+
+def kept_zero(lines: Iterable[Line], asked: Sequence[Any] = ()) -> tuple[list[Line], list[Any]]:
+    """Formulas in which nothing times infinity is nothing.
+
+    Parameters
+    ----------
+    lines : iterable of (sympy.Symbol, sympy.Basic)
+        Variables with the lowered expressions that give them, each after those it needs.
+    asked : sequence of sympy.Basic
+        Further lowered expressions in these variables.
+
+    Returns
+    -------
+    list of (sympy.Symbol, sympy.Basic), list of sympy.Basic
+        The same, with :class:`Beside` around what may be infinite beside a factor that may be zero.
+    """
+    infinite: set[sympy.Symbol] = set()
+    found = []
+    for symbol, expression in lines:
+        found.append((symbol, _kept(expression, infinite)))
+        if _may_be_infinite(expression, infinite):
+            infinite.add(symbol)
+    return found, [_kept(expression, infinite) for expression in asked]
+
+
+def _may_be_infinite(node: Any, infinite: set[sympy.Symbol]) -> bool:
+    if node.is_Atom:
+        return node in infinite or node in (sympy.oo, -sympy.oo)
+    if isinstance(node, LeastInteger | EvaluatedAt):
+        return True
+    if isinstance(node, sympy.logic.boolalg.Boolean | ErlangC | SlotsBusy):
+        return False
+    if isinstance(node, sympy.Piecewise):
+        pairs: Any = node.args
+        return any(_may_be_infinite(value, infinite) for value, _ in pairs)
+    if isinstance(node, sympy.Pow) and node.exp.could_extract_minus_sign():
+        return False
+    least = all if isinstance(node, sympy.Min) else any
+    return least(_may_be_infinite(arg, infinite) for arg in node.args)
+
+
+def _kept(node: Any, infinite: set[sympy.Symbol]) -> Any:
+    if isinstance(node, LeastInteger | EvaluatedAt) or not _mentions(node, infinite):
+        return node
+    args = [_kept(arg, infinite) for arg in node.args]
+    if isinstance(node, sympy.Mul):
+        args = [_guarded(arg, args[:place] + args[place + 1 :], infinite) for place, arg in enumerate(args)]
+    if all(new is old for new, old in zip(args, node.args, strict=True)):
+        return node
+    unevaluated = isinstance(node, sympy.Piecewise | sympy.Max | sympy.Min)
+    return node.func(*args, evaluate=False) if unevaluated else node.func(*args)
+
+
+def _mentions(node: Any, infinite: set[sympy.Symbol]) -> bool:
+    """Whether something infinite may stand anywhere within."""
+    return not infinite.isdisjoint(node.free_symbols) or node.has(sympy.oo, LeastInteger)
+
+
+def _guarded(factor: Any, others: Sequence[Any], infinite: set[sympy.Symbol]) -> Any:
+    if not _may_be_infinite(factor, infinite):
+        return factor
+    zeros = [other for other in others if not _divides(other) and other.is_zero is not False]
+    return Beside(factor, *zeros) if zeros else factor
+
+
+def _divides(factor: Any) -> bool:
+    """Whether it is a divisor: one over infinity is zero too, and infinity over infinity has no value."""
+    return isinstance(factor, sympy.Pow) and factor.exp.could_extract_minus_sign()
