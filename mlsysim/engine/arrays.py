@@ -67,6 +67,10 @@ def arithmetic() -> Any:
             return tuple(jnp.broadcast_arrays(*(jnp.asarray(value, real) for value in values)))
 
         @staticmethod
+        def constant(value: float, x: Any) -> Any:
+            return jnp.full_like(x, value)
+
+        @staticmethod
         def precision(x: Any) -> Any:
             return jnp.finfo(_real(x)).eps
 

@@ -41,6 +41,10 @@ class Arithmetic(Protocol):
         """Values as floats of one shape."""
         ...
 
+    def constant(self, value: float, x: Any, /) -> Any:
+        """A number of the shape of another."""
+        ...
+
     def precision(self, x: Any, /) -> float:
         """Distance from one to the next larger number."""
         ...
@@ -111,7 +115,7 @@ def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:
         left = left - 1.0
         return (left > 0) & (total < largest) & ((left >= offered) | (term >= NEGLIGIBLE * total)), left, term, total
 
-    one = 0.0 * count + 1.0
+    one = on.constant(1.0, count)
     *_, total = on.iterate(step, (one > 0, count, one, one), (offered,))
     blocking = 1.0 / total
     wait = count * blocking / (count - offered * (1.0 - blocking))
@@ -130,7 +134,7 @@ def slots_busy(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any, tail: Any) ->
 def slots_busy_sum(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> Any:
     """``sum_{j<m} u_j / u_m`` of :class:`mlsysim.symbolic.SlotsBusy`; infinite where nothing arrives."""
     arriving = _arriving(a, b)
-    a, b, zero = on.where(arriving, a, 1.0), on.where(arriving, b, 0.0), 0.0 * a
+    a, b, zero, one = on.where(arriving, a, 1.0), on.where(arriving, b, 0.0), on.constant(0.0, a), on.constant(1.0, a)
     largest = on.largest(a)
 
     def step(_going: Any, i: Any, term: Any, total: Any, a: Any, b: Any, e: Any) -> State:
@@ -139,7 +143,7 @@ def slots_busy_sum(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> Any:
         total = total + term
         return _going_on(i, term, total, rate, largest), i - 1.0, term, total
 
-    *_, total = on.iterate(step, (slots >= 1, slots, zero + 1.0, zero), (a, b, e))
+    *_, total = on.iterate(step, (slots >= 1, slots, one, zero), (a, b, e))
     return on.where(arriving, total, math.inf)
 
 
@@ -161,7 +165,7 @@ def _sum_and_slopes(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> State
     The slopes are means over the terms, so that they are finite however large the sum.
     """
     arriving = _arriving(a, b)
-    a, b, zero = on.where(arriving, a, 1.0), on.where(arriving, b, 0.0), 0.0 * a
+    a, b, zero, one = on.where(arriving, a, 1.0), on.where(arriving, b, 0.0), on.constant(0.0, a), on.constant(1.0, a)
     largest = on.largest(a)
 
     def step(
@@ -181,7 +185,7 @@ def _sum_and_slopes(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> State
         )
         return _going_on(i, term, total, rate, largest), i - 1.0, term, total, inverse, weighted, logs, *means
 
-    start = (slots >= 1, slots, zero + 1.0, *[zero] * 7)
+    start = (slots >= 1, slots, one, *[zero] * 7)
     _, _, _, total, _, _, _, *slopes = on.iterate(step, start, (a, b, e))
     return on.where(arriving, total, math.inf), *slopes
 
@@ -210,9 +214,9 @@ def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, giv
         none = missed(farther, *given)
         return none & (farther < limit), none, above, farther
 
-    first = on.minimum(0.0 * limit + 1.0, limit)
+    first = on.minimum(on.constant(1.0, limit), limit)
     none = missed(first, *rest)
-    start = (none & (first < limit), none, 0.0 * limit, first)
+    start = (none & (first < limit), none, on.constant(0.0, limit), first)
     _, none, below, above = on.iterate(gallop, start, (limit, *rest))
 
     def halve(_going: Any, below: Any, above: Any, middle: Any, *given: Any) -> State:

@@ -55,6 +55,11 @@ class Floats:
         return values
 
     @staticmethod
+    def constant(value: float, x: Any) -> Any:
+        """The number, of the same type."""
+        return type(x)(value)
+
+    @staticmethod
     def precision(_x: Any) -> float:
         """Of a double."""
         return PRECISION

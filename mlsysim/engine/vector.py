@@ -32,6 +32,11 @@ class Arrays:
         return tuple(np.broadcast_arrays(*(np.asarray(value, float) for value in values)))
 
     @staticmethod
+    def constant(value: float, x: Any) -> Any:
+        """The number at every point."""
+        return np.full(np.shape(x), value)
+
+    @staticmethod
     def alike(truth: Any, x: Any) -> Any:
         """A truth value at every point."""
         return np.broadcast_to(truth, np.shape(x))

@@ -123,6 +123,20 @@ def test_powers_that_overflow_are_infinite_and_no_error():
     assert check("slots_busy", *tiny).tolist() == [0.0]
 
 
+def test_infinite_arrivals_take_all_slots():
+    """A sum never starts from a product with infinity, which is not a number."""
+    endless = columns([(3, np.inf, 0, 1, 1), (3, 1, np.inf, 1, 1), (3, np.inf, 0.2, 0.7, 4)])
+    assert set(check("slots_busy", *endless)) == {1.0}
+
+
+def test_a_least_integer_without_a_limit():
+    needed, limit = columns([(5, np.inf), (1, np.inf), (1000, np.inf)])
+    expected = [scalar.least_integer(enough, top, (x,)) for x, top in zip(needed, limit, strict=True)]
+    assert expected == needed.tolist()
+    assert vector.least_integer(enough, limit, (needed,)).tolist() == expected
+    assert by_jax("least_integer", limit, needed, first=(enough,)).tolist() == expected
+
+
 def test_extremes_of_whole_numbers_divide_by_zero_like_floats():
     with np.errstate(divide="ignore"):
         assert 1 / scalar.NAMESPACE["maximum"](0, 0) == math.inf
