@@ -186,11 +186,11 @@ def _asked(
 
 
 def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError:
-    """Why arguments of one value each are no grid, with a range of the model's first whole number."""
+    """The error for arguments that have one value each and so make no grid."""
     whole = [v.name for v in kind.arguments.values() if v is not None and v.domain.kind == "integer"]
-    example = f"as in {whole[0]}=1:8" if whole else "with a comma between"
-    hint = f"{example}; for one point there is mlsysim {kind.command}"
-    return InputError("arguments", " ".join(words), "at least one must have several values", hint)
+    example = f"as in {whole[0]}=1:8" if whole else "with commas between them"
+    hint = f"give one of them several values, {example}; for one point there is mlsysim {kind.command}"
+    return InputError("arguments", " ".join(words), "each has one value", hint)
 
 
 def _drawn_too(model: PerformanceModel) -> list[str]:
@@ -203,7 +203,7 @@ def _refuse_dimensions(given: dict[str, Any], long: Sequence[str]) -> None:
     sizes = sorted(len(given[name]) if name in given and isinstance(given[name], list | range) else 2 for name in long)
     if not long or len(long) > 3 or (len(long) == 3 and sizes[0] > PANELS):
         allowed = f"a figure shows one or two axes, and one of at most {PANELS} values as panels"
-        hint = f"give one value of the others, as in {long[-1]}=..." if long else "give an argument several values"
+        hint = f"give one value of the others, as in {long[-1]}=..." if long else "give one argument several values"
         raise InputError("plot", ", ".join(long), allowed, hint)
 
 

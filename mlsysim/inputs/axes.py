@@ -67,8 +67,8 @@ def derived(expression: Any) -> Derived:
     Parameters
     ----------
     expression : str or sympy.Expr
-        Over other arguments: ``dp_size=derived("512 / (tp_size * pp_size)")``. Where the argument is
-        a whole number, points where it would not be are refused.
+        Of other arguments: ``dp_size=derived("512 / (tp_size * pp_size)")``. If the argument must be a whole
+        number, points at which the expression is not one are refused.
 
     Returns
     -------
@@ -84,7 +84,7 @@ class Typed(Source):
     key: str = "given"
 
     def __post_init__(self) -> None:
-        """No work stands behind it."""
+        """Skip the look-up in the bibliography, as no publication stands behind it."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,15 @@ class DerivedInput:
     Attributes
     ----------
     variable : Variable
-        What it defines.
+        The input that is derived.
     text : str
         As typed.
     formula : Formula
         In the names that were typed.
     raw : sympy.Basic
-        In inputs that are not derived, before a whole number is taken for what it is.
+        The expression in inputs that are not derived, before it is rounded to the whole number it stands for.
     condition : sympy.Basic
-        That it lies in its domain, in the same inputs.
+        In the same inputs, what holds where the value lies in the domain of the variable.
     """
 
     variable: Variable
@@ -158,7 +158,7 @@ def derived_inputs(model: DeclaredModel, given: Mapping[str, Derived]) -> tuple[
 
 
 def _expression(model: DeclaredModel, name: str, given: Derived, known: list[str]) -> Any:
-    """What was typed, in the unit of the argument."""
+    """The expression that was typed, in the unit of the argument."""
     variable = model.arguments[name]
     if variable is None or variable.domain.kind == "choice":
         raise InputError(name, given, "only a number can be derived", "give it as a value or a list")
@@ -176,7 +176,7 @@ def _expression(model: DeclaredModel, name: str, given: Derived, known: list[str
 
 
 def _whole(variable: Variable, expression: Any) -> Any:
-    """The whole number an expression stands for, where the variable is one."""
+    """The expression, rounded to the whole number it stands for if the variable is one."""
     return sympy.floor(expression) if variable.domain.kind == "integer" else expression
 
 
@@ -193,12 +193,12 @@ def _declared(variable: Variable, expression: sympy.Basic) -> Formula:
 
 @lru_cache(maxsize=64)
 def extended(system: System, formulas: tuple[Formula, ...]) -> System:
-    """A system with formulas of derived inputs; one object for the same formulas, as compiled code is cached by it."""
+    """A system with the formulas of derived inputs. The same formulas give the same object, by which code is cached."""
     return system.extend(*formulas)
 
 
 def _inside(variable: Variable, raw: Any) -> Any:
-    """That a value lies in the domain of its variable."""
+    """The condition that a value lies in the domain of its variable."""
     domain, one = variable.domain, sympy.nsimplify(units.factor(variable.unit), rational=True)
     largest = min(domain.upper, LARGEST_INTEGER - 1 if domain.kind == "integer" else LARGEST)
     conditions: list[Any] = [raw <= sympy.Rational(largest) * one]

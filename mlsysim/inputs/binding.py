@@ -35,10 +35,10 @@ class Binding:
     model : DeclaredModel
         Whose inputs they are.
     values : dict
-        Canonical value per input, a float or an array over the axes. Derived inputs too, but for
-        those that vary over the grid, which are formulas of the system.
+        Canonical value per input, a float or an array over the axes. Derived inputs that vary over the grid are
+        not among them: they are formulas of the system.
     origins : dict
-        Where each came from: a catalog value, ``"given"`` or ``"default"``.
+        Where each value came from: a catalog value, ``"given"`` or ``"default"``.
     axes : dict
         Dimensions of the grid in order.
     entries : dict
@@ -46,7 +46,7 @@ class Binding:
     system : System
         The formulas that can be evaluated with these inputs, with those of derived inputs.
     reasons : tuple
-        Why points may be refused, in order; what no axis touches is checked already.
+        Why points may be refused, in order. Reasons that depend on no axis have been checked.
     derived : tuple of DerivedInput
         Inputs that follow from others.
     """
@@ -66,7 +66,7 @@ class Binding:
         return tuple(len(axis) for axis in self.axes.values())
 
     def require(self, name: str) -> Variable:
-        """The variable of an output that can be computed from these inputs.
+        """The variable of an output, which must be one that these inputs can compute.
 
         Raises
         ------
@@ -86,12 +86,12 @@ class Binding:
 
     @property
     def conditions(self) -> tuple[sympy.Basic, ...]:
-        """What holds at a point that is not refused, one for each reason."""
+        """For each reason, the condition that holds at a point that it does not refuse."""
         return tuple(reason.condition for reason in self.reasons)
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What compiled code sees: the values, and where the catalog has one."""
+        """What compiled code needs: the values, and for each gap in the catalog where there is a value."""
         masks = {reason.symbol.name: reason.known for reason in self.reasons if isinstance(reason, Gap)}
         return {**self.values, **masks}
 
@@ -106,7 +106,7 @@ class Binding:
         refuse(self.reasons, self.system, self.numbers)
 
     def allows(self, values: Mapping[str, Any]) -> bool:
-        """Whether other canonical values of the same inputs, at one point, are allowed too."""
+        """Whether one point with other canonical values of the same inputs would be allowed."""
         return not first_reason(self.reasons, self.system, values)
 
 
@@ -163,7 +163,7 @@ def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
 
 
 def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given, each known to the model."""
+    """The arguments that were given, after a check that the model knows each."""
     known = model.arguments
     typed = {}
     for name, value in arguments.items():
@@ -184,7 +184,7 @@ def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict
 
 
 def _refuse_name(model: DeclaredModel, name: str, value: Linked) -> None:
-    """Refuse a linked axis by a name that means something else, and members that cannot be."""
+    """Refuse a linked axis with the name of something else, or with members that cannot be swept."""
     if name in type(model).arguments or name in model.system or name in RESERVED:
         raise InputError(name, value, "a linked axis has a name of its own", "as in layout=linked(...)")
     for member, values in value.axes.items():
@@ -244,7 +244,7 @@ class _Binder:
         )
 
     def _refuse_constants(self, system: System) -> None:
-        """Check what is the same at every point, and keep of a grid the reasons that are not."""
+        """Check the reasons that depend on no axis, and keep the others for the points of the grid."""
         swept = {name for name, value in self.values.items() if isinstance(value, np.ndarray)}
         swept |= {entry.variable.name for entry in self.derived if swept.intersection(entry.inputs)}
         varying = [reason for reason in self.reasons if not swept.isdisjoint(reason.inputs)]
@@ -275,7 +275,7 @@ class _Binder:
         return convert.Axis(name, np.array(labels), np.array([labels.index(label) for label in labels], float))
 
     def _bind_linked(self, name: str, value: Linked) -> None:
-        """Several arguments along one axis, whose own values are positions."""
+        """Bind several arguments along one axis, whose own values are positions."""
         members: dict[str, convert.Axis] = {}
         for member, values in value.axes.items():
             if member in self.typed or member in self.along:
@@ -296,7 +296,7 @@ class _Binder:
         self.axes[name] = convert.Axis(name, places, places.astype(float), members=members)
 
     def _swept(self, name: str) -> convert.Axis:
-        """The axis of a swept argument, its own or as a member of a linked one."""
+        """The axis of a swept argument: its own, or the linked axis it is a member of."""
         axis = self.axes[self.along[name]]
         return axis.members.get(name, axis)
 
@@ -337,7 +337,7 @@ class _Binder:
         return False
 
     def _lacks(self, argument: str, name: str) -> bool:
-        """Whether one of the entries has no value for an input that may be left out."""
+        """Whether an input has no default, and one of the entries no value for it."""
         entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
         known = name in self.model.defaults
         return not known and any(
@@ -387,7 +387,7 @@ class _Binder:
         self.origins[name] = origin
 
     def _need_inputs(self, entry: DerivedInput) -> None:
-        """Refuse a derived input that follows from what is not known."""
+        """Refuse a derived input that needs an input without a value."""
         for needed in entry.inputs:
             if needed not in self.values:
                 wanted = f"{needed} for {entry.variable.name}"
@@ -407,7 +407,7 @@ class _Binder:
         return extended(system, tuple(derived.values())) if derived else system
 
     def _how_to_give(self, name: str) -> str:
-        """Where a missing input can come from; the entries given have none."""
+        """How a missing input can be given; the entries that were given have no value for it."""
         lacking = [entry.name for argument, entry in self.entries.items()
                    if isinstance(entry, Entry) and name in self.model.slots[argument].gives]  # fmt: skip
         if lacking:
@@ -416,7 +416,7 @@ class _Binder:
 
 
 def _checked(name: str, value: Value, entry: Entry) -> float:
-    """A catalog value in canonical units, refused where a typed one would be."""
+    """A catalog value in canonical units, checked as if it were typed."""
     try:
         convert.check(variable_of(name), value.canonical)
     except InputError as error:

@@ -30,15 +30,15 @@ class Axis:
     Attributes
     ----------
     name : str
-        Of the argument, or the axis's own.
+        Name of the argument, or of the linked axis.
     coordinates : ndarray
-        As typed: numbers in ``unit``, or labels.
+        The values as typed: numbers in ``unit``, or labels.
     canonical : ndarray
-        What compiled code sees.
+        The values as compiled code gets them, in canonical units.
     unit : str
-        Of the coordinates; empty for labels and pure numbers.
+        Unit of the coordinates; empty for labels and pure numbers.
     members : dict
-        Axis per argument where several are swept along this one, whose values then are positions.
+        For a linked axis, whose values are positions: the axis of each argument along it.
     """
 
     name: str

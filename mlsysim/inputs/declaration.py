@@ -38,20 +38,21 @@ class DeclaredModel:
     answer : str
         The output that answers the question; the first of the headline where left out.
     variants : dict
-        Per name a :class:`Variant`, or its formulas alone.
+        For each name a :class:`Variant`, or only its formulas.
     slots : dict
         Arguments that take catalog entries.
     keywords : tuple of str
-        Inputs a user types, in the order of the signature; where left out, those inputs of the formulas that no
-        catalog entry gives.
+        Inputs a user types, in the order of the signature. Left out, they are the inputs of the formulas that
+        no catalog entry gives.
     defaults : dict
-        Value of a keyword left out, in its unit.
+        For each keyword that may be left out, its value in its unit.
     requirements : tuple of Requirement
         Conditions on the inputs.
     headline : tuple of str
         Outputs shown first, and computed by ``sweep``; all of them where left out.
     arguments : dict
-        Variable per argument, None for a catalog entry; of an instance, those its variant uses.
+        For each argument its variable, or None if it takes a catalog entry. An instance has the arguments that its
+        variant uses.
     """
 
     command: ClassVar[str] = ""
@@ -93,7 +94,7 @@ class DeclaredModel:
 
     @classmethod
     def question(cls) -> str:
-        """What it answers: the first line of its docstring."""
+        """The question it answers: the first line of its docstring."""
         return inspect.cleandoc(vars(cls).get("__doc__") or "").partition("\n")[0]
 
     @property
@@ -113,7 +114,7 @@ class DeclaredModel:
         return (*first, *(v for v in self.system.variables if v.name not in self.headline))
 
     def latex(self, output: str | None = None, *, units: bool = False) -> str:
-        """All formulas, or those one output needs, as an ``align*`` block."""
+        """All formulas, or the ones that one output needs, as an ``align*`` block."""
         system = self.system if output is None else self.system.closure(self._named(output))
         rows = [formula.latex(units=units, aligned=True) for formula in system.printed]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
@@ -142,12 +143,12 @@ class DeclaredModel:
         raise UnknownNameError(f"output of {type(self).__name__}", name, [*known, *families_among(known)])
 
     def named_outputs(self, outputs: Any) -> tuple[str, ...]:
-        """One output name, or several, each known; a family stands for those of its members that are outputs.
+        """Names of outputs, from one name or several; the name of a family stands for its members that are outputs.
 
         Raises
         ------
         InputError
-            If there is none.
+            If no output is named.
         UnknownNameError
             If the model has no output of a name.
         """
@@ -164,7 +165,7 @@ class DeclaredModel:
         return tuple(members.values()) or (self.output(name).name,)
 
     def canonical_default(self, name: str) -> float:
-        """The value of a keyword left out, in canonical units."""
+        """The value of a keyword if it is left out, in canonical units."""
         return _canonical(name, self.defaults[name])
 
     @classmethod
@@ -182,7 +183,7 @@ class DeclaredModel:
         return "give " + " or ".join([*ways, f"{name}=..."])
 
     def named_arguments(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """All arguments by name, those given without one and those of a family of inputs too.
+        """All arguments by name, including those given by position and the members of families of inputs.
 
         Raises
         ------

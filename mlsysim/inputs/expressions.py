@@ -23,9 +23,9 @@ from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.indexed import written_out
 from mlsysim.units import COUNTABLE
 
-#: Brackets, signs and powers within each other, so that no text exhausts the stack.
+#: Most brackets, signs and powers inside one another, so that no text exhausts the stack.
 DEEPEST = 40
-#: Exponents and numbers beyond could fill the memory with digits.
+#: Largest exponent and number; larger ones could fill the memory with digits.
 LARGEST_EXPONENT, MOST_BITS = 64, 1100
 
 
@@ -43,7 +43,7 @@ class Expression:
     dimension : mapping
         Exponent per base dimension; empty for a pure number and for a condition.
     unit : str
-        In which a value is shown: that of the variable, or a canonical unit.
+        Unit in which a value is printed: that of its variable, or a canonical unit.
     """
 
     text: str
@@ -58,18 +58,18 @@ class Expression:
 
 
 def quantity(text: Any, model: DeclaredModel, known: Collection[str], argument: str = "expression") -> Expression:
-    """A number with a unit, out of text or of a sympy expression.
+    """A number with a unit, from text or from a sympy expression.
 
     Parameters
     ----------
     text : str or sympy.Expr
         Such as ``"tokens_per_second / fleet_size"``.
     model : DeclaredModel
-        Whose names are meant.
+        Model whose names the text uses.
     known : collection of str
         Names that can be used.
     argument : str
-        For whom it is read, named in errors.
+        Name of the argument it was given for, which errors name.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def quantity(text: Any, model: DeclaredModel, known: Collection[str], argument: 
 
 
 def condition(text: Any, model: DeclaredModel, known: Collection[str], argument: str = "expression") -> Expression:
-    """A condition, out of text or of a sympy Boolean; parameters and errors as of :func:`quantity`.
+    """A condition from text or from a sympy Boolean; parameters and errors are those of :func:`quantity`.
 
     Comparisons, ``and``, ``or``, ``not``, truth values such as ``feasible``, labels such as
     ``precision == fp8``. A bare number beside a quantity with a unit is refused, unless it is
@@ -101,7 +101,7 @@ def condition(text: Any, model: DeclaredModel, known: Collection[str], argument:
 
 @dataclass(frozen=True)
 class _Word:
-    """A word no variable goes by, which may be a label."""
+    """A word that is no name of a variable, and may be a label."""
 
     text: str
     quoted: bool
@@ -109,7 +109,7 @@ class _Word:
 
 @dataclass(frozen=True)
 class _Term:
-    """A part that was read, and the unit that bare numbers beside it are in."""
+    """A part that was read, with the unit of bare numbers beside it."""
 
     expression: Any
     named: str = ""
@@ -156,7 +156,7 @@ class _Reader:
         return found
 
     def _given(self, expression: sympy.Basic) -> _Term:
-        """A sympy expression, of the model's own symbols; sums over an index are written out."""
+        """A sympy expression of the model's own symbols, with sums over an index written out."""
         try:
             expression = written_out("it", expression)
         except FormulaError as error:
@@ -173,7 +173,7 @@ class _Reader:
         return self.ahead.pop()
 
     def _take(self, text: str) -> bool:
-        """Step over an operator, if it is next."""
+        """Step over an operator if it comes next; whether it did."""
         if self.ahead[-1].kind == "operator" and self.ahead[-1].text == text:
             self._next()
             return True
@@ -192,7 +192,7 @@ class _Reader:
         return UnknownNameError(f"input or output of {type(self.model).__name__}", name, known)
 
     def _expression(self, above: int) -> _Term | _Word:
-        """What stands before the next operator that binds no tighter than ``above``."""
+        """Read up to the next operator that does not bind tighter than ``above``."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.refused(f"is nested more than {DEEPEST} deep")
@@ -280,7 +280,7 @@ class _Reader:
         return _Term(found, named if name in _ROUNDED else "")
 
     def _list(self, closing: str) -> list[_Term | _Word]:
-        """Parts between commas, up to a closing bracket."""
+        """Read parts between commas, up to a closing bracket."""
         found = [self._expression(0)]
         while self._take(","):
             found.append(self._expression(0))
@@ -316,7 +316,7 @@ class _Reader:
         return self._sound(base**exponent)
 
     def _comparisons(self, left: _Term | _Word) -> _Term:
-        """A chain such as ``1 <= tp_size <= 8``: each neighbour compared with the next."""
+        """A chain of comparisons such as ``1 <= tp_size <= 8``, each of two neighbours."""
         parts = []
         while (operator := self._operator()) and _BINDING[operator] == _BINDING["<"]:
             self._next()
@@ -350,7 +350,7 @@ class _Reader:
         return sympy.Eq(x, y)
 
     def _label(self, variable: Variable, other: _Term | _Word) -> Any:
-        """What a label is compared with: one of its texts, or a variable of the same ones."""
+        """The other side of a comparison with a label: one of the labels, or a variable with the same labels."""
         if isinstance(other, _Word):
             return label(variable.symbol, other.text)
         beside = _choice(other)
@@ -378,7 +378,7 @@ class _Reader:
         return part.expression
 
     def _alike(self, *parts: _Term | _Word) -> tuple[list[Any], str]:
-        """Numbers that are added or compared, in one dimension, and the unit of bare numbers beside them."""
+        """Numbers that are added or compared, brought to one dimension; and the unit of bare numbers beside them."""
         numbers = [self._number(part) for part in parts]
         dimensions = [self._dimension(number) for number in numbers]
         named = next((part.named for part in parts if isinstance(part, _Term) and part.named), "")
@@ -406,7 +406,7 @@ class _Reader:
         return UnitError(f"{said}, so {number} needs a unit, as in '{float(number):g} {unit}'")
 
     def _dimension(self, expression: Any) -> Any:
-        """Exponents of an expression; none for zero."""
+        """Exponent per base dimension of an expression; no exponents for zero, which fits every dimension."""
         try:
             found = dimension_of(expression)
         except UnitError as error:
@@ -414,7 +414,7 @@ class _Reader:
         return found if isinstance(found, dict) else {}
 
     def _sound(self, expression: Any) -> Any:
-        """An expression that is a real number of bounded size."""
+        """The expression, after a check that it is a real number of bounded size."""
         if expression.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
             raise self.refused("divides by zero")
         if expression.has(sympy.I):
@@ -426,7 +426,7 @@ class _Reader:
 
 
 def bare_unit(dimension: Mapping[str, Any], named: str) -> str:
-    """The unit a bare number is in beside a quantity of some dimension; empty where it needs one."""
+    """The unit of a bare number beside a quantity of some dimension; empty if it needs a unit of its own."""
     if named and units.dimension(named) == dimension:
         return named
     (only, power), *more = [*dimension.items(), ("", 0)]
@@ -434,7 +434,7 @@ def bare_unit(dimension: Mapping[str, Any], named: str) -> str:
 
 
 def canonical_unit(dimension: Mapping[str, Any]) -> str:
-    """The unit compiled code counts a dimension in, as text."""
+    """The canonical unit of a dimension, as text."""
     for unit in ("W", "J"):
         if units.dimension(unit) == dimension:
             return unit
@@ -450,7 +450,7 @@ def _powered(name: str, power: Any) -> str:
 
 
 def _unit(expression: Any, dimension: Mapping[str, Any]) -> str:
-    """The unit to show a value in: that of the one variable with its dimension, else the canonical one."""
+    """The unit to print a value in: that of the only variable with its dimension, else the canonical one."""
     alike = {v.unit for v in map(variable_of, _variables(expression)) if v.dimension and v.dimension == dimension}
     return alike.pop() if len(alike) == 1 else canonical_unit(dimension)
 
@@ -461,7 +461,7 @@ def _variables(expression: Any) -> list[sympy.Symbol]:
 
 
 def _choice(part: _Term | _Word) -> Variable | None:
-    """The variable of a part that is a label."""
+    """The variable of a part whose values are labels."""
     if isinstance(part, _Word) or not isinstance(part.expression, sympy.Symbol):
         return None
     if isinstance(part.expression, UnitSymbol | Label):

@@ -17,7 +17,7 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.symbolic import Requirement, System, Variable, reason_code, variable_of
 
-#: How far the nearest allowed whole number is looked for.
+#: How far from a whole number the nearest allowed one is looked for.
 FARTHEST = 4096
 
 
@@ -28,7 +28,7 @@ class Unmet:
     Attributes
     ----------
     requirement : Requirement
-        What they must meet.
+        The condition they must meet.
     """
 
     requirement: Requirement
@@ -116,9 +116,9 @@ class Gap:
     name : str
         The input.
     known : ndarray of bool
-        Where there is a value, with one dimension per axis of the grid.
+        Whether there is a value, with one dimension per axis of the grid.
     missing : InputError
-        What is said of the first one without.
+        The error for the first entry without a value.
     """
 
     name: str
@@ -160,7 +160,7 @@ Reason = Unmet | OutsideDomain | Gap
 
 @lru_cache(maxsize=1024)
 def unmet(requirement: Requirement) -> Unmet:
-    """The reason of a requirement, one object for each, as it is asked for in every call."""
+    """The reason of a requirement; cached, because every call asks for it."""
     return Unmet(requirement)
 
 
@@ -194,7 +194,7 @@ def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any])
 
 
 def first_reason(reasons: Sequence[Reason], system: System, values: Mapping[str, float]) -> int:
-    """The reason code of one point: 0 where it is allowed, else the place of the first reason, from 1 on."""
+    """The reason code of one point: 0 if it is allowed, else the number of the first reason, counted from 1."""
     if not reasons:
         return 0
     code = _code(tuple(reason.condition for reason in reasons))
@@ -217,7 +217,7 @@ def _error(reason: Reason, met: np.ndarray, system: System, values: Mapping[str,
 
 
 def _typed(variable: Variable, value: float) -> str | float | int:
-    """A canonical value of a pure number, label or flag as it was typed."""
+    """A canonical value of a pure number, label or flag, in the form in which it is typed."""
     if variable.domain.kind == "choice":
         return variable.domain.labels[int(value)]
     if variable.domain.is_flag:

@@ -19,11 +19,11 @@ class Counted:
     Parameters
     ----------
     names : tuple of str
-        What is counted.
+        Inputs that are counted.
     formulas : tuple of Formula
-        By which.
+        Formulas that count them.
     absent : mapping
-        Value of an input where an entry says nothing of it.
+        For an input of these formulas, its value if an entry does not give it.
     """
 
     names: tuple[str, ...]
@@ -31,7 +31,7 @@ class Counted:
     absent: Mapping[str, Any]
 
     def value(self, entry: Entry, name: str) -> Value | None:
-        """A count that an entry does not give; None where it gives too little to count."""
+        """A count that an entry does not give; None if the entry gives too little to count by."""
         if name not in self.names:
             return None
         system = _system(self.formulas)
@@ -62,9 +62,9 @@ class Slot:
     needs : str
         What an entry of another class lacks, for the error.
     optional : bool
-        Without it, outputs that need it are left out.
+        Whether it may be left out, together with the outputs that need it.
     extras : tuple of str
-        Further inputs it gives; where one is missing, outputs that need it are left out.
+        Further inputs it gives. If an entry has no value for one, outputs that need it are left out.
     counted : Counted, optional
         Inputs that are counted from the others where an entry does not give them.
     """
@@ -82,6 +82,6 @@ class Slot:
         return self.provides + self.extras
 
     def value(self, entry: Entry, name: str, precision: str) -> Value | None:
-        """What an entry gives for an input, counted where it does not say; None where it cannot be."""
+        """The value of an input from an entry: given or counted, and None if it is neither."""
         value = entry.value_of(name, precision)
         return self.counted.value(entry, name) if value is None and self.counted else value

@@ -1,4 +1,4 @@
-"""Text cut into numbers with units, names, quoted labels and operators."""
+"""Text split into tokens: numbers with units, names, quoted labels and operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from mlsysim import units
 from mlsysim.errors import InputError, UnitError
 
-#: Characters of a text.
+#: Most characters of a text.
 LONGEST = 2000
 
 WORDS = ("and", "or", "not", "in")
@@ -28,16 +28,16 @@ _FACTOR = re.compile(r"\s*([*/])(?!\*)")
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of text.
+    """A piece of a text.
 
     Attributes
     ----------
     kind : {"number", "name", "text", "operator", "end"}
         What it is.
     text : str
-        Without quotes and unit.
+        The piece, without quotes and unit.
     unit : str
-        Of a number.
+        Unit of a number.
     """
 
     kind: Literal["number", "name", "text", "operator", "end"]
@@ -48,16 +48,16 @@ class Token:
 def tokens(
     text: str, known: Collection[str], functions: Collection[str], refused: Callable[..., InputError]
 ) -> list[Token]:
-    """The pieces of a text, the end last.
+    """The tokens of a text; the last one is its end.
 
     Parameters
     ----------
     text : str
-        To cut.
+        Text to split.
     known, functions : collection of str
-        Names that are no units after an operator.
+        Names that are not read as units after an operator.
     refused : callable
-        Makes the error out of what is allowed.
+        Makes an error from the text that says what is allowed.
 
     Returns
     -------

@@ -16,11 +16,11 @@ class Variant:
     Parameters
     ----------
     formulas : iterable of Formula
-        All of them; what they leave undefined are the inputs.
+        All formulas of the set; what they leave undefined are the inputs.
     requirements : tuple of Requirement
-        Conditions on the inputs, beside those of the model.
+        Conditions on the inputs, in addition to those of the model.
     defaults : mapping
-        Values of keywords left out that differ from the model's.
+        Values of keywords that are left out, where they differ from the model's.
     headline : tuple of str
         Outputs shown first; those of the model where left out.
     about : str
@@ -35,7 +35,7 @@ class Variant:
 
     @classmethod
     def of(cls, given: Variant | Iterable[Formula]) -> Variant:
-        """A variant declared as such, or by its formulas alone."""
+        """A variant, from a declared one or from its formulas alone."""
         return given if isinstance(given, Variant) else cls(tuple(given))
 
 
@@ -45,9 +45,9 @@ def swapped(system: System, formulas: Iterable[Formula], dropped: tuple[str, ...
     Parameters
     ----------
     system : System
-        To start from.
+        System to start from.
     formulas : iterable of Formula
-        New ones; those of a variable the system defines take its place.
+        New formulas. One of a variable that the system defines takes the place of its formula.
     dropped : tuple of str
         Names of variables that are no longer needed.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mlsysim.engine.ties import TIE
 
-#: Entries of the catalog that are named for one reason; the others are counted.
+#: Most entries of the catalog that are named for one reason; further ones are counted.
 NAMED = 8
 
 
@@ -19,11 +19,11 @@ class Refused:
     Attributes
     ----------
     count : tuple of int
-        At least and at most so many points. Exact, that is equal, where the reason depends on few enough
+        The fewest and the most points it may refuse. They are equal if the reason depends on few enough
         combinations to look at each.
     entries : tuple of str
-        Entries of the catalog refused for this reason, each with the labels it is refused with where it is
-        not refused whole.
+        Entries of the catalog that are refused for this reason. An entry that is refused with some labels only
+        comes with these labels.
     """
 
     count: tuple[int, int]
@@ -47,23 +47,23 @@ class Certificate:
     points : int
         Size of the grid.
     accepted : tuple of int
-        At least and at most so many points are refused for no reason. The designs are the best of these.
+        The fewest and the most points that no reason may refuse. The designs are the best of these points.
     refused : mapping of str to Refused
-        By reason, what the model or the catalog refuses. A point with two reasons counts for both, so that the
-        counts may add up to more than what is refused.
+        What the model or the catalog refuses, by reason. A point with two reasons counts for both, so that the
+        counts may add up to more than the refused points.
     proven : bool
-        Whether no feasible point is better than those found by more than a relative 1e-9, to which
-        values count as equal.
+        Whether it is proven that no feasible point is better than the designs by more than a relative 1e-9,
+        within which values count as equal.
     first : bool
-        Whether the designs are also the first ones, in the order of the axes, of those that count as equal.
+        Whether the designs are also the first ones, in the order of the axes, among those that count as equal.
     bound : float
-        No feasible point has a better objective, in canonical units.
+        A value of the objective, in canonical units, that no feasible point betters.
     gap : float
-        How far the last design may be from the bound, relative; 0 where proven.
+        Relative distance of the last design from the bound; 0 if proven.
     boxes, evaluated : int
         Boxes bounded, and points evaluated.
     feasible : tuple of int
-        At least and at most so many points are accepted and meet the constraints.
+        The fewest and the most points that may be accepted and meet the constraints.
     seconds : float
         Time it took.
     """
@@ -116,7 +116,7 @@ class Certificate:
 
 
 def bracket(count: tuple[int, int]) -> str:
-    """At least and at most so many, as one number where they are equal."""
+    """The fewest and the most as text; one number if they are equal."""
     low, high = count
     return _count(low) if low == high else f"{_count(low)} to {_count(high)}"
 

@@ -1,4 +1,4 @@
-"""What is finished of a long computation, in a small file in which damage is noticed."""
+"""A small file that keeps what is finished of a long computation, and notices damage to itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.extras import require
 
-#: Bytes of the longest first line; a file that begins with a longer one is something else.
+#: Most bytes of a first line; a file that begins with a longer one is no checkpoint.
 LONGEST = 2**26
 
 
@@ -30,11 +30,11 @@ class Checkpoint:
     path : path
         Of the file.
     fingerprint : mapping
-        Text per part of what the computation is recognised by.
+        Texts by which the computation is recognised, by name of the part.
     argument : str
-        What a user named the file by, for errors.
+        Name of the argument that gave the file, for errors.
     data : path, optional
-        What a user named, where the file lies beside it.
+        Path that a user named, if the file lies beside it.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Checkpoint:
 
     @property
     def again(self) -> str:
-        """How to begin again."""
+        """What to do to begin again, in words."""
         files = dict.fromkeys([self.named, self.path])
         return f"delete {' and '.join(repr(str(file)) for file in files)} to begin again"
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep every other call from the file; a lost process holds it no longer.
+        """Keep all other calls from the file, for as long as this process lives.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Checkpoint:
             lock.release()
 
     def read(self) -> tuple[dict[str, Any], list[Any]] | None:
-        """The state and the records; None where there is no file.
+        """The state and the records; None if there is no file.
 
         Raises
         ------
@@ -140,7 +140,7 @@ def _line(content: Any) -> str:
 
 
 def _content(line: bytes) -> Any:
-    """What a line holds; None where it is damaged."""
+    """The content of a line; None if it is damaged."""
     try:
         digest, _, text = line.decode().removesuffix("\n").partition(" ")
     except UnicodeDecodeError:
@@ -160,7 +160,7 @@ def reason_of(error: Exception) -> str:
 
 @contextmanager
 def told(path: Path, problem: str, remedy: Callable[[], str]) -> Iterator[None]:
-    """Turn what a storage library raises into an error that names the file, and how to go on."""
+    """Turn errors of a storage library into one that names the file and says how to go on."""
     try:
         yield
     except (MlsysimError, MemoryError):

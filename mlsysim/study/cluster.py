@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 #: How often a task is tried again, and how many tasks each worker has waiting.
 RETRIES, WAITING = 3, 3
-#: What is sent with every task, up to so many bytes; more is sent to each worker once.
+#: Most bytes that are sent with every task; what is larger is sent to each worker once.
 SENT = 2**20
 
 
@@ -28,11 +28,11 @@ def each(
     work : callable
         A function of a module, so that a worker finds it.
     shared : object
-        What every call needs; sent once where it is large.
+        What every call needs; a large object is sent once.
     items : iterable
         One per call.
     client : dask.distributed.Client, optional
-        Of the cluster; everything is computed here by default.
+        Client of the cluster; by default everything is computed in this process.
 
     Yields
     ------
@@ -59,7 +59,7 @@ def checked(client: Any) -> Any:
     MissingPackageError
         If dask.distributed is not installed.
     InputError
-        If it is not a client, or one that answers later.
+        If it is not a client, or an asynchronous one.
     """
     require("a cluster", "distributed")
     from distributed import Client
@@ -74,7 +74,7 @@ def _on_cluster(work: Any, shared: bytes, items: Iterator[Any], client: Any) -> 
     pending: list[tuple[Any, Any]] = []
 
     def submit() -> None:
-        """Keep so many tasks under way that no worker waits, and no more than memory holds."""
+        """Submit tasks until every worker has some waiting, and no more, so that memory holds them."""
         most = WAITING * max(1, sum(client.nthreads().values()))
         for item in items:
             pending.append((item, client.submit(_call, work, sent, item, pure=False, retries=RETRIES)))
@@ -99,5 +99,5 @@ def _call(work: Any, shared: bytes, item: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def _unpacked(shared: bytes) -> Any:
-    """The same object for every task of a worker, so that what it compiles is kept."""
+    """Unpack once per worker, so that all its tasks share what the object compiles."""
     return pickle.loads(shared)

@@ -17,7 +17,7 @@ from mlsysim.study.problem import Problem
 from mlsysim.study.result import Result
 from mlsysim.symbolic import Variable, lower, variable_of
 
-#: Headline outputs in the table, beside what was chosen, asked for and constrained.
+#: Headline outputs in the table, in addition to choices, objectives and what is constrained.
 HEADLINE = 2
 
 
@@ -32,8 +32,8 @@ class Column:
     cells : tuple
         Text, whole numbers and quantities, so that a table gives the column one unit.
     kind : {"choice", "asked", "limit", "headline"}
-        Whether it was chosen, is asked for or constrained, follows from what was chosen without a formula of the
-        model, or is shown besides.
+        Why it is in the table: it was chosen or follows from a choice, it is an objective, it is constrained, or it
+        is one of the headline outputs.
     """
 
     header: str
@@ -42,7 +42,7 @@ class Column:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Cells as text, each on its own."""
+        """Every cell as text, in a unit of its own."""
         return tuple(formatting.quantity(cell) if units.is_quantity(cell) else str(cell) for cell in self.cells)
 
     @property
@@ -100,7 +100,7 @@ def value_of(expression: Expression, result: Result) -> float:
 
 
 def amount(expression: Expression, value: float) -> Any:
-    """A canonical value in the unit of its expression: whole where it always is, a quantity where it has a unit."""
+    """A canonical value in the unit of its expression: a quantity if it has a unit, and whole if it always is."""
     found: Any = number(expression, value)
     return found if expression.unit in ("", "count") else units.Q_(found, units.unit(expression.unit))
 
@@ -113,7 +113,7 @@ def number(expression: Expression, value: float) -> int | float:
 
 
 def _constrained(asked: Problem) -> Iterable[Expression]:
-    """What is compared in a constraint and is not the same for all designs; outputs of other constraints."""
+    """Sides of comparisons that differ between designs, and the outputs in constraints that compare nothing."""
     system, values = asked.binding.system, asked.binding.values
     for constraint in asked.constraints:
         compared = asked.comparisons(constraint)
@@ -140,7 +140,7 @@ def _of_variable(name: str, results: Sequence[Result], kind: str) -> Column:
 
 
 def _cell(variable: Variable, value: float) -> Any:
-    """The value of a variable as a table shows it."""
+    """The value of a variable, as a cell of a table."""
     if variable.domain.is_flag:
         return str(bool(value))
     seen = presented(variable, value)
@@ -148,7 +148,7 @@ def _cell(variable: Variable, value: float) -> Any:
 
 
 def render(table: Sequence[Column], width: int) -> str:
-    """Columns as text: a row per design; a column per design where there is one, or where rows are too wide."""
+    """Columns as text: a row per design, or a column per design if there is one design or rows are too wide."""
     designs = range(1, len(table[0].cells) + 1)
     turned = show.render(["", *map(str, designs)], [[column.header, *column.texts] for column in table])
     if len(designs) == 1:

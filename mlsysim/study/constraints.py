@@ -1,4 +1,4 @@
-"""What a constraint compares: the two sides of each of its comparisons."""
+"""The comparisons that a constraint is made of, with both sides of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Comparison:
     Attributes
     ----------
     text : str
-        As typed; of a part of a longer constraint, that part.
+        The comparison as typed.
     left, right : Expression
         The two sides.
     condition : sympy.Basic
@@ -52,7 +52,7 @@ class Comparison:
 
 
 def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Basic], Expression]) -> list[Comparison]:
-    """The comparisons that must all hold for a constraint to hold, as far as it is made of comparisons.
+    """The comparisons that must all hold for a constraint to hold; other parts of it are left out.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Ba
     system : System
         Formulas.
     read : callable
-        From sympy to an expression with a unit.
+        Turns sympy into an expression with a unit.
     """
     condition = constraint.sympy
     if isinstance(condition, sympy.Symbol) and condition.name in system:
@@ -82,13 +82,13 @@ def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Ba
 
 
 def _of_numbers(part: sympy.Basic) -> bool:
-    """Whether no label is compared."""
+    """Whether numbers are compared, and not labels."""
     symbols = [symbol for symbol in part.free_symbols if not isinstance(symbol, UnitSymbol | Label)]
     return not part.atoms(Label) and all(variable_of(s).domain.kind != "choice" for s in symbols)  # type: ignore[arg-type]
 
 
 def _as_constant(side: Expression, other: Expression) -> Expression:
-    """A side without variables in the unit of the other one."""
+    """A side without variables, in the unit of the other side."""
     if side.names:
         return side
     return replace(side, text=side.text.replace("*", " "), unit=other.unit)

@@ -85,7 +85,7 @@ class Derivative:
         return units.Q_(slope * scale, unit)
 
     def _slope(self, values: Mapping[str, Any]) -> float:
-        """The chain rule in numbers, where nothing times infinity is nothing."""
+        """The chain rule in numbers, in which zero times infinity is zero."""
         slopes = {self.by.name: 1.0}
         for name, partials in self._chain:
             found = [(v, float(compiled_expression(partial)(values)["value"])) for v, partial in partials]
@@ -118,7 +118,7 @@ Chain = list[tuple[str, list[tuple[str, Any]]]]
 
 
 def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
-    """Per variable that moves with an input, its partial derivatives; and the variables that jump."""
+    """The partial derivatives of every variable that moves with an input, and the variables that jump."""
     moved = {by.name}
     chain: Chain = []
     steps: list[str] = []
@@ -146,7 +146,7 @@ def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
 
 
 def _decides(expression: Any, by: Variable) -> bool:
-    """Whether a whole number picks a case of an expression."""
+    """Whether the value of a whole number decides which case of an expression holds."""
     return any(by.symbol in case.cond.free_symbols for case in expression.atoms(ExprCondPair))
 
 
@@ -158,7 +158,7 @@ def _total(chain: Chain, output: str, by: str) -> Any:
 
 
 def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
-    """Maxima as cases, and steps that move as constants; the constants map back to the steps."""
+    """An expression with maxima as cases and with moving steps as constants; a dict from the constants to the steps."""
     if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger) and expression.free_symbols & moving:
         stand_in = sympy.Dummy("step", real=True)
         return stand_in, {stand_in: expression}
@@ -176,7 +176,7 @@ def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
 
 
 def _cases(extreme: Any, parts: list[Any]) -> Any:
-    """A Max or Min as cases: each part where its argument is the one that binds."""
+    """A maximum or minimum as cases: each argument where it is the one that binds."""
     wins = sympy.Ge if isinstance(extreme, sympy.Max) else sympy.Le
     cases: list[tuple[Any, Any]] = []
     for place, argument in enumerate(extreme.args[:-1]):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-#: Columns a table of designs may take where nobody says how many there are.
+#: Width of a table of designs in characters, if none is given.
 WIDTH = 100
 
 
@@ -100,7 +100,7 @@ class Designs:
 
     @property
     def binding_constraints(self) -> tuple[tuple[str, float], ...]:
-        """How much of each comparison the best design uses: the smaller side over the larger one."""
+        """How much of each limit the best design uses: the smaller side of the comparison over the larger one."""
         found = []
         for compared in self._compared:
             less, more = sorted(abs(value_of(side, self._results[0])) for side in (compared.left, compared.right))
@@ -150,7 +150,7 @@ class Designs:
         return json_text(self.to_dict(), indent)
 
     def text(self, width: int = WIDTH) -> str:
-        """The table, what bound, and the certificate, in lines of so many columns.
+        """The table, what is near its limit, and the certificate.
 
         Parameters
         ----------
@@ -189,13 +189,13 @@ class Designs:
 
     @property
     def _compared(self) -> list[Comparison]:
-        """Every comparison of the constraints that leaves room, where there is a design to compare."""
+        """The comparisons of the constraints that can leave room; none if there is no design."""
         constraints = self._asked.constraints if len(self) else ()
         found = [compared for constraint in constraints for compared in self._asked.comparisons(constraint)]
         return [compared for compared in found if not compared.equal]
 
     def _table(self) -> tuple[str, list[Column]]:
-        """What all designs share, and the columns of what tells them apart."""
+        """What all designs have in common, as text; and the columns that tell them apart."""
         found = columns(self._asked, self.places, self._results)
         alike = [
             column for column in found if column.kind in ("choice", "limit") and len(self) > 1 and column.is_constant
@@ -204,7 +204,7 @@ class Designs:
         return same, [column for column in found if column not in alike]
 
     def _notes(self) -> list[str]:
-        """How near each constraint is to its limit, and where the best design is at the end of what was asked."""
+        """How near each constraint is to its limit, and on which ends of the axes the best design lies."""
         said = []
         for compared, (text, share) in zip(self._compared, self.binding_constraints, strict=True):
             left, right = sides(compared, self._results[0])

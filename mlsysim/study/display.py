@@ -24,7 +24,7 @@ def presented(variable: Variable, value: Any) -> Any:
 
 
 def named(variable: Variable) -> dict[str, Any]:
-    """What a data set says of a variable: its sentence (CF), its label and its LaTeX."""
+    """Attributes that name a variable in a data set: its description (CF), its label and its LaTeX."""
     return {"long_name": variable.description.rstrip("."), "label": variable.label, "latex": variable.latex}
 
 

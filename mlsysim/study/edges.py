@@ -1,4 +1,4 @@
-"""Where the best design lies at the end of what was asked, so that there may be a better one beyond."""
+"""Arguments of which the best design has the smallest or largest value, so that a better one may lie beyond."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from mlsysim.study.display import as_text, plain
 from mlsysim.study.problem import Problem
 from mlsysim.symbolic import variable_of
 
-#: Values an axis has at least for its ends to be ends of a range, and not all there is.
+#: An axis of fewer values is a choice and not a range with ends.
 RANGE = 3
 
 
 @dataclass(frozen=True)
 class Edge:
-    """An argument of the best design with the smallest or largest value that was asked.
+    """An argument of which the best design has the smallest or the largest value of its axis.
 
     Attributes
     ----------
     name : str
-        Of the argument.
+        Name of the argument.
     end : {"smallest", "largest"}
-        Which of the values asked.
+        Which end of the axis.
     value : float
-        In canonical units.
+        The value in canonical units.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Edge:
 
 
 def edges(asked: Problem, place: Sequence[int]) -> tuple[Edge, ...]:
-    """Ends of axes the best design lies on.
+    """The ends of axes on which the best design lies.
 
     Left out are labels, entries, linked axes, axes of fewer than three values, ends beyond which no value is
     allowed, and axes along which the next value is feasible and as good.

@@ -40,7 +40,7 @@ class Explanation:
         self.origins = origins
 
     def steps(self) -> tuple[str, ...]:
-        """One block of text per formula that is printed; of one with an index, with a row for each member."""
+        """A block of text for each printed formula, and for a formula with an index a row for each member."""
         return tuple(self._members(f) if f.index else self._step(f) for f in self.system.printed)
 
     def given(self) -> str:
@@ -107,7 +107,7 @@ class Explanation:
         return text(expression, {name: self._value(name) for name in names})
 
     def _sums_inserted(self, expression: sympy.Basic) -> str | None:
-        """Numbers put in with each sum over members in brackets where it stands; nothing where that is not plain."""
+        """The numbers put in, with each sum over members in brackets; None if that would not be easy to read."""
         sums = expression.atoms(Total)
         terms = {node.term for node in sums}
         cases = any(node.has(Total) for node in expression.atoms(sympy.Piecewise))
@@ -125,7 +125,7 @@ class Explanation:
         return bool(condition == True or (condition != False and self._number(condition)))  # noqa: E712
 
     def _taken(self, expression: Any) -> Any:
-        """The expression with every case distinction replaced by the case that holds."""
+        """The expression with the case that holds in place of every case distinction."""
         if isinstance(expression, sympy.Piecewise):
             for value, condition in expression.args:  # type: ignore[misc]
                 if self._holds(condition):
@@ -135,7 +135,7 @@ class Explanation:
         return expression.func(*(self._taken(arg) for arg in expression.args))
 
     def _notes(self, expression: Any, unit: str) -> list[str]:
-        """Which case holds and which argument of a Max or Min binds, in the unit of the formula where it has it."""
+        """Which case holds, and which argument of a maximum or minimum binds, in the unit of the formula if it fits."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
         notes: list[str] = []
@@ -164,16 +164,16 @@ class Explanation:
         return f"binds: {best}, the {word}; {', '.join(others)}"
 
     def _ranked(self, expression: Any) -> list[Any]:
-        """The arguments of a maximum or minimum, the one that bound first."""
+        """The arguments of a maximum or minimum; the first one binds."""
         return sorted(expression.args, key=self._number, reverse=isinstance(expression, sympy.Max))
 
     def _unit_of(self, expression: Any, unit: str) -> str:
-        """The unit of the formula or of one of the arguments, whichever a maximum or minimum has."""
+        """The unit of a maximum or minimum: that of the formula, or that of one of the arguments."""
         symbols = [a for a in self._ranked(expression) if isinstance(a, sympy.Symbol) and a.name in self.values]
         return _fitting([unit, *(variable_of(symbol.name).unit for symbol in symbols)], expression)
 
     def _binding(self, expression: Any, unit: str) -> list[str]:
-        """The same in short: the case that held and the argument that bound, the innermost of those in one another."""
+        """In a few words, which case held and which argument bound; of nested ones the innermost."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
         if isinstance(expression, sympy.Piecewise):
@@ -207,7 +207,7 @@ class Explanation:
 
 
 def _added(node: Total) -> list[str]:
-    """Names of the members that a sum over the generic symbol of a family adds."""
+    """Names of the members that a sum over a family adds up."""
     found = family_of(node.term)
     assert found is not None
     return [found[member].name for member in node.over]
@@ -232,7 +232,7 @@ def _wrapped(line: str, width: int = 98) -> list[str]:
 
 
 def _fitting(offered: list[str], expression: sympy.Basic) -> str:
-    """The first unit that an expression has; none for a count."""
+    """The unit of the first expression that has one; empty for counts."""
     dimension = dimension_of(expression)
     fits = (each for each in offered if set(units.dimension(each)) - units.COUNTABLE)
     return next((each for each in fits if same(dimension, units.dimension(each))), "")

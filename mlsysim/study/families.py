@@ -41,7 +41,7 @@ def asked_families(outputs: str | Iterable[str] | None, names: Collection[str], 
 
 
 def stacked(dataset: xarray.Dataset, families: Mapping[Family, Mapping[str, Any]]) -> xarray.Dataset:
-    """The data set with each family as one variable more, missing where a member is not computed.
+    """The data set with one variable more for each family; it is missing where a member is not computed.
 
     Parameters
     ----------

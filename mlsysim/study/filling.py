@@ -38,7 +38,7 @@ class Filling:
     template : Template
         Names, coordinates and attributes.
     fingerprint : mapping
-        What the values follow from, part by part.
+        Texts that say what the values follow from, by name of the part.
     """
 
     def __init__(self, path: str | os.PathLike[str], template: Template, fingerprint: Mapping[str, str]) -> None:
@@ -48,7 +48,7 @@ class Filling:
         self.parts, self.finished = blocks(template.sizes), dict[int, int]()
 
     def run(self, compute: Compute, block_points: int, progress: bool | None = None) -> xarray.Dataset:
-        """Compute what is missing, and return the whole, read from disk when it is asked for.
+        """Compute the blocks that are missing; the whole data set, whose values are read from disk when they are used.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Filling:
             return self._dataset()
 
     def _go_on(self, block_points: int) -> bool:
-        """Take up what an earlier call left, if it left anything."""
+        """Go on from what an earlier call left, if there was one."""
         path, found = self.place.path, self.note.read()
         if found is None and os.path.lexists(path):
             raise InputError("store", path, "exists, and was not begun by a call like this", "name another")
@@ -108,7 +108,7 @@ class Filling:
             return found
 
     def _forget_changed(self, progress: bool | None) -> None:
-        """Refuse a store whose coordinates changed; count blocks that changed as not finished."""
+        """Refuse a store whose coordinates have changed; blocks that have changed count as not finished."""
         with self._dataset() as found:
             parts = self.template.changed(found)
         if parts:
@@ -125,7 +125,7 @@ class Filling:
             )
 
     def _changed(self, progress: bool | None) -> list[int]:
-        """Finished blocks that do not have their checksum."""
+        """Finished blocks whose checksum is no longer that of their values."""
         place, parts, found = self.place, self.parts, list[int]()
         points = sum(map(parts.points, self.finished))
         with told(place.path, "cannot be read", lambda: f"restore it, or {self.note.again}"):
@@ -172,7 +172,7 @@ class Filling:
 
 
 def _checksum(arrays: Arrays) -> int:
-    """Of all bits of a block."""
+    """Checksum of all bits of a block."""
     found = 0
     for name in sorted(arrays):
         found = zlib.crc32(np.ascontiguousarray(arrays[name]).data, found)

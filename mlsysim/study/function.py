@@ -34,7 +34,7 @@ class PureFunction:
         self.inputs: dict[str, float] = {name: float(v) for name, v in binding.values.items() if name in needed}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but compiled code, which is made again where it is called."""
+        """Everything but compiled code, which is compiled again when it is called."""
         return {name: value for name, value in self.__dict__.items() if name != "_pure"}
 
     @cached_property

@@ -31,9 +31,9 @@ class Grid:
     sizes : tuple of int
         Length of each axis.
     outputs : tuple of OutputSpec
-        What a data set holds.
+        Outputs that are computed.
     conditions : tuple of (int, sympy Boolean)
-        Code of a reason, and what must hold for a point not to be refused.
+        For each reason its code, and the condition that holds at points it does not refuse.
     reasons : str
         Name of the codes in the data set; empty where there are none.
     """
@@ -76,7 +76,7 @@ class Grid:
         return {name: value for name, value in self.values.items() if name in names}
 
     def fingerprint(self) -> dict[str, str]:
-        """What the values of a point follow from, part by part."""
+        """Texts that say what the values of a point follow from, by name of the part."""
         return {
             "formulas": "\n".join(f"{f.name} = {f.expression}" for f in self.system),
             "inputs": f"{self.sizes}\n{_text_of_values(self.values)}",
@@ -87,7 +87,7 @@ class Grid:
 
 
 def _text_of_values(values: Mapping[str, Any]) -> str:
-    """Inputs of a grid as text that is the same for the same numbers."""
+    """A text of the inputs of a grid, the same for the same numbers."""
     parts = []
     for name in sorted(values):
         array = np.ascontiguousarray(values[name], float)

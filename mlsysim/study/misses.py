@@ -1,4 +1,4 @@
-"""Why no design meets the constraints: which of them is out of reach, and by how much."""
+"""Why no design meets the constraints: which constraint is out of reach, and by how much."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mlsysim.study.result import Result
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 
-#: The first of the best points of a problem, as index per axis, and whether there is proof; None where there is none.
+#: Solves a problem: the first of its best points as an index per axis, or None; and whether that is proven.
 Answer = Callable[[Problem], tuple[Sequence[int] | None, bool]]
 
 
@@ -40,14 +40,14 @@ class Miss:
     Attributes
     ----------
     constraint : str
-        As typed; of several comparisons in one, the one that is missed.
+        The constraint as typed, or the comparison in it that is missed.
     nearest, limit : Side or None
-        What the nearest point has, and what is asked of it; None where the constraint compares no numbers, or
+        The value at the nearest point, and the value asked of it. None if the constraint compares no numbers, or if
         they are infinite everywhere.
     at : mapping of str to str
         The swept arguments of that point, as text.
     under : tuple of str
-        Other constraints that hold there. Without them this one can be met.
+        Other constraints that hold at that point. Without them, this constraint can be met.
     proven : bool
         Whether no other point is nearer.
     """
@@ -74,7 +74,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class _Part:
-    """A comparison of a constraint, or what is left of it without its comparisons."""
+    """One comparison of a constraint, or the rest of the constraint without its comparisons."""
 
     expression: Expression
     comparison: Comparison | None
@@ -121,7 +121,7 @@ def _parts(asked: Problem, constraint: Expression) -> list[_Part]:
 
 
 def _miss(asked: Problem, part: _Part, under: tuple[Expression, ...], answer: Answer) -> Miss | None:
-    """How near a constraint can be met, None where it can."""
+    """How near a constraint can be met; None if it can be met."""
     texts = tuple(expression.text for expression in under)
     if part.comparison is not None:
         nearest, proven = answer(replace(asked, objectives=((part.comparison.excess, 1),), constraints=under))
@@ -147,7 +147,7 @@ def _at(asked: Problem, compared: Comparison, place: Sequence[int], under: tuple
 
 
 def sides(compared: Comparison, result: Result) -> tuple[Side, Side]:
-    """Both sides of a comparison at one design, shown in one unit."""
+    """Both sides of a comparison at one design, in one unit."""
     expressions = compared.left, compared.right
     values = [value_of(expression, result) for expression in expressions]
     cells = [amount(each, value) for each, value in zip(expressions, values, strict=True)]

@@ -27,13 +27,13 @@ class Problem:
     Attributes
     ----------
     model : DeclaredModel
-        What is asked.
+        Model whose designs are searched.
     typed : mapping
         Arguments as they were given.
     binding : Binding
-        Axes and other inputs, lazily.
+        The inputs, of which some are axes.
     objectives : tuple of (Expression, int)
-        Each with 1 to minimise and -1 to maximise.
+        Each objective with 1 if it is minimised, and -1 if it is maximised.
     constraints : tuple of Expression
         All must hold.
     """
@@ -45,7 +45,7 @@ class Problem:
     constraints: tuple[Expression, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its fields alone: compiled code is made again where it is needed."""
+        """Its fields, without compiled code, which is compiled again when it is needed."""
         return Problem, (self.model, self.typed, self.binding, self.objectives, self.constraints)
 
     @property
@@ -60,17 +60,17 @@ class Problem:
 
     @property
     def required(self) -> tuple[sympy.Basic, ...]:
-        """The constraints, and what the model asks of every point."""
+        """The constraints, and the conditions under which the model accepts a point."""
         return (*self.conditions, *self.binding.conditions)
 
     @cached_property
     def points(self) -> Points:
-        """Objectives and all conditions, point by point."""
+        """Evaluates objectives and all conditions at points."""
         return Points(self.binding.system, self.goals, self.required, self.binding.numbers)
 
     @cached_property
     def grid(self) -> Grid:
-        """The axes and what the model asks of them."""
+        """The grid, without outputs, and the conditions under which the model accepts a point."""
         binding = self.binding
         return Grid(
             binding.system,
@@ -89,7 +89,7 @@ class Problem:
         return quantity(text, self.model, self.known)
 
     def comparisons(self, constraint: Expression) -> list[Comparison]:
-        """What a constraint compares."""
+        """The comparisons of a constraint."""
         return comparisons(constraint, self.binding.system, self.quantity)
 
     def at(self, place: Iterable[int]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def problem(
     Parameters
     ----------
     model : DeclaredModel
-        What is asked.
+        Model whose designs are searched.
     arguments : mapping
         Arguments of ``solve``; those that are lists are axes.
     minimize, maximize : str, sympy expression or sequence of them, or None

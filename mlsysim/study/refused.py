@@ -14,7 +14,7 @@ from mlsysim.study.problem import Problem
 
 
 def refused(asked: Problem) -> tuple[tuple[int, int], dict[str, Refused]]:
-    """At least and at most how many points are accepted; and what is refused, by reason.
+    """The fewest and the most points that may be accepted; and what is refused, by reason.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def refused(asked: Problem) -> tuple[tuple[int, int], dict[str, Refused]]:
 
 
 def _entries(asked: Problem, reason: Reason, refused: RefusedBy) -> Iterator[str]:
-    """Entries that are refused whole, and those refused with some labels of one other axis."""
+    """Entries that are refused altogether, and entries that are refused with some labels of one other axis."""
     if refused.where is None:
         return
     axes = list(asked.binding.axes.values())
@@ -50,7 +50,7 @@ def _entries(asked: Problem, reason: Reason, refused: RefusedBy) -> Iterator[str
 
 
 def _names(asked: Problem, axis: Axis, reason: Reason) -> list[str]:
-    """The entry or entries at each value of an axis that a reason may refuse; none where it has no entries."""
+    """For each value of an axis, the name of the entry or entries that a reason may refuse; none if it has none."""
     slots = asked.model.slots
     members = [
         part.coordinates

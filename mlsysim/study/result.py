@@ -28,7 +28,7 @@ class Result:
     Attributes
     ----------
     model : DeclaredModel
-        What made it.
+        The model that made it.
     """
 
     model: DeclaredModel
@@ -69,7 +69,7 @@ class Result:
         return [*super().__dir__(), *self._values]
 
     def missing_for(self, output: str) -> list[str]:
-        """What would have to be given: entries left out, or else inputs that the entries lack."""
+        """Arguments that an output still needs: entries that were left out, or inputs that the entries do not give."""
         slots = self.model.slots.items()
         entries = [name for name, slot in slots if slot.optional and name not in self._binding.entries]
         needed = self.model.system.closure([output]).inputs
@@ -170,7 +170,7 @@ class Result:
         return as_text(variable, self._values[variable.name])
 
     def _is_zero_member(self, name: str) -> bool:
-        """Whether it is zero as a member of a family that a formula with an index computes."""
+        """Whether a variable is zero and a member of a family that a formula with an index computes."""
         system = self._binding.system
         return name in system and bool(system[name].member) and self._values[name] == 0
 

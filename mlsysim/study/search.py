@@ -30,11 +30,11 @@ METHODS = ("auto", "bounds", "dense")
 COMPILING, FASTER = 2.5e7, 8.0
 #: Share of the operations of streaming that bounds may take before streaming takes over.
 BOUNDS_SHARE = 0.2
-#: Operations below which a grid is enumerated at once.
+#: Most operations of a grid that is enumerated at once.
 AT_ONCE = 2e8
-#: Beyond so many points streaming is no way out, and beyond so many it is refused: it would take days.
+#: Most points for which streaming takes over from bounds, and most that are streamed at all: more would take days.
 LARGEST_STREAM, REFUSED_STREAM = 10**11, 10**13
-#: Operations for each problem that is solved besides, where there is no design: half a minute.
+#: Operations for each problem that is solved to explain an empty answer: half a minute.
 BESIDES = 3e10
 
 
@@ -68,8 +68,8 @@ def search(
     top : int
         How many designs.
     method : {"auto", "bounds", "dense"}
-        Branch and bound until streaming would be quicker, by the operations of each, which are counted
-        and not timed; branch and bound alone, as always with a time limit; or every point.
+        ``"bounds"`` is branch and bound, ``"dense"`` looks at every point. ``"auto"`` begins with branch and
+        bound and goes over to every point if that takes fewer operations; with a time limit it does not go over.
     time_limit : float, optional
         Seconds after which to answer with what is known: by bounds, how much better a design may
         exist; by streaming, the best of the points looked at, to go on from the checkpoint.
@@ -227,7 +227,7 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
 def _bounds(
     asked: Problem, top: int, started: float, may_stream: bool, budget: Budget, progress: bool | None
 ) -> Designs | None:
-    """Branch and bound; None where streaming the grid is the quicker way."""
+    """Branch and bound; None if streaming the grid takes fewer operations."""
     binding, (goal,) = asked.binding, asked.goals
     points = asked.points
     total = asked.grid.points
@@ -256,7 +256,7 @@ def _operations(asked: Problem) -> tuple[float, float]:
 
 
 def _enumerated(points: Points, sizes: tuple[int, ...], top: int, budget: Budget) -> tuple[Best, Progress]:
-    """All points in NumPy, a chunk at a time; those of the first chunks where the budget is too small."""
+    """The best of all points, in NumPy and chunk by chunk; or of the first chunks if the budget is used up."""
     total, done = math.prod(sizes), 0
     values = np.full(total, math.inf)
     with budget.running():
@@ -320,7 +320,7 @@ def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: fl
 
 
 def _first_of(asked: Problem) -> tuple[Sequence[int] | None, bool]:
-    """The best point of a problem that is asked besides, and whether that is proven."""
+    """The best point of a problem that is solved to explain an empty answer, and whether that is proven."""
     started = time.perf_counter()
     _, streamed = _operations(asked)
     found = _bounds(asked, 1, started, streamed <= BESIDES, Budget(BESIDES), False)

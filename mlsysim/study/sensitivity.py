@@ -1,4 +1,4 @@
-"""What an output answers to: gradients with units, elasticities, and the steps in between."""
+"""How an output responds to inputs: gradients with units, elasticities, and the steps in between."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mlsysim.study.display import as_text
 from mlsysim.study.sweep import attributes, coordinates, described, refuse_size
 from mlsysim.symbolic import System, Variable, variable_of
 
-#: How far the next allowed value of a whole number is looked for.
+#: How far from a whole number the next allowed one is looked for.
 FARTHEST_STEP = 4096
 
 
 @dataclass(frozen=True)
 class Row:
-    """How an output answers to one input.
+    """How an output responds to one input.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Row:
     kind : str
         ``"continuous"``, ``"step"`` (whole numbers) or ``"label"``.
     value : object
-        Where it was taken.
+        Value of the input at which it was computed.
     gradient : pint.Quantity or None
         Output per input; None for steps and labels, and where the output is infinite.
     elasticity : float or None
@@ -43,9 +43,9 @@ class Row:
         For a whole number: change of the output when the input grows to its next allowed value;
         None where there is none, or the output is infinite on both sides.
     increment : int
-        How far that is.
+        By how much the input grows.
     through : tuple of str
-        Variables that jump on the way; counted as constant.
+        Variables between input and output that jump, and count as constant.
     """
 
     name: str
@@ -153,7 +153,7 @@ def sensitivity(model: DeclaredModel, /, output: str, *entries: Any, **inputs: A
 
 @lru_cache(maxsize=256)
 def _closure(system: System, output: str) -> System:
-    """One object per system and output, because compiled functions are cached by object."""
+    """The part of a system that an output needs, one object each: compiled functions are cached by object."""
     return system.closure([output])
 
 
@@ -162,7 +162,7 @@ def _continuous(system: System) -> list[str]:
 
 
 def _jumps(system: System, output: str, by: str) -> tuple[str, ...]:
-    """Variables with a step between an input and the output."""
+    """Variables between an input and the output that jump."""
     touched = {by}
     for formula in system:
         if any(v.name in touched for v in formula.inputs):

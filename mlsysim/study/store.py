@@ -56,7 +56,7 @@ class Store(Protocol):
 
 
 def store_at(path: str | os.PathLike[str]) -> Store:
-    """The kind of store that a path names.
+    """The store at a path, whose ending says which kind it is.
 
     Raises
     ------
@@ -146,7 +146,7 @@ class ZarrStore:
 
 
 class NetCDFStore:
-    """A NetCDF 4 file whose space is taken when it is laid out, so that a block is a plain write."""
+    """A NetCDF 4 file. Its whole space is taken when it is laid out, so that writing a block is a plain write."""
 
     def __init__(self, path: Path) -> None:
         require("a store", "h5netcdf")
@@ -206,20 +206,20 @@ class NetCDFStore:
 
 
 def _refuse_full_disk(path: Path, size: int) -> None:
-    """HDF5 leaves a process broken where the disk gets full, so it is asked before."""
+    """Refuse a file for which the disk has no room, because HDF5 leaves a process broken when it runs full."""
     if shutil.disk_usage(path.parent).free < size:
         raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {size / 1e9:.3g} GB")
 
 
 def _take_space(path: Path) -> None:
-    """Take all of the space of a file now, where the system can."""
+    """Take all of the space of a file now, if the system can do that."""
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _taken_at_once() -> Any:
-    """Properties of an array whose place in the file never moves, so that a lost process breaks nothing."""
+    """Properties of an array that never moves within the file, so that a process that dies breaks nothing."""
     import h5py
 
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -229,7 +229,7 @@ def _taken_at_once() -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute as JSON holds it."""
+    """An attribute as plain data, which JSON can hold."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 

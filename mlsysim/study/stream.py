@@ -41,18 +41,18 @@ def write(
     template : Template
         Names, coordinates and attributes.
     path : path
-        Of a Zarr group (``.zarr``) or a NetCDF file (``.nc``).
+        Path of a Zarr group (``.zarr``) or a NetCDF file (``.nc``).
     block_points : int
         Most points held at once; a store that was begun with smaller blocks goes on with those.
     client : dask.distributed.Client, optional
-        Of a cluster that computes the blocks.
+        Client of a cluster that computes the blocks.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal.
 
     Returns
     -------
     xarray.Dataset
-        Read from disk when it is asked for.
+        Its values are read from disk when they are used.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def write(
 def gather(
     grid: Grid, *, block_points: int | None = None, client: Any = None, progress: bool | None = None
 ) -> dict[str, np.ndarray]:
-    """Every variable of the data set in memory; a sweep that is not split is one block.
+    """Every variable of the data set, in memory. A sweep that is not split is one block.
 
     Parameters
     ----------

@@ -21,12 +21,12 @@ from mlsysim.study.progress import bar
 
 #: Seconds between two checkpoints of a search.
 OFTEN = 1.0
-#: Ranges of runs that a search is spread over, and the seconds' worth of points in each.
+#: Tasks that a search on a cluster is split into, and most points of each.
 SHARES, SHARE_POINTS = 64, 2**28
 
 
 class _Search:
-    """A search of a grid, built where it is needed and sent to workers as its parts."""
+    """A search of a grid. Workers get its arguments and build it themselves."""
 
     def __init__(self, grid: Grid, objective: sympy.Basic, conditions: tuple[sympy.Basic, ...], k: int, count: bool):
         self.grid, self.objective, self.conditions, self.k, self.count = grid, objective, conditions, k, count
@@ -59,7 +59,7 @@ def smallest(
     deadline: float = math.inf,
     progress: bool | None = None,
 ) -> Smallest:
-    """The points of a grid with the smallest values of an expression; no more than a tile is ever held.
+    """The points of a grid with the smallest values of an expression; only one tile is held at a time.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _smallest(
 
 
 def _scanned(search: _Search, found: Scan, start: int, client: Any) -> Iterator[tuple[int, Scan]]:
-    """What is known after more and more runs of tiles, and the next run."""
+    """Yield the next run of tiles, and what is known from all runs before it."""
     total = search.dense.runs
     if client is None:
         for part, following in search.dense.scans(start, total, search.k):

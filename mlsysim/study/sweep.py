@@ -1,4 +1,4 @@
-"""Grids: a model on every combination of the arguments that are lists."""
+"""Sweeps: a model at every combination of the arguments that are lists."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _refuse_points(bindings: Sequence[Binding]) -> None:
 
 
 def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str]) -> Grid:
-    """What is computed of every point; codes are places in the list of reasons, from 1 on."""
+    """What is computed at every point; the code of a reason is its place in the list of reasons, counted from 1."""
     return Grid(
         binding.system,
         binding.numbers,
@@ -155,7 +155,7 @@ def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str]) -> Gri
 def _template(
     model: DeclaredModel, binding: Binding, names: Sequence[str], grid: Grid, reasons: Sequence[str]
 ) -> Template:
-    """Everything of a data set on disk but its values."""
+    """Everything that is known of a data set on disk before its values."""
     variables = {name: attributes(variable_of(name)) for name in names}
     if reasons:
         variables[REFUSED] = flags(WHY, ["accepted", *reasons])
@@ -179,7 +179,7 @@ def _dataset(
     several: bool,
     counted: bool,
 ) -> xarray.Dataset:
-    """A data set in memory; of the reasons it lists those that occur."""
+    """A data set in memory; it lists only the reasons that occur."""
     import xarray
 
     def gathered(name: str) -> np.ndarray:
@@ -207,7 +207,7 @@ def _dataset(
 
 
 def _occurring(codes: np.ndarray, reasons: Sequence[str]) -> tuple[np.ndarray, dict[str, int]]:
-    """Codes of the reasons that occur alone, and how many points each refuses."""
+    """Codes in which only the reasons that occur are counted, and how many points each refuses."""
     counts = np.bincount(codes.ravel(), minlength=len(reasons) + 1).tolist()
     occurring = [code for code, count in enumerate(counts) if code and count]
     renumbered = np.zeros(len(counts), np.int8)
@@ -276,14 +276,14 @@ def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
 
 
 def displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """Canonical values as a data set holds them: in the variable's unit, codes and counts whole."""
+    """Canonical values as a data set holds them: in the unit of the variable; codes and counts as whole numbers."""
     if variable.domain.kind in ("boolean", "choice"):
         return values.astype(bool if variable.domain.kind == "boolean" else np.int8)
     return _whole(variable, np.asarray(units.from_canonical(values, variable.unit)))
 
 
 def _whole(variable: Variable, amounts: np.ndarray) -> np.ndarray:
-    """Counts as whole numbers, where none is missing or infinite, or too large for 64 bits."""
+    """Counts as whole numbers, unless one is missing, infinite, or too large for 64 bits."""
     if variable.domain.kind == "integer" and (np.abs(amounts) < 2.0**63).all():
         return amounts.astype(np.int64)
     return amounts
@@ -323,7 +323,7 @@ def coordinates(binding: Binding) -> dict[str, Any]:
 
 
 def _is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
-    """Whether a derived input is held beside the axes it follows from; else it is an output of the grid."""
+    """Whether a derived input is a coordinate along its axes; if not, it is computed like an output."""
     return math.prod(np.broadcast_shapes(*(np.shape(binding.values[name]) for name in entry.inputs))) <= POINTS
 
 
@@ -335,7 +335,7 @@ def _derived_values(binding: Binding, entry: DerivedInput) -> np.ndarray:
 
 
 def _differing(bindings: Sequence[Binding]) -> dict[str, Any]:
-    """Derived inputs that are not the same in all variants, because a default is not."""
+    """Derived inputs that differ between variants, because they follow from a default that differs."""
     coords: dict[str, Any] = {}
     found = [coordinates(binding) for binding in bindings]
     for entry in bindings[0].derived:
@@ -351,7 +351,7 @@ def described(model: DeclaredModel, binding: Binding) -> dict[str, str]:
 
 
 def _described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, str]:
-    """Of several variants, the inputs that all of them fix at the same value."""
+    """The inputs that all of several variants fix at the same value."""
     fixed = [
         {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
         for binding in bindings

@@ -1,4 +1,4 @@
-"""A data set before its values are known, and what it is recognised by."""
+"""What is known of a data set before its values, and the fingerprint that follows from it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Template:
     Attributes
     ----------
     dims : tuple of str
-        Of every variable.
+        Dimensions of every variable.
     sizes : tuple of int
         Length of each.
     dtypes : dict
         Type per variable.
     attrs : dict
-        Of the data set.
+        Attributes of the data set.
     variable_attrs : dict
         Attributes per variable.
     coords : dict
-        As ``xarray.Dataset`` takes them.
+        Coordinates, as ``xarray.Dataset`` takes them.
     """
 
     dims: tuple[str, ...]
@@ -51,7 +51,7 @@ class Template:
         return xarray.Dataset(coords=dict(self.coords), attrs=dict(self.attrs))
 
     def marks(self) -> dict[str, str]:
-        """All that is known before the values, part by part, as text."""
+        """What is known before the values, as text, by name of the part."""
         sizes = dict(zip(self.dims, self.sizes, strict=True))
         variables = {
             name: (self.dims, dtype.str, self.variable_attrs.get(name, {})) for name, dtype in self.dtypes.items()
@@ -59,7 +59,7 @@ class Template:
         return _marks(sizes, self.without_variables().coords, variables, self.attrs)
 
     def fingerprint(self) -> dict[str, str]:
-        """What a store is recognised by, beside what its values follow from."""
+        """Texts by which a store is recognised, apart from those of its values."""
         marks = self.marks()
         coordinates = {part: text for part, text in marks.items() if part.startswith(COORDINATE)}
         attributes = {part: text for part, text in marks.items() if part not in coordinates and part != DIMENSIONS}
@@ -70,7 +70,7 @@ class Template:
         }
 
     def changed(self, dataset: xarray.Dataset) -> list[str]:
-        """Which parts of a data set on disk are not those that were laid out."""
+        """Names of the parts of a data set on disk that are no longer what was laid out."""
         variables = {
             name: (array.dims, array.dtype.str, array.attrs)
             for name, array in dataset.data_vars.items()

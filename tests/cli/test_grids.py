@@ -240,7 +240,8 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
     [
         (("sweep", "memroy", *SMALL), "unknown question 'memroy': did you mean memory?"),
         (("sweep", "memory", *LLAMA, "batch_size=8"), "arguments='model=Llama3_8B hardware=H100 dp_size=8 batch_size=8'"
-         ": at least one must have several values; as in batch_size=1:8; for one point there is mlsysim memory"),
+         ": each has one value; give one of them several values, as in batch_size=1:8; for one point there is "
+         "mlsysim memory"),
         (("sweep", "memory", *SMALL, "--plot", "map.txt"), "--plot 'map.txt': must end in .png, .pdf or .svg"),
         (("sweep", "memory", *SMALL, "--output", "grid.xls"), "--output 'grid.xls': must end in .nc, .zarr or .csv"),
         (("sweep", "memory", *SMALL, "--output", "nowhere/grid.nc"),

@@ -106,6 +106,6 @@ def test_a_grid_of_one_point_is_refused_in_the_words_of_the_model(run):
     done = run("sweep", "read", "file_bytes=8", "cache_hit_share=0.5", "cache_bandwidth=8", "disk_bandwidth=2", *WITH)
     assert done.exit_code == 2
     assert (
-        "at least one must have several values; with a comma between; for one point there is mlsysim read"
-        in done.stderr
+        "each has one value; give one of them several values, with commas between them; "
+        "for one point there is mlsysim read" in done.stderr
     )
