@@ -228,7 +228,7 @@ def members_among(family: str, names: Container[str]) -> dict[str, str]:
     names : container of str
         Names of variables.
     """
-    found = _FAMILIES.get(family)
+    found = _FAMILIES.get(family) if isinstance(family, str) else None
     return {key: each.name for key, each in found.members.items() if each.name in names} if found else {}
 
 
