@@ -6,6 +6,7 @@ least ``V``. The second is seen only when the branch ``V - T`` replaces the maxi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,6 +65,7 @@ class Plans:
         self._inverses: dict[Any, tuple[Sum, ...]] = {}
         self._switches: dict[int, tuple[int, dict[Term, tuple[Term, np.ndarray]]]] = {}
         self._simple: dict[Any, bool] = {}
+        self._partial: dict[int, tuple[tuple[Sum, bool], ...]] = {}
 
     def lower(self, of: Sum) -> Plan:
         """The plan of a sum."""
@@ -95,6 +97,27 @@ class Plans:
         if term.key not in self._inverses:
             self._inverses[term.key] = tuple(self._inverse(term))
         return self._inverses[term.key]
+
+    def partial(self, of: Sum) -> tuple[tuple[Sum, bool], ...]:
+        """Sums on which it depends whether a sum has a value: below a root or logarithm, or the load of a queue.
+
+        Each comes with whether it may be zero; where one is negative, the value is not a number.
+        """
+        if of.number not in self._partial:
+            self._partial[of.number] = tuple(dict.fromkeys(self._partial_of(of)))
+        return self._partial[of.number]
+
+    def _partial_of(self, of: Sum) -> Iterator[tuple[Sum, bool]]:
+        for atom, exponent in (factor for term in of.terms for factor in term.atoms):
+            if not float(exponent).is_integer():
+                yield self.forms.one(Term(1.0, (), ((atom, 1.0),))), True
+            if atom.kind == "log" or (atom.kind == "power" and not float(atom.args[1]).is_integer()):
+                yield atom.args[0], True
+            if atom.kind in ("erlang_c", "slots_busy"):
+                yield atom.args[1 if atom.kind == "erlang_c" else -1], False
+            for arg in atom.args:
+                if isinstance(arg, Sum):
+                    yield from self.partial(arg)
 
     def switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
         """A short axis that is taken value by value, because its values switch terms on and off.

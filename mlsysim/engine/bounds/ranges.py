@@ -330,7 +330,12 @@ class Ranges:
     def _truth_compare(self, of: Sum, left: Sum, right: Sum) -> Pair:
         low, high = self.range(of)
         rounding = self._rounding(left, right)
-        return low <= rounding, high < -rounding
+        must = high < -rounding
+        for side in (left, right):  # what is not a number compares as false
+            for partial, may_be_zero in self.plans.partial(side):
+                least = self.lower(partial)
+                must = must & (least >= 0 if may_be_zero else least > 0)
+        return low <= rounding, must
 
     def _truth_equal(self, of: Sum, left: Sum, right: Sum) -> Pair:
         low, high = self.range(of)

@@ -31,7 +31,7 @@ B = variable("bounds_b", "b", "count", "A positive number.", positive())
 N = variable("bounds_n", "n", "count", "A whole number.", integer())
 M = variable("bounds_m", "m", "count", "Another whole number.", integer())
 TABLE = variable("bounds_t", "t", "count", "A number over two axes.", Domain())
-INNER = variable("bounds_inner", "i", "count", "A formula inside.", Domain())
+INNER = variable("bounds_inner", r"u_{\mathrm{inner}}", "count", "A formula inside.", Domain())
 LEAST = sympy.Dummy("k", integer=True, positive=True)
 SYMBOLS = (A, B, N, M)
 

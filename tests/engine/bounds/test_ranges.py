@@ -47,6 +47,19 @@ def test_every_value_of_a_box_lies_in_its_range(data, thorough):
 
 
 @pytest.mark.parametrize("thorough", [True, False])
+@pytest.mark.parametrize("undefined", [sympy.sqrt(TABLE), sympy.log(TABLE), ErlangC(N, TABLE) - 2], ids=str)
+def test_a_comparison_with_what_is_no_number_is_not_sure_to_hold(undefined, thorough):
+    """A root or a logarithm of a negative number compares as false, so that the other case is taken."""
+    axes = {A: [1, 2], B: [1.0, 2.0], N: [1, 2]}
+    case = Case(sympy.Piecewise((B * undefined, B * undefined <= A), (A, True)), axes, [[-1.0, -2.0], [-3.0, -0.5]])
+    least, greatest = whole(case, thorough)
+    values = case.at_all(case.expression)
+    assert set(values) == {1.0, 2.0}
+    assert least <= 1
+    assert greatest >= 2
+
+
+@pytest.mark.parametrize("thorough", [True, False])
 @FUZZ
 @given(data=st.data(), head=st.sampled_from(["<", "<=", ">", ">=", "==", "!=", "and", "or", "not"]))
 def test_what_may_hold_and_what_must(data, thorough, head):
