@@ -4,8 +4,8 @@ VENV := .venv
 PEER := .venv-0.3.0
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-# A file of tests stays in one process, which compiles its systems once.
-TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile
+# A file of tests stays in one process, which compiles its systems once; files in order, so that notebooks are no tail.
+TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test lint types contracts book validation check bench clean
 

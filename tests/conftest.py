@@ -1,5 +1,6 @@
 """Quick tests by default; with ``--long`` every test, at full size. The rule stands in tests/README.md."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ LONG_FOLDERS = {
     "benchmarks": "timings, and the answers of what is timed",
     "counted": "tensors counted on real layers; needs PyTorch",
 }
+#: The one notebook that a quick run goes through.
+QUICK_NOTEBOOK = "tutorial.ipynb"
+#: Half of a quick run is compiling, which is quicker without LLVM's optimisation; a long run compiles as users do.
+QUICK_COMPILING = "--xla_backend_optimization_level=0"
 HERE = Path(__file__).parent
 
 
@@ -36,6 +41,8 @@ def pytest_configure(config):
     settings.register_profile("quick")
     settings.register_profile("long")
     settings.load_profile("long" if config.getoption("long") else "quick")
+    if not config.getoption("long"):
+        os.environ.setdefault("XLA_FLAGS", QUICK_COMPILING)
 
 
 def pytest_report_header(config):
@@ -54,6 +61,12 @@ def pytest_ignore_collect(collection_path, config):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("long"):
         return
-    left_out = [item for item in items if item.get_closest_marker("long")]
+    left_out = [item for item in items if _is_long(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not item.get_closest_marker("long")]
+    items[:] = [item for item in items if not _is_long(item)]
+
+
+def _is_long(item):
+    if item.path.suffix == ".ipynb":
+        return item.path.name != QUICK_NOTEBOOK
+    return item.get_closest_marker("long") is not None

@@ -111,7 +111,7 @@ class Designs:
         """Every output and swept input of each design, along ``design``."""
         import xarray
 
-        from mlsysim.study.sweep import attributes, displayed
+        from mlsysim.study.dataset import attributes, displayed
 
         asked = self._asked
         names = list(dict.fromkeys([*swept_inputs(asked), *(v.name for v in asked.binding.system.variables)]))

@@ -15,8 +15,9 @@ from mlsysim.engine import compiled, slopes
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.dataset import attributes, coordinates, described
 from mlsysim.study.display import as_text
-from mlsysim.study.sweep import attributes, coordinates, described, refuse_size
+from mlsysim.study.sweep import refuse_size
 from mlsysim.symbolic import System, Variable, variable_of
 
 #: How far from a whole number the next allowed one is looked for.
@@ -248,7 +249,7 @@ def _on_grid(model: DeclaredModel, output: Variable, binding: Binding, system: S
         {"long_name": f"Elasticity of {output.name}"},
     )
     coords = {**coordinates(binding), "input": ("input", np.array(names, dtype=str))}
-    dataset = xarray.Dataset(data, coords=coords, attrs=described(model, binding))
+    dataset = xarray.Dataset(data, coords=coords, attrs=described([model], [binding]))
     dataset.attrs["output"] = output.name
     dataset.attrs["output_units"] = attributes(output).get("units", "")
     return dataset

@@ -10,26 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlsysim import units
-from mlsysim.engine import OutputSpec, compiled
 from mlsysim.engine.blocks import POINTS
 from mlsysim.errors import InputError
-from mlsysim.inputs.axes import DerivedInput
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.display import as_text, named
+from mlsysim.study.dataset import (
+    VARIANT,
+    attributes,
+    coordinates,
+    described,
+    flags,
+    is_coordinate,
+    output_spec,
+    variant_coordinates,
+    whole_counts,
+)
 from mlsysim.study.families import asked_families, stacked
 from mlsysim.study.grid import Grid
 from mlsysim.study.stream import gather, write
 from mlsysim.study.template import Template
-from mlsysim.symbolic import Variable, variable_of
+from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
     import xarray
 
-#: The dimension of a sweep over variants.
-VARIANT = "variant"
 #: The variable that says why points are refused.
 REFUSED = "refused"
 WHY = "Why a point is refused"
@@ -105,7 +110,7 @@ def sweep(
         _refuse_points(bindings)
     names = output_names(models, bindings, outputs)
     families = asked_families(outputs, names, bindings[0].axes)
-    derived = [entry for entry in bindings[0].derived if not _is_coordinate(bindings[0], entry)]
+    derived = [entry for entry in bindings[0].derived if not is_coordinate(bindings[0], entry)]
     names += [entry.variable.name for entry in derived if entry.variable.name not in names]
     reasons = list(dict.fromkeys(reason.text for binding in bindings for reason in binding.reasons))
     reasons = reasons if refused == "mask" else []
@@ -163,7 +168,7 @@ def _template(
         tuple(binding.axes),
         binding.sizes,
         grid.dtypes,
-        described(model, binding),
+        described([model], [binding]),
         variables,
         coordinates(binding),
     )
@@ -189,8 +194,8 @@ def _dataset(
     variables: dict[str, Any] = {}
     for name in names:
         entry = variable_of(name)
-        variables[name] = (dims, _whole(entry, gathered(name)), attributes(entry))
-    attrs: dict[str, Any] = _described(models, bindings)
+        variables[name] = (dims, whole_counts(entry, gathered(name)), attributes(entry))
+    attrs: dict[str, Any] = described(models, bindings)
     counts: dict[str, int] = {}
     if reasons:
         codes, counts = _occurring(gathered(REFUSED), reasons)
@@ -201,8 +206,7 @@ def _dataset(
         attrs["refused_reasons"] = json.dumps(counts)
     coords = coordinates(bindings[0])
     if several:
-        coords |= _differing(bindings)
-        coords[VARIANT] = (VARIANT, [each.variant for each in models], {"long_name": "Set of formulas"})
+        coords |= variant_coordinates(models, bindings)
     return xarray.Dataset(variables, coords=coords, attrs=attrs)
 
 
@@ -254,114 +258,3 @@ def output_names(
         for name in named:
             binding.require(name)
     return list(named)
-
-
-def output_spec(variable: Variable) -> OutputSpec:
-    """The form in which a data set holds a variable."""
-    if variable.domain.kind == "boolean":
-        return OutputSpec(variable.name, kind="truth")
-    if variable.domain.kind == "choice":
-        return OutputSpec(variable.name, kind="label")
-    return OutputSpec(variable.name, units.factor(variable.unit))
-
-
-def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
-    """Attributes of codes that stand for words, by the CF convention."""
-    words = [meaning.replace(" ", "_") for meaning in meanings]
-    return {
-        "long_name": long_name,
-        "flag_values": np.arange(len(words), dtype=np.int8),
-        "flag_meanings": " ".join(words),
-    }
-
-
-def displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """Canonical values as a data set holds them: in the unit of the variable; codes and counts as whole numbers."""
-    if variable.domain.kind in ("boolean", "choice"):
-        return values.astype(bool if variable.domain.kind == "boolean" else np.int8)
-    return _whole(variable, np.asarray(units.from_canonical(values, variable.unit)))
-
-
-def _whole(variable: Variable, amounts: np.ndarray) -> np.ndarray:
-    """Counts as whole numbers, unless one is missing, infinite, or too large for 64 bits."""
-    if variable.domain.kind == "integer" and (np.abs(amounts) < 2.0**63).all():
-        return amounts.astype(np.int64)
-    return amounts
-
-
-def attributes(variable: Variable) -> dict[str, Any]:
-    """``units``, ``long_name``, label and LaTeX of a variable; flag codes and meanings of a choice (CF)."""
-    found: dict[str, Any] = named(variable)
-    if variable.domain.kind == "choice":
-        labels = variable.domain.labels
-        found |= flags(found["long_name"], labels)
-        found["valid_range"] = np.array([0, len(labels) - 1], dtype=np.int8)
-    elif variable.dimension:
-        found["units"] = variable.unit
-    return found
-
-
-def coordinates(binding: Binding) -> dict[str, Any]:
-    """The axes as coordinates of a data set, in the units they were typed in, and derived inputs along them."""
-    coords: dict[str, Any] = {}
-    for dim, axis in binding.axes.items():
-        for name, each in (axis.members or {dim: axis}).items():
-            attrs: dict[str, Any] = {"long_name": f"{name} of the catalog"}
-            if name not in binding.entries:
-                variable = variable_of(name)
-                attrs = named(variable)
-                if each.unit:
-                    attrs["units"] = each.unit
-            coords[name] = (dim, each.coordinates, attrs)
-    for entry in binding.derived:
-        if _is_coordinate(binding, entry):
-            value = _derived_values(binding, entry)
-            dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
-            attrs = {**attributes(entry.variable), "derived": entry.text}
-            coords[entry.variable.name] = (dims, displayed(entry.variable, value.squeeze()), attrs)
-    return coords
-
-
-def _is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
-    """Whether a derived input is a coordinate along its axes; if not, it is computed like an output."""
-    return math.prod(np.broadcast_shapes(*(np.shape(binding.values[name]) for name in entry.inputs))) <= POINTS
-
-
-def _derived_values(binding: Binding, entry: DerivedInput) -> np.ndarray:
-    """A derived input over the axes it depends on, nan where it leaves its domain."""
-    asked = (("value", entry.variable.symbol), ("good", entry.condition))
-    found = compiled(binding.system, None, "vector", asked)(binding.values)
-    return np.where(found["good"], found["value"], np.nan)
-
-
-def _differing(bindings: Sequence[Binding]) -> dict[str, Any]:
-    """Derived inputs that differ between variants, because they follow from a default that differs."""
-    coords: dict[str, Any] = {}
-    found = [coordinates(binding) for binding in bindings]
-    for entry in bindings[0].derived:
-        each = [coordinate[entry.variable.name] for coordinate in found]
-        if any(not np.array_equal(values, each[0][1], equal_nan=True) for _, values, _ in each):
-            coords[entry.variable.name] = ((VARIANT, *each[0][0]), np.stack([v for _, v, _ in each]), each[0][2])
-    return coords
-
-
-def described(model: DeclaredModel, binding: Binding) -> dict[str, str]:
-    """Model, variant and the inputs that were not swept, as attributes of a data set."""
-    return _described([model], [binding])
-
-
-def _described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, str]:
-    """The inputs that all of several variants fix at the same value."""
-    fixed = [
-        {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
-        for binding in bindings
-    ]
-    shared = {name: text for name, text in fixed[0].items() if all(each.get(name) == text for each in fixed)}
-    entries = {name: e.name for name, e in bindings[0].entries.items() if not isinstance(e, list)}
-    return {
-        "Conventions": "CF-1.11",
-        "model": type(models[0]).__name__,
-        "variant": ", ".join(each.variant for each in models),
-        "entries": json.dumps(entries),
-        "fixed_inputs": json.dumps(shared, ensure_ascii=False),
-    }

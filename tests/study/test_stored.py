@@ -143,7 +143,7 @@ def test_a_derived_argument_that_varies_is_part_of_the_data(tmp_path, monkeypatc
              "dp_size": derived("96 / (tp_size * pp_size)"), "refused": "mask"}  # fmt: skip
     whole = MODEL.sweep(**asked)
     if most:
-        monkeypatch.setattr("mlsysim.study.sweep.POINTS", most)
+        monkeypatch.setattr("mlsysim.study.dataset.POINTS", most)
     with MODEL.sweep(**asked, store=tmp_path / "sweep.nc", block_points=4) as found:
         assert ("dp_size" in found.data_vars) == bool(most)
         np.testing.assert_array_equal(found.total_memory.values, whole.total_memory.values)

@@ -1,0 +1,128 @@
+"""How variables, axes and inputs stand in a data set: forms, units, flags, coordinates, attributes (CF convention)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.engine import OutputSpec, compiled
+from mlsysim.engine.blocks import POINTS
+from mlsysim.inputs.axes import DerivedInput
+from mlsysim.inputs.binding import Binding
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.display import as_text, named
+from mlsysim.symbolic import Variable, variable_of
+
+#: The dimension of a sweep over variants.
+VARIANT = "variant"
+
+
+def output_spec(variable: Variable) -> OutputSpec:
+    """The form in which a data set holds a variable."""
+    if variable.domain.kind == "boolean":
+        return OutputSpec(variable.name, kind="truth")
+    if variable.domain.kind == "choice":
+        return OutputSpec(variable.name, kind="label")
+    return OutputSpec(variable.name, units.factor(variable.unit))
+
+
+def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
+    """Attributes of codes that stand for words, by the CF convention."""
+    words = [meaning.replace(" ", "_") for meaning in meanings]
+    return {
+        "long_name": long_name,
+        "flag_values": np.arange(len(words), dtype=np.int8),
+        "flag_meanings": " ".join(words),
+    }
+
+
+def displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
+    """Canonical values as a data set holds them: in the unit of the variable; codes and counts as whole numbers."""
+    if variable.domain.kind in ("boolean", "choice"):
+        return values.astype(bool if variable.domain.kind == "boolean" else np.int8)
+    return whole_counts(variable, np.asarray(units.from_canonical(values, variable.unit)))
+
+
+def whole_counts(variable: Variable, amounts: np.ndarray) -> np.ndarray:
+    """Counts as whole numbers, unless one is missing, infinite, or too large for 64 bits."""
+    if variable.domain.kind == "integer" and (np.abs(amounts) < 2.0**63).all():
+        return amounts.astype(np.int64)
+    return amounts
+
+
+def attributes(variable: Variable) -> dict[str, Any]:
+    """``units``, ``long_name``, label and LaTeX of a variable; flag codes and meanings of a choice (CF)."""
+    found: dict[str, Any] = named(variable)
+    if variable.domain.kind == "choice":
+        labels = variable.domain.labels
+        found |= flags(found["long_name"], labels)
+        found["valid_range"] = np.array([0, len(labels) - 1], dtype=np.int8)
+    elif variable.dimension:
+        found["units"] = variable.unit
+    return found
+
+
+def coordinates(binding: Binding) -> dict[str, Any]:
+    """The axes as coordinates of a data set, in the units they were typed in, and derived inputs along them."""
+    coords: dict[str, Any] = {}
+    for dim, axis in binding.axes.items():
+        for name, each in (axis.members or {dim: axis}).items():
+            attrs: dict[str, Any] = {"long_name": f"{name} of the catalog"}
+            if name not in binding.entries:
+                variable = variable_of(name)
+                attrs = named(variable)
+                if each.unit:
+                    attrs["units"] = each.unit
+            coords[name] = (dim, each.coordinates, attrs)
+    for entry in binding.derived:
+        if is_coordinate(binding, entry):
+            value = _derived_values(binding, entry)
+            dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
+            attrs = {**attributes(entry.variable), "derived": entry.text}
+            coords[entry.variable.name] = (dims, displayed(entry.variable, value.squeeze()), attrs)
+    return coords
+
+
+def is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
+    """Whether a derived input is a coordinate along its axes; if not, it is computed like an output."""
+    return math.prod(np.broadcast_shapes(*(np.shape(binding.values[name]) for name in entry.inputs))) <= POINTS
+
+
+def _derived_values(binding: Binding, entry: DerivedInput) -> np.ndarray:
+    """A derived input over the axes it depends on, nan where it leaves its domain."""
+    asked = (("value", entry.variable.symbol), ("good", entry.condition))
+    found = compiled(binding.system, None, "vector", asked)(binding.values)
+    return np.where(found["good"], found["value"], np.nan)
+
+
+def variant_coordinates(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, Any]:
+    """The variants, and the derived inputs that differ between them because they follow from a default that differs."""
+    coords: dict[str, Any] = {VARIANT: (VARIANT, [each.variant for each in models], {"long_name": "Set of formulas"})}
+    found = [coordinates(binding) for binding in bindings]
+    for entry in bindings[0].derived:
+        each = [coordinate[entry.variable.name] for coordinate in found]
+        if any(not np.array_equal(values, each[0][1], equal_nan=True) for _, values, _ in each):
+            coords[entry.variable.name] = ((VARIANT, *each[0][0]), np.stack([v for _, v, _ in each]), each[0][2])
+    return coords
+
+
+def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, str]:
+    """Model, variants and the inputs that were not swept, as attributes; of several variants those they share."""
+    fixed = [
+        {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
+        for binding in bindings
+    ]
+    shared = {name: text for name, text in fixed[0].items() if all(each.get(name) == text for each in fixed)}
+    entries = {name: e.name for name, e in bindings[0].entries.items() if not isinstance(e, list)}
+    return {
+        "Conventions": "CF-1.11",
+        "model": type(models[0]).__name__,
+        "variant": ", ".join(each.variant for each in models),
+        "entries": json.dumps(entries),
+        "fixed_inputs": json.dumps(shared, ensure_ascii=False),
+    }
