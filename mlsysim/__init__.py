@@ -69,7 +69,7 @@ _HOME = {
     "Q_": "mlsysim.units",
     "ureg": "mlsysim.units",
 }
-_CATALOG = ("Hardware", "Models", "Systems")
+_CATALOG = ("Hardware", "Models", "Systems", "Stacks")
 _ROOMS = (
     "book",
     "catalog",
@@ -114,6 +114,7 @@ __all__ = [
     "Slot",
     "Source",
     "SparseTransformerWorkload",
+    "Stacks",
     "System",
     "Systems",
     "TrainingMemoryModel",
@@ -217,6 +218,7 @@ if TYPE_CHECKING:
     Hardware: Group
     Models: Group
     Systems: Group
+    Stacks: Group
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The data: devices, models and fleets, every value with unit, source, date and kind."""
+"""The data: devices, models, fleets and software stacks, every value with unit, source, date and kind."""
 
 from mlsysim.catalog.entries import (
     Accelerator,
@@ -12,6 +12,7 @@ from mlsysim.catalog.entries import (
     TransformerWorkload,
 )
 from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog
+from mlsysim.catalog.stacks import Stack
 from mlsysim.catalog.value import Value
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "MemoryKind",
     "Node",
     "SparseTransformerWorkload",
+    "Stack",
     "TransformerWorkload",
     "Value",
     "builtin",

@@ -23,10 +23,13 @@ from mlsysim.catalog.entries import (
     TransformerWorkload,
 )
 from mlsysim.catalog.files import content_of
+from mlsysim.catalog.stacks import Stack
 from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError
 
 #: What a value inherits from its entry when it does not say otherwise.
 _PROVENANCE = ("source", "date", "kind")
+#: Tables of a file, and the one whose entries stand in no group.
+_TABLES, _FLAT = ("Hardware", "Models", "Systems", "Stacks"), "Stacks"
 _FREE_TEXT = ("name", "description", "architecture")
 _REFERENCES = {
     "node": "Systems.Nodes",
@@ -80,7 +83,7 @@ class Catalog:
     Parameters
     ----------
     content : mapping
-        Parsed TOML: ``Hardware``, ``Models`` and ``Systems`` tables of groups of entries.
+        Parsed TOML: ``Hardware``, ``Models`` and ``Systems`` tables of groups of entries, ``Stacks`` of entries.
     origin : str
         File name used in errors.
     base : Catalog, optional
@@ -93,9 +96,11 @@ class Catalog:
         self._base = base
         self._built: dict[str, Entry] = {}
         for top, groups in content.items():
-            if top not in ("Hardware", "Models", "Systems"):
-                error = UnknownNameError("table", top, ("Hardware", "Models", "Systems"))
-                raise CatalogError(f"{origin}: {error}")
+            if top not in _TABLES:
+                raise CatalogError(f"{origin}: {UnknownNameError('table', top, _TABLES)}")
+            if top == _FLAT:
+                self._raw |= {f"{top}.{name}": fields for name, fields in _tables(groups, f"{origin}: {top}").items()}
+                continue
             for group, entries in _tables(groups, f"{origin}: {top}").items():
                 for name, fields in _tables(entries, f"{origin}: {top}.{group}").items():
                     self._raw[f"{top}.{group}.{name}"] = fields
@@ -115,6 +120,11 @@ class Catalog:
         """Nodes, fabrics, fleets, memory designs and kinds of memory."""
         return Group(self, "Systems")
 
+    @property
+    def Stacks(self) -> Group:  # noqa: N802
+        """Software stacks."""
+        return Group(self, "Stacks")
+
     def paths(self) -> tuple[str, ...]:
         """Full names of all entries, in file order."""
         return tuple(self._raw)
@@ -125,8 +135,8 @@ class Catalog:
         Parameters
         ----------
         what : str
-            Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design`` or
-            ``memory``.
+            Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
+            ``memory`` or ``stack``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``.
 
@@ -212,7 +222,7 @@ def load_catalog(path: str | Path) -> Catalog:
     Returns
     -------
     Catalog
-        With ``.Hardware``, ``.Models`` and ``.Systems``.
+        With ``.Hardware``, ``.Models``, ``.Systems`` and ``.Stacks``.
 
     Raises
     ------
@@ -266,7 +276,9 @@ def _tables(content: Any, where: str) -> dict[str, Any]:
 
 
 def _class_of(path: str, fields: Mapping[str, Any]) -> type[Entry]:
-    top, group, _ = path.split(".")
+    top, group, *_ = path.split(".")
+    if top == _FLAT:
+        return Stack
     if top == "Hardware":
         return Accelerator
     if top == "Models":

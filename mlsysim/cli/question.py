@@ -80,6 +80,7 @@ def _help(model: type[PerformanceModel], program: str) -> str:
 def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
     for name, slot in model.slots.items():
         lost = "; without it, what needs them is left out" if slot.optional else ""
+        lost += f"; {slot.default} by default" if slot.default else ""
         or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
         text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {', '.join(slot.gives)}{lost}."
         yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))

@@ -496,7 +496,7 @@ _tail = 1 / ((1 - lam_r * request / mu) * (1 - t_pre * mu / request))
 slots_busy = Formula(
     wait_probability,
     when(
-        lam_r > 0,
+        And(lam_r > 0, n_out > token),
         SlotsBusy(
             c * _batch,
             c * lam_r * _answer * w_b / q_dec,
@@ -509,7 +509,8 @@ slots_busy = Formula(
     title="Probability that a request finds every slot taken",
     source=Source("kleinrock1975", "section 3.2"),
     variant=NAME,
-    assumes="A birth-death chain of the requests in all replicas, kept level by the dispatcher; widened for bunches.",
+    assumes="A birth-death chain of the requests in all replicas, kept level by the dispatcher; widened for bunches. "
+    "An answer of one token takes no slot.",
     example=Example(
         {B_a: 2, c: 1, lam_r: 1, qps: 1, mu: 2, t_pre: 200, q_dec: 0.8, n_out: 101, w_b: 8, k_b: 0.8, Z_n: 2},
         "0.56929",

@@ -315,8 +315,16 @@ class _Binder:
         elif name in self.typed:
             value = self.typed[name]
             self._put(name, convert.scalar(variable, value), (), value if isinstance(value, Value) else GIVEN)
-        elif not self._bind_from_entries(name) and name in self.model.defaults:
+        elif not self._bind_from_entries(name):
+            self._bind_default(name)
+
+    def _bind_default(self, name: str) -> None:
+        if name in self.model.defaults:
             self._put(name, self.model.canonical_default(name), (), DEFAULT)
+            return
+        value = self.model.fallback(name, self._precision())
+        if value is not None:
+            self._put(name, value.canonical, (), value)
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.slots.items():
@@ -339,7 +347,7 @@ class _Binder:
     def _lacks(self, argument: str, name: str) -> bool:
         """Whether an input has no default, and one of the entries no value for it."""
         entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
-        known = name in self.model.defaults
+        known = name in self.model.defaults or self.model.fallback(name, self._precision()) is not None
         return not known and any(
             self.model.slots[argument].value(entry, name, self._precision()) is None for entry in entries
         )
@@ -371,6 +379,8 @@ class _Binder:
             return _checked(name, value, entry)
         if name in self.model.defaults:
             return self.model.canonical_default(name)
+        if (fallback := slot.fallback(name, precision)) is not None:
+            return fallback.canonical
         raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
 
     def _precision(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, ClassVar
 
+from mlsysim.catalog import Value
 from mlsysim.engine import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs import convert
@@ -78,7 +79,14 @@ class DeclaredModel:
         self.defaults = {**type(self).defaults, **chosen.defaults}
         self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
         used = _uses(type(self), variant)
-        self.arguments = {name: v for name, v in type(self).arguments.items() if v is None or name in used}
+        self.arguments = {
+            name: v for name, v in type(self).arguments.items() if name in used or self._takes(name, used)
+        }
+
+    def _takes(self, name: str, used: frozenset[str]) -> bool:
+        """Whether it takes a catalog entry by this name; one with a default only where a formula needs it."""
+        slot = self.slots.get(name)
+        return slot is not None and not (slot.default and used.isdisjoint(slot.gives))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -91,6 +99,11 @@ class DeclaredModel:
             **dict.fromkeys(cls.slots),
             **{name: variable_of(name) for name in (*cls.keywords, *provided)},
         }
+
+    @classmethod
+    def positional(cls) -> tuple[str, ...]:
+        """Arguments that can be given without a name: catalog entries without a default."""
+        return tuple(name for name, slot in cls.slots.items() if not slot.default)
 
     @classmethod
     def question(cls) -> str:
@@ -168,6 +181,11 @@ class DeclaredModel:
         """The value of a keyword if it is left out, in canonical units."""
         return _canonical(name, self.defaults[name])
 
+    def fallback(self, name: str, precision: str) -> Value | None:
+        """The value of an input from the default entry of a slot; None without one."""
+        found = (slot.fallback(name, precision) for slot in self.slots.values())
+        return next((value for value in found if value is not None), None)
+
     @classmethod
     def variants_using(cls, name: str) -> tuple[str, ...]:
         """Names of the variants that take an argument."""
@@ -195,7 +213,7 @@ class DeclaredModel:
         inputs = by_member(inputs, self.arguments)
         if not entries:
             return inputs
-        names = list(self.slots)
+        names = self.positional()
         if len(entries) > len(names):
             raise TypeError(f"{type(self).__name__}: only {', '.join(names)} can be given without a name")
         given = dict(zip(names, entries, strict=False))

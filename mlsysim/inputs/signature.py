@@ -50,7 +50,8 @@ def parameters_help(cls: type[DeclaredModel]) -> str:
     """The arguments of a model, in the form of a numpydoc ``Parameters`` section."""
     known, lines = _defaults(cls), []
     for name, slot in cls.slots.items():
-        lines += [f"{name} : {slot.entry.__name__} or str, optional", f"    Gives {', '.join(slot.gives)}."]
+        default = f"default {slot.default!r}" if slot.default else "optional"
+        lines += [f"{name} : {slot.entry.__name__} or str, {default}", f"    Gives {', '.join(slot.gives)}."]
     for name, variable in cls.arguments.items():
         if variable is None:
             continue
@@ -88,10 +89,13 @@ def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.S
     positional = [bound, *(p for p in own if p.kind is kind.POSITIONAL_OR_KEYWORD)]
     keyword = [p for p in own if p.kind is kind.KEYWORD_ONLY]
     entries = [
-        kind(name, kind.POSITIONAL_OR_KEYWORD, default=None, annotation=slot.entry.__name__)
-        for name, slot in cls.slots.items()
+        kind(name, kind.POSITIONAL_OR_KEYWORD, default=None, annotation=cls.slots[name].entry.__name__)
+        for name in cls.positional()
     ]
     inputs, known = [], _defaults(cls)
+    for name, slot in cls.slots.items():
+        if slot.default:
+            inputs.append(kind(name, kind.KEYWORD_ONLY, default=slot.default, annotation=slot.entry.__name__))
     for name, variable in cls.arguments.items():
         if variable is not None:
             required = name in cls.keywords and name not in known

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from mlsysim.catalog import Entry, Value
+from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled
 from mlsysim.symbolic import Formula, System
 
@@ -67,6 +67,9 @@ class Slot:
         Further inputs it gives. If an entry has no value for one, outputs that need it are left out.
     counted : Counted, optional
         Inputs that are counted from the others where an entry does not give them.
+    default : str
+        Name of the entry that gives what neither a keyword, nor an entry that was given, nor a default of the
+        model gives; empty for none.
     """
 
     entry: type[Entry]
@@ -75,6 +78,7 @@ class Slot:
     optional: bool = False
     extras: tuple[str, ...] = ()
     counted: Counted | None = None
+    default: str = ""
 
     @property
     def gives(self) -> tuple[str, ...]:
@@ -85,3 +89,9 @@ class Slot:
         """The value of an input from an entry: given or counted, and None if it is neither."""
         value = entry.value_of(name, precision)
         return self.counted.value(entry, name) if value is None and self.counted else value
+
+    def fallback(self, name: str, precision: str) -> Value | None:
+        """The value of an input from the default entry; None without one."""
+        if not self.default or name not in self.gives:
+            return None
+        return builtin().find(self.entry.what, self.default).value_of(name, precision)

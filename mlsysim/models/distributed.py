@@ -19,6 +19,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, SHAPE
+from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import LAYOUT_REQUIREMENTS, PER_OPERATOR, TrainingMemoryModel
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.activations import v_chunks
@@ -85,18 +86,22 @@ class DistributedModel(PerformanceModel):
             ),
             extras=("tdp",),
         ),
+        "stack": stack_slot(
+            (
+                "efficiency",
+                "attention_efficiency",
+                "memory_efficiency",
+                "link_efficiency",
+                "dp_overlap",
+                "tp_overlap",
+                "cp_overlap",
+            )
+        ),
     }
     keywords = (
         *(name for name in _MEMORY.keywords if name != "dp_size"),
         "attention_mask",
         "flop_convention",
-        "efficiency",
-        "attention_efficiency",
-        "memory_efficiency",
-        "link_efficiency",
-        "dp_overlap",
-        "tp_overlap",
-        "cp_overlap",
         "congestion_factor",
         "straggler_factor",
         "training_tokens",
@@ -109,13 +114,6 @@ class DistributedModel(PerformanceModel):
         **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
         "attention_mask": "causal",
         "flop_convention": "counted",
-        "efficiency": 0.6,
-        "attention_efficiency": 0.5,
-        "memory_efficiency": 0.8,
-        "link_efficiency": 0.75,
-        "dp_overlap": 1.0,
-        "tp_overlap": 0.0,
-        "cp_overlap": 1.0,
         "congestion_factor": 1.0,
         "straggler_factor": 1.0,
         "training_tokens": 1e12,

@@ -9,6 +9,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
+from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula
 
 _RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
@@ -72,6 +73,7 @@ class EconomicsModel(PerformanceModel):
         ),
         "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
         "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
+        "stack": stack_slot((*_RUN.slots["stack"].provides, *_FLEET.slots["stack"].provides)),
     }
     keywords = tuple(
         dict.fromkeys(

@@ -17,6 +17,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE_REQUIREMENTS
+from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import PER_OPERATOR
 from mlsysim.symbolic import Formula, Requirement, System, variable_of
 from mlsysim.symbols.hardware import n_fleet
@@ -247,6 +248,7 @@ class MemoryExpansionModel(PerformanceModel):
                 "oversubscription",
             ),
         ),
+        "stack": stack_slot((*_STEP.slots["stack"].provides, *_REPLICA.slots["stack"].provides)),
     }
     keywords = tuple(
         dict.fromkeys(

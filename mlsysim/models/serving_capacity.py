@@ -17,6 +17,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED
+from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.serving import cv
 from mlsysim.symbols.workload import E, L, L_moe, P, a, a_kv, d_e, d_rope, h, k, r_kv
@@ -45,6 +46,7 @@ class ServingCapacityModel(PerformanceModel):
     variants = {
         "first_order": Variant(
             FIRST_ORDER,
+            defaults={"efficiency": 0.5},
             about="The tutorial's form: decoding alone occupies a replica, and the P99 is the mean service plus the "
             "quantile of the wait. On the tutorial's deployment a replica serves 46 QPS by this form, 13.9 in truth.",
         ),
@@ -99,6 +101,7 @@ class ServingCapacityModel(PerformanceModel):
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
+        "stack": stack_slot(("efficiency", "dispatch_tax", "layer_tax")),
     }
     keywords = (
         "qps",
@@ -107,24 +110,18 @@ class ServingCapacityModel(PerformanceModel):
         "output_tokens",
         "max_batch_size",
         "precision",
-        "efficiency",
         "max_replicas",
         "service_time_cv",
         "kv_page_size",
-        "dispatch_tax",
-        "layer_tax",
     )
     defaults = {
         "seq_len": 2048,
         "output_tokens": 128,
         "max_batch_size": 32,
         "precision": "fp16",
-        "efficiency": 0.5,
         "max_replicas": 1024,
         "service_time_cv": 1.0,
         "kv_page_size": 16,
-        "dispatch_tax": 0.01,
-        "layer_tax": 0.01,
         "kv_lora_rank": 0,
         "qk_nope_head_dim": 0,
         "qk_rope_head_dim": 0,

@@ -60,10 +60,13 @@ def test_the_whole_catalog():
     assert isinstance(catalog.Hardware, Group)
     assert repr(catalog) == f"<catalog mlsysim: {len(catalog.paths())} entries>"
     assert set(catalog.paths()) == {
-        f"{top}.{group}.{name}"
-        for top in ("Hardware", "Models", "Systems")
-        for group in getattr(catalog, top)
-        for name in getattr(catalog, top)[group]
+        *(
+            f"{top}.{group}.{name}"
+            for top in ("Hardware", "Models", "Systems")
+            for group in getattr(catalog, top)
+            for name in getattr(catalog, top)[group]
+        ),
+        *(f"Stacks.{name}" for name in catalog.Stacks),
     }
 
 

@@ -16,6 +16,7 @@ ENTRIES = {
     "model": ["Mixtral_8x7B", "DeepSeek_V3", "Qwen3_30B_A3B", "Llama3_8B"],
     "hardware": ["H100", "H200", "MI300X"],
     "fleet": ["Research_256", "Llama3_16K"],
+    "stack": ["Ideal", "Generic"],
     "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
 }
 

@@ -1,0 +1,22 @@
+"""The software stack as inputs: what a framework reaches of the hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlsysim.catalog import Stack
+from mlsysim.inputs.slot import Slot
+
+#: The entry whose values are the defaults of every model.
+GENERIC = "Generic"
+
+
+def stack_slot(provides: Iterable[str]) -> Slot:
+    """An argument that takes a software stack, and the inputs it gives.
+
+    Parameters
+    ----------
+    provides : iterable of str
+        Inputs of the model that a stack gives.
+    """
+    return Slot(Stack, tuple(dict.fromkeys(provides)), default=GENERIC)
