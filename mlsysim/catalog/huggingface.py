@@ -348,6 +348,7 @@ LAYOUTS: dict[str, Layout] = {
     "qwen3_moe": _qwen3_moe(),
     "deepseek_v2": _latent({}),
     "deepseek_v3": _latent({"topk_method": "noaux_tc"}, router_bias=always(True)),
+    "kimi_k2": _latent({"topk_method": "noaux_tc"}, router_bias=always(True)),
     "llama4": Layout({}, ONE_STACK, harmless=_PICTURES, within="text_config"),
     "llama4_text": _LLAMA4,
 }

@@ -108,9 +108,9 @@ class TestEveryDevice:
         assert listed == sorted(listed)
 
     def test_numbers_are_of_the_right_size(self, device):
-        assert 16 * 2**30 <= device.memory_capacity.canonical <= 256 * 2**30
+        assert 16 * 2**30 <= device.memory_capacity.canonical <= 288 * 2**30
         assert 0.2e12 < device.memory_bandwidth.canonical <= 8e12
-        assert device.tdp is None or 50 < device.tdp.canonical <= 1200
+        assert device.tdp is None or 50 < device.tdp.canonical <= 1400
         assert device.price is None or 1e3 < device.price.canonical < 1e5
 
     def test_memory_comes_in_binary_sizes(self, device):
@@ -122,7 +122,7 @@ class TestEveryDevice:
     def test_memory_is_slower_than_arithmetic(self, device):
         """The ridge point: operations per byte that keep the chip busy, a few hundred on most of these."""
         best = max(rates(device).values())
-        assert 70 < best / device.memory_bandwidth.canonical < 1300
+        assert 60 < best / device.memory_bandwidth.canonical < 1300
 
 
 NVIDIA = {path: device for path, device in DEVICES.items() if device.name.startswith("NVIDIA")}
@@ -141,8 +141,8 @@ class TestNvidiaSinceAmpere:
             assert rates(device)["tf32"] == rates(device)["bf16"] / 2
 
 
-#: int8 over bf16 (or fp16) where it is not two: no gain, or a bf16 rate halved by fp32 accumulation.
-INT8_GAIN = {"TPU_v4": 1, "MI250X": 1, "RTX_4090": 4}
+#: int8 over bf16 (or fp16) where it is not two: no gain, a rate given up, or a bf16 rate halved by fp32 accumulation.
+INT8_GAIN = {"TPU_v4": 1, "MI250X": 1, "RTX_4090": 4, "B300": 1 / 12, "GB300": 1 / 15}
 
 
 @pytest.mark.parametrize("path", [path for path, device in DEVICES.items() if "int8" in device.peak_flops])
@@ -154,13 +154,14 @@ def test_int8_is_twice_as_fast_as_sixteen_bits(path):
 
 def test_devices_without_int8():
     without = {path.rpartition(".")[2] for path, device in DEVICES.items() if "int8" not in device.peak_flops}
-    assert without == {"V100", "V100_16GB", "Gaudi2", "Gaudi3"}
+    assert without == {"V100", "V100_16GB", "Gaudi2", "Gaudi3", "Trainium2"}
 
 
 #: Which devices have fp8, and how much faster than bf16 it is.
 FP8_GAIN = {
     "H100": 2, "H200": 2, "H100_PCIe": 2, "H100_NVL": 2, "H20": 2, "B200": 2, "GB200": 2, "L4": 2, "L40S": 2,
-    "RTX_4090": 2, "MI300X": 2, "MI325X": 2, "Gaudi2": 2, "Gaudi3": 1, "TPU_v5p": 1,
+    "RTX_4090": 2, "MI300X": 2, "MI325X": 2, "MI355X": 2, "H800": 2, "H20_141GB": 2, "B300": 2, "GB300": 2,
+    "Trainium2": 1.95, "Gaudi2": 2, "Gaudi3": 1, "TPU_v5p": 1,
 }  # fmt: skip
 
 
@@ -182,7 +183,7 @@ def note(entry):
 #: GB/s of one accelerator, both directions together, as NVIDIA prints each generation.
 NVLINK = {
     "V100": 300, "V100_16GB": 300, "A100": 600, "A100_40GB": 600, "H100": 900, "H200": 900, "H20": 900, "B200": 1800,
-    "GB200": 1800, "H100_PCIe": 600, "H100_NVL": 600,
+    "GB200": 1800, "H800": 400, "H20_141GB": 900, "B300": 1800, "GB300": 1800, "H100_PCIe": 600, "H100_NVL": 600,
 }  # fmt: skip
 
 
@@ -217,7 +218,11 @@ MADE_OF = {
     "H100_NVL": (None, None, None, 6016, 5.23),
     "H200": (132, 4 * 512, 1.83, 6144, 6.25),
     "H20": (None, None, None, 6144, 5.23),
+    "H800": (132, 4 * 512, 1.83, 5120, 5.23),
+    "H20_141GB": (None, None, None, 6144, 6.25),
     "B200": (None, None, None, 7680, 7.992),
+    "B300": (None, None, None, None, None),
+    "GB300": (None, None, None, 8192, 8.0),
     "GB200": (None, None, None, 8192, 8.0),
     "L4": (58, 4 * 128, 2.04, 192, 12.5),
     "L40S": (None, None, None, 384, 18),
@@ -226,6 +231,8 @@ MADE_OF = {
     "MI250X": (220, 512, 1.7, 8192, 3.2),
     "MI300X": (304, 1024, 2.1, 8192, 5.2),
     "MI325X": (304, 1024, 2.1, 8192, 6.0),
+    "MI355X": (256, 2048, 2.4, 8192, 8.0),
+    "Trainium2": (None, None, None, 4096, 5.6),
     "TPU_v4": (8, 128 * 128, 1.05, None, None),
     "TPU_v5e": (4, 128 * 128, 1.5, None, None),
     "TPU_v5p": (8, 128 * 128, 1.75, None, None),
@@ -284,14 +291,15 @@ class TestEveryNode:
     def test_the_fabric_is_slower_than_the_links(self, node):
         if node.nics is not None:
             each = node.nics.value * node.nic_bandwidth.canonical / node.accelerators_per_node.value
-            assert 6.25e9 <= each <= 50e9
-            assert each < node.link_bandwidth.canonical / 4
+            assert 6.25e9 <= each <= 100e9
+            assert each <= node.link_bandwidth.canonical / 4
 
 
 #: Accelerators in all.
 SIZES = {
     "Research_256": 256, "SuperPOD_A100": 160, "SuperPOD_H100": 256, "SuperPOD_GB200": 576, "Llama3_16K": 16_384,
     "Meta_24K": 24_576,
+    "DeepSeek_H800_2048": 2_048,
 }  # fmt: skip
 
 

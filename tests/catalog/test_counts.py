@@ -23,7 +23,9 @@ def printed_as(count, published):
 
 
 #: Published numbers that are not the digits of the count, and how far off they are.
-OFF = {"Llama2_70B": 0.015, "Mistral_7B": 0.009, "DeepSpeedMoE_2_4B_MoE_128": 0.008}
+OFF = {
+    "Llama2_70B": 0.015, "Mistral_7B": 0.009, "DeepSpeedMoE_2_4B_MoE_128": 0.008, "Qwen2_5_32B": 0.009, "Kimi_K2": 0.014,
+}  # fmt: skip
 #: Counted with a part the shape leaves out: Llama 4's vision encoder and projector.
 VISION = {"Llama4_Scout": 871_932_416}
 
@@ -53,6 +55,8 @@ def test_counts_of_others_are_kept_for_these():
     assert set(COUNTED) == {
         "Llama3_8B", "Llama3_70B", "Llama3_1_8B", "Llama3_1_70B", "Llama3_1_405B", "Mixtral_8x7B", "Mixtral_8x22B",
         "Qwen3_30B_A3B", "Qwen3_235B_A22B", "DeepSeek_V3", "Llama4_Maverick", "torchtitan_llama4_3bx128e",
+        "Llama3_3_70B", "Qwen2_5_14B", "Qwen2_5_32B", "Qwen3_0_6B", "Qwen3_1_7B", "Qwen3_4B", "Qwen3_8B", "Qwen3_14B",
+        "Qwen3_32B", "Kimi_K2",
     }  # fmt: skip
 
 
@@ -112,15 +116,16 @@ class TestEveryShape:
 
     def test_embeddings_are_tied_where_positions_are_learned(self, model):
         """GPT-2's layout is one package: all of it or none of it."""
-        package = [model.tied_embeddings, model.norm_bias, model.mlp_bias, model.attention_output_bias]
+        package = [model.norm_bias, model.mlp_bias, model.attention_output_bias]
         assert all((flag is not None and flag.value == 1) == (model.learned_positions is not None) for flag in package)
         assert model.gated.value == (model.learned_positions is None)
+        assert model.learned_positions is None or model.tied_embeddings.value == 1
 
     def test_four_widths_of_feed_forward_work_per_token(self, model):
         """Two matrices of four widths, three of eight thirds, or wider ones in models with grouped keys."""
         if not isinstance(model, SparseTransformerWorkload):
             matrices = 3 if model.gated.value else 2
-            assert 7.9 <= matrices * model.ffn_dim.value / model.hidden_dim.value <= 16
+            assert 7.9 <= matrices * model.ffn_dim.value / model.hidden_dim.value <= 16.2
 
     def test_a_vocabulary_fits_the_family(self, model):
         assert 32_000 <= model.vocab_size.value <= 202_048

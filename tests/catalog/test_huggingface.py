@@ -20,6 +20,9 @@ SAME = {
     "gpt2_xl": "GPT2_XL",
     "opt_13b": "OPT_13B",
     "llama4_maverick": "Llama4_Maverick",
+    "kimi_k2": "Kimi_K2",
+    "qwen3_4b": "Qwen3_4B",
+    "qwen2_5_14b": "Qwen2_5_14B",
 }
 SHAPE = [
     field
@@ -364,4 +367,4 @@ def test_what_transformers_writes_counts_as_what_it_builds(model_type, tmp_path,
 
 
 def test_every_layout_is_written():
-    assert set(LAYOUTS) == {*WRITTEN, "llama4"}
+    assert set(LAYOUTS) == {*WRITTEN, "llama4", "kimi_k2"}
