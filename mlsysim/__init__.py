@@ -23,6 +23,7 @@ _HOME = {
     "DistributedModel": "mlsysim.models",
     "EconomicsModel": "mlsysim.models",
     "MemoryExpansionModel": "mlsysim.models.memory_expansion",
+    "IterationModel": "mlsysim.models",
     "MoERoutingModel": "mlsysim.models",
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
@@ -98,6 +99,7 @@ __all__ = [
     "Formula",
     "Hardware",
     "Index",
+    "IterationModel",
     "LeastInteger",
     "MemoryDesign",
     "MemoryExpansionModel",
@@ -172,6 +174,7 @@ if TYPE_CHECKING:
     from mlsysim.models import (
         DistributedModel,
         EconomicsModel,
+        IterationModel,
         MemoryExpansionModel,
         MoERoutingModel,
         ParameterCountModel,

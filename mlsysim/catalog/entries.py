@@ -186,6 +186,8 @@ class Accelerator(Entry):
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
 
+        Attention is computed at 16 bit: ``attention_peak_flops`` is that rate.
+
         Raises
         ------
         InputError
@@ -193,6 +195,8 @@ class Accelerator(Entry):
         """
         if name == "node_bandwidth":
             return self.link_bandwidth
+        if name == "attention_peak_flops":
+            return self.peak_flops.get("bf16") or self.peak_flops.get("fp16")
         if name != "peak_flops":
             return super().value_of(name, precision)
         return _rate(self, self.peak_flops, precision)

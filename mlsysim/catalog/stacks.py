@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlsysim.catalog.entries import Count, Entry, Milliseconds
+from mlsysim.catalog.entries import Bytes, Count, Entry, Milliseconds, Seconds
 
 
 class Stack(Entry):
@@ -26,6 +26,17 @@ class Stack(Entry):
         Share of the computing (of the traffic, of attention) that traffic may hide behind.
     dispatch_tax, layer_tax : Value, optional
         Fixed times to launch a request, and per layer and decode step.
+    prefill_attention_efficiency : Value, optional
+        Share of the 16-bit peak that attention reaches in a prefill.
+    kv_read_efficiency : Value, optional
+        Share of the memory bandwidth that attention reaches in decoding.
+    allreduce_base_latency, allreduce_rank_latency : Value, optional
+        Latency of an all-reduce in one node, and what each rank adds.
+    host_layer_time, iteration_overhead, worker_overhead, sequence_overhead : Value, optional
+        Times of the host: to launch a layer, around an iteration, where several accelerators share the layers, and
+        per sequence.
+    gpu_memory_utilization, workspace_memory : Value, optional
+        Share of the memory an engine uses, and what it keeps for its work.
     """
 
     what: ClassVar[str] = "stack"
@@ -39,3 +50,13 @@ class Stack(Entry):
     cp_overlap: Count | None = None
     dispatch_tax: Milliseconds | None = None
     layer_tax: Milliseconds | None = None
+    prefill_attention_efficiency: Count | None = None
+    kv_read_efficiency: Count | None = None
+    allreduce_base_latency: Seconds | None = None
+    allreduce_rank_latency: Seconds | None = None
+    host_layer_time: Milliseconds | None = None
+    iteration_overhead: Milliseconds | None = None
+    worker_overhead: Milliseconds | None = None
+    sequence_overhead: Milliseconds | None = None
+    gpu_memory_utilization: Count | None = None
+    workspace_memory: Bytes | None = None

@@ -22,6 +22,7 @@ TOPICS = (
     "serving_capacity",
     "queueing",
     "continuous_batching",
+    "iteration",
     "collectives",
     "rank_groups",
     "moe_routing",

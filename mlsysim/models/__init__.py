@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mlsysim.models.base import PerformanceModel
     from mlsysim.models.distributed import DistributedModel
     from mlsysim.models.economics import EconomicsModel
+    from mlsysim.models.iteration import IterationModel
     from mlsysim.models.memory_expansion import MemoryExpansionModel
     from mlsysim.models.moe_routing import MoERoutingModel
     from mlsysim.models.parameter_count import ParameterCountModel
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DistributedModel",
     "EconomicsModel",
+    "IterationModel",
     "MemoryExpansionModel",
     "MoERoutingModel",
     "ParameterCountModel",

@@ -27,6 +27,7 @@ OURS = (
     "parameter_count",
     "training_memory",
     "serving_capacity",
+    "iteration",
     "moe_routing",
     "distributed",
     "economics",

@@ -18,6 +18,7 @@ from mlsysim.symbols import (
     network,
     groups,
     roofline,
+    iteration,
     costs,
     offload,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "costs",
     "groups",
     "hardware",
+    "iteration",
     "network",
     "offload",
     "parameters",

@@ -5,6 +5,7 @@ LAYOUT = {"tp_size": 2, "pp_size": 2, "gradient_accumulation_steps": 4, "interle
 NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size": 16}
 SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
 ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
+ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "seq_len": 1024}
 FLEET = {"accelerators": 8, "run_tokens": 1e12}
 PRICE = {"price": 30000, "tdp": 700}
 RENTAL = {"rental_price": 2, "tdp": 700}
@@ -18,6 +19,8 @@ POINTS = {
     ("TrainingMemoryModel", "per_operator"): {**TRAINING, **LAYOUT, "dp_size": 4, "ep_size": 2},
     ("ServingCapacityModel", "first_order"): SERVING,
     ("ServingCapacityModel", "prefill_aware"): SERVING,
+    ("IterationModel", "iteration"): {**ENGINE, "decode_requests": 16, "context_tokens": 2000, "prompts": 1},
+    ("IterationModel", "saturated"): {**ENGINE, "output_tokens": 512},
     ("MoERoutingModel", "first_order"): ROUTING,
     ("MoERoutingModel", "per_layer"): ROUTING,
     ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},

@@ -32,6 +32,9 @@ STEP = (*LAYOUT, "fleet_size", "fabric_bandwidth", "efficiency", "dp_overlap", "
         "routing_imbalance_factor", "fabric_latency")  # fmt: skip
 QUEUE = ("qps", "max_batch_size", "seq_len", "output_tokens", "efficiency", "precision", "hardware",
          "target_p99_latency_ms")  # fmt: skip
+ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "precision": "bf16"}
+PASS = ("tp_size", "decode_requests", "context_tokens", "prompts", "seq_len", "output_tokens", "precision", "hardware",
+        "efficiency", "max_batch_size")  # fmt: skip
 MONEY = ("pue", "grid_carbon", "idle_power_fraction")
 STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
 TIERED = {**{name: value for name, value in DENSE.items() if name != "hardware"}, **NETWORK, "design": "GH200"}
@@ -59,6 +62,8 @@ FAMILIES = (
     ("EconomicsModel", "rented_fleet", {**FLEET, **RENTAL}, ("accelerators", "busy_share", "duration", *MONEY)),
     ("ServingCapacityModel", "first_order", SERVING, QUEUE),
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
+    ("IterationModel", "iteration", {**ENGINE, "decode_requests": 8, "context_tokens": 900, "prompts": 1}, PASS),
+    ("IterationModel", "saturated", ENGINE, PASS),
     ("EconomicsModel", "serving", {**SERVING, **PRICE}, (*QUEUE, *MONEY)),
     ("EconomicsModel", "rented_serving", {**SERVING, **RENTAL}, (*QUEUE, *MONEY)),
     ("MemoryExpansionModel", "by_policy", STUDY, (*PHASES, "policy")),

@@ -1,6 +1,7 @@
 """What a validation table is made of: numbers of ours beside numbers that share no code with us."""
 
 import math
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ class Check:
         What the first-order form gives.
     missed : str
         Why the error is larger than the tolerance. The test fails when it is not.
+    calibrated : bool
+        Whether a constant was calibrated on this row, which then counts for nothing.
     """
 
     what: str
@@ -35,6 +38,7 @@ class Check:
     unit: str = ""
     first_order: float | None = None
     missed: str = ""
+    calibrated: bool = False
 
     @property
     def error(self) -> float:
@@ -44,6 +48,8 @@ class Check:
     @property
     def holds(self) -> bool:
         """Within the tolerance, or outside it where a miss is declared."""
+        if self.calibrated:
+            return True
         return (abs(self.error) <= self.tolerance + ROUNDING) != bool(self.missed)
 
 
@@ -67,6 +73,8 @@ class Group:
         Packages without which it cannot run. With torch among them it is long, see tests/README.md.
     long : bool
         Whether it is long for another reason.
+    summary : bool
+        Whether median, 90th percentile and worst error stand under the table.
     """
 
     name: str
@@ -76,6 +84,7 @@ class Group:
     checks: Callable[[], list[Check]]
     needs: tuple[str, ...] = ()
     long: bool = False
+    summary: bool = False
 
 
 def relative(ours: float, theirs: float) -> float:
@@ -103,15 +112,33 @@ def render(group: Group, checks: list[Check]) -> str:
             f"{number(check.theirs)} {check.unit}".rstrip(),
             number(check.ours),
             percent(check.error) + mark,
-            percent(check.tolerance).lstrip("+") if check.tolerance else "equal",
+            _allowed(check),
         ]
         if compared:
             first = check.first_order
             cells += ["", ""] if first is None else [number(first), percent(relative(first, check.theirs))]
         lines.append(_row(cells))
+    if group.summary:
+        lines += ["", summary(checks)]
     if misses:
         lines += ["", *(f"{place}. Missed: {why}." for place, why in enumerate(misses, 1))]
     return "\n".join(lines) + "\n"
+
+
+def _allowed(check: Check) -> str:
+    if check.calibrated:
+        return "calibrated on it"
+    return percent(check.tolerance).lstrip("+") if check.tolerance else "equal"
+
+
+def summary(checks: list[Check]) -> str:
+    """Median, 90th percentile and worst error of the rows that nothing was calibrated on."""
+    errors = sorted(abs(check.error) for check in checks if not check.calibrated)
+    median, tail = statistics.median(errors), errors[math.ceil(0.9 * len(errors)) - 1]
+    return (
+        f"Of {len(errors)} rows that nothing was calibrated on: median {100 * median:.1f}%, "
+        f"90th percentile {100 * tail:.0f}%, worst {100 * errors[-1]:.0f}%."
+    )
 
 
 def number(value: float) -> str:

@@ -8,6 +8,7 @@ from validation import (
     published_counts,
     published_exchanges,
     published_flops,
+    published_iterations,
     published_kernels,
     published_memory,
     published_memory_expansion,
@@ -29,6 +30,7 @@ GROUPS: tuple[Group, ...] = (
     *published_collectives.GROUPS,
     *published_exchanges.GROUPS,
     *published_flops.GROUPS,
+    *published_iterations.GROUPS,
     *published_steps.GROUPS,
     *published_memory_expansion.GROUPS,
 )

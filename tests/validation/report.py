@@ -1,4 +1,7 @@
-"""Writes docs/validation.md from the checks the tests make: ``make validation``."""
+"""Writes docs/validation.md from the checks the tests make: ``make validation``.
+
+With names of groups as arguments, only those are computed; the others stay as they are printed.
+"""
 
 import sys
 from pathlib import Path
@@ -21,12 +24,21 @@ variant, the first-order form stands beside it. Misses are listed under their ta
 
 
 def main() -> None:
-    """Compute every group and write the page."""
+    """Compute the groups and write the page."""
     sections = []
     for group in GROUPS:
-        print(group.name, flush=True)
-        sections.append(render(group, group.checks()))
+        printed = _printed(group.title) if len(sys.argv) > 1 and group.name not in sys.argv[1:] else ""
+        if not printed:
+            print(group.name, flush=True)
+        sections.append(printed or render(group, group.checks()))
     PAGE.write_text(HEAD + "\n".join(sections), encoding="utf-8")
+
+
+def _printed(title: str) -> str:
+    """The section of a group as it stands; empty where it has none yet."""
+    heading = f"## {title}\n"
+    _, found, after = PAGE.read_text(encoding="utf-8").partition(heading)
+    return heading + after.partition("\n## ")[0].rstrip("\n") + "\n" if found else ""
 
 
 if __name__ == "__main__":

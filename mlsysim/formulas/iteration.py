@@ -1,0 +1,453 @@
+"""Iteration of an inference engine
+
+One forward pass over prompts and decoding requests together: a prefill has no decoding requests, a decode step
+no prompts. Products are read and computed side by side, activations travel between kernels, caches are read,
+tensor-parallel ranks reduce twice a layer. The host launches layers beside it: the slower of the two clocks
+counts. Where requests never run out, the memory sets the batch and the batch the throughput.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Max, Min, Piecewise, sqrt
+
+from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, request, token, when
+from mlsysim.symbols.hardware import B_mem, F, M_cap, beta_node, eta, tau_layer
+from mlsysim.symbols.iteration import (
+    F_16,
+    K_dec,
+    M_work,
+    N_it,
+    N_out,
+    R_gen,
+    W_dense,
+    W_hit,
+    alpha_ar,
+    alpha_rank,
+    binds_it,
+    eta_kv,
+    eta_pre,
+    kv_rank,
+    n_dec,
+    n_kv,
+    n_pro,
+    t_act,
+    t_big,
+    t_cpu,
+    t_den,
+    t_dev,
+    t_exp,
+    t_head,
+    t_it,
+    t_kv,
+    t_pat,
+    t_red,
+    tau_host,
+    tau_it,
+    tau_seq,
+    tau_wrk,
+    u_gpu,
+    w_dec,
+    x_it,
+)
+from mlsysim.symbols.parameters import P_emb, P_exp, P_head
+from mlsysim.symbols.serving import B_max, W_s, kv_token, n_out
+from mlsysim.symbols.step import eta_link, eta_mem, w_attn
+from mlsysim.symbols.training import P_attn_r, P_ffn_r, P_sh_r, a_kv_r, t
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    P,
+    V,
+    a,
+    a_kv,
+    d_e,
+    d_ff,
+    d_h,
+    d_rope,
+    d_sh,
+    gated,
+    h,
+    k,
+    q,
+    r_kv,
+    s,
+)
+
+WILLIAMS = Source("williams2009")
+MEGATRON = Source("shoeybi2019", "section 3")
+ORCA = Source("yu2022", "section 3")
+#: Bytes of one number between kernels and of one logit weight, whatever the products are computed in.
+_WIDE = 2 * byte
+
+
+def side_by_side(reading: Any, computing: Any) -> Any:
+    """Time of an operator that reads and computes at once: near the ridge neither hides the other whole."""
+    return sqrt(reading**2 + computing**2)
+
+
+iteration_tokens = Formula(
+    N_it,
+    n_dec * token / request + n_pro * s / request,
+    title="Tokens of an iteration",
+    source=ORCA,
+    assumes="A decoding request gives one token, a prompt all of its own.",
+    example=Example({n_dec: 16, n_pro: 1, s: 1000}, "1016 token", derived="16 + 1 * 1000"),
+)
+
+sampled_tokens = Formula(
+    N_out,
+    (n_dec + n_pro) * token / request,
+    title="Tokens an iteration samples",
+    source=ORCA,
+    assumes="The last token of a prompt gives the first of its answer.",
+    example=Example({n_dec: 16, n_pro: 1}, "17 token", derived="16 + 1"),
+)
+
+dense_weights = Formula(
+    W_dense,
+    L * P_attn_r + (L - L_moe) * P_ffn_r + L_moe * P_sh_r,
+    title="Weights of a rank that every token passes through",
+    source=MEGATRON,
+    assumes="Projections, dense feed-forward blocks, routers and shared experts, split over tensor-parallel ranks.",
+    example=Example(
+        {L: 80, L_moe: 0, P_attn_r: 75497472, P_ffn_r: 352321536, P_sh_r: 0},
+        "34225520640",
+        derived="80 * (75497472 + 352321536)",
+    ),
+)
+
+expert_weights = Formula(
+    W_hit,
+    when(L_moe > 0, L_moe * E * (1 - (1 - k / E) ** Max(1, N_it / token)) * P_exp / t, 0),
+    title="Weights of routed experts that an iteration reads on a rank",
+    source=Source("fedus2022", "section 2"),
+    assumes="Each token picks its experts at random. Experts are spread evenly over the tensor-parallel ranks, cut or "
+    "whole; an iteration has a token at least.",
+    example=Example(
+        {L_moe: 32, E: 8, k: 2, N_it: 4, P_exp: 176160768, t: 2},
+        "15414067200",
+        derived="32 * 8 * (1 - 0.75**4) * 176160768 / 2",
+    ),
+)
+
+cache_per_rank = Formula(
+    kv_rank,
+    when(r_kv > 0, kv_token, kv_token * a_kv_r / a_kv),
+    title="KV cache of one token on one tensor-parallel rank",
+    source=MEGATRON,
+    assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache is copied on "
+    "every rank.",
+    example=Example({kv_token: 320, a_kv: 8, a_kv_r: 1, r_kv: 0}, "40 kB/token", derived="320 * 1 / 8"),
+)
+
+decode_attention_work = Formula(
+    w_dec,
+    when(r_kv > 0, 2 * L * a * (2 * r_kv + d_rope), 4 * L * a * d_h) * flop / token**2,
+    title="Arithmetic of attention in decoding, per pair of tokens",
+    source=Source("deepseek2024v2", "section 2.1"),
+    assumes="Latent attention scores and sums the compressed vectors themselves (absorbed), which is more arithmetic "
+    "on less memory.",
+    example=Example(
+        {L: 61, a: 128, r_kv: 512, d_rope: 64, d_h: 192},
+        "16.990 MFLOP/token^2",
+        derived="2 * 61 * 128 * (2 * 512 + 64) / 1e6",
+    ),
+)
+
+dense_product_time = Formula(
+    t_den,
+    W_dense * side_by_side(q / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
+    title="Products that every token passes through",
+    source=WILLIAMS,
+    assumes="Weights are read once for all tokens.",
+    example=Example(
+        {W_dense: 34e9, q: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
+        "13.116 ms",
+        derived="34e9 * ((1 / (0.85 * 3350e9))**2 + (2 * 100 / (1979e12 * 0.633))**2)**0.5 * 1e3",
+    ),
+)
+
+expert_product_time = Formula(
+    t_exp,
+    when(
+        L_moe > 0,
+        side_by_side(
+            q * W_hit / (eta_mem * B_mem), 2 * flop * L_moe * k * P_exp * (N_it / token) / (t * F * eta)
+        ),
+        0,
+    ),
+    title="Products with routed experts",
+    source=WILLIAMS,
+    assumes="Experts that a token goes to are read once; tokens are spread evenly over ranks.",
+    example=Example(
+        {L_moe: 32, q: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_it: 4, t: 2, F: 989,
+         eta: 0.6},
+        "10.536 ms",
+        derived="((2 * 15e9 / (0.85 * 3350e9))**2 + (2 * 32 * 2 * 176160768 * 4 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
+    ),
+)  # fmt: skip
+
+head_time = Formula(
+    t_head,
+    V * h / t * side_by_side(_WIDE / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
+    title="Logits of the sampled tokens",
+    source=WILLIAMS,
+    assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits.",
+    example=Example(
+        {V: 128256, h: 8192, t: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        "0.40536 ms",
+        derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
+    ),
+)
+
+activation_traffic = Formula(
+    x_it,
+    _WIDE
+    * (
+        L * (8 * h + 4 * d_h * (a / t + a_kv_r))
+        + (L - L_moe) * (4 + gated) * d_ff / t
+        + L_moe * (k * (4 * h + (4 + gated) * d_e) + (4 + gated) * d_sh) / t
+    )
+    / token,
+    title="Activations that kernels write and read",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Two passes that add a residual and normalise, on every rank; queries, keys, values and the output of "
+    "attention written once and read once; for each expert of a token a copy gathered and one scattered.",
+    accuracy="Counted by hand; with it TensorRT-LLM's 405B falls from 39% above the measured throughput to 11%.",
+    example=Example(
+        {L: 80, L_moe: 0, h: 8192, d_h: 128, a: 64, t: 2, a_kv_r: 4, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
+        "24.904 MB/token",
+        derived="2 * 80 * (8 * 8192 + 4 * 128 * (32 + 4) + 5 * 28672 / 2) / 1e6",
+    ),
+)
+
+activation_time = Formula(
+    t_act,
+    N_it * x_it / (eta_mem * B_mem),
+    title="Activations between kernels",
+    source=WILLIAMS,
+    example=Example(
+        {N_it: 1000, x_it: 25, eta_mem: 0.85, B_mem: 3350}, "8.7796 ms", derived="1000 * 25e6 / (0.85 * 3350e9) * 1e3"
+    ),
+)
+
+decode_attention_time = Formula(
+    t_kv,
+    n_dec
+    * K_dec
+    / token
+    * side_by_side(kv_rank * token / (eta_kv * B_mem), w_dec * token**2 / (t * F_16 * eta_pre)),
+    title="Attention of the decoding requests",
+    source=Source("pope2023", "section 2"),
+    assumes="The cache of every request is read once.",
+    example=Example(
+        {n_dec: 64, K_dec: 2000, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2, F_16: 989,
+         eta_pre: 0.6},
+        "7.1977 ms",
+        derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
+    ),
+)  # fmt: skip
+
+prefill_attention_time = Formula(
+    t_pat,
+    n_pro * s / request * w_attn / (t * F_16 * eta_pre),
+    title="Attention of the prompts",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Prompts are prefilled whole, none of their tokens cached.",
+    example=Example(
+        {n_pro: 1, s: 5000, w_attn: 6.5e9, t: 2, F_16: 989, eta_pre: 0.6},
+        "27.385 ms",
+        derived="5000 * 6.5e9 / (2 * 989e12 * 0.6) * 1e3",
+    ),
+)
+
+allreduce_time = Formula(
+    t_red,
+    when(
+        t > 1,
+        2 * L * (alpha_ar + alpha_rank * t + 2 * (t - 1) / t * N_it / token * h * _WIDE / (eta_link * beta_node)),
+        0,
+    ),
+    title="All-reduces of tensor parallelism",
+    source=MEGATRON,
+    assumes="Two a layer, after attention and after the feed-forward block, around a ring in one node.",
+    accuracy="Latencies are those of NCCL at 512 B; with the volume TensorRT-LLM's 405B falls from 56% above the "
+    "measured throughput to 11%.",
+    example=Example(
+        {L: 80, t: 2, alpha_ar: 3.1, alpha_rank: 1.55, N_it: 1000, h: 8192, eta_link: 0.75, beta_node: 450},
+        "8.7592 ms",
+        derived="2 * 80 * (3.1e-6 + 1.55e-6 * 2 + 1000 * 8192 * 2 / (0.75 * 450e9)) * 1e3",
+    ),
+)
+
+_LAYERS = L * tau_layer
+
+device_time = Formula(
+    t_dev,
+    t_den + t_exp + t_head + t_act + t_kv + t_pat + t_red + _LAYERS,
+    title="What the accelerator takes for an iteration",
+    source=ORCA,
+    assumes="Operators follow each other; gaps and small kernels are a fixed time per layer.",
+    example=Example(
+        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063},
+        "28.54 ms",
+        derived="12 + 0.5 + 2 + 7 + 2 + 80 * 0.063",
+    ),
+)
+
+host_time = Formula(
+    t_cpu,
+    L * tau_host,
+    title="What the host takes to launch an iteration",
+    source=ORCA,
+    assumes="Nothing where the iteration is captured as a graph.",
+    example=Example({L: 40, tau_host: 0.32}, "12.8 ms", derived="40 * 0.32"),
+)
+
+iteration_time = Formula(
+    t_it,
+    Max(t_dev, t_cpu) + tau_it + when(t > 1, tau_wrk, 0) + tau_seq * (N_out / token),
+    title="One iteration",
+    source=ORCA,
+    assumes="Host and accelerator work side by side; scheduling and sampling follow.",
+    accuracy="Calibrated per stack; see docs/validation.md for rows that were not used.",
+    example=Example(
+        {t_dev: 28, t_cpu: 12, tau_it: 3, t: 2, tau_wrk: 10, tau_seq: 0.07, N_out: 16},
+        "42.12 ms",
+        derived="max(28, 12) + 3 + 10 + 0.07 * 16",
+    ),
+)
+
+_PARTS = {
+    "Products": t_den,
+    "Experts": t_exp,
+    "Logits": t_head,
+    "Activations": t_act,
+    "KV cache": t_kv,
+    "Attention": t_pat,
+    "All-reduce": t_red,
+}
+
+longest_part = Formula(
+    t_big,
+    Max(_LAYERS, *_PARTS.values()),
+    title="The longest part of an iteration",
+    source=WILLIAMS,
+    example=Example(
+        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063},
+        "12 ms",
+        derived="max(12, 0.5, 2, 7, 2, 80 * 0.063)",
+    ),
+)
+
+binding_part = Formula(
+    binds_it,
+    Piecewise(
+        (label(binds_it, "Host"), t_cpu > t_dev),
+        *((label(binds_it, name), part >= t_big) for name, part in _PARTS.items()),
+        (label(binds_it, "Layers"), True),
+    ),
+    title="What binds an iteration",
+    source=WILLIAMS,
+    example=Example(
+        {t_cpu: 0, t_dev: 28, t_big: 12, t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2},
+        "Products",
+        derived="0 <= 28 and 12 >= 12",
+    ),
+)
+
+engine_weights = Formula(
+    W_s,
+    q * (P - P_emb - P_head) + _WIDE * (P_emb + P_head),
+    title="Weights of an engine, all ranks together",
+    source=Source("pope2023", "section 2"),
+    variant="engine",
+    assumes="Embedding and head stay at 16 bit.",
+    example=Example({q: 1, P: 70.55e9, P_emb: 1.05e9, P_head: 1.05e9}, "72.65 GB", derived="70.55 - 2.1 + 2 * 2.1"),
+)
+
+cache_tokens = Formula(
+    n_kv,
+    Max(0, (u_gpu * (t * (M_cap - M_work) - W_s)) / (t * kv_rank)),
+    title="Tokens whose keys and values fit beside the weights",
+    source=Source("kwon2023", "section 4"),
+    assumes="The engine keeps this share of what weights and work space leave free.",
+    example=Example(
+        {u_gpu: 0.9, t: 2, M_cap: 85.9, M_work: 2, W_s: 72.65, kv_rank: 80},
+        "535218.75 token",
+        derived="0.9 * (2 * (85.9 - 2) - 72.65) / (2 * 80e-6)",
+    ),
+)
+
+saturated_batch = Formula(
+    n_dec,
+    Min(B_max, n_kv * (request / token) / ((s + n_out) / token)),
+    title="Requests that decode together when requests never run out",
+    source=ORCA,
+    assumes="Room is kept for the whole answer; no request is put off half way.",
+    example=Example(
+        {B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000}, "250 request", derived="min(4096, 500000 / 2000)"
+    ),
+)
+
+saturated_context = Formula(
+    K_dec,
+    (s + n_out / 2) / request,
+    title="Mean context of a decoding request",
+    source=ORCA,
+    example=Example({s: 1000, n_out: 1000}, "1500 token/request", derived="1000 + 1000 / 2"),
+)
+
+saturated_prompts = Formula(
+    n_pro,
+    n_dec * token / n_out,
+    title="Prompts per iteration when requests never run out",
+    source=ORCA,
+    assumes="Each answer that ends lets one prompt in; prompts are spread evenly over iterations.",
+    example=Example({n_dec: 250, n_out: 1000}, "0.25 request", derived="250 / 1000"),
+)
+
+output_rate = Formula(
+    R_gen,
+    n_dec * (token / request) / t_it,
+    title="Tokens generated per second",
+    source=ORCA,
+    accuracy="TensorRT-LLM's table of dense models within a median of 6%, calibrated on one of its cells and one row "
+    "of another page (docs/validation.md).",
+    example=Example({n_dec: 250, t_it: 50}, "5000 token/s", derived="250 / 0.05"),
+)
+
+FORMULAS = (
+    iteration_tokens,
+    sampled_tokens,
+    dense_weights,
+    expert_weights,
+    cache_per_rank,
+    decode_attention_work,
+    dense_product_time,
+    expert_product_time,
+    head_time,
+    activation_traffic,
+    activation_time,
+    decode_attention_time,
+    prefill_attention_time,
+    allreduce_time,
+    device_time,
+    host_time,
+    iteration_time,
+    longest_part,
+    binding_part,
+    engine_weights,
+    cache_tokens,
+    saturated_batch,
+    saturated_context,
+    saturated_prompts,
+    output_rate,
+)
+#: One iteration, whatever passes through it.
+ITERATION = FORMULAS[: FORMULAS.index(binding_part) + 1]
+#: The batch and the throughput where requests never run out.
+SATURATED = FORMULAS[FORMULAS.index(engine_weights) :]

@@ -1,0 +1,154 @@
+"""The model of one iteration of an inference engine."""
+
+from __future__ import annotations
+
+from sympy import Eq, Mod
+
+from mlsysim.catalog import Accelerator, TransformerWorkload
+from mlsysim.formulas import (
+    continuous_batching,
+    iteration,
+    number_formats,
+    parameter_counts,
+    rank_parameters,
+    transformer_flops,
+)
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
+from mlsysim.models.stack import stack_slot
+from mlsysim.symbolic import Requirement
+from mlsysim.symbols.training import t
+from mlsysim.symbols.workload import a, a_kv, d_e, d_ff, d_sh
+
+#: What the operators of a pass are counted by.
+_OPERATORS = (
+    *number_formats.FORMULAS,
+    parameter_counts.attention_parameters,
+    parameter_counts.ffn_parameters,
+    parameter_counts.expert_parameters,
+    parameter_counts.shared_expert_parameters,
+    parameter_counts.router_parameters,
+    rank_parameters.kv_heads_per_rank,
+    rank_parameters.attention_parameters_per_rank,
+    rank_parameters.ffn_parameters_per_rank,
+    rank_parameters.shared_parameters_per_rank,
+    transformer_flops.attention_work,
+    transformer_flops.scores,
+    transformer_flops.score_work,
+    continuous_batching.kv_bytes_per_token,
+)
+_PARTS = (
+    "dense_product_time",
+    "expert_product_time",
+    "head_time",
+    "activation_time",
+    "decode_attention_time",
+    "prefill_attention_time",
+    "allreduce_time",
+    "host_time",
+    "iteration_bottleneck",
+)
+
+
+class IterationModel(PerformanceModel):
+    """How long does one iteration of an inference engine take?
+
+    A forward pass over prompts and decoding requests, operator by operator, on one or several accelerators of a
+    node; and the throughput of an engine that never runs out of requests.
+    """
+
+    command = "iterate"
+    example = {
+        "model": "Llama3_1_70B",
+        "hardware": "H100",
+        "stack": "TensorRT_LLM_H100",
+        "precision": "fp8",
+        "tp_size": 2,
+        "decode_requests": 50,
+        "context_tokens": 5250,
+    }
+    answer = "iteration_time"
+    variants = {
+        "iteration": Variant(
+            (*_OPERATORS, *iteration.ITERATION),
+            headline=("iteration_time", "iteration_tokens", *_PARTS),
+            about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
+            "alone (docs/validation.md).",
+        ),
+        "saturated": Variant(
+            (
+                *_OPERATORS,
+                parameter_counts.embedding_parameters,
+                parameter_counts.head_parameters,
+                *iteration.ITERATION,
+                *iteration.SATURATED,
+            ),
+            headline=(
+                "output_tokens_per_second",
+                "iteration_time",
+                "decode_requests",
+                "kv_cache_tokens",
+                *_PARTS,
+            ),
+            about="The batch is what the memory holds, and a prompt joins for every answer that ends: the throughput "
+            "at an infinite rate of requests.",
+        ),
+    }
+    slots = {
+        "model": Slot(TransformerWorkload, (*SHAPE, "parameters"), counted=COUNTED),
+        "hardware": Slot(
+            Accelerator,
+            ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "node_bandwidth"),
+        ),
+        "stack": stack_slot(
+            (
+                "efficiency",
+                "memory_efficiency",
+                "prefill_attention_efficiency",
+                "kv_read_efficiency",
+                "link_efficiency",
+                "allreduce_base_latency",
+                "allreduce_rank_latency",
+                "layer_tax",
+                "host_layer_time",
+                "iteration_overhead",
+                "worker_overhead",
+                "sequence_overhead",
+                "gpu_memory_utilization",
+                "workspace_memory",
+            )
+        ),
+    }
+    keywords = (
+        "precision",
+        "tp_size",
+        "decode_requests",
+        "context_tokens",
+        "prompts",
+        "seq_len",
+        "output_tokens",
+        "max_batch_size",
+        "attention_mask",
+    )
+    defaults = {
+        "precision": "bf16",
+        "tp_size": 1,
+        "decode_requests": 0.0,
+        "context_tokens": 0.0,
+        "prompts": 0.0,
+        "seq_len": 2048,
+        "output_tokens": 128,
+        "max_batch_size": 4096,
+        "attention_mask": "causal",
+        **OPTIONAL_SHAPE,
+    }
+    requirements = (
+        Requirement(t, Eq(Mod(a, t), 0), "must divide {heads}"),
+        Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
+        Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
+        Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
+        Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
+        *SHAPE_REQUIREMENTS,
+    )

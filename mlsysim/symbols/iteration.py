@@ -1,0 +1,140 @@
+"""Symbols of one iteration of an inference engine: prompts and decoding requests in one forward pass."""
+
+from mlsysim.symbolic import between, choice, nonnegative, positive, variable
+
+n_dec = variable(
+    "decode_requests", r"n_{\mathrm{d}}", "request", "Requests that decode one token in an iteration.", nonnegative()
+)
+K_dec = variable(
+    "context_tokens", r"\bar{k}", "token/request", "Tokens in the cache of a decoding request, mean.", nonnegative()
+)
+n_pro = variable("prompts", r"n_{\mathrm{p}}", "request", "Prompts that an iteration prefills whole.", nonnegative())
+N_it = variable("iteration_tokens", r"N_{\mathrm{it}}", "token", "Tokens that pass through the layers.", nonnegative())
+N_out = variable("sampled_tokens", r"N_{\mathrm{s}}", "token", "Tokens that an iteration samples.", nonnegative())
+
+F_16 = variable(
+    "attention_peak_flops",
+    r"F_{16}",
+    "TFLOP/s",
+    "Dense peak arithmetic rate of one accelerator at 16 bit, in which attention is computed.",
+    positive(),
+)
+eta_pre = variable(
+    "prefill_attention_efficiency",
+    r"\eta_{\mathrm{pre}}",
+    "count",
+    "Share of the 16-bit peak that attention reaches in a prefill.",
+    between(0, 1, open_lower=True),
+)
+eta_kv = variable(
+    "kv_read_efficiency",
+    r"\eta_{\kappa}",
+    "count",
+    "Share of the memory bandwidth that attention reaches in decoding.",
+    between(0, 1, open_lower=True),
+)
+tau_host = variable(
+    "host_layer_time",
+    r"\tau_{\mathrm{host}}",
+    "ms",
+    "Time of the host to launch one layer; 0 with captured graphs.",
+    nonnegative(),
+)
+tau_it = variable(
+    "iteration_overhead", r"\tau_0", "ms", "Scheduling, sampling and what else an iteration waits for.", nonnegative()
+)
+tau_wrk = variable(
+    "worker_overhead",
+    r"\tau_{\mathrm{w}}",
+    "ms",
+    "Further wait of an iteration where several accelerators share the layers.",
+    nonnegative(),
+)
+tau_seq = variable(
+    "sequence_overhead", r"\tau_{\mathrm{seq}}", "ms", "Time of the host for each sequence of an iteration.",
+    nonnegative(),
+)  # fmt: skip
+alpha_ar = variable(
+    "allreduce_base_latency",
+    r"\alpha_0",
+    "µs",
+    "Latency of an all-reduce in one node, without that of its ranks.",
+    nonnegative(),
+)
+alpha_rank = variable(
+    "allreduce_rank_latency", r"\alpha_1", "µs", "What each rank adds to the latency of an all-reduce.", nonnegative()
+)
+
+W_dense = variable(
+    "dense_weights_per_rank",
+    r"W_{\mathrm{den}}",
+    "count",
+    "Weights of one rank that every token passes through, all layers.",
+    positive(),
+)
+W_hit = variable(
+    "touched_expert_weights",
+    r"W_{\mathrm{exp}}",
+    "count",
+    "Weights of routed experts that an iteration reads on one rank, all layers.",
+    nonnegative(),
+)
+kv_rank = variable(
+    "kv_bytes_per_token_per_rank",
+    r"\kappa_{\mathrm{r}}",
+    "kB/token",
+    "KV cache of one token on one tensor-parallel rank.",
+    positive(),
+)
+x_it = variable(
+    "kernel_traffic",
+    r"X_{\mathrm{act}}",
+    "MB/token",
+    "Activations that kernels write and read, per token on one rank, all layers.",
+    positive(),
+)
+w_dec = variable(
+    "decode_attention_flops",
+    r"\Phi_{\mathrm{dec}}",
+    "FLOP/token^2",
+    "Arithmetic of attention for a decoded token and one token of its context, all layers.",
+    positive(),
+)
+
+t_den = variable("dense_product_time", r"t_{\mathrm{den}}", "ms", "Products that every token passes.", nonnegative())
+t_exp = variable("expert_product_time", r"t_{\mathrm{exp}}", "ms", "Products with routed experts.", nonnegative())
+t_head = variable("head_time", r"t_{\mathrm{head}}", "ms", "Logits of the sampled tokens.", nonnegative())
+t_act = variable("activation_time", r"t_{\mathrm{act}}", "ms", "Activations between kernels.", nonnegative())
+t_kv = variable("decode_attention_time", r"t_{\kappa}", "ms", "Attention of the decoding requests.", nonnegative())
+t_pat = variable("prefill_attention_time", r"t_{\mathrm{pa}}", "ms", "Attention of the prompts.", nonnegative())
+t_red = variable("allreduce_time", r"t_{\mathrm{ar}}", "ms", "All-reduces of tensor parallelism.", nonnegative())
+t_dev = variable("device_time", r"t_{\mathrm{dev}}", "ms", "What the accelerator takes for an iteration.", positive())
+t_cpu = variable("host_time", r"t_{\mathrm{cpu}}", "ms", "What the host takes to launch an iteration.", nonnegative())
+t_it = variable("iteration_time", r"t_{\mathrm{it}}", "ms", "One iteration.", positive())
+t_big = variable("longest_iteration_part", r"t_{\max}", "ms", "The longest part of an iteration.", positive())
+binds_it = variable(
+    "iteration_bottleneck",
+    r"\mathrm{binds}_{\mathrm{it}}",
+    "",
+    "The longest part of an iteration; Host where launching takes longer than all of them.",
+    choice("Host", "Products", "Experts", "Logits", "Activations", "KV cache", "Attention", "All-reduce", "Layers"),
+)
+
+u_gpu = variable(
+    "gpu_memory_utilization",
+    r"u_M",
+    "count",
+    "Share of the memory that an engine uses for weights and KV cache.",
+    between(0, 1, open_lower=True),
+)
+M_work = variable(
+    "workspace_memory", r"M_{\mathrm{work}}", "GB", "Memory of each accelerator that an engine keeps for its work.",
+    nonnegative(),
+)  # fmt: skip
+n_kv = variable(
+    "kv_cache_tokens", r"n_{\kappa}", "token", "Tokens whose keys and values fit beside the weights.", nonnegative()
+)
+R_gen = variable(
+    "output_tokens_per_second", r"R_{\mathrm{out}}", "token/s", "Tokens generated per second, one replica.",
+    nonnegative(),
+)  # fmt: skip
