@@ -173,7 +173,7 @@ dense_product_time = Formula(
 expert_product_time = Formula(
     t_exp,
     when(
-        L_moe > 0,
+        W_hit > 0,
         side_by_side(
             q * W_hit / (eta_mem * B_mem), 2 * flop * L_moe * k * P_exp * (N_it / token) / (t * F * eta)
         ),

@@ -15,7 +15,7 @@ ITERATION, SATURATED = IterationModel(), IterationModel("saturated")
 
 CATALOG = {
     "Llama-3.1-8B": "Llama3_1_8B",
-    "Llama-3.3-70B": "Llama3_1_70B",
+    "Llama-3.3-70B": "Llama3_3_70B",
     "Llama-3.1-405B": "Llama3_1_405B",
     "Qwen3-235B-A22B": "Qwen3_235B_A22B",
     "facebook/opt-13b": "OPT_13B",
@@ -142,7 +142,7 @@ def engine(which: str, stack: str, calibrated: set[tuple[str, str]]) -> list[Che
 
 def closed_loop() -> list[Check]:
     """Time between tokens of Llama 3.3 70B on two H100, so many requests in flight; prompts stop the others."""
-    given = {"model": "Llama3_1_70B", "hardware": "H100", "stack": "TensorRT_LLM_H100", "precision": "fp8",
+    given = {"model": "Llama3_3_70B", "hardware": "H100", "stack": "TensorRT_LLM_H100", "precision": "fp8",
              "tp_size": 2, "context_tokens": 5250}  # fmt: skip
     room = {"gpu_memory_utilization": 0.9, "seq_len": 5000, "output_tokens": 500}
     slots = SATURATED.solve(**{**given, **room, "context_tokens": None}).canonical("decode_requests")
