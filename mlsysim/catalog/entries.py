@@ -222,8 +222,14 @@ class TransformerWorkload(Entry):
         Yes or no; no where left out. A LayerNorm has a bias, an RMSNorm has none.
     learned_positions : Value, optional
         Rows of a learned position embedding.
+    attention_sinks, sandwich_norm : Value, optional
+        Yes or no; no where left out. A learned sink per head; norms behind the blocks as well as in front.
     q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim : Value, optional
         Multi-head latent attention; 0 without it.
+    sliding_window, sliding_layers : Value, optional
+        Tokens a layer with a sliding window attends to, and how many layers have one; 0 without.
+    mtp_layers : Value, optional
+        Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
         The exact count, where the published number is rounded and somebody counted the tensors.
     architecture : str
@@ -232,8 +238,9 @@ class TransformerWorkload(Entry):
 
     what: ClassVar[str] = "model"
     flags: ClassVar[frozenset[str]] = frozenset(
-        {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm"}
-    )
+        {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
+         "attention_sinks", "sandwich_norm"}
+    )  # fmt: skip
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
 
@@ -259,6 +266,11 @@ class TransformerWorkload(Entry):
     qk_nope_head_dim: Count | None = None
     qk_rope_head_dim: Count | None = None
     v_head_dim: Count | None = None
+    attention_sinks: Flag | None = None
+    sandwich_norm: Flag | None = None
+    sliding_window: Count | None = None
+    sliding_layers: Count | None = None
+    mtp_layers: Count | None = None
     counted_parameters: Count | None = None
 
     @pydantic.model_validator(mode="after")
@@ -267,8 +279,20 @@ class TransformerWorkload(Entry):
             _whole(self, field, 1)
         for field in ("ffn_dim", "learned_positions", "q_lora_rank", "kv_lora_rank"):
             _whole(self, field, 0)
-        for field in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"):
+        for field in (
+            "qk_nope_head_dim",
+            "qk_rope_head_dim",
+            "v_head_dim",
+            "sliding_window",
+            "sliding_layers",
+            "mtp_layers",
+        ):
             _whole(self, field, 0)
+        sliding = 0 if self.sliding_layers is None else self.sliding_layers.value
+        if sliding > self.layers.value:
+            raise ValueError(f"sliding_layers={sliding:g} is more than layers={self.layers.value:g}")
+        if sliding and (self.sliding_window is None or not self.sliding_window.value):
+            raise ValueError("sliding_layers needs a sliding_window above 0 beside it")
         if self.ffn_dim is not None and self.gated is None:
             raise ValueError("ffn_dim needs gated = true or false beside it")
         left_out = [field for field in self.counts if getattr(self, field) is None]
@@ -351,13 +375,13 @@ class SparseTransformerWorkload(TransformerWorkload):
         Every how many layers one has experts; 1 where left out.
     shared_ffn_dim : Value, optional
         Inner width of all shared experts of a layer together.
-    router_bias : Value, optional
+    router_bias, expert_bias : Value, optional
         Yes or no; no where left out.
     counted_active_parameters : Value, optional
         The exact count of active parameters, embedding and head included.
     """
 
-    flags: ClassVar[frozenset[str]] = TransformerWorkload.flags | {"router_bias"}
+    flags: ClassVar[frozenset[str]] = TransformerWorkload.flags | {"router_bias", "expert_bias"}
     counts: ClassVar[tuple[str, ...]] = ("parameters", "active_parameters")
     counted_from: ClassVar[tuple[str, ...]] = (*TransformerWorkload.counted_from, "expert_ffn_dim", "moe_layers")
 
@@ -370,6 +394,7 @@ class SparseTransformerWorkload(TransformerWorkload):
     moe_layer_interval: Count | None = None
     shared_ffn_dim: Count | None = None
     router_bias: Flag | None = None
+    expert_bias: Flag | None = None
     counted_active_parameters: Count | None = None
 
     @pydantic.model_validator(mode="after")
@@ -428,7 +453,7 @@ def _quotient(left: Value, right: Value) -> Value | None:
 #: What a model has that has no experts.
 _DENSE = {
     "experts": 1, "active_experts_per_token": 1, "expert_ffn_dim": 0, "moe_layers": 0, "shared_ffn_dim": 0,
-    "moe_layer_interval": 1, "router_bias": 0,
+    "moe_layer_interval": 1, "router_bias": 0, "expert_bias": 0,
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from sympy import And, Dummy, Float, Ge, Lt, Max, Min, Piecewise, Rational, ceiling, log, oo, sqrt
 
+from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -96,6 +97,7 @@ from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
+    L_w,
     P_active,
     a_kv,
     d_h,
@@ -104,6 +106,7 @@ from mlsysim.symbols.workload import (
     q,
     r_kv,
     s,
+    window,
 )
 
 NAME = "prefill_aware"
@@ -165,24 +168,30 @@ peak_seq_len = Formula(
 
 kv_bytes_per_request = Formula(
     kv_request,
-    kv_token * s_end / request,
+    kv_token * attended(s_end) / request,
     title="KV cache of one request at the end of its answer",
     source=Source("kwon2023", "section 3"),
     variant=NAME,
-    assumes="Room is kept for the whole answer, so that no request is put off half way.",
+    assumes="Room is kept for the whole answer, so that no request is put off half way. A layer with a sliding window "
+    "keeps the tokens in it.",
     example=Example(
-        {kv_token: 819.2, s_end: 2048}, "1.6 GiB/request", Source("kwon2023", "section 3: OPT-13B, printed as 1.6 GB")
+        {kv_token: 819.2, s_end: 2048, L: 40, L_w: 0, window: 0},
+        "1.6 GiB/request",
+        Source("kwon2023", "section 3: OPT-13B, printed as 1.6 GB"),
     ),
 )
 
 kv_bytes_read = Formula(
     kv_read,
-    kv_token * (s + n_out / 2) / request,
+    kv_token * attended(s + n_out / 2) / request,
     title="KV cache a decode step reads for one request",
     source=ORCA,
-    assumes="The context grows by a token per step; its mean over the answer is taken.",
+    assumes="The context grows by a token per step; its mean over the answer is taken, up to the window where "
+    "a layer has one.",
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200}, "0.1408 GB/request", derived="128e3 * (1000 + 200 / 2) / 1e9"
+        {kv_token: 128, s: 1000, n_out: 200, L: 32, L_w: 16, window: 512},
+        "0.103168 GB/request",
+        derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),
 )
 

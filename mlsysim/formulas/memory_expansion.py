@@ -12,6 +12,7 @@ from typing import Any
 
 from sympy import And, Le, Max, Min, Piecewise
 
+from mlsysim.formulas.parameter_counts import norms
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
@@ -86,7 +87,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_h, d_sh, gated, h, k, q, s
+from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_h, d_sh, gated, h, k, q, s, sandwich
 
 HEO = Source("heo2023", "section 4")
 INFINITY = Source("rajbhandari2021", "section 3")
@@ -178,8 +179,8 @@ recomputed = Formula(
 )
 
 _sharded_dense = sharded(Z >= 3, n_z)
-_dense_whole = P_attn_r + 2 * P_norm + P_ffn_r
-_moe_whole = P_attn_r + 2 * P_norm + P_sh_r
+_dense_whole = P_attn_r + norms() + P_ffn_r
+_moe_whole = P_attn_r + norms() + P_sh_r
 
 dense_layer_kept = Formula(
     P_kd,
@@ -187,7 +188,9 @@ dense_layer_kept = Formula(
     title="Parameters of a dense layer that a rank keeps",
     source=Source("rajbhandari2020", "section 5"),
     example=Example(
-        {P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, Z: 3, n_z: 8}, "22501250", derived="(6e7 + 2 * 5000 + 1.2e8) / 8"
+        {P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, Z: 3, n_z: 8, sandwich: 0},
+        "22501250",
+        derived="(6e7 + 2 * 5000 + 1.2e8) / 8",
     ),
 )
 
@@ -197,7 +200,7 @@ moe_layer_kept = Formula(
     title="Parameters of a layer with experts that a rank keeps",
     source=Source("rajbhandari2020", "section 5"),
     example=Example(
-        {P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, Z: 3, n_z: 8, e: 4},
+        {P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, Z: 3, n_z: 8, e: 4, sandwich: 0},
         "127626250",
         derived="(6e7 + 2 * 5000 + 1e6) / 8 + 2.4e8 / (8 / 4)",
     ),
@@ -491,7 +494,7 @@ dense_gather = Formula(
     source=Source("rajbhandari2020", "section 7"),
     convention="Bytes one rank receives.",
     example=Example(
-        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8},
+        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8, sandwich: 0},
         "0.3150175 GB",
         derived="2 * (6e7 + 2 * 5000 + 1.2e8) * 7 / 8 / 1e9",
     ),
@@ -505,7 +508,7 @@ moe_gather = Formula(
     assumes="Experts that one rank holds alone are not gathered.",
     convention="Bytes one rank receives.",
     example=Example(
-        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, e: 4},
+        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, e: 4, sandwich: 0},
         "0.3467675 GB",
         derived="2 * ((6e7 + 2 * 5000 + 1e6) * 7 / 8 + 2.4e8 * (8 - 4) / 8) / 1e9",
     ),

@@ -15,6 +15,7 @@ from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
+    L_mtp,
     P,
     P_active,
     V,
@@ -27,6 +28,7 @@ from mlsysim.symbols.workload import (
     d_rope,
     d_sh,
     d_v,
+    expert_bias,
     gated,
     h,
     k,
@@ -39,6 +41,8 @@ from mlsysim.symbols.workload import (
     r_kv,
     r_q,
     router_bias,
+    sandwich,
+    sinks,
     tied,
 )
 
@@ -49,7 +53,7 @@ def grouped_query_attention(ways: Any, kv_heads: Any) -> Any:
     """Query, key, value and output projections on one of so many tensor-parallel ranks."""
     weights = 2 * a / ways * d_h * h + 2 * kv_heads * d_h * h
     biases = qkv_bias * (a / ways + 2 * kv_heads) * d_h + o_bias * h
-    return weights + biases + qk_norm * 2 * (1 + norm_bias) * d_h
+    return weights + biases + qk_norm * 2 * (1 + norm_bias) * d_h + sinks * a / ways
 
 
 def latent_attention(ways: Any) -> Any:
@@ -66,6 +70,16 @@ def latent_attention(ways: Any) -> Any:
 def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
     """Two matrices, three with a gate, split along the inner width; the output bias is held by all."""
     return (2 + gated) * h * width / ways + bias * ((1 + gated) * width / ways + h)
+
+
+def norms() -> Any:
+    """The norms of one layer: in front of each of its two blocks, and where it has them behind."""
+    return 2 * (1 + sandwich) * P_norm
+
+
+def prediction(attention: Any, block: Any, ways: Any) -> Any:
+    """A layer that predicts one more token: a layer, the product that joins two vectors, and three norms."""
+    return attention + norms() + block + 2 * h**2 / ways + 3 * P_norm
 
 
 norm_parameters = Formula(
@@ -87,7 +101,7 @@ attention_parameters = Formula(
     convention=SHAPE,
     example=Example(
         {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, norm_bias: 0},
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0},
         "187107328",
         derived="(7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256 + 128 * 128 * 7168",
     ),
@@ -105,12 +119,12 @@ ffn_parameters = Formula(
 
 expert_parameters = Formula(
     P_exp,
-    feed_forward(1, d_e, 0),
+    feed_forward(1, d_e, expert_bias),
     title="Parameters of one routed expert",
     source=Source("jiang2024", "section 2.2"),
-    assumes="Experts are feed-forward blocks without biases.",
+    assumes="Experts are feed-forward blocks, with biases where the model has them (gpt-oss).",
     convention=SHAPE,
-    example=Example({h: 7168, d_e: 2048, gated: 1}, "44040192", derived="3 * 7168 * 2048"),
+    example=Example({h: 7168, d_e: 2048, gated: 1, expert_bias: 0}, "44040192", derived="3 * 7168 * 2048"),
 )
 
 shared_expert_parameters = Formula(
@@ -154,8 +168,10 @@ head_parameters = Formula(
 
 def everything(experts: Any) -> Any:
     """Embeddings, layers and head with so many experts counted in each layer that has experts."""
-    layers = L * (P_attn + 2 * P_norm) + (L - L_moe) * P_ffn + L_moe * (P_rt + P_sh + experts * P_exp)
-    return P_emb + P_head + P_norm + layers
+    sparse = P_rt + P_sh + experts * P_exp
+    layers = L * (P_attn + norms()) + (L - L_moe) * P_ffn + L_moe * sparse
+    further = L_mtp * prediction(P_attn, when(L_moe > 0, sparse, P_ffn), 1)
+    return P_emb + P_head + P_norm + layers + further
 
 
 counted_parameters = Formula(
@@ -164,11 +180,13 @@ counted_parameters = Formula(
     title="Parameters, counted",
     source=Source("kaplan2020", "table 1"),
     variant="counted",
-    assumes="Two norms per layer and one after the last. The source leaves embeddings, norms and biases out; "
-    "here nothing is left out.",
-    convention=SHAPE + " Modules for predicting further tokens are not counted.",
+    assumes="Two norms per layer, four where they stand behind its blocks too, and one after the last. A layer for "
+    "predicting one more token is as wide as the others. The source leaves embeddings, norms and biases out; here "
+    "nothing is left out.",
+    convention=SHAPE,
     example=Example(
-        {L: 32, L_moe: 0, E: 1, P_emb: 525336576, P_head: 525336576, P_norm: 4096, P_attn: 41943040,
+        {L: 32, L_moe: 0, E: 1, L_mtp: 0, sandwich: 0, h: 4096, P_emb: 525336576,
+         P_head: 525336576, P_norm: 4096, P_attn: 41943040,
          P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
         "8.03e9",
         Source("grattafiori2024", "model card of Llama 3 8B"),
@@ -184,7 +202,8 @@ counted_active_parameters = Formula(
     convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
     "count, DeepSeek-V3 (37e9) leaves the embedding out.",
     example=Example(
-        {L: 32, L_moe: 32, k: 2, P_emb: 131072000, P_head: 131072000, P_norm: 4096, P_attn: 41943040,
+        {L: 32, L_moe: 32, k: 2, L_mtp: 0, sandwich: 0, h: 4096, P_emb: 131072000,
+         P_head: 131072000, P_norm: 4096, P_attn: 41943040,
          P_ffn: 0, P_exp: 176160768, P_sh: 0, P_rt: 32768},
         "12.9e9",
         Source("jiang2024", "section 1 and the announcement: 12.9B active"),

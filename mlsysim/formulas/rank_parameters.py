@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sympy import And, Max, Min, ceiling, floor
 
-from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention
+from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
 from mlsysim.symbols.activations import sigma
 from mlsysim.symbols.parameters import P_norm, P_rt
@@ -52,6 +52,7 @@ from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
+    L_mtp,
     V,
     a,
     a_kv,
@@ -62,6 +63,7 @@ from mlsysim.symbols.workload import (
     d_rope,
     d_sh,
     d_v,
+    expert_bias,
     gated,
     h,
     mlp_bias,
@@ -75,6 +77,8 @@ from mlsysim.symbols.workload import (
     r_kv,
     r_q,
     router_bias,
+    sandwich,
+    sinks,
     tied,
 )
 
@@ -102,7 +106,7 @@ attention_parameters_per_rank = Formula(
     accuracy=COUNTED,
     example=Example(
         {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, norm_bias: 0},
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0},
         "71303168",
         derived="2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384",
     ),
@@ -136,13 +140,15 @@ shared_parameters_per_rank = Formula(
 
 layer_experts_per_rank = Formula(
     P_exp_r,
-    E / e * feed_forward(t, d_e, 0),
+    E / e * feed_forward(t, d_e, expert_bias),
     title="Routed experts of one layer that one rank holds",
     source=Source("fedus2022", "section 5.5"),
     assumes="Experts are split evenly over expert-parallel ranks, and each over the tensor-parallel ranks.",
     accuracy=COUNTED,
     example=Example(
-        {E: 256, e: 64, h: 7168, d_e: 2048, t: 2, gated: 1}, "88080384", derived="256 / 64 * 3 * 7168 * 2048 / 2"
+        {E: 256, e: 64, h: 7168, d_e: 2048, t: 2, gated: 1, expert_bias: 0},
+        "88080384",
+        derived="256 / 64 * 3 * 7168 * 2048 / 2",
     ),
 )
 
@@ -189,15 +195,20 @@ moe_layers_per_stage = Formula(
 
 dense_parameters_per_rank = Formula(
     P_dense,
-    ell * (P_attn_r + 2 * P_norm) + (ell - ell_moe) * P_ffn_r + ell_moe * P_sh_r + P_edge_r,
+    ell * (P_attn_r + norms())
+    + (ell - ell_moe) * P_ffn_r
+    + ell_moe * P_sh_r
+    + P_edge_r
+    + L_mtp * prediction(P_attn_r, when(L_moe > 0, P_sh_r, P_ffn_r), t),
     title="Parameters of one rank that are not experts",
     source=MEGATRON,
-    assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head.",
+    assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head, "
+    "and the layers for predicting further tokens.",
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
         {ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456,
-         P_edge_r: 926686208},
+         P_edge_r: 926686208, L_moe: 58, L_mtp: 0, sandwich: 0, h: 7168, t: 1},
         "2910133504",
         derived="4 * (187107328 + 2 * 7168) + 3 * 396361728 + 45875456 + 926686208",
     ),
@@ -205,12 +216,12 @@ dense_parameters_per_rank = Formula(
 
 expert_parameters_per_rank = Formula(
     P_sparse,
-    ell_moe * P_exp_r,
+    (ell_moe + L_mtp) * P_exp_r,
     title="Expert parameters of one rank",
     source=Source("fedus2022", "section 5.5"),
     convention=RANK,
     accuracy=COUNTED,
-    example=Example({ell_moe: 32, P_exp_r: 176160768}, "5637144576", derived="32 * 176160768"),
+    example=Example({ell_moe: 32, L_mtp: 0, P_exp_r: 176160768}, "5637144576", derived="32 * 176160768"),
 )
 
 parameters_per_rank = Formula(
@@ -250,7 +261,7 @@ weights = Formula(
 )
 
 #: A router's correction bias is set by counting, without gradients.
-_trained = P_dense - router_bias * E * ell_moe
+_trained = P_dense - router_bias * E * (ell_moe + L_mtp)
 
 gradient_bytes = Formula(
     q_g,
@@ -269,8 +280,8 @@ gradients = Formula(
     variant="per_operator",
     convention=RANK,
     example=Example(
-        {P_dense: 2910133504, P_sparse: 176160768, q_g: 4, f: 1, router_bias: 1, E: 256, ell_moe: 1, Z: 2, n_z: 128,
-         e: 64},
+        {P_dense: 2910133504, P_sparse: 176160768, q_g: 4, f: 1, router_bias: 1, E: 256, ell_moe: 1, L_mtp: 0,
+         Z: 2, n_z: 128, e: 64},
         "443263200 byte",
         derived="4 * ((2910133504 - 256) / 128 + 176160768 / (128 / 64))",
     ),
@@ -297,7 +308,19 @@ optimizer_state = Formula(
     variant="per_operator",
     convention=RANK,
     example=Example(
-        {P_dense: 1.606e9, P_sparse: 5.637e9, o: 12, f: 1, router_bias: 0, E: 8, ell_moe: 32, Z: 1, n_z: 64, e: 8},
+        {
+            P_dense: 1.606e9,
+            P_sparse: 5.637e9,
+            o: 12,
+            f: 1,
+            router_bias: 0,
+            E: 8,
+            ell_moe: 32,
+            L_mtp: 0,
+            Z: 1,
+            n_z: 64,
+            e: 8,
+        },
         "8.7566 GB",
         derived="12 * (1.606e9 / 64 + 5.637e9 / (64 / 8)) / 1e9",
     ),
@@ -305,14 +328,14 @@ optimizer_state = Formula(
 
 largest_layer_parameters = Formula(
     P_unit,
-    P_attn_r + 2 * P_norm + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(n_z > e, P_exp_r))),
+    P_attn_r + norms() + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(n_z > e, P_exp_r))),
     title="Parameters of the largest layer on one rank",
     source=Source("zhao2023", "section 3.2"),
     assumes="Experts held by one rank alone are not sharded, so they are not gathered.",
     convention=RANK,
     example=Example(
         {P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 1409286144, L: 61,
-         L_moe: 58, n_z: 64, e: 8},
+         L_moe: 58, n_z: 64, e: 8, sandwich: 0},
         "1642283264",
         derived="187107328 + 2 * 7168 + max(396361728, 45875456 + 1409286144)",
     ),

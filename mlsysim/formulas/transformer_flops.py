@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sympy import Min
+
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
 from mlsysim.symbols.activations import selective_policy
 from mlsysim.symbols.batching import attention_flops
@@ -23,13 +25,31 @@ from mlsysim.symbols.step import (
     rho_attn,
     rho_el,
     rho_lin,
+    s_reach,
     w_attn,
     w_head,
     w_hot,
     w_lin,
 )
 from mlsysim.symbols.training import b, checkpointing
-from mlsysim.symbols.workload import L, L_moe, P_active, V, a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
+from mlsysim.symbols.workload import (
+    L,
+    L_moe,
+    L_mtp,
+    L_w,
+    P_active,
+    V,
+    a,
+    d_h,
+    d_nope,
+    d_rope,
+    d_v,
+    h,
+    k,
+    r_kv,
+    s,
+    window,
+)
 
 KAPLAN = Source("kaplan2020", "section 2.1")
 CHECKPOINTS = Source("korthikanti2023", "section 5")
@@ -60,7 +80,18 @@ scores = Formula(
 def products(load: Any) -> Any:
     """Forward arithmetic of all layers when experts work this many times the mean."""
     sparse = P_rt + P_sh + load * k * P_exp
-    return 2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * sparse) / token
+    further = L_mtp * (P_attn + when(L_moe > 0, sparse, P_ffn) + 2 * h**2)
+    return 2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * sparse + further) / token
+
+
+def reach(tokens: Any) -> Any:
+    """Of so many tokens those that a sliding-window layer attends to."""
+    return when(window > 0, Min(window, tokens), tokens)
+
+
+def attended(tokens: Any) -> Any:
+    """Of so many tokens those that a layer attends to, mean over all layers: what its cache must hold."""
+    return ((L - L_w) * tokens + L_w * reach(tokens)) / L
 
 
 product_work = Formula(
@@ -68,9 +99,21 @@ product_work = Formula(
     products(1),
     title="Arithmetic of the products with weights, per token",
     source=KAPLAN,
-    assumes="Two FLOPs per weight. The few biases and norms of heads are counted as if they were products.",
+    assumes="Two FLOPs per weight. The few biases and norms of heads are counted as if they were products. Each layer "
+    "for predicting a further token is one more layer and a product that joins two vectors.",
     example=Example(
-        {L: 61, L_moe: 58, k: 8, P_attn: 187107328, P_ffn: 396361728, P_rt: 1835264, P_sh: 44040192, P_exp: 44040192},
+        {
+            L: 61,
+            L_moe: 58,
+            L_mtp: 0,
+            h: 7168,
+            k: 8,
+            P_attn: 187107328,
+            P_ffn: 396361728,
+            P_rt: 1835264,
+            P_sh: 44040192,
+            P_exp: 44040192,
+        },
         "71.396 GFLOP/token",
         derived="2 * (61 * 187107328 + 3 * 396361728 + 58 * (1835264 + (1 + 8) * 44040192)) / 1e9",
     ),
@@ -83,29 +126,53 @@ hot_product_work = Formula(
     source=Source("fedus2022", "section 2.2"),
     assumes="Routed experts alone grow with the imbalance.",
     example=Example(
-        {L: 32, L_moe: 32, k: 2, gamma_r: 1.25, P_attn: 41943040, P_ffn: 0, P_rt: 32768, P_sh: 0, P_exp: 176160768},
+        {
+            L: 32,
+            L_moe: 32,
+            L_mtp: 0,
+            h: 4096,
+            k: 2,
+            gamma_r: 1.25,
+            P_attn: 41943040,
+            P_ffn: 0,
+            P_rt: 32768,
+            P_sh: 0,
+            P_exp: 176160768,
+        },
         "30.872 GFLOP/token",
         derived="2 * 32 * (41943040 + 32768 + 1.25 * 2 * 176160768) / 1e9",
     ),
 )
 
+window_reach = Formula(
+    s_reach,
+    reach(s),
+    title="Tokens in reach of a sliding-window layer",
+    source=Source("beltagy2020", "section 3.1"),
+    example=Example({window: 4096, s: 8192}, "4096 token", derived="min(4096, 8192)"),
+)
+
 score_work = Formula(
     w_attn,
-    f_mask * attention_flops * s,
+    attention_flops / L * ((L - L_w + L_mtp) * f_mask * s + L_w * s_reach * (1 - (1 - f_mask) * s_reach / s)),
     title="Arithmetic of the core of attention, per token",
     source=Source("kaplan2020", "table 1"),
+    assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer. "
+    "Layers for predicting further tokens have no window.",
     example=Example(
-        {f_mask: 0.5, attention_flops: 524288, s: 8192}, "2.1475 GFLOP/token", derived="0.5 * 524288 * 8192 / 1e9"
+        {f_mask: 0.5, attention_flops: 524288, s: 8192, L: 32, L_w: 16, L_mtp: 0, s_reach: 1024},
+        "1.3254 GFLOP/token",
+        derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
     ),
 )
 
 logit_work = Formula(
     w_head,
-    2 * flop * V * h / token,
+    2 * flop * (1 + L_mtp) * V * h / token,
     title="Arithmetic of the logits, per token",
     source=Source("narayanan2021", "appendix"),
-    assumes="The look-up of the embedding multiplies nothing.",
-    example=Example({V: 128256, h: 4096}, "1.0507 GFLOP/token", derived="2 * 128256 * 4096 / 1e9"),
+    assumes="The look-up of the embedding multiplies nothing. Each further token that is predicted needs its own.",
+    example=Example({V: 128256, h: 4096, L_mtp: 0}, "1.0507 GFLOP/token", derived="2 * 128256 * 4096 / 1e9"),
 )
 
 model_arithmetic = Formula(
@@ -197,6 +264,7 @@ FORMULAS = (
     scores,
     product_work,
     hot_product_work,
+    window_reach,
     score_work,
     logit_work,
     model_arithmetic,

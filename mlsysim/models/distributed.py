@@ -18,7 +18,7 @@ from mlsysim.formulas import (
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED, SHAPE
+from mlsysim.models.shape import COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import LAYOUT_REQUIREMENTS, PER_OPERATOR, TrainingMemoryModel
 from mlsysim.symbolic import Requirement, System
@@ -65,7 +65,9 @@ class DistributedModel(PerformanceModel):
     variants = {"per_operator": DISTRIBUTED}
     slots = {
         "model": Slot(
-            TransformerWorkload, ("parameters", "active_parameters", *SHAPE, "moe_layer_interval"), counted=COUNTED
+            TransformerWorkload,
+            ("parameters", "active_parameters", *SHAPE, *WINDOW, "moe_layer_interval"),
+            counted=COUNTED,
         ),
         "hardware": Slot(
             Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops", "node_bandwidth"), extras=("tdp",)
@@ -112,6 +114,7 @@ class DistributedModel(PerformanceModel):
     )
     defaults = {
         **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
+        **NO_WINDOW,
         "attention_mask": "causal",
         "flop_convention": "counted",
         "congestion_factor": 1.0,
@@ -128,6 +131,7 @@ class DistributedModel(PerformanceModel):
     requirements = (
         *_MEMORY.requirements,
         *LAYOUT_REQUIREMENTS,
+        *WINDOW_REQUIREMENTS,
         Requirement(
             n_fleet,
             Eq(Mod(n_fleet, t * p * c_cp * e), 0),

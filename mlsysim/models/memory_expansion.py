@@ -16,13 +16,13 @@ from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
-from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE_REQUIREMENTS
+from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import PER_OPERATOR
 from mlsysim.symbolic import Formula, Requirement, System, variable_of
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.training import b, c_cp, e, g, p, t
-from mlsysim.symbols.workload import E, a, d_e, d_ff, d_sh
+from mlsysim.symbols.workload import E, L_mtp, a, d_e, d_ff, d_sh
 
 _SEGMENTS = (
     "step_time",
@@ -102,7 +102,9 @@ _ONE_STAGE = (
         "must fill {gradient_accumulation_steps} micro-batches on every data-parallel rank: of {fleet_size} "
         "accelerators, one in {tp_size}",
     ),
+    Requirement(L_mtp, Eq(L_mtp, 0), "must be 0: the phases are those of the layers"),
     *SHAPE_REQUIREMENTS,
+    *WINDOW_REQUIREMENTS,
 )
 
 
@@ -283,6 +285,7 @@ class MemoryExpansionModel(PerformanceModel):
         "optimizer": "adam",
         "routing_imbalance_factor": 1.0,
         **OPTIONAL_SHAPE,
+        **NO_WINDOW,
     }
     headline = _SEGMENTS
 

@@ -82,6 +82,7 @@ class MoERoutingModel(PerformanceModel):
                 "active_experts_per_token",
                 "moe_layers",
                 "expert_ffn_dim",
+                "expert_bias",
             ),
             needs="a mixture-of-experts model (SparseTransformerWorkload); this one is dense",
             counted=COUNTED,
@@ -116,6 +117,7 @@ class MoERoutingModel(PerformanceModel):
         "activation_checkpointing": "selective",
         "oversubscription": 1,
         "node_latency": 0.0,
+        "expert_bias": False,
     }
     requirements = (
         Requirement(e, Eq(Mod(E, e), 0), "must divide {experts}"),

@@ -16,7 +16,7 @@ from mlsysim.formulas import (
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED
+from mlsysim.models.shape import COUNTED, NO_WINDOW, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.serving import cv
@@ -61,6 +61,7 @@ class ServingCapacityModel(PerformanceModel):
                 dropped=("padded_seq_len",),
             ),
             requirements=(
+                *WINDOW_REQUIREMENTS,
                 Requirement(k, k <= E, "must be at most {experts}"),
                 Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
                 Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),
@@ -71,7 +72,7 @@ class ServingCapacityModel(PerformanceModel):
                 ),
                 Requirement(cv, cv <= 2, "must be at most 2, beyond which the quantile is not held against anything"),
             ),
-            defaults={"service_time_cv": 0.0},
+            defaults={"service_time_cv": 0.0, "expert_bias": False, **NO_WINDOW},
             about="Measured to be right: prefill in the service time, both ceilings in prefill and decode, growing "
             "context, active experts, and the P99 of the whole stay. Capacity within 0.3% and P99 within 10% of a "
             "simulation on 44 of 45 settings. Requests are all alike unless service_time_cv says otherwise.",
@@ -97,6 +98,8 @@ class ServingCapacityModel(PerformanceModel):
                 "active_experts_per_token",
                 "moe_layers",
                 "expert_ffn_dim",
+                "expert_bias",
+                *WINDOW,
             ),
             counted=COUNTED,
         ),

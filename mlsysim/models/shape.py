@@ -9,7 +9,23 @@ from sympy import Eq, Mod
 from mlsysim.formulas import parameter_counts
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Requirement
-from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, k, qk_norm, r_kv, r_q
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    L_w,
+    a,
+    a_kv,
+    d_e,
+    d_ff,
+    expert_bias,
+    k,
+    qk_norm,
+    r_kv,
+    r_q,
+    sinks,
+    window,
+)
 
 #: Inputs that describe a transformer tensor by tensor.
 SHAPE = (
@@ -39,7 +55,14 @@ SHAPE = (
     "qk_nope_head_dim",
     "qk_rope_head_dim",
     "v_head_dim",
+    "attention_sinks",
+    "sandwich_norm",
+    "expert_bias",
+    "mtp_layers",
 )
+
+#: Inputs that say how far attention reaches.
+WINDOW = ("sliding_window", "sliding_layers")
 
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
@@ -55,7 +78,18 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "qk_nope_head_dim": 0,
     "qk_rope_head_dim": 0,
     "v_head_dim": 0,
+    "attention_sinks": False,
+    "sandwich_norm": False,
+    "expert_bias": False,
+    "mtp_layers": 0,
 }
+#: Attention that reaches as far as the sequence.
+NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0}
+
+WINDOW_REQUIREMENTS = (
+    Requirement(L_w, L_w <= L, "must be at most {layers}"),
+    Requirement(window, (window > 0) | Eq(L_w, 0), "must be above 0 where {sliding_layers} have one"),
+)
 
 SHAPE_REQUIREMENTS = (
     Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
@@ -65,6 +99,8 @@ SHAPE_REQUIREMENTS = (
     Requirement(d_e, (d_e > 0) | Eq(L_moe, 0), "must be above 0 where {moe_layers} have experts"),
     Requirement(d_ff, (d_ff > 0) | Eq(L_moe, L), "must be above 0 where layers have no experts"),
     Requirement(qk_norm, Eq(qk_norm, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
+    Requirement(sinks, Eq(sinks, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
+    Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
     Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
 )
 

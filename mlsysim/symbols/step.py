@@ -35,6 +35,13 @@ w_hot = variable(
     "The same on the rank with the hottest experts.",
     positive(),
 )
+s_reach = variable(
+    "window_reach",
+    r"\hat{s}_{\mathrm{w}}",
+    "token",
+    "Tokens of a sequence in reach of a sliding-window layer.",
+    positive(),
+)
 w_attn = variable(
     "score_flops", r"w_{\mathrm{attn}}", "FLOP/token", "Forward arithmetic of the core of attention, all layers.",
     positive(),

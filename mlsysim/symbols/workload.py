@@ -25,6 +25,9 @@ o_bias = variable(
 qk_norm = variable(
     "qk_norm", r"\beta_{\mathrm{qk}}", "count", "Whether queries and keys are normalised per head.", flag()
 )
+sinks = variable(
+    "attention_sinks", r"\beta_{\mathrm{sink}}", "count", "Whether each head has a learned attention sink.", flag()
+)
 r_q = variable(
     "q_lora_rank",
     r"r_{\mathrm{q}}",
@@ -77,6 +80,13 @@ mlp_bias = variable(
 norm_bias = variable(
     "norm_bias", r"\beta_{\mathrm{n}}", "count", "Whether norms have a bias beside the scale (LayerNorm).", flag()
 )
+sandwich = variable(
+    "sandwich_norm",
+    r"\beta_{\mathrm{sw}}",
+    "count",
+    "Whether attention and feed-forward blocks are normalised behind as well as in front (Gemma).",
+    flag(),
+)
 V = variable("vocab_size", "V", "count", "Rows of the token embedding.", integer(1))
 tied = variable(
     "tied_embeddings", r"\beta_{\mathrm{tie}}", "count", "Whether output head and embedding are one matrix.", flag()
@@ -100,6 +110,25 @@ router_bias = variable(
     "count",
     "Whether the router has a correction bias per expert, set without gradients.",
     flag(),
+)
+expert_bias = variable("expert_bias", r"\beta_{\mathrm{e}}", "count", "Whether routed experts have biases.", flag())
+L_mtp = variable(
+    "mtp_layers",
+    r"L_{\mathrm{mtp}}",
+    "count",
+    "Layers beyond the last that predict further tokens in training (MTP), with embedding and head shared.",
+    integer(0),
+    label="Multi-token-prediction layers",
+)
+window = variable(
+    "sliding_window",
+    r"s_{\mathrm{w}}",
+    "token",
+    "Tokens a sliding-window layer attends to, itself included; 0 without such layers.",
+    integer(0),
+)
+L_w = variable(
+    "sliding_layers", r"L_{\mathrm{w}}", "count", "Layers with sliding-window attention; 0 without.", integer(0)
 )
 
 s = variable("seq_len", "s", "token", "Tokens per sequence.", integer(1))

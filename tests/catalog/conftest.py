@@ -22,7 +22,7 @@ def tensors(model, experts):
     yield number("learned_positions") * width
     yield norm
     for layer in range(layers):
-        yield 2 * norm
+        yield (4 if number("sandwich_norm") else 2) * norm
         if number("kv_lora_rank"):
             nope, rope, value = number("qk_nope_head_dim"), number("qk_rope_head_dim"), number("v_head_dim")
             query, cache = number("q_lora_rank"), number("kv_lora_rank")
@@ -37,10 +37,13 @@ def tensors(model, experts):
             yield width * projected + number("qkv_bias") * projected
             yield heads * head * width + number("attention_output_bias") * width
             yield 2 * head * number("qk_norm")
+            yield heads * number("attention_sinks")
         # Which layers have experts does not matter to the sum, only how many.
         if layer < sparse:
             yield width * number("experts") + number("router_bias") * number("experts")
-            yield matrices * width * (experts * number("expert_ffn_dim") + number("shared_ffn_dim"))
+            inner = number("expert_ffn_dim")
+            yield matrices * width * (experts * inner + number("shared_ffn_dim"))
+            yield experts * number("expert_bias") * ((matrices - 1) * inner + width)
         else:
             inner = number("ffn_dim")
             yield matrices * width * inner + number("mlp_bias") * ((matrices - 1) * inner + width)

@@ -59,6 +59,7 @@ PARTS = (
     ("moe_layers", "layers"),
     ("moe_layers_per_stage", "layers_per_stage"),
     ("pp_size", "layers"),
+    ("sliding_layers", "layers"),
 )
 
 
@@ -81,9 +82,13 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"heads", "tp_size", "kv_heads_per_rank"} <= set(point):
         point["kv_heads_per_rank"] = min(point["kv_heads_per_rank"], point["heads"] / point["tp_size"])
     if point.get("kv_lora_rank"):
-        point |= dict.fromkeys({"qk_norm"} & set(point), 0.0)
+        point |= dict.fromkeys({"qk_norm", "attention_sinks"} & set(point), 0.0)
     if point.get("kv_lora_rank") == 0:
         point |= dict.fromkeys({"q_lora_rank", "qk_rope_head_dim"} & set(point), 0.0)
+    if "window_reach" in point:
+        point["window_reach"] = min(point["window_reach"], point["seq_len"])
+    if point.get("sliding_layers") and "sliding_window" in point:
+        point["sliding_window"] = point["sliding_window"] or 512.0
     point |= {name: min(point[name], 2.0) for name in {"service_time_cv"} & set(point)}
     if point.get("pp_size") == 1 or point.get("pipeline_schedule") == 1:
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)

@@ -31,6 +31,10 @@ TENSORS = {
     "qk_nope_head_dim": 0,
     "qk_rope_head_dim": 0,
     "v_head_dim": 0,
+    "attention_sinks": False,
+    "sandwich_norm": False,
+    "expert_bias": False,
+    "mtp_layers": 0,
 }
 
 EXPECTED = {
@@ -90,6 +94,9 @@ EXPECTED = {
             "v_head_dim": 0,
             "gated": False,
             **dict.fromkeys(("experts", "active_experts_per_token", "moe_layers", "expert_ffn_dim")),
+            "expert_bias": False,
+            "sliding_window": 0,
+            "sliding_layers": 0,
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,
@@ -115,6 +122,7 @@ EXPECTED = {
             "active_experts_per_token": None,
             "moe_layers": None,
             "expert_ffn_dim": None,
+            "expert_bias": False,
             "fabric_bandwidth": None,
             "fabric_latency": None,
             "oversubscription": 1,
@@ -130,6 +138,7 @@ FIRST = {"solve": [], "sweep": [], "sensitivity": ["output"], "function": ["outp
 VERBS = [(model, verb) for model in EXPECTED for verb in FIRST]
 UNITS = {
     "seq_len": "token",
+    "sliding_window": "token",
     "memory_capacity": "GB",
     "memory_bandwidth": "GB/s",
     "peak_flops": "TFLOP/s",
@@ -237,7 +246,7 @@ def test_help_names_the_variants_of_what_the_first_one_does_not_take():
     assert meaning("communication_buffer_fraction").endswith(" share of the gradients.")
     assert "Only variant" not in inspect.getdoc(ParameterCountModel.solve)
     found = inspect.getdoc(MoERoutingModel.solve)
-    assert found.count("Only variant per_layer.") == found.count("Only variant") == 8
+    assert found.count("Only variant per_layer.") == found.count("Only variant") == 9
 
 
 def test_only_in_is_said_of_every_argument_the_first_variant_lacks():

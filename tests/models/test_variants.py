@@ -344,7 +344,7 @@ def test_a_memory_explains_itself_operator_by_operator():
         "β_sp            1                sequence_parallel  [given]",
         "V               32000            vocab_size  [paper: jiang2024, 2024-01]",
         "Expert parameters of one rank  [fedus2022, section 5.5]",
-        "= 4096·8·14336·(1 + 2)/(2·8)",
+        "= 8·(0·(4096 + 14336·(1 + 1)/2) + 4096·14336·(1 + 2)/2)/8",
         "n_fly = {{min(n_mb, p + {(p − 1)/v if v > 1; 0 otherwise}) if schedule = 1f1b; n_mb otherwise}",
         "= min(8, (4 − 1)/2 + 4)",
         "binds: p + {(p − 1)/v if v > 1; 0 otherwise} = 5.50, the smallest; n_mb = 8",

@@ -502,7 +502,7 @@ REFUSED = [
     ({"precision": ["fp16", "fp16"]}, "precision=['fp16', 'fp16']: an axis has each value once"),
     ({"hardware": []}, "hardware=[]: an axis has at least one entry, and each once"),
     ({"hardware": ["H100", "H100"]}, "hardware=['H100', 'H100']: an axis has at least one entry, and each once"),
-    ({"hardware": ["H100", "H999"]}, "unknown hardware 'H999': did you mean H100, H200?"),
+    ({"hardware": ["H100", "H999"]}, "unknown hardware 'H999': did you mean H100, H200, H800?"),
     ({"hardware": ["H100", 3]}, "hardware=3: must be an entry of the catalog (hardware), or its name"),
     ({"batch_size": [1, -2, -3]}, "batch_size=-2: must be a whole number >= 1"),
     ({"batch_size": [1, 2.5]}, "batch_size=2.5: must be a whole number >= 1; nearest: 2, 3"),
