@@ -131,6 +131,34 @@ def _layer_numbers(name: str, value: Any) -> list[int]:
     return value
 
 
+def sliding(otherwise: Reader) -> Reader:
+    """How many layers have a window: by the list of kinds, else by the rule of the model class."""
+
+    def read(config: Config) -> Any:
+        found, kinds = config.get("layer_types")
+        if not found:
+            return otherwise(config)
+        if not isinstance(kinds, list) or len(kinds) != LAYERS(config) or not all(isinstance(k, str) for k in kinds):
+            raise CatalogError(f"layer_types={quoted(kinds)} must be a list of as many names as layers")
+        return kinds.count("sliding_attention")
+
+    return read
+
+
+def all_but_every(interval: Reader) -> Reader:
+    """How many layers there are less one in so many."""
+    return lambda config: LAYERS(config) - LAYERS(config) // max(interval(config), 1)
+
+
+def windowed(layers: Reader, default: int = 0) -> dict[str, Reader]:
+    """How far attention reaches; a file may give a window that no layer uses."""
+    window = whole("sliding_window", default=always(default))
+    return {
+        "sliding_layers": lambda config: layers(config) if window(config) else 0,
+        "sliding_window": lambda config: window(config) if layers(config) else 0,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What the files of one ``model_type`` hold.
@@ -173,7 +201,7 @@ HARMLESS = _words(
     transformers_version unsloth_fixed unsloth_version use_bfloat16 use_cache
     """
 )
-#: Rotary positions and windows: what a token sees, not what is stored.
+#: Rotary positions, and windows of types whose layers have none.
 ROTARY = _words(
     """
     attention_chunk_size layer_types max_position_embeddings max_window_layers partial_rotary_factor rope_interleave
@@ -263,6 +291,52 @@ def _llama4() -> Layout:
     return Layout(shape, only=ONE_STACK, harmless=ROTARY | ROUTING | scaling | rope)
 
 
+def _after_the_first(config: Config) -> Any:
+    """Qwen's: where windows are switched on, the layers behind the first so many."""
+    switched = yes("use_sliding_window", default=False)(config)
+    return max(0, LAYERS(config) - whole("max_window_layers", default=always(28))(config)) if switched else 0
+
+
+_QWEN = windowed(sliding(_after_the_first))
+
+
+def _gemma(heads: Reader, kv_heads: Reader, vocabulary: Reader, layers: Reader, **fields: Reader) -> Layout:
+    shape = _decoder(
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=whole("head_dim", default=always(256)),
+        vocab_size=vocabulary,
+        tied_embeddings=yes("tie_word_embeddings", default=True),
+        sandwich_norm=always(True),
+        **windowed(sliding(layers), default=4096),
+        **_biased("attention_bias"),
+        **fields,
+    )
+    harmless = _words(
+        """
+        _sliding_window_pattern attn_logit_softcapping cache_implementation final_logit_softcapping hidden_activation
+        query_pre_attn_scalar rope_local_base_freq sliding_window_pattern
+        """
+    )
+    return Layout(shape, only={**ONE_STACK, "use_bidirectional_attention": False}, harmless=ROTARY | harmless)
+
+
+def _gpt_oss() -> Layout:
+    shape = _decoder(
+        head_dim=whole("head_dim", default=always(64)),
+        ffn_dim=always(0),
+        experts=whole("num_local_experts"),
+        active_experts_per_token=whole("num_experts_per_tok", "experts_per_token"),
+        expert_ffn_dim=whole("intermediate_size"),
+        moe_layers=LAYERS,
+        **dict.fromkeys(("attention_sinks", "expert_bias", "router_bias"), always(True)),
+        **windowed(sliding(all_but_every(always(2))), default=128),
+        **dict.fromkeys(("qkv_bias", "attention_output_bias"), yes("attention_bias", default=True)),
+    )
+    harmless = {"experts_per_token", "initial_context_length", "swiglu_alpha", "swiglu_limit"}
+    return Layout(shape, only=ONE_STACK, harmless=ROTARY | ROUTING | harmless)
+
+
 def _qwen3_moe() -> Layout:
     interval = whole("decoder_sparse_step", default=always(1))
     moe_layers = without(every(interval, always(0), offset=1), interval, "mlp_only_layers")
@@ -274,6 +348,7 @@ def _qwen3_moe() -> Layout:
         moe_layers=moe_layers,
         moe_layer_interval=interval,
         qk_norm=always(True),
+        **_QWEN,
         **_biased("attention_bias"),
     )
     return Layout(shape, only=ONE_STACK, harmless=ROTARY | ROUTING)
@@ -328,11 +403,20 @@ _MIXTRAL = Layout(
         active_experts_per_token=whole("num_experts_per_tok"),
         expert_ffn_dim=whole("intermediate_size"),
         moe_layers=LAYERS,
+        **windowed(sliding(LAYERS)),
     ),
     only=ONE_STACK,
     harmless=ROTARY | ROUTING,
 )
 _LLAMA4 = _llama4()
+#: Files of the larger models leave out what the class has by default.
+_GEMMA3 = _gemma(
+    whole("num_attention_heads", default=always(8)),
+    whole("num_key_value_heads", default=always(4)),
+    whole("vocab_size", default=always(262_208)),
+    all_but_every(whole("sliding_window_pattern", "_sliding_window_pattern", default=always(6))),
+    qk_norm=always(True),
+)
 _PICTURES = _words("boi_token_index eoi_token_index image_token_index tie_word_embeddings vision_config")
 
 LAYOUTS: dict[str, Layout] = {
@@ -341,10 +425,14 @@ LAYOUTS: dict[str, Layout] = {
     "llama": Layout(
         _decoder(mlp_bias=yes("mlp_bias", default=False), **_biased("attention_bias")), ONE_STACK, harmless=ROTARY
     ),
-    "mistral": Layout(_decoder(), ONE_STACK, harmless=ROTARY),
+    "mistral": Layout(_decoder(**windowed(sliding(LAYERS))), ONE_STACK, harmless=ROTARY),
     "mixtral": _MIXTRAL,
-    "qwen2": Layout(_decoder(qkv_bias=always(True)), ONE_STACK, harmless=ROTARY),
-    "qwen3": Layout(_decoder(qk_norm=always(True), **_biased("attention_bias")), ONE_STACK, harmless=ROTARY),
+    "qwen2": Layout(_decoder(qkv_bias=always(True), **_QWEN), ONE_STACK, harmless=ROTARY),
+    "qwen3": Layout(_decoder(qk_norm=always(True), **_QWEN, **_biased("attention_bias")), ONE_STACK, harmless=ROTARY),
+    "gemma2": _gemma(HEADS, whole("num_key_value_heads"), whole("vocab_size"), all_but_every(always(2))),
+    "gemma3_text": _GEMMA3,
+    "gemma3": Layout({}, ONE_STACK, harmless=_PICTURES | {"mm_tokens_per_image"}, within="text_config"),
+    "gpt_oss": _gpt_oss(),
     "qwen3_moe": _qwen3_moe(),
     "deepseek_v2": _latent({}),
     "deepseek_v3": _latent({"topk_method": "noaux_tc"}, router_bias=always(True)),
@@ -353,7 +441,7 @@ LAYOUTS: dict[str, Layout] = {
     "llama4_text": _LLAMA4,
 }
 #: The type of the language model inside a model of several parts.
-PARTS = {"llama4": "llama4_text"}
+PARTS = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
 
 
 def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: Any) -> TransformerWorkload:

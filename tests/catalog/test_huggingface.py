@@ -23,6 +23,11 @@ SAME = {
     "kimi_k2": "Kimi_K2",
     "qwen3_4b": "Qwen3_4B",
     "qwen2_5_14b": "Qwen2_5_14B",
+    "mistral_7b": "Mistral_7B",
+    "gemma2_2b": "Gemma2_2B",
+    "gemma3_1b": "Gemma3_1B",
+    "gemma3_12b": "Gemma3_12B",
+    "gpt_oss_20b": "gpt_oss_20B",
 }
 SHAPE = [
     field
@@ -143,6 +148,19 @@ CHANGES = {
         {"decoder_sparse_step": 2, "mlp_only_layers": [0, 1, 2]},
         {"moe_layers": 23},
     ),
+    "Mistral without a window": ("mistral_7b", {"sliding_window": None}, {"sliding_window": 0, "sliding_layers": 0}),
+    "Qwen: windows behind the first layers": (
+        "qwen2_5_14b",
+        {"use_sliding_window": True, "max_window_layers": 40},
+        {"sliding_window": 131_072, "sliding_layers": 8},
+    ),
+    "Qwen: windows in as many layers as listed": (
+        "qwen3_4b",
+        {"sliding_window": 512, "layer_types": ["sliding_attention"] * 3 + ["full_attention"] * 33},
+        {"sliding_window": 512, "sliding_layers": 3},
+    ),
+    "Gemma 3: another pattern": ("gemma3_1b", {"sliding_window_pattern": 2}, {"sliding_layers": 13}),
+    "gpt-oss without biases": ("gpt_oss_20b", {"attention_bias": False}, {"qkv_bias": 0, "expert_bias": 1}),
     "the other name of the experts": (
         "qwen3_30b_a3b",
         {"num_experts": "drop", "num_local_experts": 64},
@@ -224,6 +242,11 @@ MISTAKES = {
         "word_embed_proj_dim=512 is a shape that is not known, only that of hidden_size is",
     ),
     "biases of latent attention": (config("deepseek_v3", attention_bias=True), "attention_bias=True is a shape that"),
+    "kinds of too few layers": (
+        config("gpt_oss_20b", layer_types=["full_attention"]),
+        "layer_types=['full_attention'] must be a list of as many names as layers",
+    ),
+    "attention to both sides": (config("gemma3_1b", use_bidirectional_attention=True), "use_bidirectional_attention=T"),
     "layers that are no list": (config("qwen3_30b_a3b", mlp_only_layers=3), "mlp_only_layers=3 must be a list of lay"),
     "layers that are no numbers": (config("qwen3_30b_a3b", mlp_only_layers=["a"]), "mlp_only_layers=['a'] must be a"),
     "more picked than there are": (
@@ -333,6 +356,9 @@ WRITTEN = {
          "first_k_dense_replace": 1, "q_lora_rank": None, "kv_lora_rank": 12, "qk_nope_head_dim": 8,
          "qk_rope_head_dim": 4, "v_head_dim": 10, "num_key_value_heads": 4},
     ),
+    "gemma2": ("Gemma2Config", {"head_dim": 16, "sliding_window": 8}),
+    "gemma3_text": ("Gemma3TextConfig", {"head_dim": 16, "sliding_window": 8}),
+    "gpt_oss": ("GptOssConfig", {"num_local_experts": 4, "num_experts_per_tok": 2, "head_dim": 16}),
     "llama4_text": (
         "Llama4TextConfig",
         {"num_local_experts": 4, "intermediate_size_mlp": 72, "interleave_moe_layer_step": 2, "head_dim": 16},
@@ -367,4 +393,4 @@ def test_what_transformers_writes_counts_as_what_it_builds(model_type, tmp_path,
 
 
 def test_every_layout_is_written():
-    assert set(LAYOUTS) == {*WRITTEN, "llama4", "kimi_k2"}
+    assert set(LAYOUTS) == {*WRITTEN, "llama4", "kimi_k2", "gemma3"}

@@ -17,6 +17,9 @@ ACTIVE = {
     "Kimi_K2": 0.03,
 }  # fmt: skip
 
+#: The embedding is a large part of the little that these have at work, and is not in what is published.
+WITHOUT_EMBEDDING = {"gpt_oss_20B", "gpt_oss_120B"}
+
 
 def published() -> list[Check]:
     """Totals, and active parameters of mixtures of experts."""
@@ -30,6 +33,7 @@ def published() -> list[Check]:
         found.append(Check(entry.name, entry.parameters.value / 1e9, total / 1e9, COARSE.get(name, 0.01), "B"))
         if entry.value_of("experts", "").value > 1:
             active, printed = count.canonical("active_parameters"), entry.active_parameters.value
+            active -= entry.vocab_size.value * entry.hidden_dim.value * (name in WITHOUT_EMBEDDING)
             what = f"{entry.name}, active"
             found.append(Check(what, printed / 1e9, active / 1e9, ACTIVE.get(name, 0.01), "B"))
     return found
