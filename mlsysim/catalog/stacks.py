@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlsysim.catalog.entries import Bytes, Count, Entry, Milliseconds, Seconds
+from mlsysim.catalog.entries import Bytes, Count, Entry, Flag, Milliseconds, Seconds
 
 
 class Stack(Entry):
@@ -24,6 +24,18 @@ class Stack(Entry):
         Share of a link's bandwidth that a collective reaches.
     dp_overlap, tp_overlap, cp_overlap : Value, optional
         Share of the computing (of the traffic, of attention) that traffic may hide behind.
+    ep_overlap : Value, optional
+        Share of the computing that exchanges of experts may hide behind.
+    eight_bit_efficiency : Value, optional
+        Share of the peak rate that products reach at 8 bit over that at 16 bit.
+    host_operation_time : Value, optional
+        Time the host takes to launch one operation of a training step.
+    layer_operations, expert_operations : Value, optional
+        Operations launched for a layer beside its experts, and for one expert of a rank.
+    grouped_experts : Value, optional
+        Whether one kernel computes all experts of a rank.
+    captured_share : Value, optional
+        Share of the operations beside experts that captured graphs launch.
     dispatch_tax, layer_tax : Value, optional
         Fixed times to launch a request, and per layer and decode step.
     prefill_attention_efficiency : Value, optional
@@ -48,6 +60,13 @@ class Stack(Entry):
     dp_overlap: Count | None = None
     tp_overlap: Count | None = None
     cp_overlap: Count | None = None
+    ep_overlap: Count | None = None
+    eight_bit_efficiency: Count | None = None
+    host_operation_time: Seconds | None = None
+    layer_operations: Count | None = None
+    expert_operations: Count | None = None
+    grouped_experts: Flag | None = None
+    captured_share: Count | None = None
     dispatch_tax: Milliseconds | None = None
     layer_tax: Milliseconds | None = None
     prefill_attention_efficiency: Count | None = None

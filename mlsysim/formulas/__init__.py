@@ -28,6 +28,7 @@ TOPICS = (
     "moe_routing",
     "pipeline_schedule",
     "data_parallel_traffic",
+    "layer_time",
     "step_time",
     "economics",
     "memory_expansion",

@@ -15,6 +15,7 @@ from mlsysim.formulas import step_time
 from mlsysim.symbolic import Example, Formula, Source, label, when
 from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
 from mlsysim.symbols.hardware import B_mem
+from mlsysim.symbols.layers import T_stage
 from mlsysim.symbols.offload import (
     B_far,
     M_far_need,
@@ -35,20 +36,14 @@ from mlsysim.symbols.offload import (
 )
 from mlsysim.symbols.step import (
     T_bub,
-    T_comp,
-    T_cp,
     T_dp,
-    T_ep,
     T_opt,
     T_pp,
     T_step,
-    T_tp,
     eta_mem,
     rho_lin,
     straggler,
-    t_attn,
-    t_el,
-    t_lin,
+    t_comp,
 )
 from mlsysim.symbols.training import (
     A,
@@ -193,7 +188,7 @@ def _transfer(volume: Any) -> Any:
     return n_share * volume / B_far
 
 
-_forward = (t_lin + t_attn + t_el) / (3 + rho_lin)
+_forward = t_comp / (3 + rho_lin)
 
 unhidden_fetches = Formula(
     T_fetch,
@@ -205,7 +200,7 @@ unhidden_fetches = Formula(
     assumes="Layer by layer beside the computing of its pass. The first layer, which nothing precedes, is not counted.",
     example=Example(
         {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4, omega_ck: 0.5, A_stage: 8, n_share: 1,
-         B_far: 64, eta_pre: 0.8, t_lin: 300, t_attn: 60, t_el: 40},
+         B_far: 64, eta_pre: 0.8, t_comp: 400},
         "367.5 ms",
         derived="max(0, (8 + 4) / 0.064 - 0.8 * 400 / 4) + max(0, (2 * 8 + 12 + 4) / 0.064 - 0.8 * 400 * 3 / 4)",
     ),
@@ -260,10 +255,9 @@ step = Formula(
     assumes="The plain step, and what of the remote traffic nothing hides. The link to the remote tier is not that to "
     "other ranks.",
     example=Example(
-        {straggler: 1.05, T_comp: 6000, T_tp: 500, T_ep: 200, T_cp: 100, T_bub: 800, T_pp: 50, T_dp: 300, T_opt: 50,
-         T_far: 2000},
+        {straggler: 1.05, T_stage: 6800, T_bub: 800, T_pp: 50, T_dp: 300, T_opt: 50, T_far: 2000},
         "10.500 s",
-        derived="1.05 * (6000 + 500 + 200 + 100 + 800 + 50 + 300 + 50 + 2000) / 1000",
+        derived="1.05 * (6800 + 800 + 50 + 300 + 50 + 2000) / 1000",
     ),
 )  # fmt: skip
 

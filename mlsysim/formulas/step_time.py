@@ -7,12 +7,27 @@ at most the computing it runs beside. What one exchange takes stands under group
 
 from __future__ import annotations
 
-from sympy import Eq, Max, Min, Piecewise
+from sympy import And, Eq, Max, Min, Piecewise
 
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, total, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, sigma
-from mlsysim.symbols.groups import T_g, group, t_aa, t_ag_g
-from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, n_fleet
+from mlsysim.symbols.groups import t_aa, t_ag_g
+from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
+from mlsysim.symbols.layers import (
+    F_lin,
+    F_wide,
+    T_host,
+    T_stage,
+    ell_rest,
+    ell_s,
+    ell_s_moe,
+    phi_ep,
+    t_dev,
+    t_head,
+    t_host,
+    t_stage_host,
+    x_cast,
+)
 from mlsysim.symbols.routing import gamma_r, n_exchanges
 from mlsysim.symbols.step import (
     Phi,
@@ -58,7 +73,6 @@ from mlsysim.symbols.step import (
     v_ff,
     v_h,
     w_attn,
-    w_head,
     w_hot,
     w_lin,
     x_el,
@@ -73,8 +87,6 @@ from mlsysim.symbols.training import (
     checkpointing,
     d,
     e,
-    ell,
-    ell_moe,
     f,
     n_mb,
     n_tok,
@@ -87,7 +99,7 @@ from mlsysim.symbols.training import (
 from mlsysim.symbols.workload import (
     L,
     L_moe,
-    V,
+    L_mtp,
     a,
     d_e,
     d_ff,
@@ -112,40 +124,48 @@ data_parallel_ranks = Formula(
     example=Example({n_fleet: 512, t: 8, p: 4, c_cp: 2}, "8", derived="512 / (8 * 4 * 2)"),
 )
 
-#: The layers of a stage, at least; all work of the model over its stages, where stages are balanced.
-_layers = ell / L
+_eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
+_eager_scores = Eq(attention_kernel, label(attention_kernel, "eager"))
 
 product_time = Formula(
     t_lin,
-    n_tok / t * Max(_layers * (3 + rho_lin) * w_hot, ((3 + rho_lin) * w_hot + 3 * w_head) / p) / (F * eta),
+    n_tok / t * ell_s / (L + L_mtp) * (3 + rho_lin) * w_hot / F_lin,
     title="Products with weights, one micro-batch",
     source=Source("kaplan2020", "section 2.1"),
-    assumes="Backward is twice the forward. Stages are balanced by work, the logits among it, but the fullest has its "
-    "whole layers.",
+    assumes="Backward is twice the forward. The slowest stage has its whole layers; the head stands apart.",
     accuracy=CALIBRATED,
     example=Example(
-        {n_tok: 8192, t: 8, ell: 20, L: 80, p: 4, rho_lin: 0, w_hot: 140e9, w_head: 2e9, F: 989, eta: 0.6},
-        "183.78 ms",
-        derived="8192 / 8 * max(20 / 80 * 3 * 140e9, (3 * 140e9 + 3 * 2e9) / 4) / (989e12 * 0.6) * 1e3",
+        {n_tok: 8192, t: 8, ell_s: 20, L: 80, L_mtp: 0, rho_lin: 0, w_hot: 140e9, F_lin: 593.4},
+        "181.19 ms",
+        derived="8192 / 8 * 20 / 80 * 3 * 140e9 / 593.4e12 * 1e3",
     ),
 )
 
 score_time = Formula(
     t_attn,
-    n_tok / t * _layers * (3 + rho_attn) * w_attn / (F * eta * eta_attn),
+    n_tok / t * ell_s / (L + L_mtp) * (3 + rho_attn) * w_attn / (F_wide * when(_eager_scores, 1, eta_attn)),
     title="Core of attention, one micro-batch",
     source=Source("dao2022", "section 3"),
-    assumes="Fused kernels reach part of the rate of the products; what their backward pass computes beyond twice the "
-    "forward is in that part.",
+    assumes="Eager attention is products; fused kernels reach part of their rate, and what they compute backward "
+    "beyond twice the forward is in that part. At 16 bit where products are computed at less.",
     accuracy=CALIBRATED,
     example=Example(
-        {n_tok: 8192, t: 8, ell: 20, L: 80, rho_attn: 1, w_attn: 10e9, F: 989, eta: 0.6, eta_attn: 0.5},
+        {
+            n_tok: 8192,
+            t: 8,
+            ell_s: 20,
+            L: 80,
+            L_mtp: 0,
+            rho_attn: 1,
+            w_attn: 10e9,
+            F_wide: 593.4,
+            attention_kernel: "flash",
+            eta_attn: 0.5,
+        },
         "34.51 ms",
-        derived="8192 / 8 * 20 / 80 * 4 * 10e9 / (989e12 * 0.6 * 0.5) * 1e3",
+        derived="8192 / 8 * 20 / 80 * 4 * 10e9 / (593.4e12 * 0.5) * 1e3",
     ),
 )
-
-_eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 
 width_vectors = Formula(
     v_h,
@@ -181,13 +201,26 @@ inner_width = Formula(
 
 elementwise_traffic = Formula(
     x_el,
-    q * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * 7 * k * gamma_r * h) / token,
+    q * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(_eager, 18.5, 7) * k * gamma_r * h) / token,
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
     source=Source("dao2022", "section 3.1"),
-    assumes="With experts, seven more vectors of the width for each that a token is sent to.",
+    assumes="With experts, more vectors of the width for each that a token is sent to: seven, and where their "
+    "permutation is not fused eighteen and a half (torchtitan's operations, counted).",
     accuracy=COUNTED,
     example=Example(
-        {q: 2, v_h: 15, h: 8192, sigma: 8, v_ff: 3, d_in: 28672, t: 8, L_moe: 0, k: 1, gamma_r: 1},
+        {
+            q: 2,
+            v_h: 15,
+            h: 8192,
+            sigma: 8,
+            v_ff: 3,
+            d_in: 28672,
+            t: 8,
+            L_moe: 0,
+            elementwise_kernels: "fused",
+            k: 1,
+            gamma_r: 1,
+        },
         "52224 byte/token",
         derived="2 * (15 * 8192 / 8 + 3 * 28672 / 8)",
     ),
@@ -196,72 +229,67 @@ elementwise_traffic = Formula(
 elementwise_time = Formula(
     t_el,
     n_tok
-    * (
-        ell * (3 + rho_el) * x_el
-        + when(
-            Eq(attention_kernel, label(attention_kernel, "eager")),
-            ell * (3 + rho_attn) * 6.5 * q * a * s / (t * token) / token,
-        )
-        + when(_eager, 40, 20) * byte * V / (t * p) / token
-    )
+    * ell_s
+    * ((3 + rho_el) * x_el + x_cast + when(_eager_scores, (3 + rho_attn) * 6.5 * q * a * s / (t * token) / token))
     / (B_mem * eta_mem),
     title="Everything bound by memory, one micro-batch",
     source=Source("williams2009"),
-    assumes="Eager attention writes and reads its scores thirteen bytes a number at 16 bit; the loss passes over "
-    "the logits in fp32.",
+    assumes="Eager attention writes and reads its scores thirteen bytes a number at 16 bit.",
     accuracy=CALIBRATED,
     example=Example(
         {
             n_tok: 8192,
-            ell: 20,
+            ell_s: 20,
             rho_el: 0,
             x_el: 52224,
+            x_cast: 0,
             attention_kernel: "flash",
             rho_attn: 0,
             q: 2,
             a: 64,
             s: 8192,
             t: 8,
-            elementwise_kernels: "fused",
-            V: 128256,
-            p: 4,
             B_mem: 3350,
             eta_mem: 0.8,
         },
-        "9.823 ms",
-        derived="8192 * (20 * 3 * 52224 + 20 * 128256 / (8 * 4)) / (3350e9 * 0.8) * 1e3",
+        "9.578 ms",
+        derived="8192 * 20 * 3 * 52224 / (3350e9 * 0.8) * 1e3",
     ),
 )
 
 tensor_parallel_time = Formula(
     t_tp,
-    (1 - phi_tp) * ell * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}) * 2 * t_ag_g["tp"],
+    (1 - phi_tp) * ell_s * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}) * 2 * t_ag_g["tp"],
     title="Tensor-parallel traffic, one micro-batch",
     source=MEGATRON,
     assumes="Two all-reduces of the hidden states forward and two backward per layer, and two more where the "
     "forward is repeated. Sequence parallelism makes each a reduce-scatter and an all-gather of the same bytes.",
     example=Example(
-        {phi_tp: 0.25, ell: 20, checkpointing: "full", t_ag_g["tp"]: 0.4}, "72 ms", derived="0.75 * 20 * 6 * 2 * 0.4"
+        {phi_tp: 0.25, ell_s: 20, checkpointing: "full", t_ag_g["tp"]: 0.4}, "72 ms", derived="0.75 * 20 * 6 * 2 * 0.4"
     ),
 )
 
 expert_parallel_time = Formula(
     t_ep,
-    ell_moe * n_exchanges * t_aa,
-    title="Expert-parallel exchanges, one micro-batch",
+    Max(0, ell_s_moe * n_exchanges * t_aa - phi_ep * t_comp),
+    title="Expert-parallel exchanges left exposed, one micro-batch",
     source=Source("deepseek2024", "section 3.2.2"),
-    assumes="Nothing hides them; the hot rank sets the time. With sequence parallelism a rank sends its own tokens.",
-    example=Example({ell_moe: 15, n_exchanges: 6, t_aa: 0.57}, "51.3 ms", derived="15 * 6 * 0.57"),
+    assumes="The hot rank sets the time. With sequence parallelism a rank sends its own tokens.",
+    example=Example(
+        {ell_s_moe: 15, n_exchanges: 6, t_aa: 0.57, phi_ep: 0.1, t_comp: 300},
+        "21.3 ms",
+        derived="15 * 6 * 0.57 - 0.1 * 300",
+    ),
 )
 
 context_traffic_time = Formula(
     t_ring,
-    ell * (3 + rho_attn) * t_ag_g["cp"],
+    ell_s * (3 + rho_attn) * t_ag_g["cp"],
     title="Keys and values around the ring, one micro-batch",
     source=Source("liu2024", "section 3"),
     assumes="All keys and values pass every rank in each pass over the layer; the backward pass moves their "
     "gradients too.",
-    example=Example({ell: 20, rho_attn: 1, t_ag_g["cp"]: 0.2}, "16 ms", derived="20 * (3 + 1) * 0.2"),
+    example=Example({ell_s: 20, rho_attn: 1, t_ag_g["cp"]: 0.2}, "16 ms", derived="20 * (3 + 1) * 0.2"),
 )
 
 context_parallel_time = Formula(
@@ -274,18 +302,55 @@ context_parallel_time = Formula(
 
 micro_batch_computing = Formula(
     t_comp,
-    t_lin + t_attn + t_el,
+    t_lin + t_attn + t_el + t_head,
     title="Computing of one micro-batch",
     source=MEGATRON,
-    example=Example({t_lin: 180, t_attn: 35, t_el: 10}, "225 ms", derived="180 + 35 + 10"),
+    example=Example({t_lin: 180, t_attn: 35, t_el: 10, t_head: 5}, "230 ms", derived="180 + 35 + 10 + 5"),
+)
+
+layers_on_device = Formula(
+    t_dev,
+    t_lin + t_attn + t_el + t_tp + t_ep + t_cp,
+    title="Layers of one micro-batch on the device",
+    source=MEGATRON,
+    example=Example(
+        {t_lin: 180, t_attn: 35, t_el: 10, t_tp: 72, t_ep: 51, t_cp: 6},
+        "354 ms",
+        derived="180 + 35 + 10 + 72 + 51 + 6",
+    ),
 )
 
 micro_batch_time = Formula(
     t_mb,
-    t_comp + t_tp + t_ep + t_cp,
+    Max(t_head + Max(t_dev, ell_s * t_host), ell_rest * t_host),
     title="One micro-batch through one stage, forward and backward",
+    source=Source("megatron_bridge_profile", "kernels of one step"),
+    assumes="The host launches while the device works, and the slower of the two sets the pace: of the stage with the "
+    "most to do, or of one with more layers to launch.",
+    example=Example(
+        {t_head: 5, t_dev: 354, ell_s: 20, t_host: 15, ell_rest: 20}, "359 ms", derived="5 + max(354, 20 * 15)"
+    ),
+)
+
+host_wait = Formula(
+    T_host,
+    n_mb * Max(0, ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head),
+    title="Time of a step in which the device waits for launches",
+    source=Source("megatron_bridge_profile", "kernels of one step"),
+    example=Example(
+        {n_mb: 4, ell_s: 20, ell_rest: 20, t_host: 20, t_dev: 354, t_head: 5},
+        "184 ms",
+        derived="4 * (20 * 20 - 354)",
+    ),
+)
+
+stage_work = Formula(
+    T_stage,
+    n_mb * t_mb,
+    title="All micro-batches of a step through the slowest stage",
     source=MEGATRON,
-    example=Example({t_comp: 225, t_tp: 72, t_ep: 51, t_cp: 6}, "354 ms", derived="225 + 72 + 51 + 6"),
+    assumes="Its computing, the traffic of its layers and what it waits for the host, together.",
+    example=Example({n_mb: 4, t_mb: 359}, "1436 ms", derived="4 * 359"),
 )
 
 computing = Formula(
@@ -299,14 +364,14 @@ computing = Formula(
 
 mean_computing = Formula(
     T_mean,
-    n_mb * (t_lin * ((3 + rho_lin) * w_lin + 3 * w_head) / ((3 + rho_lin) * w_hot + 3 * w_head) + t_attn + t_el),
+    n_mb * (t_lin * w_lin / w_hot + t_attn + t_el + t_head),
     title="Computing of one step, mean rank",
     source=Source("fedus2022", "section 2.2"),
     assumes="Products with routed experts alone are spread; their element-wise work is taken as that of the hot rank.",
     example=Example(
-        {n_mb: 4, t_lin: 180, rho_lin: 0, w_lin: 100e9, w_head: 20e9, w_hot: 130e9, t_attn: 35, t_el: 10},
-        "756 ms",
-        derived="4 * (180 * (3 * 100 + 3 * 20) / (3 * 130 + 3 * 20) + 35 + 10)",
+        {n_mb: 4, t_lin: 180, w_lin: 100e9, w_hot: 120e9, t_attn: 35, t_el: 10, t_head: 5},
+        "800 ms",
+        derived="4 * (180 * 100 / 120 + 35 + 10 + 5)",
     ),
 )
 
@@ -351,16 +416,16 @@ optimizer_update = Formula(
 
 step = Formula(
     T_step,
-    straggler * (T_comp + total(group, T_g[group], over=tuple(T_g)) + T_bub + T_pp + T_opt),
+    straggler * (T_stage + T_bub + T_pp + T_dp + T_opt),
     title="One training step",
     source=Source("narayanan2021", "section 3"),
     variant="per_operator",
     assumes="The slowest rank sets the time.",
     accuracy=CALIBRATED,
     example=Example(
-        {straggler: 1.05, T_comp: 900, T_tp: 288, T_ep: 204, T_cp: 24, T_bub: 150, T_pp: 10, T_dp: 130, T_opt: 50},
+        {straggler: 1.05, T_stage: 1416, T_bub: 150, T_pp: 10, T_dp: 130, T_opt: 50},
         "1.8438 s",
-        derived="1.05 * (900 + 288 + 204 + 24 + 150 + 10 + 130 + 50) / 1e3",
+        derived="1.05 * (1416 + 150 + 10 + 130 + 50) / 1e3",
     ),
 )
 
@@ -420,7 +485,9 @@ run_time = Formula(
     example=Example({n_train: 1e12, R_tok: 1e6}, "11.574 day", derived="1e12 / 1e6 / 86400"),
 )
 
+_host_binds = T_host > 0
 _parts = {
+    "Host": n_mb * t_stage_host,
     "Memory bandwidth": n_mb * t_el,
     "Tensor parallel": T_tp,
     "Expert parallel": T_ep,
@@ -429,18 +496,22 @@ _parts = {
     "Data parallel": T_dp,
     "Optimizer": T_opt,
 }
-_arithmetic = n_mb * (t_lin + t_attn)
+_arithmetic = n_mb * (t_lin + t_attn + t_head)
 
 longest_part_time = Formula(
     T_max,
-    Max(_arithmetic, *_parts.values()),
+    Max(_arithmetic, when(_host_binds, _parts["Host"]), *list(_parts.values())[1:]),
     title="The longest part of a step",
     source=Source("williams2009"),
+    assumes="Launching is a part where the device waits for it.",
     example=Example(
         {
             n_mb: 4,
             t_lin: 180,
             t_attn: 35,
+            t_head: 5,
+            T_host: 0,
+            t_stage_host: 300,
             t_el: 10,
             T_tp: 288,
             T_ep: 204,
@@ -450,8 +521,8 @@ longest_part_time = Formula(
             T_dp: 130,
             T_opt: 50,
         },
-        "860 ms",
-        derived="max(4 * (180 + 35), 4 * 10, 288, 204, 24, 150 + 10, 130, 50)",
+        "880 ms",
+        derived="max(4 * (180 + 35 + 5), 4 * 10, 288, 204, 24, 150 + 10, 130, 50)",
     ),
 )
 
@@ -459,8 +530,9 @@ longest_part = Formula(
     step_bottleneck,
     Piecewise(
         (label(step_bottleneck, "Memory"), M_cap < M),
+        (label(step_bottleneck, "Host"), And(_host_binds, _parts["Host"] >= T_max)),
         (label(step_bottleneck, "Arithmetic"), _arithmetic >= T_max),
-        *((label(step_bottleneck, name), part >= T_max) for name, part in list(_parts.items())[:-1]),
+        *((label(step_bottleneck, name), part >= T_max) for name, part in list(_parts.items())[1:-1]),
         (label(step_bottleneck, "Optimizer"), True),
     ),
     title="What binds a step",
@@ -471,8 +543,11 @@ longest_part = Formula(
             M: 60,
             T_max: 860,
             n_mb: 4,
+            T_host: 0,
+            t_stage_host: 210,
             t_lin: 180,
             t_attn: 20,
+            t_head: 5,
             t_el: 10,
             T_tp: 288,
             T_ep: 204,
@@ -482,7 +557,7 @@ longest_part = Formula(
             T_dp: 130,
         },
         "Pipeline",
-        derived="60 <= 80 and 4 * (180 + 20) < 860 and 850 + 10 >= 860",
+        derived="60 <= 80 and 0 <= 0 and 4 * (180 + 20 + 5) < 860 and 850 + 10 >= 860",
     ),
 )
 
@@ -500,7 +575,10 @@ FORMULAS = (
     context_traffic_time,
     context_parallel_time,
     micro_batch_computing,
+    layers_on_device,
     micro_batch_time,
+    host_wait,
+    stage_work,
     computing,
     mean_computing,
     tensor_parallel_share,

@@ -18,6 +18,9 @@ from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
 from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.variable import declaration_order
 
+#: Other spellings of an argument, by its name; help and errors have the name.
+SPELLINGS = {"moe_routing_imbalance_factor": "routing_imbalance_factor"}
+
 
 class DeclaredModel:
     """A System with named variants, and the arguments its inputs come from.
@@ -210,7 +213,7 @@ class DeclaredModel:
         InputError
             If a family of inputs is not given as a mapping of its members.
         """
-        inputs = by_member(inputs, self.arguments)
+        inputs = by_member(self._respelled(inputs), self.arguments)
         if not entries:
             return inputs
         names = self.positional()
@@ -221,6 +224,16 @@ class DeclaredModel:
             if name in inputs:
                 raise TypeError(f"{type(self).__name__}: {name} is given twice")
         return {**given, **inputs}
+
+    def _respelled(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Arguments with other spellings replaced by the names of the arguments."""
+        other = {
+            spelling: name for spelling, name in SPELLINGS.items() if spelling in inputs and name in self.arguments
+        }
+        for spelling, name in other.items():
+            if name in inputs:
+                raise InputError(name, inputs[name], "is given twice", f"once as {spelling}")
+        return {other.get(name, name): value for name, value in inputs.items()} if other else inputs
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(variant={self.variant!r})"

@@ -168,7 +168,9 @@ t_bwd = variable(
 t_tp = variable(
     "tp_exposed_time", r"t_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed, one micro-batch.", nonnegative()
 )
-t_ep = variable("ep_exposed_time", r"t_{\mathrm{ep}}", MS, "Expert-parallel exchanges, one micro-batch.", nonnegative())
+t_ep = variable(
+    "ep_exposed_time", r"t_{\mathrm{ep}}", MS, "Expert-parallel exchanges left exposed, one micro-batch.", nonnegative()
+)
 t_ring = variable(
     "cp_traffic_time", r"t_{\mathrm{ring}}", MS, "Keys and values around the ring, one micro-batch.", nonnegative()
 )
@@ -222,7 +224,7 @@ T_mean = variable(
     "mean_compute_time", r"\bar{T}_{\mathrm{comp}}", MS, "Computing of one step on the mean rank.", positive()
 )
 T_tp = variable("tp_time", r"T_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed in a step.", nonnegative())
-T_ep = variable("ep_time", r"T_{\mathrm{ep}}", MS, "Expert-parallel exchanges of a step.", nonnegative())
+T_ep = variable("ep_time", r"T_{\mathrm{ep}}", MS, "Expert-parallel exchanges left exposed in a step.", nonnegative())
 T_cp = variable("cp_time", r"T_{\mathrm{cp}}", MS, "Context-parallel traffic left exposed in a step.", nonnegative())
 T_bub = variable("bubble_time", r"T_{\mathrm{bub}}", MS, "Time a stage waits for the others to fill.", nonnegative())
 T_pp = variable("pp_time", r"T_{\mathrm{pp}}", MS, "Sends between stages left exposed in a step.", nonnegative())
@@ -264,7 +266,7 @@ step_bottleneck = variable(
     "",
     "The longest part of the step; Memory where it does not fit.",
     choice(
-        "Memory", "Arithmetic", "Memory bandwidth", "Tensor parallel", "Expert parallel", "Context parallel",
+        "Memory", "Arithmetic", "Host", "Memory bandwidth", "Tensor parallel", "Expert parallel", "Context parallel",
         "Pipeline", "Data parallel", "Optimizer",
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 
 from mlsysim import (
     Q_,
+    DistributedModel,
     Hardware,
     Models,
     MoERoutingModel,
@@ -18,6 +19,7 @@ from mlsysim import (
     load_catalog,
     ureg,
 )
+from mlsysim.errors import InputError
 
 FOREIGN = pint.UnitRegistry()
 MEMORY = {"model": Models.Language.Llama3_8B, "hardware": Hardware.Cloud.H100, "batch_size": 8}
@@ -267,3 +269,19 @@ def test_entries_of_a_users_own_file(tmp_path):
 def test_solve_takes_one_value_and_points_to_sweep(axis):
     with pytest.raises(ValueError, match=r"solve\(\) takes one value; use sweep\(batch_size=\.\.\.\) for many$"):
         memory(batch_size=axis)
+
+
+@pytest.mark.parametrize("model", [DistributedModel, MoERoutingModel])
+def test_the_spelling_of_the_tutorial_is_understood(model):
+    point = {"model": "Mixtral_8x7B", "fleet": "Research_256", "batch_size": 256, "ep_size": 8}
+    named, spelled = (
+        model().solve(**point, **{name: 1.5}) for name in ("routing_imbalance_factor", "moe_routing_imbalance_factor")
+    )
+    assert named.inputs == spelled.inputs
+    assert "moe_routing_imbalance_factor" not in spelled.inputs
+    with pytest.raises(InputError, match=r"^routing_imbalance_factor=2: is given twice; once as moe_routing"):
+        model().solve(**point, routing_imbalance_factor=2, moe_routing_imbalance_factor=2)
+    with pytest.raises(InputError, match=r"^routing_imbalance_factor=0\.5"):
+        model().solve(**point, moe_routing_imbalance_factor=0.5)
+    grid = model().sweep(**point, moe_routing_imbalance_factor=[1, 2])
+    assert grid.sizes == {"routing_imbalance_factor": 2}

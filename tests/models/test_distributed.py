@@ -1,5 +1,6 @@
 """Properties of a distributed step, and what is refused."""
 
+import math
 from itertools import pairwise
 
 import pytest
@@ -98,8 +99,53 @@ def test_without_latency_infinite_bandwidth_leaves_computing_and_waiting(layout)
         "node_bandwidth": "1e15 GB/s", "fabric_bandwidth": "1e15 GB/s", "node_latency": 0, "fabric_latency": 0
     }  # fmt: skip
     found = STEP.solve(**{**DENSE, **fast}, **layout)
-    left = sum(seconds(found, part) for part in ("compute_time", "bubble_time", "optimizer_time"))
+    left = sum(seconds(found, part) for part in ("compute_time", "host_wait_time", "bubble_time", "optimizer_time"))
     assert seconds(found, "step_time") == pytest.approx(left, rel=1e-9)
+
+
+@anywhere
+@given(layouts())
+def test_the_parts_of_a_stage_add_up(layout):
+    found = STEP.solve(**DENSE, **layout)
+    parts = ("compute_time", "tp_time", "ep_time", "cp_time", "host_wait_time")
+    assert seconds(found, "stage_time") == pytest.approx(sum(seconds(found, part) for part in parts), rel=1e-12)
+
+
+def test_the_host_binds_where_a_rank_holds_many_experts():
+    """Two clocks: one expert to a rank or one kernel for all leaves the device, thirty-two leave the host."""
+    point = {**SPARSE, "model": "Qwen3_30B_A3B", "fleet_size": 64, "batch_size": 64, "host_operation_time": "52 us",
+             "memory_capacity": "1 TB"}  # fmt: skip
+    few, many, one_kernel = (
+        STEP.solve(**{**point, **given})
+        for given in ({"ep_size": 64}, {"ep_size": 4}, {"ep_size": 4, "grouped_experts": True})
+    )
+    assert many.step_bottleneck == "Host"
+    assert many.canonical("micro_batch_launch_time") == pytest.approx(48 * (103 + 12 * 128 / 4) * 52e-6, rel=1e-9)
+    assert one_kernel.canonical("micro_batch_launch_time") == pytest.approx(48 * (103 + 12) * 52e-6, rel=1e-9)
+    assert few.canonical("micro_batch_launch_time") < many.canonical("micro_batch_launch_time")
+    free = STEP.solve(**{**point, "ep_size": 4, "host_operation_time": 0})
+    assert seconds(free, "host_wait_time") == 0
+    assert free.step_bottleneck != "Host"
+    waited = seconds(many, "stage_time") - seconds(free, "stage_time")
+    assert waited == pytest.approx(seconds(many, "host_wait_time"), rel=1e-9)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4, 8, 16, 32])
+def test_whole_layers_stand_on_the_best_stages(stages):
+    """No other number of layers on the last stage leaves less work to the fullest one."""
+    point = {**DENSE, "fleet_size": 8 * stages, "batch_size": 64, "pp_size": stages}
+    found = STEP.solve(**point)
+    head = found.canonical("head_layers")
+
+    def fullest(last):
+        others = math.ceil((32 - last) / (stages - 1)) if stages > 1 else 0
+        return max(others, last + head)
+
+    ours = found.canonical("slowest_stage_layers") + head * found.canonical("last_stage_is_slowest")
+    assert ours == pytest.approx(min(fullest(last) for last in (range(33) if stages > 1 else (32,))), rel=1e-12)
+    even = STEP.solve(**point, pipeline_split="even")
+    assert seconds(even, "stage_time") >= seconds(found, "stage_time") * (1 - 1e-12)
+    assert even.canonical("last_stage_layers") == 32 // stages
 
 
 def test_the_bubble_goes_with_micro_batches():
@@ -205,6 +251,7 @@ def test_an_overlapped_step_is_never_below_its_traffic():
                         "layers_per_stage": layers,
                         "product_time": computing,
                         "score_time": 0.0,
+                        "loss_time": 0.0,
                         "elementwise_time": 0.0,
                         "recomputed_products": 0,
                         "trainable_fraction": 1.0,

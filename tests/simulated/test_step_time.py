@@ -93,6 +93,7 @@ def test_data_parallel_traffic(seed, stage):
             "trainable_fraction": 1.0,
             "product_time": 2 * forward,
             "score_time": 0.7 * forward,
+            "loss_time": 0.0,
             "elementwise_time": 0.3 * forward,
             "recomputed_products": 0,
             "dp_overlap": 1.0,

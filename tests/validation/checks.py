@@ -63,8 +63,8 @@ class Group:
         Of the test.
     title : str
         Heading in the docs.
-    about : str
-        What is compared with what, and how far apart they may be.
+    about : str or callable
+        What is compared with what, and how far apart they may be; a callable computes it.
     source : str
         Who published, counted or simulated theirs.
     checks : callable
@@ -75,16 +75,19 @@ class Group:
         Whether it is long for another reason.
     summary : bool
         Whether median, 90th percentile and worst error stand under the table.
+    beside : str
+        What stands beside ours where checks have it.
     """
 
     name: str
     title: str
-    about: str
+    about: str | Callable[[], str]
     source: str
     checks: Callable[[], list[Check]]
     needs: tuple[str, ...] = ()
     long: bool = False
     summary: bool = False
+    beside: str = "First order"
 
 
 def relative(ours: float, theirs: float) -> float:
@@ -97,8 +100,9 @@ def relative(ours: float, theirs: float) -> float:
 def render(group: Group, checks: list[Check]) -> str:
     """The section of a group in ``docs/validation.md``."""
     compared = any(check.first_order is not None for check in checks)
-    head = ["Case", "Theirs", "Ours", "Error", "Allowed"] + (["First order", "Its error"] if compared else [])
-    lines = [f"## {group.title}", "", group.about, "", f"Theirs: {group.source}.", "", _row(head)]
+    head = ["Case", "Theirs", "Ours", "Error", "Allowed"] + ([group.beside, "Its error"] if compared else [])
+    about = group.about() if callable(group.about) else group.about
+    lines = [f"## {group.title}", "", about, "", f"Theirs: {group.source}.", "", _row(head)]
     lines.append(_row(["---", *["---:"] * (len(head) - 1)]))
     misses: list[str] = []
     for check in checks:

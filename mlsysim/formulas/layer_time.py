@@ -1,0 +1,276 @@
+"""Time of the layers of a stage
+
+What the layers of the slowest pipeline stage cost one micro-batch: whole layers, the head on the last
+stage; the rate of products in each format; what casting to 8 bit moves; and the second clock, the host
+that launches every operation while the device works.
+"""
+
+from __future__ import annotations
+
+from sympy import Eq, Max, Min, ceiling, floor
+
+from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
+from mlsysim.symbols.activations import elementwise_kernels
+from mlsysim.symbols.hardware import B_mem, F, eta
+from mlsysim.symbols.layers import (
+    K_0,
+    F_lin,
+    F_wide,
+    H_head,
+    K_e,
+    ell_last,
+    ell_rest,
+    ell_s,
+    ell_s_moe,
+    eta_8,
+    g_c,
+    grouped,
+    n_full,
+    n_left,
+    on_last,
+    split,
+    t_head,
+    t_host,
+    t_stage_host,
+    tau_h,
+    w_in,
+    x_cast,
+)
+from mlsysim.symbols.step import eta_mem, rho_attn, rho_lin, w_attn, w_head, w_hot
+from mlsysim.symbols.training import e, n_tok, p, t
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    L_mtp,
+    V,
+    a,
+    a_kv,
+    d_e,
+    d_ff,
+    d_h,
+    d_nope,
+    d_rope,
+    d_sh,
+    d_v,
+    gated,
+    h,
+    k,
+    moe_interval,
+    q,
+    r_kv,
+    r_q,
+)
+
+SCHEDULE = Source("narayanan2021", "section 2.2")
+FORMAT = Source("micikevicius2022", "section 3")
+PROFILE = Source("megatron_bridge_profile", "kernels of one step")
+
+head_layers = Formula(
+    H_head,
+    3 * w_head * (L + L_mtp) / ((3 + rho_lin) * w_hot + (3 + rho_attn) * w_attn) + L_mtp,
+    title="Layers that are as much work as the head",
+    source=SCHEDULE,
+    assumes="By arithmetic alone. Layers that predict further tokens stand beside the head.",
+    example=Example(
+        {w_head: 1.05e9, L: 32, L_mtp: 0, rho_lin: 0, rho_attn: 0, w_hot: 13.96e9, w_attn: 2.15e9},
+        "2.0857",
+        derived="3 * 1.05 * 32 / (3 * 13.96 + 3 * 2.15)",
+    ),
+)
+
+full_stage_layers = Formula(
+    n_full,
+    Max(ceiling((L + ceiling(H_head)) / p), ceiling(H_head)),
+    title="Layers of a stage where the last one is no fuller",
+    source=SCHEDULE,
+    assumes="The last stage leaves out as many layers as the head is worth, rounded up.",
+    example=Example({L: 32, H_head: 2.1, p: 8}, "5", derived="ceil((32 + 3) / 8)"),
+)
+
+fewest_last_layers = Formula(
+    n_left,
+    Max(0, ceiling((L - (p - 1) * floor(H_head)) / p)),
+    title="Layers of the last stage where no other is fuller",
+    source=SCHEDULE,
+    assumes="The others hold as many layers more as the head is worth, rounded down.",
+    example=Example({L: 32, H_head: 2.1, p: 8}, "3", derived="ceil((32 - 7 * 2) / 8)"),
+)
+
+last_stage_layers = Formula(
+    ell_last,
+    when(
+        p > 1,
+        when(
+            Eq(split, label(split, "even")),
+            floor(L / p),
+            when(n_full <= n_left + H_head, n_full - ceiling(H_head), n_left),
+        ),
+        L,
+    ),
+    title="Layers of the last stage",
+    source=SCHEDULE,
+    assumes="Stages hold whole layers. Balanced: of the two splits that can be best, the one whose fullest stage does "
+    "less.",
+    example=Example({p: 8, split: "balanced", L: 32, n_full: 5, n_left: 3, H_head: 2.1}, "2", derived="5 - ceil(2.1)"),
+)
+
+other_stage_layers = Formula(
+    ell_rest,
+    when(p > 1, ceiling((L - ell_last) / Max(1, p - 1))),
+    title="Layers of the fullest of the other stages",
+    source=SCHEDULE,
+    example=Example({p: 8, L: 32, ell_last: 2}, "5", derived="ceil((32 - 2) / 7)"),
+)
+
+last_is_slowest = Formula(
+    on_last,
+    when(ell_last + H_head >= ell_rest, 1),
+    title="Whether the last stage has the most to do",
+    source=SCHEDULE,
+    example=Example({ell_last: 2, H_head: 2.1, ell_rest: 5}, "0", derived="floor(min(1, (2 + 2.1) / 5))"),
+)
+
+slowest_stage_layers = Formula(
+    ell_s,
+    on_last * (ell_last + L_mtp) + (1 - on_last) * ell_rest,
+    title="Layers of the stage with the most to do",
+    source=SCHEDULE,
+    example=Example({on_last: 0, ell_last: 2, L_mtp: 0, ell_rest: 5}, "5", derived="0 * (2 + 0) + (1 - 0) * 5"),
+)
+
+slowest_stage_moe_layers = Formula(
+    ell_s_moe,
+    Min(L_moe * (1 + L_mtp), ceiling(ell_s / moe_interval)),
+    title="Layers with experts on the stage with the most to do",
+    source=SCHEDULE,
+    assumes="As many as so many layers can have.",
+    example=Example({L_moe: 58, L_mtp: 0, ell_s: 16, moe_interval: 1}, "16", derived="min(58, ceil(16 / 1))"),
+)
+
+_eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
+#: Where products are computed at less than 16 bit.
+_narrow = q < 2 * byte
+
+wide_rate = Formula(
+    F_wide,
+    F * eta * Min(1, q / (2 * byte)),
+    title="Rate of products at 16 bit",
+    source=FORMAT,
+    assumes="A format of half the width has twice the peak.",
+    example=Example({F: 1979, eta: 0.6, q: 1}, "593.7 TFLOP/s", derived="1979 * 0.6 / 2"),
+)
+
+product_rate = Formula(
+    F_lin,
+    F * eta * when(_narrow, eta_8, 1),
+    title="Rate of products in layers",
+    source=FORMAT,
+    assumes="Below 16 bit a smaller share of the peak is reached: power and quantised operands hold it down.",
+    example=Example({F: 1979, eta: 0.6, q: 1, eta_8: 0.75}, "890.55 TFLOP/s", derived="1979 * 0.6 * 0.75"),
+)
+
+_queries = when(r_q > 0, h + r_q + r_q + a * (d_nope + d_rope), h + a * (d_nope + d_rope))
+_latent = _queries + h + r_kv + d_rope + r_kv + a * (d_nope + d_v) + a * d_v + h
+_heads = 2 * h + 2 * (a + a_kv) * d_h
+
+
+def _block(width: object) -> object:
+    """Inputs and outputs of a feed-forward block: the products into it share their input."""
+    return 2 * h + (2 + gated) * width
+
+
+product_widths = Formula(
+    w_in,
+    when(r_kv > 0, _latent, _heads)
+    + Max((1 - Min(1, L_moe)) * _block(d_ff), Min(1, L_moe) * (k * _block(d_e) + when(d_sh > 0, _block(d_sh)))),
+    title="Widths that the products of a layer read and write",
+    source=FORMAT,
+    assumes="Products with one input read it once. In a model with experts every layer is taken as one with experts.",
+    example=Example(
+        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, gated: 1, d_ff: 14336,
+         L_moe: 0, k: 1, d_e: 0, d_sh: 0},
+        "69632",
+        derived="2 * 4096 + 2 * (32 + 8) * 128 + 2 * 4096 + 3 * 14336",
+    ),
+)  # fmt: skip
+
+cast_traffic = Formula(
+    x_cast,
+    when(_narrow, 4 * byte * w_in / t) / token,
+    title="Bytes that casts to 8 bit move, per layer and token",
+    source=FORMAT,
+    assumes="Each operand is read at 16 bit and written twice at 8, by rows and by columns.",
+    accuracy="Counted by hand; no profile was matched.",
+    example=Example({q: 1, w_in: 69632, t: 1}, "278528 byte/token", derived="4 * 69632 / 1"),
+)
+
+launching = Formula(
+    t_host,
+    tau_h
+    * ((K_0 + when(r_kv > 0, 30)) * (1 - g_c) + Min(1, L_moe) / moe_interval * K_e * when(Eq(grouped, 1), 1, E / e))
+    * (1 + rho_lin / 3),
+    title="Time of the host to launch one layer",
+    source=PROFILE,
+    assumes="One host process per rank launches one operation after the other. Operations of experts grow with the "
+    "experts a rank holds, unless one kernel computes them all; latent attention takes thirty more (counted); "
+    "captured graphs launch none of what they hold.",
+    accuracy="Three rows that the host binds imply 51.7, 52.5 and 51.8 µs (Megatron-Bridge).",
+    example=Example(
+        {tau_h: 52, K_0: 103, r_kv: 0, g_c: 0, L_moe: 48, moe_interval: 1, K_e: 12, grouped: 0, E: 128, e: 8,
+         rho_lin: 0},
+        "15.34 ms",
+        derived="0.052 * (103 + 12 * 128 / 8)",
+    ),
+)  # fmt: skip
+
+stage_launching = Formula(
+    t_stage_host,
+    Max(ell_s, ell_rest) * t_host,
+    title="Time of the host to launch one micro-batch",
+    source=PROFILE,
+    convention="The stage with the most layers.",
+    example=Example({ell_s: 2, ell_rest: 4, t_host: 15.3}, "61.2 ms", derived="4 * 15.3"),
+)
+
+loss_time = Formula(
+    t_head,
+    3 * w_head * on_last * n_tok / (t * F_wide)
+    + when(_eager, 40, 20) * byte * V * on_last * n_tok / (token * t * B_mem * eta_mem),
+    title="Head and loss, one micro-batch",
+    source=SCHEDULE,
+    assumes="Logits at 16 bit, whatever the layers are computed in; the loss passes over them in fp32.",
+    example=Example(
+        {
+            on_last: 1,
+            elementwise_kernels: "fused",
+            n_tok: 8192,
+            t: 1,
+            w_head: 1.05e9,
+            F_wide: 600,
+            V: 128256,
+            B_mem: 3350,
+            eta_mem: 0.8,
+        },
+        "50.849 ms",
+        derived="8192 * (3 * 1.05e9 / 600e12 + 20 * 128256 / (3350e9 * 0.8)) * 1e3",
+    ),
+)
+
+FORMULAS = (
+    head_layers,
+    full_stage_layers,
+    fewest_last_layers,
+    last_stage_layers,
+    other_stage_layers,
+    last_is_slowest,
+    slowest_stage_layers,
+    slowest_stage_moe_layers,
+    wide_rate,
+    product_rate,
+    product_widths,
+    cast_traffic,
+    launching,
+    stage_launching,
+    loss_time,
+)

@@ -1,0 +1,150 @@
+"""Symbols of the layers of the slowest pipeline stage, and of the host that launches them."""
+
+from mlsysim.symbolic import between, choice, flag, integer, nonnegative, positive, variable
+
+N_COUNT, MS = "count", "ms"
+
+split = variable(
+    "pipeline_split",
+    r"\mathrm{split}",
+    "",
+    "How layers stand on the stages: fewer on the last one, which has the head, or as many on each.",
+    choice("balanced", "even"),
+)
+H_head = variable(
+    "head_layers", r"H", N_COUNT, "Layers that are as much arithmetic as the head and its loss.", positive()
+)
+n_full = variable(
+    "full_stage_layers", r"n_{\mathrm{full}}", N_COUNT, "Layers of a stage where none is fuller.", integer(1)
+)
+n_left = variable(
+    "fewest_last_layers",
+    r"n_{\mathrm{left}}",
+    N_COUNT,
+    "Layers left for the last stage where the others do no more than it does.",
+    nonnegative(),
+)
+ell_last = variable("last_stage_layers", r"\ell_{\mathrm{last}}", N_COUNT, "Layers of the last stage.", nonnegative())
+ell_rest = variable(
+    "other_stage_layers", r"\ell_{\mathrm{rest}}", N_COUNT, "Layers of the fullest of the other stages.", nonnegative()
+)
+on_last = variable(
+    "last_stage_is_slowest", r"\beta_{\mathrm{last}}", N_COUNT, "Whether the last stage has the most to do.", flag()
+)
+ell_s = variable(
+    "slowest_stage_layers", r"\ell_{\mathrm{s}}", N_COUNT, "Layers of the stage with the most to do.", nonnegative()
+)
+ell_s_moe = variable(
+    "slowest_stage_moe_layers",
+    r"\ell_{\mathrm{s,moe}}",
+    N_COUNT,
+    "Layers with experts on that stage, at most.",
+    nonnegative(),
+)
+
+tau_h = variable(
+    "host_operation_time",
+    r"\tau_{\mathrm{h}}",
+    "µs",
+    "Time the host takes to launch one operation of a training step.",
+    nonnegative(),
+)
+K_0 = variable(
+    "layer_operations",
+    "K_0",
+    N_COUNT,
+    "Operations the host launches for a layer beside its experts, forward and backward.",
+    nonnegative(),
+)
+K_e = variable(
+    "expert_operations",
+    r"K_{\mathrm{e}}",
+    N_COUNT,
+    "Operations the host launches for one expert of a rank, forward and backward.",
+    nonnegative(),
+)
+grouped = variable(
+    "grouped_experts",
+    r"\beta_{\mathrm{grp}}",
+    N_COUNT,
+    "Whether one kernel computes all experts of a rank, so that they are launched as one.",
+    flag(),
+)
+g_c = variable(
+    "captured_share",
+    r"g_{\mathrm{c}}",
+    N_COUNT,
+    "Share of the operations beside experts that captured graphs launch.",
+    between(0, 1),
+)
+t_host = variable(
+    "layer_launch_time",
+    r"t_{\mathrm{launch}}",
+    MS,
+    "Time of the host to launch one layer for one micro-batch, both ways.",
+    nonnegative(),
+)
+t_stage_host = variable(
+    "micro_batch_launch_time",
+    r"t_{\mathrm{launch,s}}",
+    MS,
+    "Time of the host to launch one micro-batch on the stage with the most layers, both ways.",
+    nonnegative(),
+)
+t_dev = variable(
+    "layer_time",
+    r"t_{\mathrm{lay}}",
+    MS,
+    "Time of the device for the layers of one micro-batch on one stage, both ways.",
+    positive(),
+)
+t_head = variable(
+    "loss_time",
+    r"t_{\mathrm{loss}}",
+    MS,
+    "Head and loss of one micro-batch, both ways; 0 where another stage is slower.",
+    nonnegative(),
+)
+T_host = variable(
+    "host_wait_time", r"T_{\mathrm{host}}", MS, "Time of a step in which the device waits for launches.", nonnegative()
+)
+T_stage = variable(
+    "stage_time", r"T_{\mathrm{stage}}", MS, "All micro-batches of a step through the slowest stage.", positive()
+)
+
+eta_8 = variable(
+    "eight_bit_efficiency",
+    r"\eta_8",
+    N_COUNT,
+    "Share of the peak that products reach at 8 bit over that at 16 bit.",
+    between(0, 1, open_lower=True),
+)
+phi_ep = variable(
+    "ep_overlap",
+    r"\phi_{\mathrm{ep}}",
+    N_COUNT,
+    "Share of the computing beside which exchanges of experts may run.",
+    between(0, 1),
+)
+F_lin = variable("product_rate", r"F_{\mathrm{lin}}", "TFLOP/s", "Rate of products in layers.", positive())
+F_wide = variable(
+    "wide_rate",
+    r"F_{\mathrm{wide}}",
+    "TFLOP/s",
+    "Rate of products at 16 bit: the head, and what attention is measured by.",
+    positive(),
+)
+x_cast = variable(
+    "cast_traffic",
+    r"x_{\mathrm{cast}}",
+    "byte/token",
+    "Memory traffic to cast the operands of one layer's products to 8 bit, both ways.",
+    nonnegative(),
+)
+w_in = variable(
+    "product_widths",
+    r"w_{\mathrm{cast}}",
+    N_COUNT,
+    "Widths of inputs and outputs of the products of one layer, each token's experts among them.",
+    nonnegative(),
+)
