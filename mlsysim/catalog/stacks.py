@@ -47,8 +47,9 @@ class Stack(Entry):
     host_layer_time, iteration_overhead, worker_overhead, sequence_overhead : Value, optional
         Times of the host: to launch a layer, around an iteration, where several accelerators share the layers, and
         per sequence.
-    gpu_memory_utilization, workspace_memory : Value, optional
-        Share of the memory an engine uses, and what it keeps for its work.
+    gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
+        Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
+        accelerator keeps for its work.
     """
 
     what: ClassVar[str] = "stack"
@@ -78,4 +79,5 @@ class Stack(Entry):
     worker_overhead: Milliseconds | None = None
     sequence_overhead: Milliseconds | None = None
     gpu_memory_utilization: Count | None = None
+    kv_memory_fraction: Count | None = None
     workspace_memory: Bytes | None = None

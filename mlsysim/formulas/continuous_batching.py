@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Dummy, Float, Ge, Lt, Max, Min, Piecewise, Rational, ceiling, log, oo, sqrt
+from sympy import And, Dummy, Float, Ge, Lt, Max, Min, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import (
@@ -23,7 +23,6 @@ from mlsysim.symbolic import (
     SlotsBusy,
     Source,
     evaluated_at,
-    flop,
     label,
     request,
     token,
@@ -40,7 +39,6 @@ from mlsysim.symbols.batching import (
     T_light,
     V_res,
     Z_n,
-    attention_flops,
     f_free,
     g99,
     k_b,
@@ -66,12 +64,14 @@ from mlsysim.symbols.batching import (
     x_own,
     y_T,
 )
-from mlsysim.symbols.hardware import B_mem, F, eta, tau_dispatch, tau_layer
+from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
+from mlsysim.symbols.iteration import eta_kv, n_kv, u_gpu, w_dec
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
     W99,
     B_a,
+    B_max,
     T_base,
     W_s,
     bottleneck,
@@ -92,13 +92,13 @@ from mlsysim.symbols.serving import (
     ttft,
     wait_probability,
 )
+from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
 from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
     L_w,
-    P_active,
     a_kv,
     d_h,
     d_rope,
@@ -203,8 +203,32 @@ def touched(tokens: Any) -> Any:
 
 def reading(experts: Any) -> Any:
     """Time to read the weights of a decode step that goes to so many experts of each layer."""
-    return (W_s - q * L_moe * (E - experts) * P_exp) / B_mem
+    return (W_s - q * L_moe * (E - experts) * P_exp) / (eta_mem * B_mem)
 
+
+active_batch_size = Formula(
+    B_a,
+    Max(0, Min(B_max, floor((u_gpu * M_cap - W_s) / kv_request))),
+    title="Requests one replica decodes together, in the memory an engine takes",
+    source=Source("kwon2023", "section 4"),
+    variant=NAME,
+    example=Example(
+        {B_max: 256, u_gpu: 0.9, M_cap: 85.9, W_s: 16.06, kv_request: 0.25}, "245 request",
+        derived="floor((0.9 * 85.9 - 16.06) / 0.25)",
+    ),
+)  # fmt: skip
+
+kv_cache_tokens = Formula(
+    n_kv,
+    Max(0, (u_gpu * M_cap - W_s) / kv_token),
+    title="Tokens whose keys and values fit beside the weights of a replica",
+    source=Source("kwon2023", "section 4"),
+    variant=NAME,
+    example=Example(
+        {u_gpu: 0.9, M_cap: 85.9, W_s: 16.06, kv_token: 131.072}, "467300 token",
+        derived="(0.9 * 85.9 - 16.06) / 131.072e-6",
+    ),
+)  # fmt: skip
 
 touched_experts = Formula(
     E_t,
@@ -217,31 +241,31 @@ touched_experts = Formula(
 
 prefill_work = Formula(
     flops_prefill,
-    2 * flop * P_active * (s / token) + attention_flops * s**2,
+    s * (w_lin + w_attn) + token * w_head,
     title="Arithmetic to prefill one request",
     source=Source("kaplan2020", "section 2.1"),
     variant=NAME,
-    assumes="Only active parameters work. Attention over the full square; kernels that skip the masked half do half "
-    "of that term.",
+    assumes="Only active parameters work, on the scores the mask leaves. The look-up of the embedding multiplies "
+    "nothing, and the head works on the one token that is sampled.",
     convention="One request; the first-order form counts the whole batch.",
     example=Example(
-        {P_active: 8e9, s: 1000, attention_flops: 500000},
-        "16.50 TFLOP",
-        derived="(2 * 8e9 * 1000 + 500000 * 1000**2) / 1e12",
+        {s: 1000, w_lin: 14e9, w_attn: 0.26e9, w_head: 1e9},
+        "14.261 TFLOP",
+        derived="(1000 * (14e9 + 0.26e9) + 1e9) / 1e12",
     ),
 )
 
 prefill_time = Formula(
     t_pre,
-    Max(flops_prefill / (F * eta), W_s / B_mem) + tau_dispatch,
+    Max(flops_prefill / (F * eta), W_s / (eta_mem * B_mem)) + tau_dispatch,
     title="Time to prefill one request",
     source=SARATHI,
     variant=NAME,
     assumes="Bound by arithmetic, or by reading the weights once; prompts are neither batched nor chunked.",
     example=Example(
-        {flops_prefill: 16.5, F: 1000, eta: 0.5, W_s: 16, B_mem: 3000, tau_dispatch: 7},
+        {flops_prefill: 16.5, F: 1000, eta: 0.5, W_s: 16, eta_mem: 0.8, B_mem: 3000, tau_dispatch: 7},
         "40.00 ms",
-        derived="max(16.5 / (1000 * 0.5), 16 / 3000) * 1000 + 7",
+        derived="max(16.5 / (1000 * 0.5), 16 / (0.8 * 3000)) * 1000 + 7",
     ),
 )
 
@@ -253,30 +277,30 @@ step_weights_time = Formula(
     variant=NAME,
     assumes="Everything but the experts that no token goes to; the embedding is counted whole.",
     example=Example(
-        {W_s: 94, q: 2, L_moe: 32, E: 8, E_t: 5.5, P_exp: 1.75e8, B_mem: 3000},
-        "22.00 ms",
-        derived="(94 - 2 * 32 * (8 - 5.5) * 0.175) / 3",
+        {W_s: 94, q: 2, L_moe: 32, E: 8, E_t: 5.5, P_exp: 1.75e8, eta_mem: 0.8, B_mem: 3000},
+        "27.50 ms",
+        derived="(94 - 2 * 32 * (8 - 5.5) * 0.175) / (0.8 * 3)",
     ),
 )
 
 step_kv_time = Formula(
     k_read,
-    kv_read * request / B_mem,
+    kv_read * request / (eta_kv * B_mem),
     title="Reading the KV cache of one request in a decode step",
     source=Source("pope2023", "section 2"),
     variant=NAME,
-    example=Example({kv_read: 0.15, B_mem: 3000}, "0.05000 ms", derived="0.15 / 3"),
+    example=Example({kv_read: 0.15, eta_kv: 0.8, B_mem: 3000}, "0.06250 ms", derived="0.15 / (0.8 * 3)"),
 )
 
 step_compute_time = Formula(
     phi,
-    (2 * flop * P_active + attention_flops * token * (s + n_out / 2)) / (F * eta),
+    token * (w_lin + w_head + w_dec * attended(s + n_out / 2)) / (F * eta),
     title="Computing the token of one request in a decode step",
     source=Source("pope2023", "section 2"),
     example=Example(
-        {P_active: 8e9, attention_flops: 500000, s: 10000, n_out: 4000, F: 1000, eta: 0.5},
+        {w_lin: 15e9, w_head: 1e9, w_dec: 500000, s: 10000, n_out: 4000, F: 1000, eta: 0.5, L: 32, L_w: 0, window: 0},
         "0.04400 ms",
-        derived="(2 * 8e9 + 500000 * (10000 + 4000 / 2)) / (1e15 * 0.5) * 1000",
+        derived="(15e9 + 1e9 + 500000 * (10000 + 4000 / 2)) / (1e15 * 0.5) * 1000",
     ),
 )
 
@@ -315,7 +339,7 @@ base_latency = Formula(
     variant=NAME,
     assumes="Prefill gives the first token, each further one takes a step, which alone reads k experts of a layer.",
     example=Example(
-        {B_a: 16, t_pre: 40, n_out: 201, W_s: 97.2, q: 2, L_moe: 32, E: 8, k: 2, P_exp: 1.75e8, B_mem: 3000,
+        {B_a: 16, t_pre: 40, n_out: 201, W_s: 97.2, q: 2, L_moe: 32, E: 8, k: 2, P_exp: 1.75e8, eta_mem: 1, B_mem: 3000,
          k_read: 0.05, phi: 0.033, tau_layer: 0.01, L: 32},
         "2114.0 ms",
         derived="40 + 200 * (max((97.2 - 2 * 32 * (8 - 2) * 0.175) / 3 + 0.05, 0.033) + 0.01 * 32)",
@@ -353,7 +377,7 @@ first_batch_estimate = Formula(
     assumes="Reading binds. Without experts this is the mean itself.",
     example=Example(
         {B_a: 4, lam_r: 1, n_out: 201, t_pre: 40, W_s: 50.4, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
-         B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
+         eta_mem: 1, B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
         "3.5789",
         derived="1 * 200 * ((50.4 - 2 * 32 * 4 * 0.5**4 * 0.15) / 3000 + 0.001) / (1 - 1 * (0.04 + 200 * 0.00005))",
     ),
@@ -367,7 +391,7 @@ second_batch_estimate = Formula(
     variant=NAME,
     example=Example(
         {N_1: 3, B_a: 16, lam_r: 2, n_out: 201, t_pre: 40, W_s: 49.8, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
-         B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
+         eta_mem: 1, B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
         "7.1111",
         derived="2 * 200 * ((49.8 - 2 * 32 * 4 * 0.5**3 * 0.15) / 3000 + 0.001) / (1 - 2 * (0.04 + 200 * 0.00005))",
     ),
@@ -382,7 +406,7 @@ mean_batch = Formula(
     assumes="The third step of a fixed-point iteration, which has settled where it matters.",
     example=Example(
         {N_2: 2, B_a: 16, lam_r: 1, n_out: 201, t_pre: 40, W_s: 54.6, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
-         B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
+         eta_mem: 1, B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
         "3.3684",
         derived="1 * 200 * ((54.6 - 2 * 32 * 4 * 0.5**2 * 0.15) / 3000 + 0.001) / (1 - 1 * (0.04 + 200 * 0.00005))",
     ),
@@ -392,13 +416,13 @@ _idle = 1 - k / E
 
 step_experts_time = Formula(
     k_exp,
-    when(k < E, -q * L_moe * E * P_exp / B_mem * log(_idle) * _idle ** (N_mean + 1), 0),
+    when(k < E, -q * L_moe * E * P_exp / (eta_mem * B_mem) * log(_idle) * _idle ** (N_mean + 1), 0),
     title="Reading the experts that one more request adds to a step",
     source=Source("fedus2022", "section 2"),
     variant=NAME,
     assumes="The slope at the batch that a request meets, itself included.",
     example=Example(
-        {k: 2, E: 4, q: 2, L_moe: 32, P_exp: 1.5e8, B_mem: 3000, N_mean: 3},
+        {k: 2, E: 4, q: 2, L_moe: 32, P_exp: 1.5e8, eta_mem: 1, B_mem: 3000, N_mean: 3},
         "0.55452 ms",
         derived="2 * 32 * 4 * 0.15 / 3 * log(2) * 0.5**4",
     ),
@@ -414,7 +438,7 @@ weights_at_load = Formula(
     accuracy="Mixtures of experts: P99 within 10% of the simulation, 31% high on one replica with few experts at a "
     "tenth of its load.",
     example=Example(
-        {W_s: 50.4, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8, B_mem: 3000, N_mean: 3, k_exp: 0.5},
+        {W_s: 50.4, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8, eta_mem: 1, B_mem: 3000, N_mean: 3, k_exp: 0.5},
         "14.000 ms",
         derived="(50.4 - 2 * 32 * 4 * 0.5**4 * 0.15) / 3 - 0.5 * 4",
     ),
@@ -787,8 +811,8 @@ required_replicas = Formula(
     "by about 1% on the way, and by more where prefill is nearly all of the service.",
     example=Example(
         {B_a: 16, qps: 8, mu: 10, c_max: 64, target: 500, n_out: 1, cv: 0, t_pre: 100, T_base: 100, T_light: 100,
-         g99: 1, W_s: 15, q: 2, L_moe: 0, E: 1, k: 1, P_exp: 0, B_mem: 3000, k_read: 0.05, phi: 0.03, tau_layer: 0.01,
-         L: 32},
+         g99: 1, W_s: 15, q: 2, L_moe: 0, E: 1, k: 1, P_exp: 0, eta_mem: 1, B_mem: 3000, k_read: 0.05, phi: 0.03,
+         tau_layer: 0.01, L: 32},
         "2",
         derived="1 + (100 + 0.8 * 250 + 3.663 * sqrt(0.8 * 1.2) * 250 > 500 "
         ">= 100 + 0.2286 * 41.67 + 4.18 * sqrt(0.2286 * 1.7714) * 41.67)",
@@ -856,6 +880,8 @@ FORMULAS = (
     peak_seq_len,
     kv_bytes_per_request,
     kv_bytes_read,
+    active_batch_size,
+    kv_cache_tokens,
     touched_experts,
     prefill_work,
     prefill_time,

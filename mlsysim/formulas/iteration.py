@@ -12,6 +12,7 @@ from typing import Any
 
 from sympy import Max, Min, Piecewise, sqrt
 
+from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, request, token, when
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta_node, eta, tau_layer
 from mlsysim.symbols.iteration import (
@@ -28,6 +29,7 @@ from mlsysim.symbols.iteration import (
     binds_it,
     eta_kv,
     eta_pre,
+    f_kv,
     kv_rank,
     n_dec,
     n_kv,
@@ -59,6 +61,7 @@ from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
+    L_w,
     P,
     V,
     a,
@@ -74,6 +77,7 @@ from mlsysim.symbols.workload import (
     q,
     r_kv,
     s,
+    window,
 )
 
 WILLIAMS = Source("williams2009")
@@ -237,15 +241,16 @@ activation_time = Formula(
 decode_attention_time = Formula(
     t_kv,
     n_dec
-    * K_dec
+    / request
+    * attended(K_dec * request)
     / token
     * side_by_side(kv_rank * token / (eta_kv * B_mem), w_dec * token**2 / (t * F_16 * eta_pre)),
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
-    assumes="The cache of every request is read once.",
+    assumes="The cache of every request is read once, up to the window where a layer has one.",
     example=Example(
         {n_dec: 64, K_dec: 2000, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2, F_16: 989,
-         eta_pre: 0.6},
+         eta_pre: 0.6, L: 80, L_w: 0, window: 0},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -371,12 +376,13 @@ engine_weights = Formula(
 
 cache_tokens = Formula(
     n_kv,
-    Max(0, (u_gpu * (t * (M_cap - M_work) - W_s)) / (t * kv_rank)),
+    Max(0, f_kv * (u_gpu * t * (M_cap - M_work) - W_s) / (t * kv_rank)),
     title="Tokens whose keys and values fit beside the weights",
     source=Source("kwon2023", "section 4"),
-    assumes="The engine keeps this share of what weights and work space leave free.",
+    variant="engine",
+    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave free (TensorRT-LLM).",
     example=Example(
-        {u_gpu: 0.9, t: 2, M_cap: 85.9, M_work: 2, W_s: 72.65, kv_rank: 80},
+        {f_kv: 0.9, u_gpu: 1, t: 2, M_cap: 85.9, M_work: 2, W_s: 72.65, kv_rank: 80},
         "535218.75 token",
         derived="0.9 * (2 * (85.9 - 2) - 72.65) / (2 * 80e-6)",
     ),

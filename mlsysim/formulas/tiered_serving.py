@@ -8,6 +8,7 @@ it is the plain replica, formula by formula.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from sympy import Min, Piecewise, floor
 from mlsysim.formulas import continuous_batching as plain
 from mlsysim.symbolic import Example, Formula, Source, when
 from mlsysim.symbols.hardware import B_mem, M_cap
+from mlsysim.symbols.iteration import eta_kv, u_gpu
 from mlsysim.symbols.offload import (
     B_far,
     B_kv,
@@ -29,35 +31,41 @@ from mlsysim.symbols.offload import (
     unified,
 )
 from mlsysim.symbols.serving import B_a, B_max, W_s, kv_request
+from mlsysim.symbols.step import eta_mem
 
 INFERENCE = Source("aminabadi2022", "section 6")
 NAME = "two_tiers"
 
 
-def _read_at(share: Any) -> Any:
-    """Bandwidth of reading with this share remote; that of the local memory where there is none."""
-    return B_mem / (1 - share + share * n_share * B_mem / B_far)
+def _read_at(share: Any, reached: Any) -> Any:
+    """Bandwidth of reading with this share remote; what is reached of the local memory where there is none."""
+    local = reached * B_mem
+    return local / (1 - share + share * n_share * local / B_far)
 
 
 weights_bandwidth = Formula(
     B_w,
-    _read_at(omega_w),
+    _read_at(omega_w, eta_mem),
     title="Reading weights from two tiers",
     source=INFERENCE,
     assumes="One tier after the other.",
     example=Example(
-        {omega_w: 0.5, B_mem: 2000, n_share: 1, B_far: 50}, "97.561 GB/s", derived="1 / (0.5 / 2000 + 0.5 / 50)"
+        {omega_w: 0.5, eta_mem: 1, B_mem: 2000, n_share: 1, B_far: 50},
+        "97.561 GB/s",
+        derived="1 / (0.5 / 2000 + 0.5 / 50)",
     ),
 )
 
 kv_bandwidth = Formula(
     B_kv,
-    _read_at(omega_kv),
+    _read_at(omega_kv, eta_kv),
     title="Reading KV caches from two tiers",
     source=Source("aminabadi2022", "section 4"),
     assumes="One tier after the other.",
     example=Example(
-        {omega_kv: 0.25, B_mem: 2000, n_share: 2, B_far: 50}, "96.386 GB/s", derived="1 / (0.75 / 2000 + 0.25 * 2 / 50)"
+        {omega_kv: 0.25, eta_kv: 1, B_mem: 2000, n_share: 2, B_far: 50},
+        "96.386 GB/s",
+        derived="1 / (0.75 / 2000 + 0.25 * 2 / 50)",
     ),
 )
 
@@ -72,9 +80,9 @@ active_batch_size = Formula(
     B_a,
     when(
         unified > 0,
-        _room(M_cap, W_s, kv_request),
+        _room(u_gpu * M_cap, W_s, kv_request),
         Min(
-            _room(M_cap, (1 - omega_w) * W_s, (1 - omega_kv) * kv_request),
+            _room(u_gpu * M_cap, (1 - omega_w) * W_s, (1 - omega_kv) * kv_request),
             _room(M_far, omega_w * W_s, omega_kv * kv_request),
         ),
     ),
@@ -83,7 +91,7 @@ active_batch_size = Formula(
     variant=NAME,
     assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
     example=Example(
-        {unified: 0, B_max: 64, M_cap: 32, M_far: 256, W_s: 40, omega_w: 0.5, kv_request: 0.9, omega_kv: 0.5},
+        {unified: 0, B_max: 64, u_gpu: 1, M_cap: 32, M_far: 256, W_s: 40, omega_w: 0.5, kv_request: 0.9, omega_kv: 0.5},
         "26 request",
         derived="min(64, floor((32 - 0.5 * 40) / (0.5 * 0.9)), floor((256 - 0.5 * 40) / (0.5 * 0.9)))",
     ),
@@ -92,14 +100,17 @@ active_batch_size = Formula(
 
 def _tiered(formula: Formula, bandwidth: Any) -> Formula:
     """A formula of the plain replica that reads from both tiers; its example is worked at that bandwidth."""
-    read_at = {B_mem: bandwidth}
-    example = formula.example
+    reached = {eta_mem: 1, eta_kv: 1}
+    inputs = dict(formula.example.inputs) if formula.example else {}
+    share = math.prod(inputs.pop(each, 1) for each in reached)
+    if B_mem in inputs:
+        inputs[bandwidth] = inputs.pop(B_mem) * share
     return replace(
         formula,
-        expression=formula.expression.xreplace(read_at),
+        expression=formula.expression.xreplace({B_mem: bandwidth, **reached}),
         title=f"{formula.title}, from two tiers",
         variant=NAME,
-        example=example and replace(example, inputs={read_at.get(s, s): value for s, value in example.inputs.items()}),
+        example=formula.example and replace(formula.example, inputs=inputs),
     )
 
 

@@ -16,7 +16,15 @@ from mlsysim.formulas import (
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
+from mlsysim.models.shape import (
+    COUNTED,
+    NO_WINDOW,
+    OPTIONAL_SHAPE,
+    PASS_SHAPE,
+    SHAPE_REQUIREMENTS,
+    WINDOW,
+    WINDOW_REQUIREMENTS,
+)
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement
 from mlsysim.symbols.training import t
@@ -36,6 +44,7 @@ _OPERATORS = (
     rank_parameters.shared_parameters_per_rank,
     transformer_flops.attention_work,
     transformer_flops.scores,
+    transformer_flops.window_reach,
     transformer_flops.score_work,
     continuous_batching.kv_bytes_per_token,
 )
@@ -97,7 +106,11 @@ class IterationModel(PerformanceModel):
         ),
     }
     slots = {
-        "model": Slot(TransformerWorkload, (*SHAPE, "parameters"), counted=COUNTED),
+        "model": Slot(
+            TransformerWorkload,
+            (*PASS_SHAPE, "tied_embeddings", "learned_positions", *WINDOW, "parameters"),
+            counted=COUNTED,
+        ),
         "hardware": Slot(
             Accelerator,
             ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "node_bandwidth"),
@@ -117,6 +130,7 @@ class IterationModel(PerformanceModel):
                 "worker_overhead",
                 "sequence_overhead",
                 "gpu_memory_utilization",
+                "kv_memory_fraction",
                 "workspace_memory",
             )
         ),
@@ -143,6 +157,7 @@ class IterationModel(PerformanceModel):
         "max_batch_size": 4096,
         "attention_mask": "causal",
         **OPTIONAL_SHAPE,
+        **NO_WINDOW,
     }
     requirements = (
         Requirement(t, Eq(Mod(a, t), 0), "must divide {heads}"),
@@ -151,4 +166,5 @@ class IterationModel(PerformanceModel):
         Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
         Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
         *SHAPE_REQUIREMENTS,
+        *WINDOW_REQUIREMENTS,
     )

@@ -7,6 +7,7 @@ from sympy import Eq, Mod
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
     continuous_batching,
+    iteration,
     number_formats,
     parameter_counts,
     queueing,
@@ -16,7 +17,7 @@ from mlsysim.formulas import (
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED, NO_WINDOW, WINDOW, WINDOW_REQUIREMENTS
+from mlsysim.models.shape import COUNTED, NO_WINDOW, OPTIONAL_SHAPE, PASS_SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.serving import cv
@@ -54,8 +55,18 @@ class ServingCapacityModel(PerformanceModel):
             swapped(
                 FIRST_ORDER,
                 (
+                    parameter_counts.attention_parameters,
+                    parameter_counts.ffn_parameters,
                     parameter_counts.expert_parameters,
+                    parameter_counts.shared_expert_parameters,
+                    parameter_counts.router_parameters,
                     transformer_flops.attention_work,
+                    transformer_flops.scores,
+                    transformer_flops.window_reach,
+                    transformer_flops.product_work,
+                    transformer_flops.score_work,
+                    transformer_flops.logit_work,
+                    iteration.decode_attention_work,
                     *continuous_batching.FORMULAS,
                 ),
                 dropped=("padded_seq_len",),
@@ -72,7 +83,7 @@ class ServingCapacityModel(PerformanceModel):
                 ),
                 Requirement(cv, cv <= 2, "must be at most 2, beyond which the quantile is not held against anything"),
             ),
-            defaults={"service_time_cv": 0.0, "expert_bias": False, **NO_WINDOW},
+            defaults={"service_time_cv": 0.0},
             about="Measured to be right: prefill in the service time, both ceilings in prefill and decode, growing "
             "context, active experts, and the P99 of the whole stay. Capacity within 0.3% and P99 within 10% of a "
             "simulation on 44 of 45 settings. Requests are all alike unless service_time_cv says otherwise.",
@@ -81,30 +92,20 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            (
-                "parameters",
-                "active_parameters",
-                "layers",
-                "hidden_dim",
-                "heads",
-                "kv_heads",
-                "head_dim",
-                "kv_lora_rank",
-                "qk_nope_head_dim",
-                "qk_rope_head_dim",
-                "v_head_dim",
-                "gated",
-                "experts",
-                "active_experts_per_token",
-                "moe_layers",
-                "expert_ffn_dim",
-                "expert_bias",
-                *WINDOW,
-            ),
+            ("parameters", *PASS_SHAPE, *WINDOW),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
-        "stack": stack_slot(("efficiency", "dispatch_tax", "layer_tax")),
+        "stack": stack_slot(
+            (
+                "efficiency",
+                "memory_efficiency",
+                "kv_read_efficiency",
+                "dispatch_tax",
+                "layer_tax",
+                "gpu_memory_utilization",
+            )
+        ),
     }
     keywords = (
         "qps",
@@ -116,6 +117,7 @@ class ServingCapacityModel(PerformanceModel):
         "max_replicas",
         "service_time_cv",
         "kv_page_size",
+        "attention_mask",
     )
     defaults = {
         "seq_len": 2048,
@@ -125,11 +127,12 @@ class ServingCapacityModel(PerformanceModel):
         "max_replicas": 1024,
         "service_time_cv": 1.0,
         "kv_page_size": 16,
-        "kv_lora_rank": 0,
-        "qk_nope_head_dim": 0,
-        "qk_rope_head_dim": 0,
-        "v_head_dim": 0,
+        "attention_mask": "causal",
         "gated": False,
+        "shared_ffn_dim": 0,
+        "router_bias": False,
+        **{name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE},
+        **NO_WINDOW,
     }
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),

@@ -61,6 +61,9 @@ SHAPE = (
     "mtp_layers",
 )
 
+#: Those that the products of a pass are counted from.
+PASS_SHAPE = tuple(name for name in SHAPE if name not in ("tied_embeddings", "learned_positions", "sandwich_norm"))
+
 #: Inputs that say how far attention reaches.
 WINDOW = ("sliding_window", "sliding_layers")
 

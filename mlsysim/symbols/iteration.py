@@ -124,7 +124,14 @@ u_gpu = variable(
     "gpu_memory_utilization",
     r"u_M",
     "count",
-    "Share of the memory that an engine uses for weights and KV cache.",
+    "Share of the memory that an engine uses.",
+    between(0, 1, open_lower=True),
+)
+f_kv = variable(
+    "kv_memory_fraction",
+    r"f_{\kappa}",
+    "count",
+    "Share of what the weights leave of that memory which the KV cache takes.",
     between(0, 1, open_lower=True),
 )
 M_work = variable(

@@ -191,6 +191,7 @@ def batching(rng: random.Random) -> dict[str, float]:
         "step_weights_time": reading,
         "served_weights": weights,
         "memory_bandwidth": 1000.0,
+        "memory_efficiency": 1.0,
         "experts": experts,
         "active_experts_per_token": chosen,
         "moe_layers": layers if experts > 1 else 0,

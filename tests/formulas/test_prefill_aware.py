@@ -56,32 +56,56 @@ class Replica:
         return max(0.0, 1 + (Z99 - self.cv / 3) * self.cv / 3) ** 3
 
 
+def usable(x):
+    return x["gpu_memory_utilization"] * x["memory_capacity"]
+
+
+def passed(x):
+    """Weights that one token is multiplied with, all layers; biases and norms of heads are counted as weights."""
+    h, a, L, L_moe = x["hidden_dim"], x["heads"], x["layers"], x["moe_layers"]
+    if x["kv_lora_rank"]:
+        r, nope, rope, v = x["kv_lora_rank"], x["qk_nope_head_dim"], x["qk_rope_head_dim"], x["v_head_dim"]
+        queries = h * a * (nope + rope)
+        attention = queries + h * (r + rope) + r + r * a * (nope + v) + a * v * h
+    else:
+        attention = (2 * a + 2 * x["kv_heads"]) * x["head_dim"] * h
+    matrices = 3 if x["gated"] else 2
+    experts = x["experts"] * h + matrices * h * (
+        x["shared_ffn_dim"] + x["active_experts_per_token"] * x["expert_ffn_dim"]
+    )
+    return L * attention + (L - L_moe) * matrices * h * x["ffn_dim"] + L_moe * experts
+
+
 def replica(x):
     """The physics of one device: memory, bandwidth, arithmetic."""
     q, L, s, n = BYTES[x["precision"]], x["layers"], x["seq_len"], x["output_tokens"]
     if x["kv_lora_rank"]:
         token_bytes = L * q * (x["kv_lora_rank"] + x["qk_rope_head_dim"])
         pair = 2 * L * x["heads"] * (x["qk_nope_head_dim"] + x["qk_rope_head_dim"] + x["v_head_dim"])
+        absorbed = 2 * L * x["heads"] * (2 * x["kv_lora_rank"] + x["qk_rope_head_dim"])
     else:
         token_bytes = 2 * L * x["kv_heads"] * x["head_dim"] * q
-        pair = 4 * L * x["heads"] * x["head_dim"]
+        pair = absorbed = 4 * L * x["heads"] * x["head_dim"]
     weights = x["parameters"] * q
     longest = math.ceil((s + n) / x["kv_page_size"]) * x["kv_page_size"]
-    slots = max(0, min(x["max_batch_size"], math.floor((x["memory_capacity"] - weights) / (token_bytes * longest))))
+    slots = max(0, min(x["max_batch_size"], math.floor((usable(x) - weights) / (token_bytes * longest))))
     E, k = x["experts"], x["active_experts_per_token"]
     touched = E * (1 - (1 - k / E) ** slots) if slots else k
     expert = (3 if x["gated"] else 2) * x["hidden_dim"] * x["expert_ffn_dim"]
     speed, context = x["peak_flops"] * x["efficiency"], s + n / 2
-    work = 2 * x["active_parameters"] * s + pair * s**2
+    through = 2 * passed(x)
+    head = 2 * x["vocab_size"] * x["hidden_dim"]
+    work = through * s + pair * s**2 * (1 if x["attention_mask"] else 0.5) + head
+    reading = x["memory_bandwidth"] * x["memory_efficiency"]
     return Replica(
         slots=slots,
         steps=n - 1,
-        prefill=max(work / speed, weights / x["memory_bandwidth"]) + x["dispatch_tax"],
-        read_all=weights / x["memory_bandwidth"],
-        read_experts=q * x["moe_layers"] * E * expert / x["memory_bandwidth"],
+        prefill=max(work / speed, weights / reading) + x["dispatch_tax"],
+        read_all=weights / reading,
+        read_experts=q * x["moe_layers"] * E * expert / reading,
         idle=1 - k / E,
-        cache=token_bytes * context / x["memory_bandwidth"],
-        compute=(2 * x["active_parameters"] + pair * context) / speed,
+        cache=token_bytes * context / (x["memory_bandwidth"] * x["kv_read_efficiency"]),
+        compute=(through + head + absorbed * context) / speed,
         tax=x["layer_tax"] * L,
         cv=x["service_time_cv"],
         facts={
@@ -91,6 +115,7 @@ def replica(x):
             "kv_bytes_read": token_bytes * context,
             "touched_experts": touched,
             "prefill_flops": work,
+            "kv_cache_tokens": max(0.0, (usable(x) - weights) / token_bytes),
         },
     )
 
@@ -235,7 +260,6 @@ def draw(rng):
     rest = layers * 10 * hidden**2 + 10 ** rng.uniform(6, 9)
     x = {
         "parameters": rest + experts * one,
-        "active_parameters": rest + chosen * one,
         "layers": layers,
         "hidden_dim": hidden,
         "heads": heads,
@@ -251,6 +275,18 @@ def draw(rng):
         "moe_layers": moe_layers,
         "expert_ffn_dim": width,
         "precision": precision,
+        "vocab_size": rng.randint(1000, 250_000),
+        "ffn_dim": hidden * rng.randint(1, 5),
+        "shared_ffn_dim": rng.choice([0, width]),
+        **dict.fromkeys(
+            ("router_bias", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm", "expert_bias"), 0
+        ),
+        **dict.fromkeys(("attention_sinks", "mtp_layers", "sliding_window", "sliding_layers"), 0),
+        "q_lora_rank": 0,
+        "attention_mask": rng.randint(0, 1),
+        "memory_efficiency": rng.uniform(0.5, 1),
+        "kv_read_efficiency": rng.uniform(0.5, 1),
+        "gpu_memory_utilization": rng.choice([0.9, 1.0]),
         "seq_len": rng.choice([rng.randint(1, 512), rng.randint(512, 30_000)]),
         "output_tokens": rng.choice([1, rng.randint(2, 200), rng.randint(200, 3000)]),
         "max_batch_size": rng.choice([1, 4, 16, rng.randint(2, 64)]),

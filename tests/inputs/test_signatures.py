@@ -37,6 +37,8 @@ TENSORS = {
     "mtp_layers": 0,
 }
 
+NO_PRODUCTS = ("tied_embeddings", "learned_positions", "sandwich_norm")
+
 EXPECTED = {
     TrainingMemoryModel: (
         {"model": None, "hardware": None},
@@ -85,24 +87,20 @@ EXPECTED = {
             "max_replicas": 1024,
             "service_time_cv": 1.0,
             "kv_page_size": 16,
+            "attention_mask": "causal",
             "parameters": None,
-            "active_parameters": None,
-            **dict.fromkeys(("layers", "hidden_dim", "heads", "kv_heads", "head_dim")),
-            "kv_lora_rank": 0,
-            "qk_nope_head_dim": 0,
-            "qk_rope_head_dim": 0,
-            "v_head_dim": 0,
+            **TENSORS,
             "gated": False,
-            **dict.fromkeys(("experts", "active_experts_per_token", "moe_layers", "expert_ffn_dim")),
-            "expert_bias": False,
+            "shared_ffn_dim": 0,
+            "router_bias": False,
             "sliding_window": 0,
             "sliding_layers": 0,
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,
             "efficiency": 0.5,
-            "dispatch_tax": None,
-            "layer_tax": None,
+            **dict.fromkeys(("memory_efficiency", "kv_read_efficiency", "dispatch_tax", "layer_tax")),
+            "gpu_memory_utilization": None,
         },
     ),
     MoERoutingModel: (

@@ -87,8 +87,11 @@ def test_infinitely_many_links_leave_latencies_alone():
 
 def test_kv_tokens_at_the_share_of_memory_vllm_takes():
     """About 467,000 tokens of Llama 3 8B on an H100; all memory would hold 533,000."""
-    found = FULL.solve(model="Llama3_8B", hardware="H100", gpu_memory_utilization=0.9, workspace_memory=0)
+    given = {"model": "Llama3_8B", "hardware": "H100", "workspace_memory": 0}
     weights, cache = 16.06e9, 131072
+    found = FULL.solve(**given, gpu_memory_utilization=0.9)
+    assert found.canonical("kv_cache_tokens") == pytest.approx((0.9 * 80 * 2**30 - weights) / cache, rel=1e-3)
+    found = FULL.solve(**given, gpu_memory_utilization=1, kv_memory_fraction=0.9)
     assert found.canonical("kv_cache_tokens") == pytest.approx(0.9 * (80 * 2**30 - weights) / cache, rel=1e-3)
 
 

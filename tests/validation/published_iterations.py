@@ -144,7 +144,7 @@ def closed_loop() -> list[Check]:
     """Time between tokens of Llama 3.3 70B on two H100, so many requests in flight; prompts stop the others."""
     given = {"model": "Llama3_3_70B", "hardware": "H100", "stack": "TensorRT_LLM_H100", "precision": "fp8",
              "tp_size": 2, "context_tokens": 5250}  # fmt: skip
-    room = {"gpu_memory_utilization": 0.9, "seq_len": 5000, "output_tokens": 500}
+    room = {"kv_memory_fraction": 0.9, "seq_len": 5000, "output_tokens": 500}
     slots = SATURATED.solve(**{**given, **room, "context_tokens": None}).canonical("decode_requests")
     nim, found = ENGINES["nim"], []
     for flying, theirs in zip(nim["concurrency"], nim["itl_ms"], strict=True):

@@ -124,7 +124,7 @@ def host_memory() -> list[Check]:
 INFERENCE = CASES["zero_inference_offload"]
 BLOOM = {
     "layers": 70, "hidden_dim": 14336, "heads": 112, "kv_heads": 112, "head_dim": 128, "gated": False, "experts": 1,
-    "active_experts_per_token": 1, "moe_layers": 0, "expert_ffn_dim": 0,
+    "active_experts_per_token": 1, "moe_layers": 0, "expert_ffn_dim": 0, "vocab_size": 250880, "ffn_dim": 57344,
 }  # fmt: skip
 SHAPES: dict[str, dict[str, Any]] = {
     "OPT-30B": {"model": "OPT_30B"},
@@ -143,7 +143,7 @@ def tokens_per_second(name: str, bandwidth: float) -> float:
     design = MemoryDesign(name="host of a V100", **host)
     batch = INFERENCE["config"]["batch"][name]
     found = MemoryExpansionModel("serving", design=design).solve(
-        **SHAPES[name], parameters=count, active_parameters=count, weights_offload=1, max_batch_size=batch, qps=1e-6,
+        **SHAPES[name], parameters=count, weights_offload=1, max_batch_size=batch, qps=1e-6,
         target_p99_latency_ms=1e9, seq_len=10, output_tokens=10, kv_page_size=1, layer_tax=0,
     )  # fmt: skip
     assert found["active_batch_size"].magnitude == batch

@@ -36,7 +36,8 @@ def inputs(deployment: Any, rate: float) -> dict[str, float]:
         "active_batch_size": deployment.slots, "output_tokens": deployment.tokens + 1, "qps": rate,
         "replicas": deployment.replicas, "service_time_cv": deployment.cv,
         # One layer whose experts hold `routed` seconds of reading, at one byte per second.
-        "served_weights": deployment.weights + deployment.routed, "memory_bandwidth": 1.0, "moe_layers": 1,
+        "served_weights": deployment.weights + deployment.routed, "memory_bandwidth": 1.0, "memory_efficiency": 1.0,
+        "moe_layers": 1,
         "bytes_per_element": 1.0, "experts": deployment.experts, "active_experts_per_token": deployment.top_k,
         "expert_parameters": deployment.routed / deployment.experts,
     }  # fmt: skip
