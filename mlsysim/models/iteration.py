@@ -108,7 +108,7 @@ class IterationModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            (*PASS_SHAPE, "tied_embeddings", "learned_positions", *WINDOW, "parameters"),
+            ("parameters", *PASS_SHAPE, "tied_embeddings", "learned_positions", *WINDOW),
             counted=COUNTED,
         ),
         "hardware": Slot(
