@@ -29,7 +29,8 @@ LAYOUT = ("batch_size", "seq_len", "tp_size", "pp_size", "ep_size", "cp_size", "
           "gradient_accumulation_steps", "activation_checkpointing", "interleaved_stages", "sequence_parallel",
           "optimizer", "hardware", "gradient_storage", "attention_kernel", "pipeline_schedule")  # fmt: skip
 STEP = (*LAYOUT, "fleet_size", "fabric_bandwidth", "efficiency", "dp_overlap", "tp_overlap", "training_tokens",
-        "routing_imbalance_factor", "fabric_latency", "pipeline_split", "host_operation_time", "ep_overlap")  # fmt: skip
+        "routing_imbalance_factor", "fabric_latency", "pipeline_split", "host_operation_time",
+        "ep_overlap")  # fmt: skip
 QUEUE = ("qps", "max_batch_size", "seq_len", "output_tokens", "efficiency", "precision", "hardware",
          "target_p99_latency_ms")  # fmt: skip
 ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "precision": "bf16"}

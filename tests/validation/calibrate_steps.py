@@ -51,7 +51,9 @@ CALIBRATED: dict[str, tuple[tuple[str, tuple[str, ...], float, float], ...]] = {
         ("host_operation_time", _HOST_BOUND, 1.0, 200.0),
     ),
     "Megatron_Bridge_GB200": (("efficiency", ("megatron_bridge L3 8B GB200 fp8",), 0.3, 1.0),),
-    "Megatron_Bridge_GB300": (("efficiency", ("megatron_bridge DSV3 GB300 bf16",), 0.3, 1.0),),
+    "Megatron_Bridge_GB300": (
+        ("efficiency", ("megatron_bridge DSV3 GB300 bf16", "megatron_bridge DSV3 GB300 fp8"), 0.3, 1.0),
+    ),
 }
 
 
@@ -78,6 +80,19 @@ def value_of(stack: str, argument: str, *, without: str = "", **given: Any) -> f
 def calibrated_on(stack: str) -> set[str]:
     """Rows that values of a stack come from."""
     return {row for _, rows, *_ in CALIBRATED.get(stack, ()) for row in rows}
+
+
+def without(row: dict[str, Any]) -> dict[str, float]:
+    """Values of a stack for a row with experts, calibrated on the other rows alone."""
+    stack, case = stack_of(row), name(row)
+    if not stack.startswith("Megatron_Bridge"):
+        # The only other run of this software on such a device is dense.
+        return {"efficiency": value_of("torchtitan_H100", "efficiency")} if case in calibrated_on(stack) else {}
+    found = {"host_operation_time": value_of("Megatron_Bridge_H100", "host_operation_time", without=case)}
+    for argument, rows, *_ in CALIBRATED.get(stack, ()):
+        if case in rows and len(rows) > 1:
+            found[argument] = value_of(stack, argument, without=case)
+    return found
 
 
 def written(text: str, stack: str, argument: str, value: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache, partial
 from typing import Any
 
-from validation.calibrate_steps import CALIBRATED, calibrated_on
+from validation.calibrate_steps import CALIBRATED, calibrated_on, without
 from validation.checks import Check, Group
 from validation.step_rows import ROWS, measured, name, published, seconds, stack_of
 
@@ -94,6 +94,11 @@ def left_out(source: str) -> list[float]:
     return errors((row for row in DENSE if row["group"] == source), best)
 
 
+def experts_left_out() -> dict[str, float]:
+    """Errors of the rows with experts, each by stacks that were calibrated without it."""
+    return {name(row): published(row) / seconds(row, **{"stack": stack_of(row), **without(row)}) - 1 for row in SPARSE}
+
+
 def steps(group: str, *devices: str) -> list[Check]:
     """Our steps beside the rows of a group, those its stack is calibrated on left out."""
     found = []
@@ -124,6 +129,7 @@ def about_errors() -> str:
         "- " + _cells("Dense, with stacks", speed_errors(DENSE, stacks=True)) + ".",
         "- " + _cells("Dense, with defaults", speed_errors(DENSE, stacks=False)) + ".",
         "- " + _cells("With experts, with stacks", speed_errors(SPARSE, stacks=True)) + ".",
+        "- " + _cells("With experts, each left out of every calibration", list(experts_left_out().values())) + ".",
         "- " + _cells("With experts, with defaults", speed_errors(SPARSE, stacks=False)) + ".",
     ]
     for source in SOURCES:
