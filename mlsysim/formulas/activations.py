@@ -113,17 +113,19 @@ micro_batch_tokens = Formula(
     example=Example({m: 1, s: 131072, c_cp: 16}, "8192 token", derived="1 * 131072 / 16"),
 )
 
+_alternating = Min(n_mb, p + when(v_chunks > 1, (p - 1) / v_chunks))
+
 in_flight_micro_batches = Formula(
     n_fly,
     when(
         p > 1,
-        by_label(schedule, {"1f1b": Min(n_mb, p + when(v_chunks > 1, (p - 1) / v_chunks)), "gpipe": n_mb}),
+        by_label(schedule, {"1f1b": _alternating, "gpipe": n_mb, "zb1p": _alternating}),
         1,
     ),
     title="Micro-batches the first pipeline stage holds at once",
     source=Source("korthikanti2023", "section 4.2.3"),
     assumes="One forward, one backward (1F1B): the first stage starts as many micro-batches as there are stages; "
-    "interleaving starts (p - 1) / v more, GPipe all of them. Never more than there are.",
+    "interleaving starts (p - 1) / v more, GPipe all of them; ZB1P as many as 1F1B. Never more than there are.",
     accuracy="Equal to a schedule simulated operation by operation, in whole chunks.",
     example=Example(
         {p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"}, "10.33", Source("korthikanti2023", "section 4.2.3")

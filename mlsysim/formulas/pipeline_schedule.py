@@ -2,7 +2,8 @@
 
 What a pipeline of stages adds to a step: the time a stage waits while the others fill and drain, and
 the sends between stages. One forward, one backward (1F1B) waits as long as GPipe and holds fewer
-micro-batches; interleaving cuts a stage into chunks and waits as many times less.
+micro-batches; interleaving cuts a stage into chunks and waits as many times less; ZB1P fills most of the
+wait with gradients of weights.
 """
 
 from __future__ import annotations
@@ -12,31 +13,42 @@ from sympy import Max, ceiling
 from mlsysim.symbolic import Example, Formula, Source, by_label, token, when
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node
+from mlsysim.symbols.layers import phi_fill
 from mlsysim.symbols.network import beta_l, beta_x
-from mlsysim.symbols.step import T_bub, T_pp, bubble, t_mb, t_send
+from mlsysim.symbols.step import T_bub, T_pp, bubble, rho_lin, t_mb, t_send
 from mlsysim.symbols.training import n_mb, n_tok, p
 from mlsysim.symbols.workload import h, q
 
 SCHEDULE = Source("narayanan2021", "section 2.2")
 SIMULATED = "Equal to a schedule executed operation by operation, where sending takes no time."
 
+fill_share = Formula(
+    phi_fill,
+    by_label(schedule, {"1f1b": 1 / v_chunks, "gpipe": 1 / v_chunks, "zb1p": (1 + rho_lin) / (3 + rho_lin)}),
+    title="Share of a micro-batch that each further stage waits",
+    source=Source("qi2023", "section 2"),
+    assumes="Forward pass, gradients of inputs and gradients of weights take equally long. ZB1P puts the last off to "
+    "where a stage would wait for the others.",
+    example=Example({schedule: "zb1p", v_chunks: 1, rho_lin: 0}, "0.3333", derived="(1 + 0) / (3 + 0)"),
+)
+
 bubble_time = Formula(
     T_bub,
-    (p - 1) / v_chunks * t_mb,
+    (p - 1) * phi_fill * t_mb,
     title="Time a stage waits in a step",
     source=SCHEDULE,
     assumes="Stages take equally long. With several chunks micro-batches are a multiple of the stages.",
     accuracy=SIMULATED,
-    example=Example({p: 16, v_chunks: 4, t_mb: 200}, "750 ms", derived="(16 - 1) * 200 / 4"),
+    example=Example({p: 16, phi_fill: 0.25, t_mb: 200}, "750 ms", derived="(16 - 1) * 0.25 * 200"),
 )
 
 bubble_fraction = Formula(
     bubble,
-    (p - 1) / (v_chunks * n_mb + p - 1),
+    (p - 1) * phi_fill / (n_mb + (p - 1) * phi_fill),
     title="Share of the pipelined time in which a stage waits",
     source=SCHEDULE,
     accuracy=SIMULATED,
-    example=Example({p: 16, v_chunks: 4, n_mb: 16}, "0.1899", derived="(16 - 1) / 4 / (16 + (16 - 1) / 4)"),
+    example=Example({p: 16, phi_fill: 0.25, n_mb: 16}, "0.1899", derived="15 * 0.25 / (16 + 15 * 0.25)"),
 )
 
 send_time = Formula(
@@ -57,6 +69,8 @@ send_time = Formula(
     ),
 )  # fmt: skip
 
+_alternating = when(v_chunks > 1, 2 * (p * v_chunks - 1), 2 * Max(0, n_mb + p - 2 - ceiling((n_mb - 1) / p)))
+
 exposed_sends = Formula(
     T_pp,
     when(
@@ -64,8 +78,9 @@ exposed_sends = Formula(
         by_label(
             schedule,
             {
-                "1f1b": when(v_chunks > 1, 2 * (p * v_chunks - 1), 2 * Max(0, n_mb + p - 2 - ceiling((n_mb - 1) / p))),
+                "1f1b": _alternating,
                 "gpipe": 2 * (p - 1),
+                "zb1p": _alternating,
             },
         )
         * t_send,
@@ -74,7 +89,8 @@ exposed_sends = Formula(
     title="Sends between stages left exposed in a step",
     source=SCHEDULE,
     assumes="A stage computes on while a result travels, and waits for the next one where it has nothing else to do: "
-    "in 1F1B forward and backward pass alternate, so nearly every micro-batch waits, in GPipe the first and last.",
+    "in 1F1B and ZB1P forward and backward pass alternate, so nearly every micro-batch waits, in GPipe the first and "
+    "last.",
     accuracy="Equal to the executed schedule while a send is shorter than a pass through a chunk.",
     example=Example(
         {schedule: "1f1b", p: 8, n_mb: 32, v_chunks: 1, t_send: 0.25},
@@ -83,4 +99,4 @@ exposed_sends = Formula(
     ),
 )
 
-FORMULAS = (bubble_time, bubble_fraction, send_time, exposed_sends)
+FORMULAS = (fill_share, bubble_time, bubble_fraction, send_time, exposed_sends)

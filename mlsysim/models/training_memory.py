@@ -50,7 +50,7 @@ CHUNK_REQUIREMENTS = (
         v_chunks, v_chunks <= ceiling(L / p), "must be at most the layers of a stage ({layers} over {pp_size})"
     ),
     Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
-    Requirement(v_chunks, Eq(v_chunks, 1) | Eq(schedule, label(schedule, "1f1b")), "must be 1 with GPipe"),
+    Requirement(v_chunks, Eq(v_chunks, 1) | Eq(schedule, label(schedule, "1f1b")), "must be 1 with GPipe and ZB1P"),
 )
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
 LAYOUT_REQUIREMENTS = (

@@ -13,8 +13,9 @@ schedule = variable(
     "pipeline_schedule",
     r"\mathrm{schedule}",
     "",
-    "Order of a stage: one forward, one backward in turn, or all forwards before all backwards.",
-    choice("1f1b", "gpipe"),
+    "Order of a stage: one forward, one backward in turn; all forwards before all backwards; or in turn with gradients "
+    "of weights put off to where a stage would wait.",
+    choice("1f1b", "gpipe", "zb1p"),
 )
 v_chunks = variable("interleaved_stages", "v", "count", "Model chunks per pipeline stage; 1 is plain 1F1B.", integer(1))
 attention_kernel = variable(

@@ -112,6 +112,14 @@ T_stage = variable(
     "stage_time", r"T_{\mathrm{stage}}", MS, "All micro-batches of a step through the slowest stage.", positive()
 )
 
+phi_fill = variable(
+    "fill_share",
+    r"\phi_{\mathrm{fill}}",
+    N_COUNT,
+    "Share of a micro-batch's time that each further stage waits until all are filled and drained.",
+    between(0, 1),
+)
+
 eta_8 = variable(
     "eight_bit_efficiency",
     r"\eta_8",

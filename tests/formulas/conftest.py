@@ -90,7 +90,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if point.get("sliding_layers") and "sliding_window" in point:
         point["sliding_window"] = point["sliding_window"] or 512.0
     point |= {name: min(point[name], 2.0) for name in {"service_time_cv"} & set(point)}
-    if point.get("pp_size") == 1 or point.get("pipeline_schedule") == 1:
+    if point.get("pp_size") == 1 or point.get("pipeline_schedule") in (1, 2):
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
     if point.get("experts") == 1:
         point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)

@@ -159,6 +159,21 @@ def test_the_bubble_goes_with_micro_batches():
     assert shares[-1] < 1e-3
 
 
+def test_gradients_of_weights_fill_two_thirds_of_the_wait():
+    point = {**DENSE, "fleet_size": 8, "pp_size": 8, "batch_size": 64, "gradient_accumulation_steps": 64}
+    plain, filled, again = (
+        STEP.solve(**point, **given)
+        for given in (
+            {},
+            {"pipeline_schedule": "zb1p"},
+            {"pipeline_schedule": "zb1p", "activation_checkpointing": "full"},
+        )
+    )
+    assert seconds(filled, "bubble_time") == pytest.approx(seconds(plain, "bubble_time") / 3, rel=1e-12)
+    assert again.fill_share == pytest.approx(0.5, rel=1e-12)
+    assert filled.total_memory == plain.total_memory
+
+
 @anywhere
 @given(layouts())
 def test_no_step_is_below_what_cannot_hide(layout):
@@ -333,7 +348,7 @@ def test_utilization_counts_what_the_convention_says():
         ),
         (
             {"pp_size": 4, "gradient_accumulation_steps": 4, "interleaved_stages": 2, "pipeline_schedule": "gpipe"},
-            "interleaved_stages=2: must be 1 with GPipe",
+            "interleaved_stages=2: must be 1 with GPipe and ZB1P",
         ),
         ({"ep_size": 2}, "ep_size=2: must divide experts=1"),
         ({"straggler_factor": 0.5}, "straggler_factor=0.5: must be a finite number >= 1"),

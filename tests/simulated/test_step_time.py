@@ -10,7 +10,14 @@ from mlsysim.formulas import activations, data_parallel_traffic, pipeline_schedu
 from mlsysim.symbolic import System
 
 PIPELINE = compiled(
-    System([pipeline_schedule.bubble_time, pipeline_schedule.bubble_fraction, pipeline_schedule.exposed_sends])
+    System(
+        [
+            pipeline_schedule.fill_share,
+            pipeline_schedule.bubble_time,
+            pipeline_schedule.bubble_fraction,
+            pipeline_schedule.exposed_sends,
+        ]
+    )
 )
 IN_FLIGHT = compiled(System([activations.in_flight_micro_batches]))
 EXPOSED = compiled(System([step_time.micro_batch_computing, *data_parallel_traffic.EXPOSED]))
@@ -31,7 +38,7 @@ def test_pipelines(seed):
     send = rng.random() * forward / v
     executed = pipeline(p, g, v, forward, backward, send, "interleaved" if v > 1 else "1f1b")
     inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": send, "pipeline_schedule": 0}
-    found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
+    found = PIPELINE({**inputs, "recomputed_products": 0, "micro_batch_time": forward + backward})
     ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
     assert ours == pytest.approx(executed.makespan, rel=0.02)
 
@@ -43,7 +50,7 @@ def test_gpipe(seed):
     send = rng.random() * forward
     executed = pipeline(p, g, 1, forward, backward, send, "gpipe")
     inputs = {"pp_size": p, "interleaved_stages": 1, "micro_batches": g, "send_time": send, "pipeline_schedule": 1}
-    found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
+    found = PIPELINE({**inputs, "recomputed_products": 0, "micro_batch_time": forward + backward})
     ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
     assert ours == pytest.approx(executed.makespan, rel=0.02)
     held = IN_FLIGHT({**inputs, "micro_batches": g})["in_flight_micro_batches"]
@@ -63,7 +70,7 @@ def test_bubbles(seed):
     _, p, v, g, forward, backward = drawn(seed)
     executed = pipeline(p, g, v, forward, backward, 0.0, "interleaved" if v > 1 else "1f1b")
     inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": 0.0, "pipeline_schedule": 0}
-    found = PIPELINE({**inputs, "micro_batch_time": forward + backward})
+    found = PIPELINE({**inputs, "recomputed_products": 0, "micro_batch_time": forward + backward})
     assert found["bubble_fraction"] == pytest.approx(executed.bubble, rel=1e-9)
 
 
