@@ -8,6 +8,7 @@ from mlsysim.catalog.entries import (
     MemoryDesign,
     MemoryKind,
     Node,
+    Rent,
     SparseTransformerWorkload,
     TransformerWorkload,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "MemoryDesign",
     "MemoryKind",
     "Node",
+    "Rent",
     "SparseTransformerWorkload",
     "Stack",
     "TransformerWorkload",

@@ -56,6 +56,7 @@ Milliseconds = Annotated[Value, _in("ms")]
 Watts = Annotated[Value, _in("W")]
 Dollars = Annotated[Value, _in("USD")]
 DollarsPerByte = Annotated[Value, _in("USD/GB")]
+DollarsPerHour = Annotated[Value, _in("USD/hour")]
 
 
 class Entry(pydantic.BaseModel):
@@ -459,6 +460,27 @@ _DENSE = {
 
 #: What a node and a fleet pass on of the accelerators they are made of.
 OF_ACCELERATOR = ("memory_capacity", "memory_bandwidth", "peak_flops", "tdp", "price")
+
+
+class Rent(Entry):
+    """What a cloud asked for one accelerator on a day, an example to compare by and not a quotation.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        What is rented; the hardware of a question is not taken from it.
+    price : Value
+        Of one accelerator for an hour, its host and power included.
+    """
+
+    what: ClassVar[str] = "rent"
+
+    accelerator: Accelerator
+    price: DollarsPerHour
+
+    def value_of(self, name: str, precision: str) -> Value | None:
+        """See :meth:`Entry.value_of`; the price is the ``rental_price`` of a question."""
+        return self.price if name == "rental_price" else None
 
 
 class MemoryKind(Entry):

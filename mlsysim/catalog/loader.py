@@ -19,6 +19,7 @@ from mlsysim.catalog.entries import (
     MemoryDesign,
     MemoryKind,
     Node,
+    Rent,
     SparseTransformerWorkload,
     TransformerWorkload,
 )
@@ -117,7 +118,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, memory designs and kinds of memory."""
+        """Nodes, fabrics, fleets, memory designs, kinds of memory and rents."""
         return Group(self, "Systems")
 
     @property
@@ -136,7 +137,7 @@ class Catalog:
         ----------
         what : str
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
-            ``memory`` or ``stack``.
+            ``memory``, ``rent`` or ``stack``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``.
 
@@ -289,6 +290,7 @@ def _class_of(path: str, fields: Mapping[str, Any]) -> type[Entry]:
         "Clusters": Fleet,
         "Designs": MemoryDesign,
         "Memories": MemoryKind,
+        "Rents": Rent,
     }
     if group not in classes:
         raise CatalogError(f"{path}: {UnknownNameError('group of Systems', group, classes)}")

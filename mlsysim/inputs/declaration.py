@@ -87,9 +87,9 @@ class DeclaredModel:
         }
 
     def _takes(self, name: str, used: frozenset[str]) -> bool:
-        """Whether it takes a catalog entry by this name; one with a default only where a formula needs it."""
+        """Whether it takes a catalog entry by this name; a strict one, or one with a default, only where needed."""
         slot = self.slots.get(name)
-        return slot is not None and not (slot.default and used.isdisjoint(slot.gives))
+        return slot is not None and not ((slot.default or slot.strict) and used.isdisjoint(slot.gives))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

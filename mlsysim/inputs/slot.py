@@ -70,6 +70,8 @@ class Slot:
     default : str
         Name of the entry that gives what neither a keyword, nor an entry that was given, nor a default of the
         model gives; empty for none.
+    strict : bool
+        Whether a variant refuses it where no formula needs what it gives.
     """
 
     entry: type[Entry]
@@ -79,6 +81,7 @@ class Slot:
     extras: tuple[str, ...] = ()
     counted: Counted | None = None
     default: str = ""
+    strict: bool = False
 
     @property
     def gives(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
+from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
 from mlsysim.formulas import economics
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
@@ -73,6 +73,7 @@ class EconomicsModel(PerformanceModel):
         ),
         "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
         "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
+        "rent": Slot(Rent, ("rental_price",), strict=True),
         "stack": stack_slot((*_RUN.slots["stack"].provides, *_FLEET.slots["stack"].provides)),
     }
     keywords = tuple(

@@ -107,7 +107,7 @@ def test_no_price_is_an_error_that_says_how_to_give_one():
     assert (
         str(refused.value) == "EconomicsModel needs price: NVIDIA H100 SXM5 80 GB has no value for it; give price=..."
     )
-    with pytest.raises(MissingInputError, match=r"needs rental_price: give rental_price="):
+    with pytest.raises(MissingInputError, match=r"needs rental_price: give rent=\.\.\. or rental_price="):
         EconomicsModel("rented_serving").solve(**SERVING)
     assert EconomicsModel("serving").solve(**{**SERVING, "hardware": "L40S", "qps": 1}).source("price")
 
