@@ -390,12 +390,14 @@ cache_tokens = Formula(
 
 saturated_batch = Formula(
     n_dec,
-    Min(B_max, n_kv * (request / token) / ((s + n_out) / token)),
+    Min(B_max, n_kv * (request / token) / (attended(s + n_out) / token)),
     title="Requests that decode together when requests never run out",
     source=ORCA,
     assumes="Room is kept for the whole answer; no request is put off half way.",
     example=Example(
-        {B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000}, "250 request", derived="min(4096, 500000 / 2000)"
+        {B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, L: 80, L_w: 0, window: 0},
+        "250 request",
+        derived="min(4096, 500000 / 2000)",
     ),
 )
 
