@@ -3,37 +3,30 @@
 from typing import Any
 
 from validation.checks import Check, Group
-from validation.published_steps import DEVICES, ROWS, calibrated, coded, inputs, measured, name
-
-from mlsysim import DistributedModel
-from mlsysim.engine import compiled
-
-SYSTEM = DistributedModel().system
+from validation.step_rows import ROWS, STEP, arguments, measured, name
 
 THRICE = "their equation adds as much attention as the whole step has; recomputing is one pass of three"
 WINDOW = "every second layer of the model looks back 128 tokens only, which ours do not"
-OTHER_RUN = "the two numbers of this row do not belong together: others of this model agree to 0.6%"
 UNEXPLAINED = "0.8% we cannot explain; the other two rows of this source agree to 0.1%"
 #: Why a count is further off than allowed.
 MISSED = {
     "korthikanti5 22B present, HFU": THRICE,
     "korthikanti5 175B present, HFU": THRICE,
     "megatron_bridge GPTOSS h100": WINDOW,
-    "megatron_bridge DSV3 B200 fp8": OTHER_RUN,
     "megatron_bridge MLM 405B h100 fp8": UNEXPLAINED,
 }
 
 
+def output_of(row: dict[str, Any], output: str, **changed: Any) -> float:
+    """An output at the call of a row, with arguments changed."""
+    kept = {"activation_checkpointing": "selective" if row["ck"] == "core" else "none"}
+    call = {**arguments(row)[0], "selective_policy": "core_attention", **kept, **changed}
+    return STEP.solve(**call).canonical(output)
+
+
 def counted(row: dict[str, Any], output: str, **changed: Any) -> float:
     """FLOPs of a token."""
-    given = {
-        **inputs(row, efficiency=1.0, hidden=0.0, flat=1.0),
-        "activation_checkpointing": "selective" if row["ck"] == "core" else "none",
-        "selective_policy": "core_attention",
-        **changed,
-    }
-    values = {v.name: coded(v, given[v.name]) for v in SYSTEM.inputs}
-    return float(compiled(SYSTEM)(values)[output]) / (row["b"] * row["s"])
+    return output_of(row, output, **changed) / (row["b"] * row["s"])
 
 
 def of(group: str) -> list[dict[str, Any]]:
@@ -44,7 +37,7 @@ def of(group: str) -> list[dict[str, Any]]:
 def share(row: dict[str, Any], flops: float) -> float:
     """Percent of the peak at the published speed."""
     step = row["val"] if row["unit"] == "s" else row["b"] * row["s"] / row["N"] / row["val"]
-    return 100 * flops * row["b"] * row["s"] / (step * row["N"] * DEVICES[row["dev"]][0] * 1e12)
+    return 100 * flops * row["b"] * row["s"] / (step * row["N"] * output_of(row, "peak_flops", precision="bf16"))
 
 
 def korthikanti() -> list[Check]:
@@ -111,8 +104,8 @@ def sizes() -> list[Check]:
     for row in of("narayanan1"):
         if not row["name"].endswith("B"):
             continue
-        flags = dict.fromkeys(("qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias"), 1)
-        ours = counted(row, "parameters", learned_positions=row["s"], **flags) * row["b"] * row["s"] / 1e9
+        flags = dict.fromkeys(("qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias"), True)
+        ours = output_of(row, "parameters", learned_positions=row["s"], **flags) / 1e9
         printed = float(row["name"][:-1])
         found.append(Check(row["name"], printed, ours, 0.05 / printed if printed < 2 else 0.011, "B"))
     return found
@@ -131,11 +124,11 @@ def days() -> list[Check]:
 SPLIT = "element-wise work of a Llama layer is taken, so splitting it saves more than in a layer of Megatron-LM"
 #: Forward and backward of one layer in ms, by what is recomputed and whether sequences are split.
 LAYER = {
-    "nothing recomputed, sequences split": (19.0, {"sequence_parallel": 1}),
+    "nothing recomputed, sequences split": (19.0, {"sequence_parallel": True}),
     "everything recomputed": (27.2, {"activation_checkpointing": "full"}),
     "core of attention recomputed": (20.9, {"activation_checkpointing": "selective"}),
     "core of attention recomputed, sequences split": (
-        20.3, {"activation_checkpointing": "selective", "sequence_parallel": 1}
+        20.3, {"activation_checkpointing": "selective", "sequence_parallel": True}
     ),
 }  # fmt: skip
 
@@ -143,11 +136,10 @@ LAYER = {
 def layer() -> list[Check]:
     """Times of one layer over the one that recomputes and splits nothing (19.6 ms)."""
     row = next(row for row in of("korthikanti5") if row["name"] == "22B full")
-    shares, _, _ = calibrated()
 
     def time(**changed: Any) -> float:
-        alone = {"layers": 1, "vocab_size": 8, "sequence_parallel": 0, **changed}
-        return counted(row, "micro_batch_time", efficiency=shares["A100"], **alone)
+        alone = {"layers": 1, "vocab_size": 8, "sequence_parallel": False, **changed}
+        return output_of(row, "micro_batch_time", stack="Megatron_LM_A100", **alone)
 
     plain, printed_plain = time(), 19.6
     found = []

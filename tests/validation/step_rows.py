@@ -64,7 +64,7 @@ _KEPT = {
 _SHAPE = {
     "L": "layers", "h": "hidden_dim", "a": "heads", "kv": "kv_heads", "dh": "head_dim", "ff": "ffn_dim",
     "V": "vocab_size", "gated": "gated", "tied": "tied_embeddings", "E": "experts", "k": "active_experts_per_token",
-    "de": "expert_ffn_dim", "dsh": "shared_ffn_dim", "Lmoe": "moe_layers", "window": "sliding_window",
+    "de": "expert_ffn_dim", "dsh": "shared_ffn_dim", "Lmoe": "moe_layers",
 }  # fmt: skip
 _DENSE = {"experts": 1, "active_experts_per_token": 1, "expert_ffn_dim": 0, "shared_ffn_dim": 0, "moe_layers": 0}
 _LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
@@ -88,6 +88,9 @@ def shape(row: dict[str, Any]) -> dict[str, Any]:
     """The model of a row, tensor by tensor."""
     given = row["shape"]
     found = {**_DENSE, **{name: given[key] for key, name in _SHAPE.items() if key in given}}
+    if "window" in given:
+        # Every second layer looks back so far.
+        found |= {"sliding_window": given["window"], "sliding_layers": given["L"] // 2}
     found.update(zip(_LATENT, given.get("mla", ()), strict=False))
     return {**found, "router_bias": False, "moe_layer_interval": 1, "gated": bool(given["gated"]),
             "tied_embeddings": bool(given["tied"])}  # fmt: skip
