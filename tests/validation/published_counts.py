@@ -9,7 +9,7 @@ from mlsysim import Models, ParameterCountModel
 COARSE = {
     "Llama2_7B": 0.04, "Llama2_70B": 0.016, "GPT2_XL": 0.04, "OPT_13B": 0.012, "Llama4_Scout": 0.012,
     "Qwen3_1_7B": 0.013,
-    "Kimi_K2": 0.014,
+    "Kimi_K2": 0.014, "Gemma2_9B": 0.027, "Gemma3_4B": 0.03, "Gemma3_12B": 0.02,
 }  # fmt: skip
 #: Active counts as published leave out the embedding, or are printed to two digits.
 ACTIVE = {
