@@ -1,7 +1,136 @@
-"""Names of number formats, where the catalog and the symbols can both import them.
+"""Number formats, and the presets that say which of them a precision stands for.
 
-A device lists its peak rate per format, and ``precision`` is one of them.
+Here the catalog, the inputs and the formulas can all import them. A device lists its peak rate per number format; what
+is stored or sent has a storage format, which may carry scales; ``precision`` names a preset of storage formats.
 """
 
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+#: Formats of products, for which a device has a peak rate; widest first.
+NUMBER_FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "fp4")
+
+
+#: Bits of one number as it is stored, without scales; widest first.
+BITS = {
+    "fp32": 32,
+    "tf32": 32,
+    "bf16": 16,
+    "fp16": 16,
+    "fp8": 8,
+    "int8": 8,
+    "fp8_block": 8,
+    "mxfp8": 8,
+    "int4": 4,
+    "int4_g128": 4,
+    "nf4": 4,
+    "mxfp4": 4,
+    "nvfp4": 4,
+}
+#: Scales of a format: how many numbers share them, and how many bytes they take.
+SCALES = {
+    # Tiles of 128 numbers with an fp32 scale (DeepSeek-V3).
+    "fp8_block": (128, Fraction(4)),
+    # Blocks of 32 with a scale of one byte (OCP MX), of 16 (NVFP4).
+    "mxfp8": (32, Fraction(1)),
+    "mxfp4": (32, Fraction(1)),
+    "nvfp4": (16, Fraction(1)),
+    # Groups of 128 with an fp16 scale and a zero point of four bits (GPTQ, AWQ).
+    "int4_g128": (128, Fraction(5, 2)),
+    # Blocks of 64 with a scale of one byte, itself scaled once in 256 blocks in fp32 (QLoRA).
+    "nf4": (64, 1 + Fraction(4, 256)),
+}
+
+
+def _with_scales(name: str) -> Fraction:
+    block, scales = SCALES.get(name, (1, Fraction(0)))
+    return Fraction(BITS[name], 8) + scales / block
+
+
+#: Bytes of one number as it is stored, scales included.
+STORED = {name: _with_scales(name) for name in BITS}
+#: Bytes of one weight: DeepSeek-V3 scales squares of 128 by 128.
+STORED_WEIGHT = {**STORED, "fp8_block": 1 + Fraction(4, 128**2)}
+#: The rate at which products in a format run, where the format of the rate has another name.
+RATE_OF = {"fp8_block": "fp8", "mxfp8": "fp8", "mxfp4": "fp4", "nvfp4": "fp4"}
+
+_WIDE = ("fp32", "bf16", "fp16")
+_BYTE = ("fp8", "int8", "fp8_block", "mxfp8")
+#: Formats that each argument may name.
+WEIGHT_FORMATS = (*_WIDE, *_BYTE, "int4", "int4_g128", "nf4", "mxfp4", "nvfp4")
+COMPUTE_FORMATS = ("fp32", "tf32", "bf16", "fp16", *_BYTE, "int4", "mxfp4", "nvfp4")
+ACTIVATION_FORMATS = (*_WIDE, *_BYTE)
+GRADIENT_FORMATS = _WIDE
+KV_CACHE_FORMATS = (*_WIDE, *_BYTE, "int4", "nvfp4")
+
+
+class Preset(NamedTuple):
+    """What a precision stands for.
+
+    Attributes
+    ----------
+    compute : str
+        Format of the products with weights, and of the inputs that they save for the backward pass.
+    served, trained : str
+        Weights as a replica serves them and as a training step keeps them.
+    activation : str
+        Hidden states and all activations that are no input of a product.
+    gradient, reduce : str
+        Gradients of the weights as they are accumulated, and on the wire.
+    kv_cache : str
+        Keys and values that a replica keeps.
+    dispatch, combine : str
+        Tokens on their way to experts and back.
+    """
+
+    compute: str
+    served: str
+    trained: str
+    activation: str
+    gradient: str
+    reduce: str
+    kv_cache: str
+    dispatch: str
+    combine: str
+
+
+def _uniform(name: str) -> Preset:
+    return Preset(*[name] * len(Preset._fields))
+
+
+def _narrow(compute: str, served: str, kv_cache: str = "bf16") -> Preset:
+    """Served with narrow weights; trained like Transformer Engine: 16-bit weights, narrow products, fp32 gradients."""
+    return Preset(compute, served, "bf16", "bf16", "fp32", "fp32", kv_cache, "bf16", "bf16")
+
+
+def _weight_only(served: str) -> Preset:
+    """Narrow weights that are widened for products in bf16; trained as in bf16."""
+    return _uniform("bf16")._replace(served=served)
+
+
 #: Widest first; a choice variable numbers its labels in this order.
-NUMBER_FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4")
+PRESETS = {
+    "fp32": _uniform("fp32"),
+    "tf32": _uniform("fp32")._replace(compute="tf32"),
+    "bf16": _uniform("bf16"),
+    "fp16": _uniform("fp16"),
+    "fp8": _narrow("fp8", "fp8"),
+    "int8": _narrow("int8", "int8"),
+    "w8a8": _narrow("fp8", "fp8", kv_cache="fp8"),
+    "fp8_deepseek": Preset(
+        "fp8_block", "fp8_block", "fp8_block", "bf16", "fp32", "bf16", "bf16", "fp8_block", "bf16"
+    ),
+    "int4": _narrow("int4", "int4"),
+    "w4a16": _weight_only("int4_g128"),
+    "mxfp4": _weight_only("mxfp4"),
+}  # fmt: skip
+
+
+def rate_format(precision: str, compute_dtype: str = "as_precision") -> str:
+    """The number format whose peak rate products have; names that are no format stand for themselves."""
+    named = PRESETS[precision].compute if compute_dtype == "as_precision" and precision in PRESETS else compute_dtype
+    if named == "as_precision":
+        return precision
+    return RATE_OF.get(named, named)

@@ -42,6 +42,7 @@ from mlsysim.symbols.activations import (
     x_norm,
     x_sparse,
 )
+from mlsysim.symbols.formats import q_a, q_in
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.training import (
     A,
@@ -81,7 +82,6 @@ from mlsysim.symbols.workload import (
     h,
     k,
     moe_interval,
-    q,
     qk_norm,
     r_kv,
     r_q,
@@ -137,7 +137,7 @@ _scores = 5 * a * (s / token) / (h * t)
 
 korthikanti_activations = Formula(
     A,
-    (q / (2 * byte))
+    (q_a / (2 * byte))
     * (byte / token)
     * m
     * s
@@ -154,7 +154,7 @@ korthikanti_activations = Formula(
     accuracy="Within 0.5% of the paper's figure 1, four models. A Llama layer keeps as much with fused norms and gate, "
     "and 44% more with eager ones.",
     example=Example(
-        {checkpointing: "selective", q: 2, m: 4, s: 2048, h: 6144, ell: 48, n_fly: 1, t: 8, a: 64,
+        {checkpointing: "selective", q_a: 2, m: 4, s: 2048, h: 6144, ell: 48, n_fly: 1, t: 8, a: 64,
          sequence_parallel: 1},
         "9.5625 GiB",
         Source("korthikanti2023", "figure 1: 22B, as read by Calculon"),
@@ -171,8 +171,8 @@ sequence_shards = Formula(
 
 
 def normalised(width: Any) -> Any:
-    """Bytes per token that a norm keeps with its output: eager, an fp32 copy beside; a statistic per token."""
-    return ((2 * q + q_copy) * width + 4 * byte) / token
+    """Bytes per token that a norm keeps with its output, which a product reads: eager, an fp32 copy; a statistic."""
+    return ((q_a + q_in + q_copy) * width + 4 * byte) / token
 
 
 norm_copy_bytes = Formula(
@@ -203,13 +203,17 @@ norm_activation = Formula(
     variant="per_operator",
     assumes="Fused: its input and its output. Eager: an fp32 copy of the input, the normalised input and the output.",
     accuracy=HOOKS,
-    example=Example({q: 2, q_copy: 4, h: 4096, sigma: 8}, "4096.5 byte/token", derived="((2 * 2 + 4) * 4096 + 4) / 8"),
+    example=Example(
+        {q_a: 2, q_in: 2, q_copy: 4, h: 4096, sigma: 8}, "4096.5 byte/token", derived="((2 * 2 + 4) * 4096 + 4) / 8"
+    ),
 )
 
-_heads = (a / t + a_kv_r) * qk_norm * ((q + q_copy) * d_h + 4 * byte) / token
-_grouped = q * (2 * a / t * d_h + 2 * a_kv_r * d_h) / token
-_latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(_eager, 0, q * d_rope / token)
-_latent = _latents + q * a / t * (2 * (d_nope + d_rope) + (d_nope + d_v) + d_v) / token
+#: The output of attention is kept twice where the product that reads it is narrower.
+_cast = when(q_in < q_a, q_in)
+_heads = (a / t + a_kv_r) * qk_norm * ((q_a + q_copy) * d_h + 4 * byte) / token
+_grouped = (q_a * (2 * a / t * d_h + 2 * a_kv_r * d_h) + _cast * a / t * d_h) / token
+_latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(_eager, 0, q_a * d_rope / token)
+_latent = _latents + a / t * (q_a * (2 * (d_nope + d_rope) + (d_nope + d_v) + d_v) + _cast * d_v) / token
 
 attention_activation = Formula(
     x_attn,
@@ -221,15 +225,15 @@ attention_activation = Formula(
     "also keeps the compressed vectors with their norms and the keys it assembles.",
     accuracy=HOOKS,
     example=Example(
-        {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
+        {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused"},
         "204936 byte/token",
         derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
     ),
 )  # fmt: skip
 
-_expanded = 2 * q * (a / t - a_kv_r) * d_h / token
-_score_rows = (q + 4 * byte + mask) * a / t * (s / token) / token
+_expanded = 2 * q_a * (a / t - a_kv_r) * d_h / token
+_score_rows = (q_a + 4 * byte + mask) * a / t * (s / token) / token
 
 attention_core_activation = Formula(
     x_core,
@@ -241,7 +245,7 @@ attention_core_activation = Formula(
     "dropout mask, and keys and values repeated for all heads.",
     accuracy=HOOKS,
     example=Example(
-        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q: 2, mask: 0, s: 2048},
+        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048},
         "405504 byte/token",
         derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
     ),
@@ -249,19 +253,19 @@ attention_core_activation = Formula(
 
 ffn_activation = Formula(
     x_ffn,
-    n_ffn * q * d_ff / t / token,
+    ((n_ffn - 1) * q_a + q_in) * d_ff / t / token,
     title="Kept by the feed-forward block of a dense layer",
     source=AUTOGRAD,
     variant="per_operator",
     accuracy=HOOKS,
-    example=Example({n_ffn: 3, q: 2, d_ff: 14336, t: 8}, "10752 byte/token", derived="3 * 2 * 14336 / 8"),
+    example=Example({n_ffn: 3, q_a: 2, q_in: 2, d_ff: 14336, t: 8}, "10752 byte/token", derived="3 * 2 * 14336 / 8"),
 )
 
 moe_activation = Formula(
     x_moe,
     (
-        gamma_r * k * (2 * q * h + n_ffn * q * d_e / t)
-        + n_ffn * q * d_sh / t
+        gamma_r * k * ((q_a + q_in) * h + ((n_ffn - 1) * q_a + q_in) * d_e / t)
+        + ((n_ffn - 1) * q_a + q_in) * d_sh / t
         + 4 * byte * (E + 2 * k + 1)
     )
     / token,
@@ -273,7 +277,7 @@ moe_activation = Formula(
     "fp32 double the outputs kept.",
     accuracy=HOOKS,
     example=Example(
-        {gamma_r: 1.25, k: 8, q: 2, h: 7168, n_ffn: 3, d_e: 2048, d_sh: 2048, t: 1, E: 256},
+        {gamma_r: 1.25, k: 8, q_a: 2, q_in: 2, h: 7168, n_ffn: 3, d_e: 2048, d_sh: 2048, t: 1, E: 256},
         "422980 byte/token",
         derived="1.25 * 8 * (2 * 2 * 7168 + 3 * 2 * 2048) + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
     ),
@@ -292,24 +296,24 @@ dropout_activation = Formula(
 
 layer_input = Formula(
     x_in,
-    q * h / sigma / token,
+    q_a * h / sigma / token,
     title="Input of a layer",
     source=Source("chen2016", "section 3"),
-    example=Example({q: 2, h: 4096, sigma: 8}, "1024 byte/token", derived="2 * 4096 / 8"),
+    example=Example({q_a: 2, h: 4096, sigma: 8}, "1024 byte/token", derived="2 * 4096 / 8"),
 )
 
 _around = 2 * x_norm + x_attn + x_drop
 
 alternate_matmul_activation = Formula(
     x_mm,
-    2 * x_in + q * (2 * a / t * d_h + a_kv_r * d_h + d_ff / t) / token + 4 * byte * a / t / token,
+    2 * x_in + q_a * (2 * a / t * d_h + a_kv_r * d_h + d_ff / t) / token + 4 * byte * a / t / token,
     title="Kept where every second matrix product is kept",
     source=Source("liang2024", "section 2.2.1"),
     variant="per_operator",
     assumes="Input, queries, values, gate, output of the block and of flash attention, in the order of a Llama layer.",
     accuracy="Exact on a Llama layer under torchtitan's policy.",
     example=Example(
-        {x_in: 8192, q: 2, a: 32, a_kv_r: 8, d_h: 128, d_ff: 14336, t: 1},
+        {x_in: 8192, q_a: 2, a: 32, a_kv_r: 8, d_h: 128, d_ff: 14336, t: 1},
         "63616 byte/token",
         derived="2 * 8192 + 2 * (2 * 32 * 128 + 8 * 128 + 14336) + 4 * 32",
     ),
@@ -406,14 +410,14 @@ backward_buffer = Formula(
         x_all
         - Max(_has_dense * x_dense, _has_experts * x_sparse)
         + x_in
-        + 2 * q * Max(_has_dense * d_ff / t, _has_experts * gamma_r * k * (d_e / t + h)) / token
+        + 2 * q_a * Max(_has_dense * d_ff / t, _has_experts * gamma_r * k * (d_e / t + h)) / token
     ),
     title="What one layer's backward pass needs beyond what was kept",
     source=Source("chen2016", "section 3"),
     assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive.",
     accuracy="Peaks of PyTorch layers on a few small shapes: dense layers within 10%.",
     example=Example(
-        {n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q: 2, h: 4096,
+        {n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2, h: 4096,
          d_ff: 0, d_e: 14336, t: 1, gamma_r: 1, k: 2},
         "3.3234 GB",
         derived="8192 * (258236 - 8192 + 8192 + 2 * 2 * 2 * (14336 + 4096)) / 1e9",

@@ -64,6 +64,7 @@ from mlsysim.symbols.batching import (
     x_own,
     y_T,
 )
+from mlsysim.symbols.formats import q_e, q_kv, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import eta_kv, n_kv, u_gpu, w_dec
 from mlsysim.symbols.parameters import P_exp
@@ -99,13 +100,16 @@ from mlsysim.symbols.workload import (
     L,
     L_moe,
     L_w,
+    P,
+    V,
     a_kv,
     d_h,
     d_rope,
+    h,
     k,
-    q,
     r_kv,
     s,
+    tied,
     window,
 )
 
@@ -142,9 +146,24 @@ def waits(probability: Any, mean: Any) -> tuple[Any, Any, Any]:
     )
 
 
+stored_weights = Formula(
+    W_s,
+    q_w * P + (q_e - q_w) * (2 - tied) * V * h,
+    title="Weights one replica keeps in memory, in the formats of its checkpoint",
+    source=Source("lin2024", "section 5.1"),
+    variant=NAME,
+    assumes="Embedding and head keep 16 bit beside narrower weights; norms and routers are taken as the other weights.",
+    accuracy="Published 4-bit and 8-bit checkpoints of Llama-3.1-8B within 1%.",
+    example=Example(
+        {P: 8.03e9, q_w: 0.51953125, q_e: 2, tied: 0, V: 128256, h: 4096},
+        "5.7273 GB",
+        derived="(0.51953125 * 8.03e9 + (2 - 0.51953125) * 2 * 128256 * 4096) / 1e9",
+    ),
+)
+
 kv_bytes_per_token = Formula(
     kv_token,
-    when(r_kv > 0, L * (r_kv + d_rope) * q / token, 2 * L * a_kv * d_h * q / token),
+    when(r_kv > 0, L * (r_kv + d_rope) * q_kv / token, 2 * L * a_kv * d_h * q_kv / token),
     title="KV cache of one token, by the width of a head",
     source=Source("ainslie2023", "section 2"),
     variant=NAME,
@@ -152,7 +171,7 @@ kv_bytes_per_token = Formula(
     convention="All layers, one replica; kB = 1000 bytes.",
     accuracy="Equal to the cache of transformers models, tensor for tensor (docs/validation.md).",
     example=Example(
-        {L: 40, a_kv: 40, d_h: 128, q: 2, r_kv: 0, d_rope: 0},
+        {L: 40, a_kv: 40, d_h: 128, q_kv: 2, r_kv: 0, d_rope: 0},
         "800 KiB/token",
         Source("kwon2023", "section 3: OPT-13B, printed as 800 KB"),
     ),
@@ -203,7 +222,7 @@ def touched(tokens: Any) -> Any:
 
 def reading(experts: Any) -> Any:
     """Time to read the weights of a decode step that goes to so many experts of each layer."""
-    return (W_s - q * L_moe * (E - experts) * P_exp) / (eta_mem * B_mem)
+    return (W_s - q_w * L_moe * (E - experts) * P_exp) / (eta_mem * B_mem)
 
 
 active_batch_size = Formula(
@@ -277,7 +296,7 @@ step_weights_time = Formula(
     variant=NAME,
     assumes="Everything but the experts that no token goes to; the embedding is counted whole.",
     example=Example(
-        {W_s: 94, q: 2, L_moe: 32, E: 8, E_t: 5.5, P_exp: 1.75e8, eta_mem: 0.8, B_mem: 3000},
+        {W_s: 94, q_w: 2, L_moe: 32, E: 8, E_t: 5.5, P_exp: 1.75e8, eta_mem: 0.8, B_mem: 3000},
         "27.50 ms",
         derived="(94 - 2 * 32 * (8 - 5.5) * 0.175) / (0.8 * 3)",
     ),
@@ -339,8 +358,8 @@ base_latency = Formula(
     variant=NAME,
     assumes="Prefill gives the first token, each further one takes a step, which alone reads k experts of a layer.",
     example=Example(
-        {B_a: 16, t_pre: 40, n_out: 201, W_s: 97.2, q: 2, L_moe: 32, E: 8, k: 2, P_exp: 1.75e8, eta_mem: 1, B_mem: 3000,
-         k_read: 0.05, phi: 0.033, tau_layer: 0.01, L: 32},
+        {B_a: 16, t_pre: 40, n_out: 201, W_s: 97.2, q_w: 2, L_moe: 32, E: 8, k: 2, P_exp: 1.75e8, eta_mem: 1,
+         B_mem: 3000, k_read: 0.05, phi: 0.033, tau_layer: 0.01, L: 32},
         "2114.0 ms",
         derived="40 + 200 * (max((97.2 - 2 * 32 * (8 - 2) * 0.175) / 3 + 0.05, 0.033) + 0.01 * 32)",
     ),
@@ -376,7 +395,7 @@ first_batch_estimate = Formula(
     variant=NAME,
     assumes="Reading binds. Without experts this is the mean itself.",
     example=Example(
-        {B_a: 4, lam_r: 1, n_out: 201, t_pre: 40, W_s: 50.4, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
+        {B_a: 4, lam_r: 1, n_out: 201, t_pre: 40, W_s: 50.4, q_w: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
          eta_mem: 1, B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
         "3.5789",
         derived="1 * 200 * ((50.4 - 2 * 32 * 4 * 0.5**4 * 0.15) / 3000 + 0.001) / (1 - 1 * (0.04 + 200 * 0.00005))",
@@ -390,7 +409,7 @@ second_batch_estimate = Formula(
     source=Source("little1961"),
     variant=NAME,
     example=Example(
-        {N_1: 3, B_a: 16, lam_r: 2, n_out: 201, t_pre: 40, W_s: 49.8, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
+        {N_1: 3, B_a: 16, lam_r: 2, n_out: 201, t_pre: 40, W_s: 49.8, q_w: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
          eta_mem: 1, B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
         "7.1111",
         derived="2 * 200 * ((49.8 - 2 * 32 * 4 * 0.5**3 * 0.15) / 3000 + 0.001) / (1 - 2 * (0.04 + 200 * 0.00005))",
@@ -405,7 +424,7 @@ mean_batch = Formula(
     variant=NAME,
     assumes="The third step of a fixed-point iteration, which has settled where it matters.",
     example=Example(
-        {N_2: 2, B_a: 16, lam_r: 1, n_out: 201, t_pre: 40, W_s: 54.6, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
+        {N_2: 2, B_a: 16, lam_r: 1, n_out: 201, t_pre: 40, W_s: 54.6, q_w: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8,
          eta_mem: 1, B_mem: 3000, k_read: 0.05, tau_layer: 0.025, L: 40},
         "3.3684",
         derived="1 * 200 * ((54.6 - 2 * 32 * 4 * 0.5**2 * 0.15) / 3000 + 0.001) / (1 - 1 * (0.04 + 200 * 0.00005))",
@@ -416,13 +435,13 @@ _idle = 1 - k / E
 
 step_experts_time = Formula(
     k_exp,
-    when(k < E, -q * L_moe * E * P_exp / (eta_mem * B_mem) * log(_idle) * _idle ** (N_mean + 1), 0),
+    when(k < E, -q_w * L_moe * E * P_exp / (eta_mem * B_mem) * log(_idle) * _idle ** (N_mean + 1), 0),
     title="Reading the experts that one more request adds to a step",
     source=Source("fedus2022", "section 2"),
     variant=NAME,
     assumes="The slope at the batch that a request meets, itself included.",
     example=Example(
-        {k: 2, E: 4, q: 2, L_moe: 32, P_exp: 1.5e8, eta_mem: 1, B_mem: 3000, N_mean: 3},
+        {k: 2, E: 4, q_w: 2, L_moe: 32, P_exp: 1.5e8, eta_mem: 1, B_mem: 3000, N_mean: 3},
         "0.55452 ms",
         derived="2 * 32 * 4 * 0.15 / 3 * log(2) * 0.5**4",
     ),
@@ -438,7 +457,7 @@ weights_at_load = Formula(
     accuracy="Mixtures of experts: P99 within 10% of the simulation, 31% high on one replica with few experts at a "
     "tenth of its load.",
     example=Example(
-        {W_s: 50.4, q: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8, eta_mem: 1, B_mem: 3000, N_mean: 3, k_exp: 0.5},
+        {W_s: 50.4, q_w: 2, L_moe: 32, E: 4, k: 2, P_exp: 1.5e8, eta_mem: 1, B_mem: 3000, N_mean: 3, k_exp: 0.5},
         "14.000 ms",
         derived="(50.4 - 2 * 32 * 4 * 0.5**4 * 0.15) / 3 - 0.5 * 4",
     ),
@@ -811,7 +830,7 @@ required_replicas = Formula(
     "by about 1% on the way, and by more where prefill is nearly all of the service.",
     example=Example(
         {B_a: 16, qps: 8, mu: 10, c_max: 64, target: 500, n_out: 1, cv: 0, t_pre: 100, T_base: 100, T_light: 100,
-         g99: 1, W_s: 15, q: 2, L_moe: 0, E: 1, k: 1, P_exp: 0, eta_mem: 1, B_mem: 3000, k_read: 0.05, phi: 0.03,
+         g99: 1, W_s: 15, q_w: 2, L_moe: 0, E: 1, k: 1, P_exp: 0, eta_mem: 1, B_mem: 3000, k_read: 0.05, phi: 0.03,
          tau_layer: 0.01, L: 32},
         "2",
         derived="1 + (100 + 0.8 * 250 + 3.663 * sqrt(0.8 * 1.2) * 250 > 500 "
@@ -876,6 +895,7 @@ meets_target = Formula(
 )
 
 FORMULAS = (
+    stored_weights,
     kv_bytes_per_token,
     peak_seq_len,
     kv_bytes_per_request,

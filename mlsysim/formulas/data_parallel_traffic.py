@@ -12,7 +12,8 @@ from typing import Any
 
 from sympy import Max, Piecewise
 
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, when
+from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbols.formats import q_w
 from mlsysim.symbols.step import (
     T_dp,
     T_dpt,
@@ -31,20 +32,11 @@ from mlsysim.symbols.step import (
     t_rs,
     t_rs_x,
 )
-from mlsysim.symbols.training import P_dense, P_sparse, Z, e, ell, f, gradient_storage, n_mb, n_z
-from mlsysim.symbols.workload import q
+from mlsysim.symbols.training import P_dense, P_sparse, Z, e, ell, f, n_mb, n_z
 
 ZERO = Source("rajbhandari2020", "section 7")
 OVERLAP = Source("li2020", "section 3.2")
 EXECUTED = "Equal to traffic executed layer by layer behind a forward or backward pass."
-
-reduced_bytes = Formula(
-    q_red,
-    by_label(gradient_storage, {"as_weights": q, "fp32": 4 * byte, "both": q}),
-    title="Bytes of a gradient on the wire",
-    source=Source("narayanan2021", "section 3.3"),
-    example=Example({gradient_storage: "fp32", q: 2}, "4 byte", derived="32 / 8"),
-)
 
 
 def each_step(reduce: Any, gather: Any) -> Any:
@@ -59,12 +51,12 @@ def each_step(reduce: Any, gather: Any) -> Any:
 
 data_parallel_bytes = Formula(
     V_dp,
-    each_step(f * q_red, q) * ((n_z - 1) / n_z * P_dense + (n_z - e) / n_z * P_sparse),
+    each_step(f * q_red, q_w) * ((n_z - 1) / n_z * P_dense + (n_z - e) / n_z * P_sparse),
     title="Data-parallel traffic one rank sends in a step",
     source=ZERO,
     assumes="An expert is shared by one in e ranks, so expert parallelism lowers its traffic.",
     example=Example(
-        {Z: 1, f: 1, q_red: 4, q: 2, n_z: 64, e: 8, P_dense: 2e9, P_sparse: 8e9, n_mb: 4},
+        {Z: 1, f: 1, q_red: 4, q_w: 2, n_z: 64, e: 8, P_dense: 2e9, P_sparse: 8e9, n_mb: 4},
         "53.8125 GB",
         derived="(4 + 2) * (63 / 64 * 2 + 56 / 64 * 8)",
     ),
@@ -188,4 +180,4 @@ EXPOSED = (
     exposed_both,
     data_parallel_time,
 )
-FORMULAS = (reduced_bytes, data_parallel_bytes, data_parallel_traffic, *EXPOSED)
+FORMULAS = (data_parallel_bytes, data_parallel_traffic, *EXPOSED)

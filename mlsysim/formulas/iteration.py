@@ -14,6 +14,7 @@ from sympy import Max, Min, Piecewise, sqrt
 
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, request, token, when
+from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta_node, eta, tau_layer
 from mlsysim.symbols.iteration import (
     F_16,
@@ -74,7 +75,6 @@ from mlsysim.symbols.workload import (
     gated,
     h,
     k,
-    q,
     r_kv,
     s,
     window,
@@ -163,12 +163,12 @@ decode_attention_work = Formula(
 
 dense_product_time = Formula(
     t_den,
-    W_dense * side_by_side(q / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
+    W_dense * side_by_side(q_w / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
     title="Products that every token passes through",
     source=WILLIAMS,
     assumes="Weights are read once for all tokens.",
     example=Example(
-        {W_dense: 34e9, q: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
+        {W_dense: 34e9, q_w: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
         "13.116 ms",
         derived="34e9 * ((1 / (0.85 * 3350e9))**2 + (2 * 100 / (1979e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -179,7 +179,7 @@ expert_product_time = Formula(
     when(
         W_hit > 0,
         side_by_side(
-            q * W_hit / (eta_mem * B_mem), 2 * flop * L_moe * k * P_exp * (N_it / token) / (t * F * eta)
+            q_w * W_hit / (eta_mem * B_mem), 2 * flop * L_moe * k * P_exp * (N_it / token) / (t * F * eta)
         ),
         0,
     ),
@@ -187,7 +187,7 @@ expert_product_time = Formula(
     source=WILLIAMS,
     assumes="Experts that a token goes to are read once; tokens are spread evenly over ranks.",
     example=Example(
-        {L_moe: 32, q: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_it: 4, t: 2, F: 989,
+        {L_moe: 32, q_w: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_it: 4, t: 2, F: 989,
          eta: 0.6},
         "10.536 ms",
         derived="((2 * 15e9 / (0.85 * 3350e9))**2 + (2 * 32 * 2 * 176160768 * 4 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
@@ -196,12 +196,12 @@ expert_product_time = Formula(
 
 head_time = Formula(
     t_head,
-    V * h / t * side_by_side(_WIDE / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
+    V * h / t * side_by_side(q_e / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
     title="Logits of the sampled tokens",
     source=WILLIAMS,
     assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits.",
     example=Example(
-        {V: 128256, h: 8192, t: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        {V: 128256, h: 8192, t: 2, q_e: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -366,12 +366,14 @@ binding_part = Formula(
 
 engine_weights = Formula(
     W_s,
-    q * (P - P_emb - P_head) + _WIDE * (P_emb + P_head),
+    q_w * (P - P_emb - P_head) + q_e * (P_emb + P_head),
     title="Weights of an engine, all ranks together",
     source=Source("pope2023", "section 2"),
     variant="engine",
     assumes="Embedding and head stay at 16 bit.",
-    example=Example({q: 1, P: 70.55e9, P_emb: 1.05e9, P_head: 1.05e9}, "72.65 GB", derived="70.55 - 2.1 + 2 * 2.1"),
+    example=Example(
+        {q_w: 1, q_e: 2, P: 70.55e9, P_emb: 1.05e9, P_head: 1.05e9}, "72.65 GB", derived="70.55 - 2.1 + 2 * 2.1"
+    ),
 )
 
 cache_tokens = Formula(

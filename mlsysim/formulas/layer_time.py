@@ -7,10 +7,11 @@ that launches every operation while the device works.
 
 from __future__ import annotations
 
-from sympy import Eq, Max, Min, ceiling, floor
+from sympy import Eq, Max, Min, Rational, ceiling, floor
 
 from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
 from mlsysim.symbols.activations import elementwise_kernels
+from mlsysim.symbols.formats import q_c
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.layers import (
     K_0,
@@ -57,7 +58,6 @@ from mlsysim.symbols.workload import (
     h,
     k,
     moe_interval,
-    q,
     r_kv,
     r_q,
 )
@@ -150,15 +150,15 @@ slowest_stage_moe_layers = Formula(
 
 _eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 #: Where products are computed at less than 16 bit.
-_narrow = q < 2 * byte
+_narrow = q_c < 2 * byte
 
 wide_rate = Formula(
     F_wide,
-    F * eta * Min(1, q / (2 * byte)),
+    F * eta * when(q_c < byte, Rational(1, 4), when(_narrow, Rational(1, 2), 1)),
     title="Rate of products at 16 bit",
     source=FORMAT,
     assumes="A format of half the width has twice the peak.",
-    example=Example({F: 1979, eta: 0.6, q: 1}, "593.7 TFLOP/s", derived="1979 * 0.6 / 2"),
+    example=Example({F: 1979, eta: 0.6, q_c: 1}, "593.7 TFLOP/s", derived="1979 * 0.6 / 2"),
 )
 
 product_rate = Formula(
@@ -167,7 +167,7 @@ product_rate = Formula(
     title="Rate of products in layers",
     source=FORMAT,
     assumes="Below 16 bit a smaller share of the peak is reached: power and quantised operands hold it down.",
-    example=Example({F: 1979, eta: 0.6, q: 1, eta_8: 0.75}, "890.55 TFLOP/s", derived="1979 * 0.6 * 0.75"),
+    example=Example({F: 1979, eta: 0.6, q_c: 1, eta_8: 0.75}, "890.55 TFLOP/s", derived="1979 * 0.6 * 0.75"),
 )
 
 _queries = when(r_q > 0, h + r_q + r_q + a * (d_nope + d_rope), h + a * (d_nope + d_rope))
@@ -202,7 +202,7 @@ cast_traffic = Formula(
     source=FORMAT,
     assumes="Each operand is read at 16 bit and written twice at 8, by rows and by columns.",
     accuracy="Counted by hand; no profile was matched.",
-    example=Example({q: 1, w_in: 69632, t: 1}, "278528 byte/token", derived="4 * 69632 / 1"),
+    example=Example({q_c: 1, w_in: 69632, t: 1}, "278528 byte/token", derived="4 * 69632 / 1"),
 )
 
 launching = Formula(

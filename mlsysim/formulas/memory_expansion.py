@@ -15,6 +15,7 @@ from sympy import And, Le, Max, Min, Piecewise
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import sigma, x_in
+from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
 from mlsysim.symbols.offload import (
     A_rec,
@@ -87,7 +88,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_h, d_sh, gated, h, k, q, s, sandwich
+from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_h, d_sh, gated, h, k, s, sandwich
 
 HEO = Source("heo2023", "section 4")
 INFINITY = Source("rajbhandari2021", "section 3")
@@ -163,7 +164,7 @@ checkpoints = Formula(
 
 recomputed = Formula(
     A_rec,
-    q * (8 * h + a * s / token) * n_tok / (t * token),
+    q_a * (8 * h + a * s / token) * n_tok / (t * token),
     title="Recomputed activations of one layer",
     source=Source("rajbhandari2021", "section 3, equation 5"),
     assumes="Eight vectors of the width and half of a score matrix at 16 bit, split evenly over tensor-parallel "
@@ -172,7 +173,7 @@ recomputed = Formula(
     "per token and unit of width where this gives 6.",
     convention="One micro-batch, one rank.",
     example=Example(
-        {q: 2, h: 4096, a: 32, s: 2048, n_tok: 4096, t: 8},
+        {q_a: 2, h: 4096, a: 32, s: 2048, n_tok: 4096, t: 8},
         "0.10066 GB",
         derived="2 * (8 * 4096 + 32 * 2048) * 4096 / 8 / 1e9",
     ),
@@ -210,7 +211,7 @@ _has_dense, _has_experts = Min(1, L - L_moe), Min(1, L_moe)
 
 working_buffer = Formula(
     M_work,
-    (2 * q + q_g + o) * Max(_has_dense * P_kd, _has_experts * P_ks) + A_rec + 2 * n_tok * x_in,
+    (2 * q_w + q_g + o) * Max(_has_dense * P_kd, _has_experts * P_ks) + A_rec + 2 * n_tok * x_in,
     title="Memory of the layer at work",
     source=INFINITY,
     assumes="All state of the largest layer, the weights of the next one, the recomputed activations of one layer, its "
@@ -218,7 +219,7 @@ working_buffer = Formula(
     accuracy="0.2% above table 2 of Heo et al., where its parts were chosen knowing the sum: 8% below without the "
     "slot of the next layer.",
     example=Example(
-        {q: 2, q_g: 2, o: 12, L: 24, L_moe: 12, P_kd: 2e7, P_ks: 1.2e8, A_rec: 0.1, n_tok: 4096, x_in: 8192},
+        {q_w: 2, q_g: 2, o: 12, L: 24, L_moe: 12, P_kd: 2e7, P_ks: 1.2e8, A_rec: 0.1, n_tok: 4096, x_in: 8192},
         "2.32711 GB",
         derived="((2 * 2 + 2 + 12) * max(2e7, 1.2e8) + 1e8 + 2 * 4096 * 8192) / 1e9",
     ),
@@ -309,25 +310,25 @@ layered_computing = Formula(
     ),
 )
 
-_vectors = q * (14 * h / sigma + (4 * a / t + 4 * a_kv_r) * d_h) / token
+_vectors = q_a * (14 * h / sigma + (4 * a / t + 4 * a_kv_r) * d_h) / token
 
 
 def _inner(width: Any) -> Any:
     """Traffic per token of the inner width of a feed-forward block: written and read around its activation."""
-    return q * (4 + 2 * gated) * width / (t * token)
+    return q_a * (4 + 2 * gated) * width / (t * token)
 
 
 dense_traffic = Formula(
     Q_d,
-    n_tok * (_vectors + _inner(d_ff)) + q * (P_attn_r + P_ffn_r),
+    n_tok * (_vectors + _inner(d_ff)) + q_w * (P_attn_r + P_ffn_r),
     title="Local traffic of a dense layer",
     source=ROOFLINE,
     assumes="Weights once; fourteen vectors of the width for norms, residuals and products, which all tensor-parallel "
     "ranks move; queries, keys, values and output written and read; fused attention.",
     convention="Forward, one micro-batch.",
     example=Example(
-        {n_tok: 4096, q: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gated: 1, d_ff: 16384, P_attn_r: 5e6,
-         P_ffn_r: 2.5e7},
+        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gated: 1, d_ff: 16384,
+         P_attn_r: 5e6, P_ffn_r: 2.5e7},
         "0.24036 GB",
         derived="(4096 * 2 * (14 * 4096 / 8 + (4 * 32 / 8 + 4) * 128 + 6 * 16384 / 8) + 2 * (5e6 + 2.5e7)) / 1e9",
     ),
@@ -335,15 +336,15 @@ dense_traffic = Formula(
 
 moe_traffic = Formula(
     Q_s,
-    n_tok * (_vectors + 6 * q * gamma_r * k * chi * h / (t * token) + _inner(gamma_r * k * d_e + d_sh))
-    + q * (P_attn_r + P_sh_r + P_exp_r),
+    n_tok * (_vectors + 6 * q_a * gamma_r * k * chi * h / (t * token) + _inner(gamma_r * k * d_e + d_sh))
+    + q_w * (P_attn_r + P_sh_r + P_exp_r),
     title="Local traffic of a layer with experts",
     source=ROOFLINE,
     assumes="As for a dense layer, with six vectors per token and expert to permute, compute and return it.",
     convention="Forward, one micro-batch.",
     example=Example(
-        {n_tok: 4096, q: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gamma_r: 1.25, k: 2, chi: 2, gated: 0,
-         d_e: 8192, d_sh: 4096, P_attn_r: 5e6, P_sh_r: 1e6, P_exp_r: 1e8},
+        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gamma_r: 1.25, k: 2, chi: 2,
+         gated: 0, d_e: 8192, d_sh: 4096, P_attn_r: 5e6, P_sh_r: 1e6, P_exp_r: 1e8},
         "0.51818 GB",
         derived="(4096 * 2 * (14 * 4096 / 8 + (4 * 32 / 8 + 4) * 128 + 6 * 1.25 * 2 * 2 * 4096 / 8 "
         "+ 4 * (1.25 * 2 * 8192 + 4096) / 8) + 2 * (5e6 + 1e6 + 1e8)) / 1e9",
@@ -383,8 +384,8 @@ activation_traffic = Formula(
     example=Example({omega_act: 1, n_pass_act: 2, ell: 24, A_rec: 0.1}, "4.800 GB", derived="2 * 24 * 0.1"),
 )
 
-_gradient_traffic = omega_g * n_pass_g * G * q / q_g
-_edge_traffic = omega_w * n_pass_w * q * P_edge_r / _sharded_dense
+_gradient_traffic = omega_g * n_pass_g * G * q_a / q_g
+_edge_traffic = omega_w * n_pass_w * q_e * P_edge_r / _sharded_dense
 
 remote_traffic = Formula(
     V_far,
@@ -398,7 +399,7 @@ remote_traffic = Formula(
     convention="One rank.",
     example=Example(
         {V_act: 4.8, omega_w: 0.5, n_pass_w: 4, W: 8, omega_ck: 0.25, n_pass_ck: 3, C_ck: 8, omega_g: 0.75,
-         n_pass_g: 1, G: 8, q: 2, q_g: 4},
+         n_pass_g: 1, G: 8, q_a: 2, q_g: 4},
         "29.80 GB",
         derived="4.8 + 0.5 * 4 * 8 + 0.25 * 3 * 8 + 0.75 * 1 * 8 * 2 / 4",
     ),
@@ -423,7 +424,7 @@ def _transfer(volume: Any) -> Any:
 
 def _unhidden(kept: Any, computing: Any) -> Any:
     """What one layer fetches and writes beyond its computing: forward, recomputation, backward."""
-    weights, points = omega_w * n_pass_w * q * kept, omega_ck * n_pass_ck * n_tok * x_in
+    weights, points = omega_w * n_pass_w * q_w * kept, omega_ck * n_pass_ck * n_tok * x_in
     phases = ((weights / 4 + 2 * points / 3, 1), (weights / 4 + points / 3, 1), (weights / 2, 2))
     return sum(Max(0, _transfer(volume) - eta_pre * times * computing) for volume, times in phases)
 
@@ -439,7 +440,7 @@ unhidden_fetches = Formula(
     accuracy="Bounded from both sides by a schedule executed event by event. The published 1.48 asks for none.",
     convention="One micro-batch, one rank.",
     example=Example(
-        {ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4, q: 2, omega_ck: 1,
+        {ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4, q_w: 2, omega_ck: 1,
          n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5},
         "7.800 ms",
         derived="max(0, (0.04 + 2 * 0.04) / 0.1 - 0.5) + max(0, (0.04 + 0.04) / 0.1 - 0.5) "
@@ -458,8 +459,8 @@ exposed_remote = Formula(
     "the layers are not prefetched.",
     accuracy="Equal to a schedule of the phases on three serial resources where nothing is prefetched.",
     example=Example(
-        {n_mb: 8, T_fetch: 90, n_share: 1, B_far: 100, V_act: 5, omega_w: 1, n_pass_w: 4, q: 2, P_edge_r: 1e9, Z: 3,
-         n_z: 8, omega_g: 0.5, n_pass_g: 1, G: 8, q_g: 4, V_upd: 90},
+        {n_mb: 8, T_fetch: 90, n_share: 1, B_far: 100, V_act: 5, omega_w: 1, n_pass_w: 4, q_e: 2, q_a: 2, P_edge_r: 1e9,
+         Z: 3, n_z: 8, omega_g: 0.5, n_pass_g: 1, G: 8, q_g: 4, V_upd: 90},
         "2260 ms",
         derived="8 * (90 + (5 + 4 * 2 / 8 + 0.5 * 8 * 2 / 4) / 0.1) + 90 / 0.1",
     ),
@@ -467,9 +468,9 @@ exposed_remote = Formula(
 
 # --- communication --------------------------------------------------------------------------------
 
-_hidden_states = q * h * n_tok / token
-_reduction = 2 * (t - 1) / t * _hidden_states
-_exchange = (2 * chi * gamma_r * k / t * (e - 1) / e + (t - 1) / t) * _hidden_states
+_hidden_states = h * n_tok / token
+_reduction = 2 * q_a * (t - 1) / t * _hidden_states
+_exchange = ((q_disp + q_comb) * chi * gamma_r * k / t * (e - 1) / e + q_a * (t - 1) / t) * _hidden_states
 
 blocking_traffic = Formula(
     X_block,
@@ -481,7 +482,20 @@ blocking_traffic = Formula(
     "Rings, without latency.",
     convention="One micro-batch, one rank.",
     example=Example(
-        {ell: 24, ell_moe: 12, t: 4, e: 8, chi: 1, gamma_r: 1.25, k: 2, q: 2, h: 5000, n_tok: 4000},
+        {
+            ell: 24,
+            ell_moe: 12,
+            t: 4,
+            e: 8,
+            chi: 1,
+            gamma_r: 1.25,
+            k: 2,
+            q_a: 2,
+            q_disp: 2,
+            q_comb: 2,
+            h: 5000,
+            n_tok: 4000,
+        },
         "9.135 GB",
         derived="3 * (36 * 2 * 3 / 4 + 12 * (2 * 1.25 * 2 / 4 * 7 / 8 + 3 / 4)) * 2 * 5000 * 4000 / 1e9",
     ),
@@ -489,12 +503,12 @@ blocking_traffic = Formula(
 
 dense_gather = Formula(
     z_d,
-    when(Z >= 3, q * _dense_whole * (n_z - 1) / n_z),
+    when(Z >= 3, q_w * _dense_whole * (n_z - 1) / n_z),
     title="Gathering the weights of a dense layer",
     source=Source("rajbhandari2020", "section 7"),
     convention="Bytes one rank receives.",
     example=Example(
-        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8, sandwich: 0},
+        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8, sandwich: 0},
         "0.3150175 GB",
         derived="2 * (6e7 + 2 * 5000 + 1.2e8) * 7 / 8 / 1e9",
     ),
@@ -502,13 +516,13 @@ dense_gather = Formula(
 
 moe_gather = Formula(
     z_s,
-    when(Z >= 3, q * (_moe_whole * (n_z - 1) / n_z + P_exp_r * (n_z - e) / n_z)),
+    when(Z >= 3, q_w * (_moe_whole * (n_z - 1) / n_z + P_exp_r * (n_z - e) / n_z)),
     title="Gathering the weights of a layer with experts",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Experts that one rank holds alone are not gathered.",
     convention="Bytes one rank receives.",
     example=Example(
-        {Z: 3, q: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, e: 4, sandwich: 0},
+        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, e: 4, sandwich: 0},
         "0.3467675 GB",
         derived="2 * ((6e7 + 2 * 5000 + 1e6) * 7 / 8 + 2.4e8 * (8 - 4) / 8) / 1e9",
     ),

@@ -10,6 +10,7 @@ from sympy import Min
 
 from mlsysim.formulas.collectives import all_to_all, hierarchical_all_to_all
 from mlsysim.symbolic import Example, Formula, Source, by_label, token, when
+from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_node, n_node
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import (
@@ -156,14 +157,19 @@ hot_rank_parameters = Formula(
 
 all_payload = Formula(
     payload,
-    b * (s / token) * h * q * k,
+    b * (s / token) * h * (q_disp + q_comb) / 2 * k,
     title="Activations handed to experts, imbalance or not",
     source=Source("fedus2022", "section 2"),
     variant="per_layer",
-    assumes="One hidden vector per token and expert. Imbalance moves bytes between ranks and adds none.",
+    assumes="One hidden vector per token and expert. Imbalance moves bytes between ranks and adds none. "
+    "The mean of the formats there and back.",
     convention="All ranks of the group, one direction, one layer; MB = 1e6 bytes.",
     accuracy=COUNTED,
-    example=Example({b: 4, s: 2048, h: 4096, q: 2, k: 2}, "134.217728 MB", derived="4 * 2048 * 4096 * 2 * 2 / 1e6"),
+    example=Example(
+        {b: 4, s: 2048, h: 4096, q_disp: 1, q_comb: 2, k: 2},
+        "100.663296 MB",
+        derived="4 * 2048 * 4096 * (1 + 2) / 2 * 2 / 1e6",
+    ),
 )
 
 all_dispatched = Formula(

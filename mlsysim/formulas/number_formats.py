@@ -1,35 +1,239 @@
 """Number formats
 
-Bytes one number takes, by format. ``tf32`` is stored as 32-bit floats; ``int4`` packs two numbers
-into a byte.
+Bytes of one number, by what it is. A precision is a preset: it says in which format products run, weights, activations
+and gradients are kept, tokens are sent and keys and values cached, and each of these can be given instead. Formats with
+scales count them: a block of g numbers with a scale of b bytes takes b / g more a number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte
+from sympy import And, Eq, Max, Min, Piecewise, Rational, Symbol
+
+from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, variable_of
+from mlsysim.symbols.formats import (
+    AS_PRECISION,
+    activation_dtype,
+    combine_dtype,
+    compute_dtype,
+    dispatch_dtype,
+    gradient_dtype,
+    kv_cache_dtype,
+    q_a,
+    q_c,
+    q_comb,
+    q_disp,
+    q_e,
+    q_in,
+    q_kv,
+    q_w,
+    reduce_dtype,
+    weight_dtype,
+)
+from mlsysim.symbols.step import q_red
+from mlsysim.symbols.training import q_g
 from mlsysim.symbols.workload import precision, q
+
+MICIKEVICIUS = Source("micikevicius2018", "section 3")
+DEEPSEEK = Source("deepseek2024", "section 3.3")
+
+
+def _bytes(name: str, stored: Mapping[str, Fraction] = STORED) -> Any:
+    """Bytes of one number in a storage format."""
+    found = stored[name]
+    return Rational(found.numerator, found.denominator) * byte
+
+
+def _by_preset(part: str, stored: Mapping[str, Fraction] = STORED) -> Any:
+    """Bytes of one number, by the format that each preset has for it."""
+    return by_label(precision, {name: _bytes(getattr(preset, part), stored) for name, preset in PRESETS.items()})
+
+
+def _as_given(dtype: Symbol, part: str, stored: Mapping[str, Fraction] = STORED) -> Any:
+    """Bytes of one number in the format that is given, or in that of the preset."""
+    named = {name: _bytes(name, stored) for name in variable_of(dtype).domain.labels if name != AS_PRECISION}
+    return by_label(dtype, {AS_PRECISION: _by_preset(part, stored), **named})
+
+
+def _gradient(dtype: Symbol) -> Any:
+    """Bytes of one gradient of a weight as it is kept."""
+    return by_label(
+        dtype,
+        {
+            AS_PRECISION: _by_preset("gradient"),
+            **{name: _bytes(name) for name in GRADIENT_FORMATS},
+            "both": q_a + 4 * byte,
+        },
+    )
+
+
+def _reduced(dtype: Symbol) -> Any:
+    """Bytes of one gradient of a weight on the wire."""
+    own = ((preset.reduce, name) for name, preset in PRESETS.items() if preset.reduce != preset.gradient)
+    unless_given: Any = Eq(gradient_dtype, label(gradient_dtype, AS_PRECISION))
+    cases: list[Any] = [(_bytes(name), Eq(dtype, label(dtype, name))) for name in ACTIVATION_FORMATS]
+    for kind, name in own:
+        chosen: Any = Eq(precision, label(precision, name))
+        cases.append((_bytes(kind), And(chosen, unless_given)))
+    return Piecewise(*cases, (q_a, Eq(gradient_dtype, label(gradient_dtype, "both"))), (q_g, True))
+
+
+def _unscaled(name: str) -> Any:
+    """Bytes of one number, its scales left out."""
+    return Rational(BITS[name], 8) * byte
+
 
 bytes_per_element = Formula(
     q,
-    by_label(
-        precision,
-        {
-            "fp32": 4 * byte,
-            "tf32": 4 * byte,
-            "bf16": 2 * byte,
-            "fp16": 2 * byte,
-            "fp8": 1 * byte,
-            "int8": 1 * byte,
-            "int4": Fraction(1, 2) * byte,
-        },
-    ),
+    by_label(precision, {name: _unscaled(preset.served) for name, preset in PRESETS.items()}),
     title="Bytes per number",
-    source=Source("micikevicius2018", "section 3"),
-    assumes="Scales and zero points of the integer and 8-bit formats are not counted.",
+    source=MICIKEVICIUS,
+    variant="first_order",
+    assumes="Everything is kept in one format, that of served weights. Scales and zero points are not counted.",
     convention="Memory footprint; the arithmetic rate of a format is a property of the device.",
     example=Example({precision: "fp16"}, "2 byte", Source("rajbhandari2020", "section 3.1")),
 )
 
-FORMULAS = (bytes_per_element,)
+trained_weight_bytes = Formula(
+    q_w,
+    _as_given(weight_dtype, "trained", STORED_WEIGHT),
+    title="Bytes of a weight in training",
+    source=MICIKEVICIUS,
+    variant="training",
+    assumes="16 bit also where products are narrower: Transformer Engine casts weights for each product, and its casts "
+    "are not counted. DeepSeek-V3 keeps 8 bits with scales beside fp32 masters.",
+    example=Example(
+        {weight_dtype: "as_precision", precision: "fp8"}, "2 byte", Source("micikevicius2022", "section 3")
+    ),
+)
+
+served_weight_bytes = Formula(
+    q_w,
+    _as_given(weight_dtype, "served", STORED_WEIGHT),
+    title="Bytes of a weight in a replica",
+    source=Source("lin2024", "section 5.1"),
+    variant="serving",
+    assumes="As the checkpoint stores them: w4a16 in groups of 128 with an fp16 scale and a zero point of four bits, "
+    "mxfp4 in blocks of 32 with a scale of one byte, 8-bit formats with one scale per tensor or channel.",
+    example=Example(
+        {weight_dtype: "as_precision", precision: "w4a16"}, "0.51953125 byte", derived="1 / 2 + (2 + 1 / 2) / 128"
+    ),
+)
+
+embedding_bytes = Formula(
+    q_e,
+    Max(q_w, 2 * byte),
+    title="Bytes of a weight of embedding or head",
+    source=DEEPSEEK,
+    assumes="Quantised checkpoints and 8-bit training keep both at 16 bit.",
+    example=Example({q_w: 0.51953125}, "2 byte", derived="max(0.51953125, 2)"),
+)
+
+hidden_bytes = Formula(
+    q_a,
+    _as_given(activation_dtype, "activation"),
+    title="Bytes of a hidden state",
+    source=Source("micikevicius2022", "section 3"),
+    example=Example(
+        {activation_dtype: "as_precision", precision: "fp8"}, "2 byte", Source("deepseek2024", "section 3.3")
+    ),
+)
+
+product_bytes = Formula(
+    q_c,
+    _as_given(compute_dtype, "compute"),
+    title="Bytes of a number in the format of the products",
+    source=DEEPSEEK,
+    assumes="Tiles of 128 numbers with an fp32 scale where DeepSeek-V3 multiplies; one scale per tensor for fp8.",
+    convention="The peak rate is that of this format, where the device has one.",
+    example=Example({compute_dtype: "as_precision", precision: "fp8_deepseek"}, "1.03125 byte", derived="1 + 4 / 128"),
+)
+
+product_input_bytes = Formula(
+    q_in,
+    Min(q_a, q_c),
+    title="Bytes of an input that a product keeps",
+    source=DEEPSEEK,
+    assumes="What a narrow product reads is kept as it was read.",
+    example=Example({q_a: 2, q_c: 1.03125}, "1.03125 byte", derived="min(2, 1.03125)"),
+)
+
+gradient_bytes = Formula(
+    q_g,
+    _gradient(gradient_dtype),
+    title="Bytes of one gradient",
+    source=Source("korthikanti2023", "section 4"),
+    assumes="Megatron-LM accumulates in 32 bit, and so does 8-bit training; DeepSpeed keeps a 32-bit copy beside the "
+    "16-bit gradients.",
+    example=Example({gradient_dtype: "both", q_a: 2, precision: "bf16"}, "6 byte", derived="2 + 4"),
+)
+
+reduced_bytes = Formula(
+    q_red,
+    _reduced(reduce_dtype),
+    title="Bytes of a gradient on the wire",
+    source=Source("narayanan2021", "section 3.3"),
+    assumes="The format they are kept in, of two the narrower. DeepSeek-V3 reduces in bf16 what it keeps in fp32.",
+    example=Example(
+        {reduce_dtype: "as_gradients", gradient_dtype: "fp32", precision: "bf16", q_a: 2, q_g: 4},
+        "4 byte",
+        derived="32 / 8",
+    ),
+)
+
+kv_cache_bytes = Formula(
+    q_kv,
+    _as_given(kv_cache_dtype, "kv_cache"),
+    title="Bytes of a number of the KV cache",
+    source=Source("kwon2023", "section 3"),
+    assumes="16 bit beside narrow weights but for w8a8, which caches in fp8 too.",
+    example=Example({kv_cache_dtype: "fp8", precision: "bf16"}, "1 byte", derived="8 / 8"),
+)
+
+dispatch_bytes = Formula(
+    q_disp,
+    _as_given(dispatch_dtype, "dispatch"),
+    title="Bytes of a number sent to an expert",
+    source=Source("deepseek2024", "section 3.3.3"),
+    example=Example({dispatch_dtype: "as_precision", precision: "fp8_deepseek"}, "1.03125 byte", derived="1 + 4 / 128"),
+)
+
+combine_bytes = Formula(
+    q_comb,
+    _as_given(combine_dtype, "combine"),
+    title="Bytes of a number sent back from an expert",
+    source=Source("deepseek2024", "section 3.3.3"),
+    example=Example(
+        {combine_dtype: "as_precision", precision: "fp8_deepseek"}, "2 byte", Source("deepseek2024", "section 3.3.3")
+    ),
+)
+
+FIRST_ORDER = (bytes_per_element,)
+EXCHANGED = (dispatch_bytes, combine_bytes)
+KEPT = (trained_weight_bytes, hidden_bytes, gradient_bytes)
+TRAINING = (
+    trained_weight_bytes,
+    embedding_bytes,
+    hidden_bytes,
+    product_bytes,
+    product_input_bytes,
+    gradient_bytes,
+)
+SERVING = (served_weight_bytes, embedding_bytes, product_bytes, kv_cache_bytes)
+FORMULAS = (
+    *FIRST_ORDER,
+    trained_weight_bytes,
+    served_weight_bytes,
+    embedding_bytes,
+    hidden_bytes,
+    product_bytes,
+    product_input_bytes,
+    gradient_bytes,
+    reduced_bytes,
+    kv_cache_bytes,
+    *EXCHANGED,
+)

@@ -14,6 +14,7 @@ from sympy import And, Eq, Max, Min, ceiling
 from mlsysim.formulas import step_time
 from mlsysim.symbolic import Example, Formula, Source, label, when
 from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
+from mlsysim.symbols.formats import q_a, q_e, q_w
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.layers import T_stage
 from mlsysim.symbols.offload import (
@@ -67,7 +68,7 @@ from mlsysim.symbols.training import (
     reserve,
     t,
 )
-from mlsysim.symbols.workload import V, h, q
+from mlsysim.symbols.workload import V, h
 
 OFFLOAD = Source("ren2021", "section 4")
 INFINITY = Source("rajbhandari2021", "section 4")
@@ -78,13 +79,28 @@ _reduces = And(Z >= 2, n_z > 1)
 
 staging = Formula(
     M_stage,
-    omega_w * when(_gathers, 0, q * (Min(n_gather, ell) * P_unit + ceiling(V / t) * h))
-    + omega_g * when(_reduces, 0, q * f * P_unit),
+    omega_w * when(_gathers, 0, q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h)
+    + omega_g * when(_reduces, 0, q_a * f * P_unit),
     title="Layers on their way from and to the remote tier",
     source=Source("rajbhandari2021", "section 5"),
     assumes="Where ZeRO gathers weights or reduces gradients anyway, its own buffers serve.",
     example=Example(
-        {omega_w: 1, omega_g: 1, Z: 1, n_z: 8, q: 2, n_gather: 2, ell: 32, P_unit: 2e8, V: 32001, t: 2, h: 4096, f: 1},
+        {
+            omega_w: 1,
+            omega_g: 1,
+            Z: 1,
+            n_z: 8,
+            q_w: 2,
+            q_e: 2,
+            q_a: 2,
+            n_gather: 2,
+            ell: 32,
+            P_unit: 2e8,
+            V: 32001,
+            t: 2,
+            h: 4096,
+            f: 1,
+        },
         "1.33108 GB",
         derived="(2 * (2 * 2e8 + ceil(32001 / 2) * 4096) + 2 * 2e8) / 1e9",
     ),
@@ -140,7 +156,7 @@ remote_memory = Formula(
 )
 
 _pulled = omega_w * W
-_stored = omega_g * G * q / q_g
+_stored = omega_g * G * q_a / q_g
 _points = omega_ck * A_stage
 
 traffic = Formula(
@@ -153,7 +169,7 @@ traffic = Formula(
     "16 bit, checkpoints written and read.",
     convention="One rank.",
     example=Example(
-        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4, omega_ck: 0.5, A_stage: 8},
+        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4, omega_ck: 0.5, A_stage: 8},
         "44.00 GB",
         derived="(2 + 1) * 0.5 * 16 + 0.75 * 32 * 2 / 4 + 2 * 0.5 * 8",
     ),
@@ -166,8 +182,8 @@ update_traffic = Formula(
     omega_o
     * when(
         _beside_memory,
-        f * (1 - omega_w) * W + (1 - omega_g) * G * q / q_g,
-        2 * O + f * omega_w * W + omega_g * G * q / q_g,
+        f * (1 - omega_w) * W + (1 - omega_g) * G * q_a / q_g,
+        2 * O + f * omega_w * W + omega_g * G * q_a / q_g,
     ),
     title="Remote traffic of an update of an offloaded step",
     source=OFFLOAD,
@@ -176,7 +192,7 @@ update_traffic = Formula(
     "the accelerator: state comes and goes, gradients come, weights go.",
     convention="One rank, one step.",
     example=Example(
-        {update_place: "local", omega_o: 0.5, O: 96, f: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4},
+        {update_place: "local", omega_o: 0.5, O: 96, f: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4},
         "106.0 GB",
         derived="0.5 * (2 * 96 + 0.5 * 16 + 0.75 * 32 * 2 / 4)",
     ),
@@ -199,7 +215,7 @@ unhidden_fetches = Formula(
     variant=NAME,
     assumes="Layer by layer beside the computing of its pass. The first layer, which nothing precedes, is not counted.",
     example=Example(
-        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q: 2, q_g: 4, omega_ck: 0.5, A_stage: 8, n_share: 1,
+        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4, omega_ck: 0.5, A_stage: 8, n_share: 1,
          B_far: 64, eta_pre: 0.8, t_comp: 400},
         "367.5 ms",
         derived="max(0, (8 + 4) / 0.064 - 0.8 * 400 / 4) + max(0, (2 * 8 + 12 + 4) / 0.064 - 0.8 * 400 * 3 / 4)",
@@ -239,7 +255,7 @@ update = Formula(
     source=OFFLOAD,
     variant=NAME,
     example=Example(
-        {f: 1, o: 12, q_g: 2, q: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8,
+        {f: 1, o: 12, q_g: 2, q_w: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8,
          rho_upd: 13},
         "682.5 ms",
         derived="(2 * 12 + 2 + 2) * (8e9 / 8 + 4e9 / 2) / 1600e9 * 13 * 1000",

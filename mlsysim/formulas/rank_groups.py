@@ -13,6 +13,7 @@ from sympy import Max, Min
 from mlsysim.formulas.collectives import exchange_of
 from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
 from mlsysim.symbols.activations import sigma
+from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
     G_g,
@@ -33,10 +34,10 @@ from mlsysim.symbols.network import beta_l, beta_x
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import q_red, t_ag, t_rs
 from mlsysim.symbols.training import P_dense, P_sparse, a_kv_r, e, f, m, n_tok, n_z, t
-from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, q, r_kv, s
+from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
 
 THAKUR = "thakur2005"
-_hidden = q * h * n_tok / token
+_hidden = q_a * h * n_tok / token
 
 expert_replicas = Formula(
     n_g["edp"],
@@ -103,18 +104,22 @@ key_value_width = Formula(
 message = Formula(
     V_g[group],
     by_member(
-        tp=_hidden, cp=q * h_kv * m * s / token, dp=q * P_dense, edp=q * P_sparse, ep=gamma_r * k * _hidden / sigma
+        tp=_hidden,
+        cp=q_a * h_kv * m * s / token,
+        dp=q_w * P_dense,
+        edp=q_w * P_sparse,
+        ep=gamma_r * k * (q_disp + q_comb) / 2 * h * n_tok / (token * sigma),
     ),
     title="What an exchange of a group is about",
     source=Source("narayanan2021", "section 3"),
     assumes="Hidden states of a micro-batch among tensor-parallel ranks; its keys and values among context-parallel "
     "ones; weights among those that hold the same, of experts apart; each token once per chosen expert among "
-    "expert-parallel ranks, where the hot rank receives the most and sequence parallelism leaves each rank its own "
-    "tokens.",
+    "expert-parallel ranks, in the mean of the formats there and back, where the hot rank receives the most and "
+    "sequence parallelism leaves each rank its own tokens.",
     example=Example(
-        {gamma_r: 1.25, k: 2, q: 2, h: 4096, n_tok: 8192, sigma: 8},
-        "20.97152 MB",
-        derived="1.25 * 2 * 2 * 4096 * 8192 / 8 / 1e6",
+        {gamma_r: 1.25, k: 2, q_disp: 1, q_comb: 2, h: 4096, n_tok: 8192, sigma: 8},
+        "15.72864 MB",
+        derived="1.25 * 2 * (1 + 2) / 2 * 4096 * 8192 / 8 / 1e6",
         member="ep",
     ),
 )

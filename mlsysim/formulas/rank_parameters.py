@@ -14,6 +14,7 @@ from sympy import And, Max, Min, ceiling, floor
 from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
 from mlsysim.symbols.activations import sigma
+from mlsysim.symbols.formats import q_a, q_e, q_w
 from mlsysim.symbols.parameters import P_norm, P_rt
 from mlsysim.symbols.training import (
     C_buf,
@@ -38,7 +39,6 @@ from mlsysim.symbols.training import (
     ell,
     ell_moe,
     f,
-    gradient_storage,
     n_gather,
     n_tok,
     n_z,
@@ -71,7 +71,6 @@ from mlsysim.symbols.workload import (
     n_pos,
     norm_bias,
     o_bias,
-    q,
     qk_norm,
     qkv_bias,
     r_kv,
@@ -247,30 +246,22 @@ zero_ranks = Formula(
 
 weights = Formula(
     W,
-    q * (P_dense / sharded(Z >= 3, n_z) + P_sparse / sharded(Z >= 3, n_z / e)),
+    (q_w * P_dense + (q_e - q_w) * P_edge_r) / sharded(Z >= 3, n_z) + q_w * P_sparse / sharded(Z >= 3, n_z / e),
     title="Weights held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
-    assumes="An expert is on one in e of those ranks, so ZeRO-3 shards it over those only.",
+    assumes="An expert is on one in e of those ranks, so ZeRO-3 shards it over those only. Embedding and head keep 16 "
+    "bit beside narrower weights.",
     convention=RANK,
     example=Example(
-        {P_dense: 1.606e9, P_sparse: 5.637e9, q: 2, Z: 3, n_z: 64, e: 8},
-        "1.4594 GB",
-        derived="2 * (1.606e9 / 64 + 5.637e9 / (64 / 8)) / 1e9",
+        {P_dense: 1.606e9, P_edge_r: 2.6e8, P_sparse: 5.637e9, q_w: 1, q_e: 2, Z: 3, n_z: 64, e: 8},
+        "0.7338 GB",
+        derived="((1.606e9 + (2 - 1) * 2.6e8) / 64 + 5.637e9 / (64 / 8)) / 1e9",
     ),
 )
 
 #: A router's correction bias is set by counting, without gradients.
 _trained = P_dense - router_bias * E * (ell_moe + L_mtp)
-
-gradient_bytes = Formula(
-    q_g,
-    by_label(gradient_storage, {"as_weights": q, "fp32": 4 * byte, "both": q + 4 * byte}),
-    title="Bytes of one gradient",
-    source=Source("korthikanti2023", "section 4"),
-    assumes="Megatron-LM accumulates in 32 bit, DeepSpeed keeps a 32-bit copy beside the 16-bit gradients.",
-    example=Example({gradient_storage: "both", q: 2}, "6 byte", derived="2 + 4"),
-)
 
 gradients = Formula(
     G,
@@ -287,7 +278,7 @@ gradients = Formula(
     ),
 )  # fmt: skip
 
-_master = when(q < 4 * byte, 4 * byte)
+_master = when(q_w < 4 * byte, 4 * byte)
 
 optimizer_bytes = Formula(
     o,
@@ -297,7 +288,7 @@ optimizer_bytes = Formula(
     variant="per_operator",
     assumes="Two fp32 moments for Adam, none for SGD without momentum, and an fp32 master copy unless the weights "
     "are 32 bit themselves.",
-    example=Example({optimizer: "adam", q: 2}, "12 byte", Source("rajbhandari2020", "section 3.1")),
+    example=Example({optimizer: "adam", q_w: 2}, "12 byte", Source("rajbhandari2020", "section 3.1")),
 )
 
 optimizer_state = Formula(
@@ -343,13 +334,13 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(And(Z >= 3, n_z > 1), q * (Min(n_gather, ell) * P_unit + ceiling(V / t) * h)),
+    when(And(Z >= 3, n_z > 1), q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h),
     title="Weights ZeRO-3 holds whole",
     source=Source("zhao2023", "section 3.2"),
     assumes="The layers at work and fetched ahead, and one embedding or head.",
     convention=RANK,
     example=Example(
-        {P_unit: 218112000, n_gather: 2, ell: 32, q: 2, Z: 3, n_z: 8, V: 128256, t: 1, h: 4096},
+        {P_unit: 218112000, n_gather: 2, ell: 32, q_w: 2, q_e: 2, Z: 3, n_z: 8, V: 128256, t: 1, h: 4096},
         "1.9231 GB",
         derived="2 * (2 * 218112000 + 128256 * 4096) / 1e9",
     ),
@@ -357,15 +348,15 @@ gathered_weights = Formula(
 
 communication_buffers = Formula(
     C_buf,
-    when(And(Z >= 2, n_z > 1), q * f * P_unit) + when(p > 1, 2 * q * n_tok / token * h / sigma),
+    when(And(Z >= 2, n_z > 1), q_a * f * P_unit) + when(p > 1, 2 * q_a * n_tok / token * h / sigma),
     title="Buffers of the collectives, by layer",
     source=Source("zhao2023", "section 4.2"),
     variant="per_operator",
-    assumes="Gradients of one layer wait whole for their reduction; a pipeline stage keeps one send and one receive "
-    "buffer of hidden states.",
+    assumes="Gradients of one layer wait whole for their reduction, as they leave the products; a pipeline stage "
+    "keeps one send and one receive buffer of hidden states.",
     convention=RANK,
     example=Example(
-        {P_unit: 109060096, q: 2, f: 1, Z: 2, n_z: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
+        {P_unit: 109060096, q_a: 2, f: 1, Z: 2, n_z: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
         "0.28523 GB",
         derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2) / 1e9",
     ),
@@ -384,7 +375,6 @@ FORMULAS = (
     parameters_per_rank,
     zero_ranks,
     weights,
-    gradient_bytes,
     gradients,
     optimizer_bytes,
     optimizer_state,

@@ -36,6 +36,7 @@ served_weights = Formula(
     P * q,
     title="Weights one replica keeps in memory",
     source=Source("pope2023", "section 2"),
+    variant="first_order",
     assumes="One accelerator per replica holds the whole model in one precision.",
     example=Example({P: 8.03e9, q: 2}, "16.06 GB", Source("mlsysim_tutorial", "section 1")),
 )

@@ -11,6 +11,7 @@ from sympy import And, Eq, Max, Min, Piecewise
 
 from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, sigma
+from mlsysim.symbols.formats import q_a, q_w
 from mlsysim.symbols.groups import t_aa, t_ag_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
 from mlsysim.symbols.layers import (
@@ -107,7 +108,6 @@ from mlsysim.symbols.workload import (
     gated,
     h,
     k,
-    q,
     s,
 )
 
@@ -201,7 +201,7 @@ inner_width = Formula(
 
 elementwise_traffic = Formula(
     x_el,
-    q * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(_eager, 18.5, 7) * k * gamma_r * h) / token,
+    q_a * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(_eager, 18.5, 7) * k * gamma_r * h) / token,
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
     source=Source("dao2022", "section 3.1"),
     assumes="With experts, more vectors of the width for each that a token is sent to: seven, and where their "
@@ -209,7 +209,7 @@ elementwise_traffic = Formula(
     accuracy=COUNTED,
     example=Example(
         {
-            q: 2,
+            q_a: 2,
             v_h: 15,
             h: 8192,
             sigma: 8,
@@ -230,7 +230,7 @@ elementwise_time = Formula(
     t_el,
     n_tok
     * ell_s
-    * ((3 + rho_el) * x_el + x_cast + when(_eager_scores, (3 + rho_attn) * 6.5 * q * a * s / (t * token) / token))
+    * ((3 + rho_el) * x_el + x_cast + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a * s / (t * token) / token))
     / (B_mem * eta_mem),
     title="Everything bound by memory, one micro-batch",
     source=Source("williams2009"),
@@ -245,7 +245,7 @@ elementwise_time = Formula(
             x_cast: 0,
             attention_kernel: "flash",
             rho_attn: 0,
-            q: 2,
+            q_a: 2,
             a: 64,
             s: 8192,
             t: 8,
@@ -401,14 +401,17 @@ context_parallel_share = Formula(
 
 optimizer_update = Formula(
     T_opt,
-    f * (2 * o + q_g + q) * (P_dense / sharded(Z >= 1, n_z) + P_sparse / sharded(Z >= 1, n_z / e)) / (B_mem * eta_mem),
+    f
+    * (2 * o + q_g + q_w)
+    * (P_dense / sharded(Z >= 1, n_z) + P_sparse / sharded(Z >= 1, n_z / e))
+    / (B_mem * eta_mem),
     title="Update of weights and optimizer state",
     source=Source("rajbhandari2020", "section 3.1"),
     variant="per_operator",
     assumes="State is read and written, gradients read, weights written; 28 bytes per parameter for "
     "Adam at 16 bit, 30 with 32-bit gradients.",
     example=Example(
-        {f: 1, o: 12, q_g: 2, q: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8},
+        {f: 1, o: 12, q_g: 2, q_w: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8},
         "52.5 ms",
         derived="(2 * 12 + 2 + 2) * (8e9 / 8 + 4e9 / 2) / (2000e9 * 0.8) * 1e3",
     ),

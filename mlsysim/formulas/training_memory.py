@@ -11,6 +11,7 @@ from __future__ import annotations
 from sympy import Le, ceiling
 
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
+from mlsysim.symbols.formats import q_a, q_w
 from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.training import (
     A,
@@ -77,6 +78,16 @@ gradients = Formula(
     assumes="Gradients are kept in the training precision, for trained parameters only.",
     convention=RANK,
     example=Example({P_r: 8.03e9, q: 2, f: 1, d: 8, Z: 2}, "2.01 GB", TUTORIAL),
+)
+
+stored_weights = Formula(
+    W,
+    q_w * P_r / sharded(Z >= 3, d),
+    title="Weights held by one rank, in the format they are kept in",
+    source=ZERO,
+    variant="korthikanti",
+    convention=RANK,
+    example=Example({P_r: 8.03e9, q_w: 2, d: 8, Z: 2}, "16.06 GB", TUTORIAL),
 )
 
 stored_gradients = Formula(
@@ -169,6 +180,16 @@ communication_buffers = Formula(
     example=Example({bucket: 0.05, G: 2.0075, p: 1, m: 1, s: 2048, h: 4096, q: 2}, "0.100 GB", TUTORIAL),
 )
 
+hidden_buffers = Formula(
+    C_buf,
+    bucket * G + when(p > 1, 2 * m * (s / token) * h * q_a),
+    title="Buffers of the collectives, in the format of hidden states",
+    source=TUTORIAL,
+    variant="korthikanti",
+    convention=RANK,
+    example=Example({bucket: 0.05, G: 2.0075, p: 1, m: 1, s: 2048, h: 4096, q_a: 2}, "0.100 GB", TUTORIAL),
+)
+
 total_memory = Formula(
     M,
     W + G + O + A + C_buf,
@@ -213,4 +234,5 @@ FIRST_ORDER = (
     utilization_of_memory,
     fits,
 )
-FORMULAS = (*FIRST_ORDER, stored_gradients)
+STORED = (stored_weights, stored_gradients, hidden_buffers)
+FORMULAS = (*FIRST_ORDER, *STORED)

@@ -12,6 +12,7 @@ import sympy
 from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
+from mlsysim.formats import rate_format
 from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
@@ -21,6 +22,9 @@ from mlsysim.symbolic import System, Variable, variable_of
 from mlsysim.symbolic.family import families_among
 
 GIVEN, DEFAULT = "given", "default"
+
+#: Arguments that choose the peak rate, and what each is for a model without it.
+_CHOOSE_RATE = {"precision": "", "compute_dtype": "as_precision"}
 
 #: Names in the data set of a sweep that no linked axis can have.
 RESERVED = ("refused", "variant", "input", "outputs")
@@ -331,8 +335,8 @@ class _Binder:
             if name not in slot.gives or argument not in self.entries:
                 continue
             depends = [argument] if argument in self.along else []
-            if "precision" in self.along and name in slot.entry.by_precision:
-                depends.append("precision")
+            if name in slot.entry.by_precision:
+                depends += [each for each in _CHOOSE_RATE if each in self.along]
             if depends and name in slot.extras and self._lacks(argument, name):
                 continue
             if depends:
@@ -360,9 +364,7 @@ class _Binder:
             entry = self.entries[argument]
             if self.along.get(argument) in at:
                 entry = entry[at[self.along[argument]]]
-            precision = self._precision()
-            if self.along.get("precision") in at:
-                precision = str(self._swept("precision").coordinates[at[self.along["precision"]]])
+            precision = self._precision(at)
             try:
                 table[place] = self._tabulated(name, self.model.slots[argument], entry, precision)
             except InputError as error:
@@ -383,8 +385,15 @@ class _Binder:
             return fallback.canonical
         raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
 
-    def _precision(self) -> str:
-        return str(self.typed.get("precision", self.model.defaults.get("precision", "")))
+    def _precision(self, at: Mapping[str, int] | None = None) -> str:
+        """The number format that chooses the peak rate, at a place of the grid where it varies."""
+        chosen = []
+        for name, absent in _CHOOSE_RATE.items():
+            if at is not None and self.along.get(name) in at:
+                chosen.append(str(self._swept(name).coordinates[at[self.along[name]]]))
+            else:
+                chosen.append(str(self.typed.get(name, self.model.defaults.get(name, absent))))
+        return rate_format(*chosen)
 
     def _put(self, name: str, value: Any, over: tuple[str, ...], origin: Value | str) -> None:
         """Store a value; an array gets one dimension per axis, in the order of the axes."""

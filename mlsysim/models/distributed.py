@@ -11,6 +11,7 @@ from mlsysim.formulas import (
     economics,
     layer_time,
     moe_routing,
+    number_formats,
     pipeline_schedule,
     rank_groups,
     step_time,
@@ -31,6 +32,8 @@ from mlsysim.symbols.workload import s
 DISTRIBUTED = swapped(
     System(PER_OPERATOR),
     (
+        number_formats.reduced_bytes,
+        *number_formats.EXCHANGED,
         *collectives.REACHED,
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
@@ -112,6 +115,9 @@ class DistributedModel(PerformanceModel):
     keywords = (
         *(name for name in _MEMORY.keywords if name != "dp_size"),
         "pipeline_split",
+        "reduce_dtype",
+        "dispatch_dtype",
+        "combine_dtype",
         "attention_mask",
         "flop_convention",
         "congestion_factor",
@@ -127,6 +133,9 @@ class DistributedModel(PerformanceModel):
         **NO_WINDOW,
         "activation_checkpointing": "none",
         "pipeline_split": "balanced",
+        "reduce_dtype": "as_gradients",
+        "dispatch_dtype": "as_precision",
+        "combine_dtype": "as_precision",
         "attention_mask": "causal",
         "flop_convention": "counted",
         "congestion_factor": 1.0,

@@ -32,7 +32,7 @@ from mlsysim.symbols.workload import a, a_kv, d_e, d_ff, d_sh
 
 #: What the operators of a pass are counted by.
 _OPERATORS = (
-    *number_formats.FORMULAS,
+    *number_formats.SERVING,
     parameter_counts.attention_parameters,
     parameter_counts.ffn_parameters,
     parameter_counts.expert_parameters,
@@ -73,7 +73,7 @@ class IterationModel(PerformanceModel):
         "model": "Llama3_1_70B",
         "hardware": "H100",
         "stack": "TensorRT_LLM_H100",
-        "precision": "fp8",
+        "precision": "w8a8",
         "tp_size": 2,
         "decode_requests": 50,
         "context_tokens": 5250,
@@ -137,6 +137,9 @@ class IterationModel(PerformanceModel):
     }
     keywords = (
         "precision",
+        "weight_dtype",
+        "compute_dtype",
+        "kv_cache_dtype",
         "tp_size",
         "decode_requests",
         "context_tokens",
@@ -148,6 +151,9 @@ class IterationModel(PerformanceModel):
     )
     defaults = {
         "precision": "bf16",
+        "weight_dtype": "as_precision",
+        "compute_dtype": "as_precision",
+        "kv_cache_dtype": "as_precision",
         "tp_size": 1,
         "decode_requests": 0.0,
         "context_tokens": 0.0,

@@ -9,7 +9,14 @@ from sympy import Eq, Mod
 
 from mlsysim.catalog import Fleet, MemoryDesign, TransformerWorkload, builtin
 from mlsysim.errors import InputError
-from mlsysim.formulas import memory_expansion, offloaded_training, step_time, tiered_serving, transformer_flops
+from mlsysim.formulas import (
+    memory_expansion,
+    number_formats,
+    offloaded_training,
+    step_time,
+    tiered_serving,
+    transformer_flops,
+)
 from mlsysim.inputs import convert
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
@@ -42,8 +49,8 @@ _SEGMENTS = (
 _STEP, _REPLICA = DistributedModel(), ServingCapacityModel("prefill_aware")
 _PRICE = (memory_expansion.memory_price, memory_expansion.throughput_per_price)
 #: State, layout and arithmetic are those of the plain training step.
-_PLAIN = (*PER_OPERATOR, *transformer_flops.FORMULAS, step_time.data_parallel_ranks, step_time.throughput,
-          step_time.device_throughput)  # fmt: skip
+_PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *transformer_flops.FORMULAS,
+          step_time.data_parallel_ranks, step_time.throughput, step_time.device_throughput)  # fmt: skip
 
 
 def _needed(formulas: Iterable[Formula], headline: tuple[str, ...]) -> tuple[Formula, ...]:
@@ -130,7 +137,12 @@ _STUDY = {
     "zero_stage": 3,
     "gradient_accumulation_steps": 1,
     "trainable_fraction": 1.0,
-    "gradient_storage": "both",
+    "weight_dtype": "as_precision",
+    "compute_dtype": "as_precision",
+    "activation_dtype": "as_precision",
+    "gradient_dtype": "both",
+    "dispatch_dtype": "as_precision",
+    "combine_dtype": "as_precision",
     "sequence_parallel": False,
     "attention_mask": "full",
     "efficiency": 1.0,
@@ -154,7 +166,7 @@ _TRAINING = {
     "update_place": "remote",
     "activation_checkpointing": "full",
     "zero_stage": 3,
-    "gradient_storage": "fp32",
+    "gradient_dtype": "fp32",
     "prefetch_fraction": 1.0,
 }
 

@@ -15,7 +15,7 @@ from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
 from mlsysim.symbols.workload import E, L, L_moe, k
 
-SHARED = (*number_formats.FORMULAS, collectives.link_bandwidth)
+SHARED = (collectives.link_bandwidth,)
 
 
 class MoERoutingModel(PerformanceModel):
@@ -41,12 +41,12 @@ class MoERoutingModel(PerformanceModel):
     answer = "token_dispatch_bytes"
     variants = {
         "first_order": Variant(
-            SHARED + moe_routing.FIRST_ORDER,
+            (*number_formats.FIRST_ORDER, *SHARED, *moe_routing.FIRST_ORDER),
             about="The tutorial's form: one exchange of the whole batch over the fabric, and bytes that grow with the "
             "imbalance, by as much as the imbalance too many.",
         ),
         "per_layer": Variant(
-            (*SHARED, parameter_counts.expert_parameters, *moe_routing.PER_LAYER),
+            (*number_formats.EXCHANGED, *SHARED, parameter_counts.expert_parameters, *moe_routing.PER_LAYER),
             about="Measured to be right: bytes stay, and the hot rank sets the time; every exchange of every layer, "
             "over the links of a node or the fabric by where the ranks stand. Bytes within 1% of tokens counted at a "
             "router.",
@@ -105,6 +105,8 @@ class MoERoutingModel(PerformanceModel):
         "batch_size",
         "seq_len",
         "precision",
+        "dispatch_dtype",
+        "combine_dtype",
         "ep_size",
         "routing_imbalance_factor",
         "activation_checkpointing",
@@ -112,6 +114,8 @@ class MoERoutingModel(PerformanceModel):
     defaults = {
         "seq_len": 2048,
         "precision": "fp16",
+        "dispatch_dtype": "as_precision",
+        "combine_dtype": "as_precision",
         "ep_size": 1,
         "routing_imbalance_factor": 1.0,
         "activation_checkpointing": "selective",

@@ -23,7 +23,7 @@ from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.serving import cv
 from mlsysim.symbols.workload import E, L, L_moe, P, a, a_kv, d_e, d_rope, h, k, r_kv
 
-FIRST_ORDER = System(number_formats.FORMULAS + serving_capacity.FORMULAS + queueing.FORMULAS)
+FIRST_ORDER = System(number_formats.FIRST_ORDER + serving_capacity.FORMULAS + queueing.FORMULAS)
 
 
 class ServingCapacityModel(PerformanceModel):
@@ -55,6 +55,7 @@ class ServingCapacityModel(PerformanceModel):
             swapped(
                 FIRST_ORDER,
                 (
+                    *number_formats.SERVING,
                     parameter_counts.attention_parameters,
                     parameter_counts.ffn_parameters,
                     parameter_counts.expert_parameters,
@@ -69,7 +70,7 @@ class ServingCapacityModel(PerformanceModel):
                     iteration.decode_attention_work,
                     *continuous_batching.FORMULAS,
                 ),
-                dropped=("padded_seq_len",),
+                dropped=("padded_seq_len", "bytes_per_element"),
             ),
             requirements=(
                 *WINDOW_REQUIREMENTS,
@@ -92,7 +93,7 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW),
+            ("parameters", "tied_embeddings", *PASS_SHAPE, *WINDOW),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
@@ -114,6 +115,9 @@ class ServingCapacityModel(PerformanceModel):
         "output_tokens",
         "max_batch_size",
         "precision",
+        "weight_dtype",
+        "compute_dtype",
+        "kv_cache_dtype",
         "max_replicas",
         "service_time_cv",
         "kv_page_size",
@@ -124,11 +128,15 @@ class ServingCapacityModel(PerformanceModel):
         "output_tokens": 128,
         "max_batch_size": 32,
         "precision": "fp16",
+        "weight_dtype": "as_precision",
+        "compute_dtype": "as_precision",
+        "kv_cache_dtype": "as_precision",
         "max_replicas": 1024,
         "service_time_cv": 1.0,
         "kv_page_size": 16,
         "attention_mask": "causal",
         "gated": False,
+        "tied_embeddings": False,
         "shared_ffn_dim": 0,
         "router_bias": False,
         **{name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE},

@@ -22,27 +22,28 @@ from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.training import d, e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
 
-FIRST_ORDER = System(number_formats.FORMULAS + training_memory.FIRST_ORDER)
+FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
 
 
 KORTHIKANTI = swapped(
     FIRST_ORDER,
     (
+        *number_formats.KEPT,
         *activations.KORTHIKANTI_FORMULAS,
-        rank_parameters.gradient_bytes,
-        training_memory.stored_gradients,
+        *training_memory.STORED,
     ),
-    dropped=("activation_bytes",),
+    dropped=("activation_bytes", "bytes_per_element"),
 )
 PER_OPERATOR = swapped(
     FIRST_ORDER,
     (
+        *number_formats.TRAINING,
         *parameter_counts.FORMULAS,
         *rank_parameters.FORMULAS,
         moe_routing.hot_rank_factor,
         *activations.PER_OPERATOR_FORMULAS,
     ),
-    dropped=("activation_bytes",),
+    dropped=("activation_bytes", "bytes_per_element"),
 )
 
 CHUNK_REQUIREMENTS = (
@@ -130,6 +131,10 @@ class TrainingMemoryModel(PerformanceModel):
         "batch_size",
         "seq_len",
         "precision",
+        "weight_dtype",
+        "compute_dtype",
+        "activation_dtype",
+        "gradient_dtype",
         "optimizer",
         "activation_checkpointing",
         "zero_stage",
@@ -144,7 +149,6 @@ class TrainingMemoryModel(PerformanceModel):
         "sequence_parallel",
         "interleaved_stages",
         "pipeline_schedule",
-        "gradient_storage",
         "attention_kernel",
         "elementwise_kernels",
         "selective_policy",
@@ -156,6 +160,10 @@ class TrainingMemoryModel(PerformanceModel):
     defaults = {
         "seq_len": 2048,
         "precision": "fp16",
+        "weight_dtype": "as_precision",
+        "compute_dtype": "as_precision",
+        "activation_dtype": "as_precision",
+        "gradient_dtype": "as_precision",
         "optimizer": "adam",
         "activation_checkpointing": "selective",
         "zero_stage": 0,
@@ -170,7 +178,6 @@ class TrainingMemoryModel(PerformanceModel):
         "sequence_parallel": False,
         "interleaved_stages": 1,
         "pipeline_schedule": "1f1b",
-        "gradient_storage": "as_weights",
         "attention_kernel": "flash",
         "elementwise_kernels": "fused",
         "selective_policy": "core_attention",

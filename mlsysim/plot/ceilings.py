@@ -12,6 +12,7 @@ from mlsysim import units
 from mlsysim.catalog import builtin
 from mlsysim.engine import compiled
 from mlsysim.errors import InputError, UnitError, UnknownNameError
+from mlsysim.formats import rate_format
 from mlsysim.formulas.roofline import attainable
 from mlsysim.study.display import named
 from mlsysim.symbolic import System, variable_of
@@ -55,7 +56,10 @@ def _ceiling(ds: xarray.Dataset, name: str, given: Any) -> xarray.DataArray:
         return xarray.DataArray(_canonical(name, fixed[name]))
     if name in _SHARES:
         return xarray.DataArray(_SHARES[name])
-    values = [_of_catalog(one, name, fixed.get("precision", "")) for one in names]
+    values = [
+        _of_catalog(one, name, rate_format(fixed.get("precision", ""), fixed.get("compute_dtype", "as_precision")))
+        for one in names
+    ]
     if not values or None in values:
         known = f"the data set does not say it; give {name}=..., a quantity"
         raise InputError(name, None, known + (f", or one for each of {', '.join(names)}" if names else ""))

@@ -7,6 +7,7 @@ declaration.
 
 from mlsysim.symbols import (
     workload,
+    formats,
     parameters,
     hardware,
     training,
@@ -28,6 +29,7 @@ __all__ = [
     "activations",
     "batching",
     "costs",
+    "formats",
     "groups",
     "hardware",
     "iteration",

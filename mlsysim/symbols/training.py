@@ -31,13 +31,6 @@ bucket = variable(
     between(0, 1),
 )
 
-gradient_storage = variable(
-    "gradient_storage",
-    r"\mathrm{gradients\ in}",
-    "",
-    "Formats gradients are kept in: that of the weights, 32 bit, or both at once.",
-    choice("as_weights", "fp32", "both"),
-)
 n_gather = variable(
     "gathered_layers",
     r"n_{\mathrm{gather}}",

@@ -1,6 +1,6 @@
 """Symbols of the model that is trained or served."""
 
-from mlsysim.formats import NUMBER_FORMATS
+from mlsysim.formats import PRESETS
 from mlsysim.symbolic import at_least, choice, flag, integer, positive, variable
 
 P = variable("parameters", "P", "count", "Parameters of the model, all experts included.", positive())
@@ -136,8 +136,8 @@ precision = variable(
     "precision",
     r"\mathrm{precision}",
     "",
-    "Number format of weights, gradients, activations and KV cache.",
-    choice(*NUMBER_FORMATS),
+    "Preset of number formats: of products, weights, activations, gradients, KV cache and what is sent.",
+    choice(*PRESETS),
 )
 q = variable("bytes_per_element", "q", "byte", "Bytes one number takes in memory.", positive())
 gamma = variable(

@@ -379,7 +379,7 @@ def _moments(optimizer: torch.optim.Optimizer, weight: Tensor) -> list[Tensor]:
 
 
 @cache
-def trained(name: str, precision: str, optimizer: str, gradients: str = "as_weights") -> States:
+def trained(name: str, precision: str, optimizer: str, gradients: str = "as_precision") -> States:
     """The states of a small model after one real step."""
     dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
     spec = SMALL[name]
@@ -399,7 +399,7 @@ def trained(name: str, precision: str, optimizer: str, gradients: str = "as_weig
         mixed.step()
         state = {key: [master, *_moments(mixed.inner, master)] for key, master in mixed.master.items()}
         both = {key: [weight.grad, mixed.master[key].grad] for key, weight in named.items()}
-        which = {"as_weights": slice(0, 1), "fp32": slice(1, 2), "both": slice(0, 2)}[gradients]
+        which = {"as_precision": slice(0, 1), "fp32": slice(1, 2), "both": slice(0, 2)}[gradients]
         kept = {key: pair[which] for key, pair in both.items()}
     assert all(tensor.shape == named[key].shape for key in named for tensor in (*kept[key], *state[key]))
     return States({key: [weight] for key, weight in named.items()}, kept, state)

@@ -23,13 +23,13 @@ SPARSE = (
 )
 #: Optimizer, format of the weights, formats of the gradients.
 RECIPES = (
-    ("adamw", "bf16", "as_weights"),
-    ("adam", "fp16", "as_weights"),
+    ("adamw", "bf16", "as_precision"),
+    ("adam", "fp16", "as_precision"),
     ("adamw", "bf16", "fp32"),
     ("adamw", "bf16", "both"),
-    ("sgd", "bf16", "as_weights"),
-    ("adamw", "fp32", "as_weights"),
-    ("sgd", "fp32", "as_weights"),
+    ("sgd", "bf16", "as_precision"),
+    ("adamw", "fp32", "as_precision"),
+    ("sgd", "fp32", "as_precision"),
 )
 SHARDED_FROM = {"weights": 3, "gradients": 2, "optimizer_state": 1}
 
@@ -48,7 +48,7 @@ def states(models, name, optimizer, precision, gradients):
 @pytest.mark.parametrize("name", DENSE + SPARSE)
 def test_bytes_after_a_step(models, name, optimizer, precision, gradients):
     said = models.solve(
-        trained_workload(models.SMALL[name]), optimizer=optimizer, precision=precision, gradient_storage=gradients
+        trained_workload(models.SMALL[name]), optimizer=optimizer, precision=precision, gradient_dtype=gradients
     )
     for state, kept in states(models, name, optimizer, precision, gradients).items():
         assert models.size(itertools.chain(*kept.values())) == said.canonical(state), state
@@ -65,7 +65,7 @@ def layouts(dense):
 @pytest.mark.parametrize("name", DENSE + SPARSE)
 def test_bytes_of_the_fullest_rank(models, name, zero):
     spec = models.SMALL[name]
-    kept = states(models, name, "adamw", "bf16", "as_weights")
+    kept = states(models, name, "adamw", "bf16", "as_precision")
     for tp, pp, dp, ep in layouts(name in DENSE):
         layout = models.Layout(tp, pp, dp, ep, zero)
         said = models.solve(trained_workload(spec), layout, precision="bf16", optimizer="adamw")
@@ -212,7 +212,7 @@ def test_leading_dense_layers_may_be_the_fullest_stage(models, name, sizes):
 @pytest.mark.parametrize("state", ["gradients", "optimizer_state"])
 def test_the_correction_of_router_scores_is_not_trained(models, state):
     spec = models.SMALL["deepseek_v3"]
-    kept = states(models, "deepseek_v3", "adamw", "bf16", "as_weights")[state]
+    kept = states(models, "deepseek_v3", "adamw", "bf16", "as_precision")[state]
     said = models.solve(spec.workload(), precision="bf16", optimizer="adamw")
     assert models.size(itertools.chain(*kept.values())) == said.canonical(state)
 

@@ -114,6 +114,9 @@ def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str,
     """One value per variable, in their units, consistent where the variables belong to one queue."""
     point = fit({variable.name: draw_one(variable, rng) for variable in variables}, rng)
     point |= {name: 10 ** rng.uniform(-2, 2) for name in DIVISORS & set(point)}
+    if {"reduce_dtype", "precision"} <= set(point) and rng.random() < 0.2:  # one case of several labels at once
+        labels = variable_of("precision").domain.labels
+        point |= {"reduce_dtype": 0.0, "gradient_dtype": 0.0, "precision": float(labels.index("fp8_deepseek"))}
     if {"longest_part_time", "micro_batches"} <= set(point):  # less a rounding, or the update is longer
         point["longest_part_time"] = longest_part(point) * (1 - 1e-9 if rng.random() < 0.9 else 2)
     if "offered_load" in point and len(QUEUE & set(point)) > 1:
@@ -195,7 +198,7 @@ def batching(rng: random.Random) -> dict[str, float]:
         "experts": experts,
         "active_experts_per_token": chosen,
         "moe_layers": layers if experts > 1 else 0,
-        "bytes_per_element": 2.0,
+        "weight_bytes": 2.0,
         "expert_parameters": 5e8 * sparse / (layers * experts) or 1e6,
         "step_kv_time": each,
         "step_compute_time": computing,

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
+from formulas import plain_formats as formats
 from mlsysim.models import MoERoutingModel
 
-BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
 POINTS = 1500
 
 
@@ -26,7 +26,8 @@ def exchange_time(x, ranks, received):
 
 def per_layer(x):
     E, k, e, L_moe = x["experts"], x["active_experts_per_token"], x["ep_size"], x["moe_layers"]
-    token = x["hidden_dim"] * BYTES[x["precision"]]
+    there, back = formats.bytes_of(x, "dispatch", "dispatch_dtype"), formats.bytes_of(x, "combine", "combine_dtype")
+    token = x["hidden_dim"] * (there + back) / 2
     tokens = x["batch_size"] * x["seq_len"]
     payload = tokens * k * token
     # A rank cannot receive more than every token, once for each expert it holds.
@@ -64,7 +65,8 @@ def draw(r):
         "batch_size": r.randint(1, 5000),
         "seq_len": r.randint(1, 100_000),
         "hidden_dim": r.randint(1, 20_000),
-        "precision": r.choice(list(BYTES)),
+        "precision": r.choice(list(formats.PRESETS)),
+        **formats.draw(r, "dispatch_dtype", "combine_dtype"),
         "ep_size": e,
         "routing_imbalance_factor": r.choice([1.0, r.uniform(1, 10)]),
         "activation_checkpointing": r.choice(["none", "selective", "full"]),
@@ -95,7 +97,7 @@ def test_equals_the_plain_implementation(case, backend, on_backend, assert_close
 
 def test_every_output_but_helpers_is_compared(case):
     system = MoERoutingModel("per_layer").system
-    helpers = {"bytes_per_element", "link_bandwidth", "expert_parameters"}
+    helpers = {"dispatch_bytes", "combine_bytes", "link_bandwidth", "expert_parameters"}
     assert {v.name for v in system.variables} - helpers == set(case[2])
 
 

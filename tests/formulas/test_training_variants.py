@@ -5,9 +5,9 @@ Inputs are canonical: byte, second, FLOP, token, request.
 
 import pytest
 
+from formulas import plain_formats as formats
 from mlsysim.models import TrainingMemoryModel
 
-BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
 POINTS = 1200
 
 
@@ -36,18 +36,26 @@ def hot_rank(x):
     return min(x["routing_imbalance_factor"], x["ep_size"], x["experts"] / x["active_experts_per_token"])
 
 
-def gradient_bytes(x, q):
-    return {"as_weights": q, "fp32": 4, "both": q + 4}[x["gradient_storage"]]
+def bytes_kept(x):
+    """Bytes of a weight, of a hidden state, of an input of a product, of a gradient."""
+    weight, hidden = (
+        formats.bytes_of(x, "trained", "weight_dtype"),
+        formats.bytes_of(x, "hidden", "activation_dtype"),
+    )
+    both = x["gradient_dtype"] == "both"
+    gradient = hidden + 4 if both else formats.bytes_of(x, "gradient", "gradient_dtype")
+    return weight, hidden, min(hidden, formats.bytes_of(x, "product", "compute_dtype")), gradient
 
 
 # --- Korthikanti et al. ---------------------------------------------------------------------------
 
 
 def korthikanti(x):
-    q, d, t, p, Z = BYTES[x["precision"]], x["dp_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
+    wide, q, _, slope = bytes_kept(x)
+    d, t, p, Z = x["dp_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
     rank = x["parameters"] / (t * p * x["ep_size"])
     trained = rank * x["trainable_fraction"]
-    weights, gradients = q * rank, gradient_bytes(x, q) * trained
+    weights, gradients = wide * rank, slope * trained
     optimizer = {"adam": 12, "adamw": 12, "sgd": 4, "none": 0}[x["optimizer"]] * trained
     m, deepest = micro_batch(x)[0], up(x["layers"], p)
     s, h = x["seq_len"], x["hidden_dim"]
@@ -137,8 +145,8 @@ def whole_model(x, experts):
 
 
 def norm_saves(x, q, width):
-    """Bytes per token of the input and the output of a norm, its statistic, and an fp32 copy where eager."""
-    return 2 * q * width + 4 + (4 * width if x["elementwise_kernels"] == "eager" else 0)
+    """Bytes per token of a norm: input, output as a product reads it, statistic, and an fp32 copy where eager."""
+    return (q + bytes_kept(x)[2]) * width + 4 + (4 * width if x["elementwise_kernels"] == "eager" else 0)
 
 
 def attention_saves(x, q):
@@ -147,13 +155,15 @@ def attention_saves(x, q):
     nope, rope, value = x["qk_nope_head_dim"], x["qk_rope_head_dim"], x["v_head_dim"]
     kv, width = up(x["kv_heads"], x["tp_size"]), x["head_dim"]
     latent = x["kv_lora_rank"] > 0
+    read = bytes_kept(x)[2]
+    twice = read if read < q else 0  # what attention gives, once more as the next product reads it
     if latent:
         outside = norm_saves(x, q, x["kv_lora_rank"]) + (norm_saves(x, q, x["q_lora_rank"]) if x["q_lora_rank"] else 0)
         outside += 0 if eager else q * rope
         queries, keys, expanded, output = nope + rope, nope + rope, nope + value, value
-        outside += q * heads * (queries + keys + expanded + output)
+        outside += q * heads * (queries + keys + expanded + output) + twice * heads * output
     else:
-        outside = q * width * (heads + kv + kv + heads)
+        outside = q * width * (heads + kv + kv + heads) + twice * width * heads
         if x["qk_norm"]:
             outside += (heads + kv) * (q * width + (4 * width if eager else 0) + 4)
     if x["attention_kernel"] == "flash":
@@ -169,11 +179,13 @@ def layer_saves(x, q, sparse):
     split = t if x["sequence_parallel"] else 1
     inner = 2 + (0 if not x["gated"] else 2 if x["elementwise_kernels"] == "eager" else 1)
     outside, core = attention_saves(x, q)
+    read = bytes_kept(x)[2]
+    inner = (inner - 1) * q + read
     if sparse:
-        routed = k * hot_rank(x) * (q * h + inner * q * x["expert_ffn_dim"] / t + q * h)
-        block = routed + inner * q * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
+        routed = k * hot_rank(x) * (read * h + inner * x["expert_ffn_dim"] / t + q * h)
+        block = routed + inner * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
     else:
-        block = inner * q * x["ffn_dim"] / t
+        block = inner * x["ffn_dim"] / t
     rest = 2 * norm_saves(x, q, h) / split + outside + 2 * x["dropout_mask_bytes"] * h / split
     entry = q * h / split
     heads, kv, width = x["heads"] // t, up(x["kv_heads"], t), x["head_dim"]
@@ -185,7 +197,8 @@ def layer_saves(x, q, sparse):
 
 
 def per_operator(x):
-    q, e, t, p, Z = BYTES[x["precision"]], x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
+    wide, q, _, slope = bytes_kept(x)
+    e, t, p, Z = x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
     d = x["dp_size"] * x["cp_size"]
     L, L_moe, h, s = x["layers"], x["moe_layers"], x["hidden_dim"], x["seq_len"] / x["cp_size"]
     m, deepest = micro_batch(x)[0], up(L, p)
@@ -214,17 +227,19 @@ def per_operator(x):
         return per_parameter * (dense - untrained) / ways + per_parameter * routed / copies
 
     f = x["trainable_fraction"]
-    master = 4 if q < 4 else 0
+    master = 4 if wide < 4 else 0
     state = {"adam": 8 + master, "adamw": 8 + master, "sgd": master, "none": 0}[x["optimizer"]]
-    weights = held(q, 3)
-    gradients = held(gradient_bytes(x, q) * f, 2, untrained=by_counting)
+    kept_wide = max(wide, 2)  # embedding and head
+    weights = held(wide, 3) + (kept_wide - wide) * edges / (d if Z >= 3 else 1)
+    gradients = held(slope * f, 2, untrained=by_counting)
     optimizer = held(state * f, 1, untrained=by_counting)
 
     units = [sum(plain_layer)] if L_moe < L else []
     if L_moe:
         units.append(sum(sparse_layer) + (sum(experts) if d > e else 0))
     unit = max(units)
-    gathered = q * (min(x["gathered_layers"], deepest) * unit + rows * h) if Z >= 3 and d > 1 else 0
+    layers = min(x["gathered_layers"], deepest)
+    gathered = wide * layers * unit + kept_wide * rows * h if Z >= 3 and d > 1 else 0
     split = t if x["sequence_parallel"] else 1
     buffers = (q * f * unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
 
@@ -279,7 +294,8 @@ def draw_run(r):
     return {
         "batch_size": r.randint(1, 3000),
         "seq_len": r.choice([r.randint(1, 100_000), 2048]),
-        "precision": r.choice(list(BYTES)),
+        "precision": r.choice(list(formats.PRESETS)),
+        **formats.draw(r, "weight_dtype", "activation_dtype"),
         "optimizer": r.choice(["adam", "adamw", "sgd", "none"]),
         "activation_checkpointing": r.choice(["none", "selective", "full"]),
         "zero_stage": r.randint(0, 3),
@@ -293,7 +309,7 @@ def draw_run(r):
         "sequence_parallel": r.randint(0, 1),
         "interleaved_stages": min(r.choice([1, r.randint(2, 6)]), up(layers, p)) if p > 1 and schedule == "1f1b" else 1,
         "pipeline_schedule": schedule,
-        "gradient_storage": r.choice(["as_weights", "fp32", "both"]),
+        "gradient_dtype": r.choice(["as_precision", "fp32", "both"]),
         "layers": layers,
         "hidden_dim": r.choice([r.randint(1, 20_000), 4096]),
         "heads": t * r.choice([1, 2, 3, 4, 6, 8, 12, 16]),
@@ -319,6 +335,7 @@ def draw_per_operator(r):
     plain = L_moe == 0 and gated and not latent
     return {
         **x,
+        **formats.draw(r, "compute_dtype"),
         "attention_kernel": r.choice(["flash", "eager"]),
         "elementwise_kernels": r.choice(["fused", "eager"]),
         "selective_policy": r.choice(["core_attention", "alternate_matmuls"]) if plain else "core_attention",

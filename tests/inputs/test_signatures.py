@@ -46,6 +46,10 @@ EXPECTED = {
             "batch_size": REQUIRED,
             "seq_len": 2048,
             "precision": "fp16",
+            "weight_dtype": "as_precision",
+            "compute_dtype": "as_precision",
+            "activation_dtype": "as_precision",
+            "gradient_dtype": "as_precision",
             "optimizer": "adam",
             "activation_checkpointing": "selective",
             "zero_stage": 0,
@@ -60,7 +64,6 @@ EXPECTED = {
             "sequence_parallel": False,
             "interleaved_stages": 1,
             "pipeline_schedule": "1f1b",
-            "gradient_storage": "as_weights",
             "attention_kernel": "flash",
             "elementwise_kernels": "fused",
             "selective_policy": "core_attention",
@@ -84,11 +87,15 @@ EXPECTED = {
             "output_tokens": 128,
             "max_batch_size": 32,
             "precision": "fp16",
+            "weight_dtype": "as_precision",
+            "compute_dtype": "as_precision",
+            "kv_cache_dtype": "as_precision",
             "max_replicas": 1024,
             "service_time_cv": 1.0,
             "kv_page_size": 16,
             "attention_mask": "causal",
             "parameters": None,
+            "tied_embeddings": False,
             **{name: value for name, value in TENSORS.items() if name not in NO_PRODUCTS},
             "gated": False,
             "shared_ffn_dim": 0,
@@ -109,6 +116,8 @@ EXPECTED = {
             "batch_size": REQUIRED,
             "seq_len": 2048,
             "precision": "fp16",
+            "dispatch_dtype": "as_precision",
+            "combine_dtype": "as_precision",
             "ep_size": 1,
             "routing_imbalance_factor": 1.0,
             "activation_checkpointing": "selective",
@@ -244,7 +253,7 @@ def test_help_names_the_variants_of_what_the_first_one_does_not_take():
     assert meaning("communication_buffer_fraction").endswith(" share of the gradients.")
     assert "Only variant" not in inspect.getdoc(ParameterCountModel.solve)
     found = inspect.getdoc(MoERoutingModel.solve)
-    assert found.count("Only variant per_layer.") == found.count("Only variant") == 9
+    assert found.count("Only variant per_layer.") == found.count("Only variant") == 11
 
 
 def test_only_in_is_said_of_every_argument_the_first_variant_lacks():

@@ -97,18 +97,18 @@ def test_kv_tokens_at_the_share_of_memory_vllm_takes():
 
 def test_a_saturated_engine_is_its_iteration():
     """As many prompts join as answers end, at the mean context."""
-    full = FULL.solve(model="Llama3_1_70B", hardware="H200", stack="TensorRT_LLM_H100", precision="fp8", seq_len=1000,
+    full = FULL.solve(model="Llama3_1_70B", hardware="H200", stack="TensorRT_LLM_H100", precision="w8a8", seq_len=1000,
                       output_tokens=500)  # fmt: skip
     running, prompts = full.canonical("decode_requests"), full.canonical("prompts")
     assert prompts == pytest.approx(running / 500)
-    one = seconds(model="Llama3_1_70B", hardware="H200", stack="TensorRT_LLM_H100", precision="fp8", seq_len=1000,
+    one = seconds(model="Llama3_1_70B", hardware="H200", stack="TensorRT_LLM_H100", precision="w8a8", seq_len=1000,
                   decode_requests=running, context_tokens=1250, prompts=prompts)  # fmt: skip
     assert full.canonical("iteration_time") == pytest.approx(one, rel=1e-12)
     assert full.canonical("output_tokens_per_second") == pytest.approx(running / one, rel=1e-12)
 
 
 def test_nothing_fits_gives_no_throughput():
-    found = FULL.solve(model="Llama3_1_405B", hardware="H100", precision="fp8")
+    found = FULL.solve(model="Llama3_1_405B", hardware="H100", precision="w8a8")
     assert found.canonical("kv_cache_tokens") == found.canonical("output_tokens_per_second") == 0
 
 
@@ -119,13 +119,13 @@ def test_heads_that_do_not_divide_are_refused():
 
 def test_a_search_over_layouts_and_stacks_proves_its_best():
     found = FULL.search(
-        model=["Llama3_1_8B", "Llama3_1_70B"], hardware=["H100", "H200"], precision="fp8", tp_size=[1, 2, 4, 8],
+        model=["Llama3_1_8B", "Llama3_1_70B"], hardware=["H100", "H200"], precision="w8a8", tp_size=[1, 2, 4, 8],
         seq_len=[1000, 5000], output_tokens=[200, 1000], maximize="output_tokens_per_second / tp_size",
         stack=["Generic", "TensorRT_LLM_H100"], method="bounds", top=3,
     )  # fmt: skip
     assert found.certificate.proven
     every = FULL.sweep(
-        model=["Llama3_1_8B", "Llama3_1_70B"], hardware=["H100", "H200"], precision="fp8", tp_size=[1, 2, 4, 8],
+        model=["Llama3_1_8B", "Llama3_1_70B"], hardware=["H100", "H200"], precision="w8a8", tp_size=[1, 2, 4, 8],
         seq_len=[1000, 5000], output_tokens=[200, 1000], stack=["Generic", "TensorRT_LLM_H100"],
     )  # fmt: skip
     best = (every.output_tokens_per_second / every.tp_size).max()

@@ -172,4 +172,6 @@ class TestAFormatHasARateOfItsOwnOrNone:
                 assert found.canonical("peak_flops") == rate.canonical
 
     def test_memory_needs_no_rate(self):
-        assert memory(precision="int4", dp_size=8).canonical("weights") == memory(dp_size=8).canonical("weights") / 4
+        narrow = memory(compute_dtype="int4", dp_size=8)
+        assert narrow.canonical("weights") == memory(dp_size=8).canonical("weights")
+        assert narrow.canonical("activations") < memory(dp_size=8).canonical("activations")

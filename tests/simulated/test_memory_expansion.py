@@ -18,7 +18,7 @@ def layers_of(result):
     n, sparse = int(value("layers_per_stage")), int(value("moe_layers_per_stage"))
     fast = value("memory_bandwidth") * value("memory_efficiency")
     point = value("checkpoint_bytes") / n
-    hidden = value("bytes_per_element") * value("hidden_dim") * value("micro_batch_tokens")
+    hidden = value("hidden_bytes") * value("hidden_dim") * value("micro_batch_tokens")
     ranks, groups = value("tp_size"), value("ep_size")
     reduction = 2 * (ranks - 1) / ranks * hidden
     exchange = (2 * value("expert_slices") / ranks * (groups - 1) / groups + (ranks - 1) / ranks) * hidden
@@ -26,7 +26,7 @@ def layers_of(result):
     found = []
     for place in range(n):
         kind = "moe" if place % 2 and place // 2 < sparse else "dense"
-        kept = value("bytes_per_element") * value(f"{kind}_layer_kept")
+        kept = value("weight_bytes") * value(f"{kind}_layer_kept")
         found.append(
             Layer(
                 arithmetic=value(f"{kind}_layer_time"),

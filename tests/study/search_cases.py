@@ -27,7 +27,7 @@ FLEET = {"hardware": "H100", "accelerators": 8, "run_tokens": 1e12}
 PRICE, RENTAL = {"price": 30000, "tdp": 700}, {"rental_price": 2, "tdp": 700}
 LAYOUT = ("batch_size", "seq_len", "tp_size", "pp_size", "ep_size", "cp_size", "zero_stage", "precision",
           "gradient_accumulation_steps", "activation_checkpointing", "interleaved_stages", "sequence_parallel",
-          "optimizer", "hardware", "gradient_storage", "attention_kernel", "pipeline_schedule")  # fmt: skip
+          "optimizer", "hardware", "gradient_dtype", "attention_kernel", "pipeline_schedule")  # fmt: skip
 STEP = (*LAYOUT, "fleet_size", "fabric_bandwidth", "efficiency", "dp_overlap", "tp_overlap", "training_tokens",
         "routing_imbalance_factor", "fabric_latency", "pipeline_split", "host_operation_time",
         "ep_overlap")  # fmt: skip

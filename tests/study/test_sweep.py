@@ -510,7 +510,7 @@ REFUSED = [
     ({"batch_size": [1, None]}, "batch_size=None: must be a whole number >= 1"),
     ({"batch_size": [[1], [2]]}, "batch_size=[1]: must be a whole number >= 1"),
     ({"batch_size": np.array([1, np.nan])}, "batch_size=nan: must be a whole number >= 1"),
-    ({"precision": ["fp16", "fp17"]}, "precision='fp17': must be one of fp32, tf32, bf16, fp16, fp8, int8, int4; did"),
+    ({"precision": ["fp16", "fp17"]}, "precision='fp17': must be one of fp32, tf32, bf16, fp16, fp8, int8, w8a8, "),
     ({"tp_size": [1, 2, 3, 4, 5]}, "tp_size=3: must divide heads=32; 2 of 5 points are refused; nearest: 2, 4"),
     (
         {"tp_size": [1, 3, 5], "batch_size": [1, 2]},

@@ -18,7 +18,7 @@ TOO_WIDE = set()
 BROKEN = {
     "not TeX": r"\frac{a}{",
     "no such command": r"\fraction{a}{b}",
-    "underscore in text": r"\text{as_weights}",
+    "underscore in text": r"\text{as_precision}",
     "underscore as Markdown leaves it": r"\text{as\ _ weights}",
     "backslash shown by MathJax": r"\text{as\_weights}",
 }

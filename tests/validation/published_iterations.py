@@ -94,7 +94,7 @@ def throughput(table: str) -> list[Check]:
     for lengths, theirs in rows:
         prompt, answer = map(int, lengths.split("/"))
         ours = SATURATED.solve(
-            model=CATALOG[name], hardware=hardware, stack="TensorRT_LLM_H100", precision="fp8",
+            model=CATALOG[name], hardware=hardware, stack="TensorRT_LLM_H100", precision="w8a8",
             tp_size=int(ranks.removeprefix("TP")), seq_len=prompt, output_tokens=answer,
         ).canonical("output_tokens_per_second")  # fmt: skip
         what = f"{name}, {hardware} {ranks}, {lengths}"
@@ -142,7 +142,7 @@ def engine(which: str, stack: str, calibrated: set[tuple[str, str]]) -> list[Che
 
 def closed_loop() -> list[Check]:
     """Time between tokens of Llama 3.3 70B on two H100, so many requests in flight; prompts stop the others."""
-    given = {"model": "Llama3_3_70B", "hardware": "H100", "stack": "TensorRT_LLM_H100", "precision": "fp8",
+    given = {"model": "Llama3_3_70B", "hardware": "H100", "stack": "TensorRT_LLM_H100", "precision": "w8a8",
              "tp_size": 2, "context_tokens": 5250}  # fmt: skip
     room = {"kv_memory_fraction": 0.9, "seq_len": 5000, "output_tokens": 500}
     slots = SATURATED.solve(**{**given, **room, "context_tokens": None}).canonical("decode_requests")
@@ -176,7 +176,7 @@ def static_batches() -> list[Check]:
 #: DeepSeek-V3 decodes with latent attention, absorbed.
 def arithmetic() -> list[Check]:
     """What FlashMLA's intensity and the definition of causal attention give."""
-    deepseek = ITERATION.solve(model="DeepSeek_V3", hardware="H100", precision="fp8", decode_requests=1,
+    deepseek = ITERATION.solve(model="DeepSeek_V3", hardware="H100", precision="w8a8", decode_requests=1,
                                context_tokens=4989)  # fmt: skip
     return [
         Check(

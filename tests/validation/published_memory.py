@@ -78,7 +78,7 @@ def korthikanti_inputs(size: str) -> dict[str, Any]:
         "layers": at["L"], "hidden_dim": at["h"], "heads": at["a"], "experts": 1, "seq_len": 2048,
         "parameters": 12 * at["L"] * at["h"] ** 2, "tp_size": at["t"], "pp_size": at["p"],
         "interleaved_stages": at["m"], "batch_size": at["b"] * 4 * at["p"],
-        "gradient_accumulation_steps": 4 * at["p"], "gradient_storage": "fp32", "memory_capacity": "80 GiB",
+        "gradient_accumulation_steps": 4 * at["p"], "gradient_dtype": "fp32", "memory_capacity": "80 GiB",
     }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def korthikanti_activations(variant: str, size: str, policy: str, sequence_paral
     """Activations in GiB; the first-order form has no sequence parallelism or interleaving."""
     inputs = {**korthikanti_inputs(size), "activation_checkpointing": policy}
     if variant == "first_order":
-        for name in ("interleaved_stages", "gradient_storage"):
+        for name in ("interleaved_stages", "gradient_dtype"):
             del inputs[name]
         return solve(variant, **inputs).canonical("activations") / GIB
     return solve(variant, **inputs, sequence_parallel=sequence_parallel).canonical("activations") / GIB
@@ -131,9 +131,9 @@ def deepspeed_estimators() -> list[Check]:
     """GPU memory of model states as DeepSpeed's own estimators give it, T5-3B on eight GPUs."""
     case = CASES["deepspeed_estimators_t5_3b"]
     printed, size, layer = case["measured"], case["config"]["params"], case["config"]["largest_layer"]
-    at = {"parameters": size, "dp_size": case["config"]["gpus"], "gradient_storage": "both"}
+    at = {"parameters": size, "dp_size": case["config"]["gpus"], "gradient_dtype": "both"}
     two = solve("korthikanti", **POINT, **at, zero_stage=2)
-    three = solve("korthikanti", **POINT, **{**at, "gradient_storage": "fp32"}, zero_stage=3)
+    three = solve("korthikanti", **POINT, **{**at, "gradient_dtype": "fp32"}, zero_stage=3)
     shards = sum(three.canonical(name) for name in STATES)
     # A layer at work is whole: its 16-bit weights, and its gradients until they are reduced.
     whole_layer = 4 * layer
@@ -218,7 +218,7 @@ def torchtitan() -> list[Check]:
         ("405B on 512, 1F1B", "405B FSDP8 TP8 PP8 1F1B lbs32",
          {"model": "Llama3_1_405B", "batch_size": 32 * 8, "dp_size": 8, "tp_size": 8, "pp_size": 8,
           "gradient_accumulation_steps": 8, "sequence_parallel": True, "activation_checkpointing": "full",
-          "zero_stage": 1, "gradient_storage": "fp32", **fused}),
+          "zero_stage": 1, "gradient_dtype": "fp32", **fused}),
         ("8B, 32,768 tokens, full recomputation", "8B seq 32768 FSDP8 CP1 full AC lbs1",
          {"model": "Llama3_1_8B", "seq_len": 32768, "batch_size": 8, "dp_size": 8, "activation_checkpointing": "full"}),
     ]  # fmt: skip

@@ -105,7 +105,7 @@ def arguments(row: dict[str, Any]) -> list[dict[str, Any]]:
         "gradient_accumulation_steps": row["b"] // (ranks * row["m"]), "precision": "fp8" if row["fp8"] else "bf16",
         "zero_stage": row["Z"], "tp_size": row["t"], "pp_size": row["p"], "cp_size": row["c"], "ep_size": row["e"],
         "interleaved_stages": row["v"], "sequence_parallel": bool(row["sp"]),
-        "gradient_storage": "fp32" if row["fp32g"] else "as_weights",
+        "gradient_dtype": "fp32" if row["fp32g"] else "bf16",
         "attention_kernel": "eager" if eager else "flash", "attention_mask": "full" if eager else "causal",
         "elementwise_kernels": "fused" if row["fused"] else "eager",
     }  # fmt: skip

@@ -1,0 +1,99 @@
+"""Symbols of what numbers are stored, sent and multiplied in."""
+
+from mlsysim.formats import (
+    ACTIVATION_FORMATS,
+    COMPUTE_FORMATS,
+    GRADIENT_FORMATS,
+    KV_CACHE_FORMATS,
+    WEIGHT_FORMATS,
+)
+from mlsysim.symbolic import choice, positive, variable
+
+#: The label that leaves a format to ``precision``.
+AS_PRECISION = "as_precision"
+
+weight_dtype = variable(
+    "weight_dtype",
+    r"\mathrm{weights\ in}",
+    "",
+    "Format weights are stored in; embedding and head have at least 16 bit.",
+    choice(AS_PRECISION, *WEIGHT_FORMATS),
+)
+compute_dtype = variable(
+    "compute_dtype",
+    r"\mathrm{products\ in}",
+    "",
+    "Format of the products with weights, which chooses the peak rate.",
+    choice(AS_PRECISION, *COMPUTE_FORMATS),
+)
+activation_dtype = variable(
+    "activation_dtype",
+    r"\mathrm{activations\ in}",
+    "",
+    "Format of hidden states and of activations that are no input of a product.",
+    choice(AS_PRECISION, *ACTIVATION_FORMATS),
+)
+gradient_dtype = variable(
+    "gradient_dtype",
+    r"\mathrm{gradients\ in}",
+    "",
+    "Format gradients of weights are kept in; both: as they leave the products, with an fp32 copy beside.",
+    choice(AS_PRECISION, *GRADIENT_FORMATS, "both"),
+)
+reduce_dtype = variable(
+    "reduce_dtype",
+    r"\mathrm{reduction\ in}",
+    "",
+    "Format of gradients on the wire; as_gradients: the one they are kept in, unless the precision says otherwise.",
+    choice("as_gradients", *ACTIVATION_FORMATS),
+)
+kv_cache_dtype = variable(
+    "kv_cache_dtype",
+    r"\mathrm{cache\ in}",
+    "",
+    "Format of the keys and values that a replica keeps.",
+    choice(AS_PRECISION, *KV_CACHE_FORMATS),
+)
+dispatch_dtype = variable(
+    "dispatch_dtype",
+    r"\mathrm{dispatch\ in}",
+    "",
+    "Format of tokens on their way to experts.",
+    choice(AS_PRECISION, *KV_CACHE_FORMATS),
+)
+combine_dtype = variable(
+    "combine_dtype",
+    r"\mathrm{combine\ in}",
+    "",
+    "Format of tokens on their way back from experts.",
+    choice(AS_PRECISION, *ACTIVATION_FORMATS),
+)
+
+q_w = variable("weight_bytes", r"q_{\mathrm{w}}", "byte", "Bytes of one weight as it is stored.", positive())
+q_e = variable(
+    "embedding_bytes", r"q_{\mathrm{e}}", "byte", "Bytes of one weight of the embedding or the head.", positive()
+)
+q_a = variable(
+    "hidden_bytes",
+    r"q_{\mathrm{a}}",
+    "byte",
+    "Bytes of one hidden state, or of another activation that is no input of a product.",
+    positive(),
+)
+q_c = variable(
+    "product_bytes", r"q_{\mathrm{c}}", "byte", "Bytes of one number in the format of the products.", positive()
+)
+q_in = variable(
+    "product_input_bytes",
+    r"q_{\mathrm{in}}",
+    "byte",
+    "Bytes of one input that a product keeps for its backward pass.",
+    positive(),
+)
+q_kv = variable("kv_cache_bytes", r"q_{\mathrm{kv}}", "byte", "Bytes of one number of the KV cache.", positive())
+q_disp = variable(
+    "dispatch_bytes", r"q_{\mathrm{disp}}", "byte", "Bytes of one number on its way to an expert.", positive()
+)
+q_comb = variable(
+    "combine_bytes", r"q_{\mathrm{comb}}", "byte", "Bytes of one number on its way back from an expert.", positive()
+)
