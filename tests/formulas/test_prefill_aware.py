@@ -383,7 +383,9 @@ def test_solve_gives_the_same_as_the_compiled_system(case, system):
         model="Llama3_8B", hardware="H100", qps=20, target_p99_latency_ms=8000
     )
     integers = {v.name for v in system.inputs if v.domain.kind == "integer"}
-    inputs = {v.name: found.canonical(v.name) for v in system.inputs if not v.domain.labels}
+    inputs = {
+        v.name: found.canonical(v.name) for v in system.inputs if not v.domain.labels or v.name == "attention_mask"
+    }
     inputs |= {name: int(inputs[name]) for name in integers}
     plain = prefill_aware({**inputs, "precision": "fp16"})
     assert found.bottleneck == "Feasible"
