@@ -36,13 +36,16 @@ def pages(own: Iterable[type[PerformanceModel]] = ()) -> dict[str, str]:
         Content per file name.
     """
     from mlsysim.book.contents import read_book
+    from mlsysim.book.examples import check_examples
     from mlsysim.book.index import index
     from mlsysim.book.markdown import overview, reference_list, topic_page, variants_page
     from mlsysim.book.tex import bibliography, equations
+    from mlsysim.formulas import TOPICS
     from mlsysim.models import every_model
 
     own = tuple(own)
     book, models = read_book(own), (*every_model(), *own)
+    check_examples(formula for topic in book.topics if topic.name not in TOPICS for formula in topic.formulas)
     files = {
         "README.md": overview(book, models),
         "variants.md": variants_page(book, models),

@@ -15,12 +15,12 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled_expression
+from mlsysim.book.examples import example_value
 from mlsysim.errors import ModelError
 from mlsysim.formulas import TOPICS, topic
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.references import Reference, reference
-from mlsysim.symbolic import Family, Formula, Index, Variable, family_of, variable_of
+from mlsysim.symbolic import Family, Formula, Index, Variable, family_of
 from mlsysim.symbolic.variable import declaration_order
 
 #: Pages that are no topic.
@@ -156,8 +156,7 @@ def computed(formula: Formula) -> str:
     """
     formula = formula.worked
     assert formula.example is not None
-    given = {s.name: _canonical(variable_of(s), value) for s, value in formula.example.inputs.items()}
-    value: Any = compiled_expression(formula.expression)(given)["value"]
+    value = example_value(formula)
     domain = formula.variable.domain
     if domain.kind == "boolean":
         return str(bool(value))
@@ -180,7 +179,3 @@ def _with_unit(value: str, unit: str) -> str:
 
 def _exponent(value: str) -> str:
     return re.sub(r"e\+?(-?)0*", r"e\1", value)
-
-
-def _canonical(variable: Variable, value: Any) -> float:
-    return variable.code(value) if isinstance(value, str) else units.to_canonical(value, variable.unit)

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 import mlsysim
 from mlsysim.cli.exits import EXIT_CODES, Exit
 from mlsysim.cli.options import Json, OwnCatalog, OwnModels, Plot, Question, Strict, SubjectTo, Variants, Words
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models.registry import Registry
 
 #: The spelling of values, for the help of the commands that ask a grid.
@@ -301,22 +301,23 @@ def catalog(
 @app.command()
 def book(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the book.")] = Path("formulas"),
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder of the book.")] = "formulas",
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is out of date.")] = False,
 ) -> None:
     """Write the formula book: Markdown, LaTeX, bibliography and index."""
     from mlsysim import book as pages
 
     own = ctx.obj.own()
-
+    if not out:
+        raise InputError("--out", out, "must name a folder", "the one that you are in is .")
     if not check:
-        written = pages.write(out, own)
+        written = pages.write(Path(out), own)
         typer.echo(f"wrote {len(written)} files to {out}")
         return
-    if not out.is_dir():
+    if not Path(out).is_dir():
         typer.echo(f"error: there is no folder {out}; run mlsysim book --out {out}", err=True)
         raise typer.Exit(Exit.STALE)
-    stale = pages.check(out, own)
+    stale = pages.check(Path(out), own)
     for name in stale:
         typer.echo(name)
     if stale:

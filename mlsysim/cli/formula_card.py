@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from mlsysim.book.contents import Book, Topic, computed, defined, in_units, read_book, unit_text
+from mlsysim.book.examples import check_examples
 from mlsysim.book.index import index
 from mlsysim.cli import output
 from mlsysim.errors import InputError, UnknownNameError
@@ -44,6 +45,8 @@ def show(
     book = read_book(others)
     variable = None if name is None else _variable(book, name)
     formulas = book.formulas if variable is None else _forms(book, variable, name)
+    if others:
+        check_examples(formula for _, formula in formulas)
     if latex:
         if variable is not None and not formulas:
             family = family_of(variable.name)

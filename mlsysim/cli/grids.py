@@ -14,6 +14,7 @@ import typer
 from mlsysim.catalog import builtin, load_catalog
 from mlsysim.cli import axes, output
 from mlsysim.cli.exits import Exit
+from mlsysim.cli.files import replaced
 from mlsysim.cli.options import option_name
 from mlsysim.cli.summary import cell_text, print_sweep, write_csv
 from mlsysim.errors import InputError, MlsysimError
@@ -93,7 +94,8 @@ def sweep(
     first = named[0] if named else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
     print_sweep(ds, first)
     if file is not None and not stored:
-        write_csv(ds, file)
+        with replaced(file) as beside:
+            write_csv(ds, beside)
     if plot is not None:
         _draw(ds, first, long, plot)
     written = [str(path) for path in (file, plot) if path is not None]
@@ -162,7 +164,7 @@ def pareto(
         import_module("mlsysim.plot").pareto(
             designs.to_dataset(), *objectives, maximize=list(maximize), feasible=None, label=told or None, ax=panel
         )
-        figure.savefig(plot, dpi=150)
+        _save(figure, plot)
     written = f"Written: {plot}" if plot is not None and not as_json and len(designs) else ""
     _answer(designs, as_json, strict, written)
 
@@ -214,6 +216,8 @@ def _writable(option: str, file: Path | None, endings: Sequence[str]) -> None:
         raise InputError(option, str(file), f"must end in {', '.join(endings[:-1])} or {endings[-1]}")
     if not file.absolute().parent.is_dir():
         raise InputError(option, str(file), "must be in a folder that exists")
+    if file.is_dir() and file.suffix != ".zarr":
+        raise InputError(option, file, "is a folder; name a file")
 
 
 def _drawable(plot: Path) -> None:
@@ -255,4 +259,9 @@ def _draw(ds: Any, name: str, long: Sequence[str], plot: Path) -> None:
             draw.lines(part, name, ax=panel)
         else:
             draw.heatmap(part, name, ax=panel)
-    figure.savefig(plot, dpi=150)
+    _save(figure, plot)
+
+
+def _save(figure: Any, plot: Path) -> None:
+    with replaced(plot) as beside:
+        figure.savefig(beside, dpi=150)

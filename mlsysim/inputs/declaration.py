@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from mlsysim.catalog import Value
 from mlsysim.engine import compiled
-from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.errors import InputError, ModelError, UnknownNameError
 from mlsysim.inputs import convert
+from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names
 from mlsysim.inputs.families import by_member
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
@@ -72,7 +73,9 @@ class DeclaredModel:
     arguments: Mapping[str, Variable | None] = {}
 
     def __init__(self, variant: str | None = None) -> None:
-        variant = next(iter(self.variants), "") if variant is None else variant
+        if not self.variants:
+            raise ModelError(f"{type(self).__name__}.variants: names no set of formulas")
+        variant = next(iter(self.variants)) if variant is None else variant
         if not isinstance(variant, str) or variant not in self.variants:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
         self.variant = variant
@@ -93,6 +96,7 @@ class DeclaredModel:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        check_kinds(cls)
         provided = [name for slot in cls.slots.values() for name in slot.gives]
         cls._keywords_follow = cls._keywords_follow and "keywords" not in vars(cls)
         if cls._keywords_follow:
@@ -102,6 +106,8 @@ class DeclaredModel:
             **dict.fromkeys(cls.slots),
             **{name: variable_of(name) for name in (*cls.keywords, *provided)},
         }
+        if cls.variants:
+            check_names(cls, {variant: _system(cls, variant) for variant in cls.variants})
 
     @classmethod
     def positional(cls) -> tuple[str, ...]:
@@ -251,9 +257,10 @@ def _system(model: type[DeclaredModel], variant: str) -> System:
 def _uses(model: type[DeclaredModel], variant: str) -> frozenset[str]:
     """Inputs a variant needs, for its formulas or its requirements."""
     system = _system(model, variant)
+    check_inputs_only(model, variant, system)
     requirements = (*model.requirements, *Variant.of(model.variants[variant]).requirements)
     asked = (*system.inputs, *(v for requirement in requirements for v in requirement.inputs))
-    return frozenset(v.name for v in asked if v.name not in system)
+    return frozenset(v.name for v in asked)
 
 
 @cache

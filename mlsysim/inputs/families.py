@@ -33,8 +33,10 @@ def by_member(arguments: Mapping[str, Any], known: Collection[str]) -> dict[str,
     found = {}
     for name, value in arguments.items():
         members = {} if name in known else members_among(name, known)
-        if not members or value is None:
+        if not members:
             found[name] = value
+            continue
+        if value is None:
             continue
         if not isinstance(value, Mapping):
             one = next(iter(members))

@@ -62,7 +62,7 @@ class Unmet:
             hint = f"{refused} of {points} points are refused" + (f"; {hint}" if hint else "")
         variable = self.requirement.variable
         allowed = self.requirement.allowed.format(**given)
-        return InputError(variable.name, _typed(variable, at[variable.name]), allowed, hint)
+        return InputError(variable.name, typed(variable, at[variable.name]), allowed, hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def _error(reason: Reason, met: np.ndarray, system: System, values: Mapping[str,
     return reason.error(at, int(met.size - met.sum()), met.size)
 
 
-def _typed(variable: Variable, value: float) -> str | float | int:
+def typed(variable: Variable, value: float) -> str | float | int:
     """A canonical value of a pure number, label or flag, in the form in which it is typed."""
     if variable.domain.kind == "choice":
         return variable.domain.labels[int(value)]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
 from typing import Any
 
+from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.signature import with_signature
 from mlsysim.study.derivative import derivative
@@ -16,6 +19,9 @@ from mlsysim.study.sweep import sweep
 
 #: Verbs that take the arguments of a model.
 VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity")
+
+#: Options of the command of a model, and names in the data set of a sweep.
+OPTIONS = ("variant", "catalog", "json", "as_json", "explain", "strict", "help", "refused", "input", "outputs")
 
 
 class PerformanceModel(DeclaredModel):
@@ -47,5 +53,15 @@ class PerformanceModel(DeclaredModel):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        check_arguments(cls, _taken())
         for verb in VERBS:
             setattr(cls, verb, with_signature(cls, getattr(PerformanceModel, verb)))
+
+
+@cache
+def _taken() -> frozenset[str]:
+    """Names that no argument of a model can have."""
+    verbs = [getattr(PerformanceModel, verb) for verb in (*VERBS, "derivative")]
+    parameters = [each for verb in verbs for each in inspect.signature(verb).parameters.values()]
+    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return frozenset({"self", "cls", *OPTIONS, *(each.name for each in parameters if each.kind in by_name)})

@@ -162,7 +162,7 @@ class IterationModel(PerformanceModel):
         "output_tokens": 128,
         "max_batch_size": 4096,
         "attention_mask": "causal",
-        **OPTIONAL_SHAPE,
+        **{name: value for name, value in OPTIONAL_SHAPE.items() if name != "sandwich_norm"},
         **NO_WINDOW,
     }
     requirements = (

@@ -26,15 +26,17 @@ def module_of(where: str) -> ModuleType:
         If there is none, or it does not import.
     """
     path = Path(where)
-    if path.suffix == ".py" or path.exists():
+    named = all(part.isidentifier() for part in where.split("."))
+    if path.suffix == ".py" or (path.exists() and not named):
         return _of_file(where, path.resolve())
     try:
         return import_module(where)
     except ModuleNotFoundError as error:
         if error.name and f"{where}.".startswith(f"{error.name}."):
-            raise ModelError(f"{where}: there is no such file and no such module") from None
+            lack = "is no module that Python finds; put its folder on PYTHONPATH" if path.exists() else ""
+            raise ModelError(f"{where}: {lack or 'there is no such file and no such module'}") from None
         raise ModelError(f"{where}: does not import: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelError(f"{where}: does not import: {type(error).__name__}: {error}") from error
 
 
@@ -44,6 +46,8 @@ def _of_file(where: str, path: Path) -> ModuleType:
         raise ModelError(f"{where}: there is no such file")
     if path.suffix != ".py" or not path.is_file():
         raise ModelError(f"{where}: must be a file that ends in .py, or the name of a module")
+    if path.stem in sys.stdlib_module_names:
+        raise ModelError(f"{where}: the name is that of a module of Python; rename the file")
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) == str(path):
         return known
@@ -57,7 +61,7 @@ def _of_file(where: str, path: Path) -> ModuleType:
     module = sys.modules[path.stem] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[path.stem]
         raise ModelError(f"{where}{_line(error, path)}: does not import: {type(error).__name__}: {error}") from error
     return module
@@ -69,9 +73,9 @@ def _is_elsewhere(path: Path) -> bool:
     return found is not None and found.origin != str(path)
 
 
-def _line(error: Exception, path: Path) -> str:
+def _line(error: BaseException, path: Path) -> str:
     """The line of a file at which an error arose."""
     if isinstance(error, SyntaxError):
-        return f", line {error.lineno}"
+        return f", line {error.lineno}" if error.lineno else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     return f", line {lines[-1]}" if lines else ""

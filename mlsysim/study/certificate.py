@@ -66,6 +66,9 @@ class Certificate:
         The fewest and the most points that may be accepted and meet the constraints.
     seconds : float
         Time it took.
+    undefined : tuple of int, optional
+        The fewest and the most accepted points at which an objective is infinite or undefined, which are no designs;
+        None where constraints were given, which such points may miss too.
     """
 
     method: str
@@ -80,6 +83,7 @@ class Certificate:
     evaluated: int
     feasible: tuple[int, int]
     seconds: float
+    undefined: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         return f"{self.summary} {self.refusals}"
@@ -91,7 +95,8 @@ class Certificate:
         if not self.accepted[1]:
             said = "Proven infeasible: every point is refused"
         elif self.proven and not self.feasible[1]:
-            said = f"Proven infeasible: none {of} meets the constraints"
+            fails = "meets the constraints" if self.undefined is None else "has a finite objective"
+            said = f"Proven infeasible: none {of} {fails}"
         elif self.proven:
             said = f"Proven best {of}, to a relative {TIE:g}"
             said += "" if self.first else "; others that count as equal may come earlier on the axes"
@@ -101,18 +106,26 @@ class Certificate:
             said = f"Not proven best {of}: the time was too short for a bound"
         looked = f"{_count(self.evaluated)} evaluated" + f", {_count(self.boxes)} boxes bounded" * bool(self.boxes)
         grid = f"{_count(self.points)} points, {bracket(self.feasible)} of them feasible"
+        if self.undefined is not None and self.undefined[0]:
+            which = f"of the {bracket(self.accepted)} accepted points the objective is infinite or undefined"
+            grid += f"; at {bracket(self.undefined)} {which}"
         return f"{said}. {grid}; {looked} in {self.seconds:.3g} s by {self.method}."
 
     @property
     def refusals(self) -> str:
         """What was refused and why, in words."""
         if not self.refused:
-            return "None was refused."
+            return "No point was refused."
         low, high = self.accepted
         refused = self.points - high, self.points - low
         reasons = "; ".join(f"{reason} ({count})" for reason, count in self.refused.items())
         twice = sum(each.count[0] for each in self.refused.values()) > refused[1]
         return f"Refused: {bracket(refused)}{', some for several reasons' * twice}: {reasons}."
+
+
+def undefined(constrained: bool, accepted: tuple[int, int], feasible: tuple[int, int]) -> tuple[int, int] | None:
+    """The fewest and the most accepted points without a finite objective; None where constraints were given."""
+    return None if constrained else (max(accepted[0] - feasible[1], 0), max(accepted[1] - feasible[0], 0))
 
 
 def bracket(count: tuple[int, int]) -> str:

@@ -48,6 +48,8 @@ class Checkpoint:
             self.path = Path(path)
         except TypeError:
             raise InputError(argument, path, "must be a path", f"as in {argument}='search.json'") from None
+        if not self.path.name:
+            raise InputError(argument, str(path), "must be the path of a file", f"as in {argument}='search.json'")
         self.argument, self.named = argument, self.path if data is None else data
         self.fingerprint = {part: _digest(text) for part, text in fingerprint.items()}
 
@@ -74,10 +76,14 @@ class Checkpoint:
             raise InputError(
                 self.argument, self.named, f"{str(folder)!r} is not a directory", "make it, or name another"
             )
-        lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), blocking=False)
+        place = self.path.with_name(f"{self.path.name}.lock")
+        lock = FileLock(place, blocking=False)
         try:
             lock.acquire()
         except Timeout:
+            if not place.exists():
+                allowed = f"cannot be created in {str(folder)!r}"
+                raise InputError(self.argument, self.named, allowed, "name another file") from None
             raise InputError(
                 self.argument, self.named, "is in use by another call", "wait until that ends, or name another file"
             ) from None

@@ -227,6 +227,8 @@ class Designs:
         if self.misses:
             return ["No design meets the constraints.", *(f"{miss}." for miss in self.misses)]
         texts = " and ".join(expression.text for expression, _ in self._asked.objectives)
+        if not self._asked.constraints:
+            return [f"No design: {texts} is infinite or undefined at every accepted point."]
         return [f"No design meets the constraints: where they hold, {texts} is infinite or undefined."]
 
 

@@ -66,6 +66,7 @@ class Filling:
         StoreError
             If the store cannot be read or written, or its coordinates or attributes have changed.
         """
+        self._refuse_other(begun=os.path.exists(self.note.path))
         with self.note.held():
             if not self._go_on(block_points):
                 self._lay_out(block_points)
@@ -74,11 +75,15 @@ class Filling:
                 self._complete(compute, progress)
             return self._dataset()
 
+    def _refuse_other(self, *, begun: bool) -> None:
+        """Refuse a path with something else; before anything is put beside it, too."""
+        if not begun and os.path.lexists(self.place.path):
+            raise InputError("store", self.place.path, "exists, and was not begun by a call like this", "name another")
+
     def _go_on(self, block_points: int) -> bool:
         """Go on from what an earlier call left, if there was one."""
         path, found = self.place.path, self.note.read()
-        if found is None and os.path.lexists(path):
-            raise InputError("store", path, "exists, and was not begun by a call like this", "name another")
+        self._refuse_other(begun=found is not None)
         if found is None or not found[0]["laid_out"] or not os.path.lexists(path):
             return False
         state, records = found
@@ -149,6 +154,8 @@ class Filling:
         missing = [number for number in range(parts.count) if number not in finished]
 
         def reached() -> str:
+            if not finished:
+                return f"no block of {parts.count} is finished in {path}; the same call begins again"
             return f"{len(finished)} of {parts.count} blocks are finished in {path}; the same call goes on from there"
 
         with told(path, "cannot be written", reached):

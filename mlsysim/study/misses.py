@@ -12,13 +12,14 @@ import sympy
 from mlsysim import formatting, show, units
 from mlsysim.engine.bounds import Points
 from mlsysim.inputs.expressions import Expression
+from mlsysim.inputs.refusal import typed
 from mlsysim.study.columns import amount, number, value_of
 from mlsysim.study.constraints import Comparison
 from mlsysim.study.display import as_text
 from mlsysim.study.problem import Problem
 from mlsysim.study.result import Result
 from mlsysim.study.solve import solve
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import Variable, variable_of
 
 #: Solves a problem: the first of its best points as an index per axis, or None; and whether that is proven.
 Answer = Callable[[Problem], tuple[Sequence[int] | None, bool]]
@@ -44,8 +45,8 @@ class Miss:
     nearest, limit : Side or None
         The value at the nearest point, and the value asked of it. None if the constraint compares no numbers, or if
         they are infinite everywhere.
-    at : mapping of str to str
-        The swept arguments of that point, as text.
+    at : mapping
+        The swept arguments of that point: names and labels as text, numbers in the unit of their variable.
     under : tuple of str
         Other constraints that hold at that point. Without them, this constraint can be met.
     proven : bool
@@ -55,7 +56,7 @@ class Miss:
     constraint: str
     nearest: Side | None
     limit: Side | None
-    at: dict[str, str]
+    at: dict[str, Any]
     under: tuple[str, ...]
     proven: bool
 
@@ -64,11 +65,11 @@ class Miss:
         return asdict(self)
 
     def __str__(self) -> str:
-        under = f" where {' and '.join(self.under)}" if self.under else ""
+        under = f", where {' and '.join(self.under)}," if self.under else ""
         if self.nearest is None or self.limit is None:
-            return f"{self.constraint}: met by no accepted point{under}"
+            return f"{self.constraint}: met by no accepted point{under.rstrip(',')}"
         word = "nearest" if self.proven else "nearest found"
-        place = ", ".join(f"{name}={text}" for name, text in self.at.items())
+        place = ", ".join(f"{name}={_shown(name, value)}" for name, value in self.at.items())
         return f"{self.constraint}: {word}{under} {self.nearest.text} against {self.limit.text}, at {place}"
 
 
@@ -159,13 +160,30 @@ def sides(compared: Comparison, result: Result) -> tuple[Side, Side]:
     return left, right
 
 
-def where(asked: Problem, place: Sequence[int]) -> dict[str, str]:
-    """The swept arguments at a point, as text."""
+def where(asked: Problem, place: Sequence[int]) -> dict[str, Any]:
+    """The swept arguments at a point: names and labels as text, numbers in the unit of their variable."""
     found: dict[str, Any] = {}
     for (name, axis), index in zip(asked.binding.axes.items(), place, strict=True):
         for member, part in (axis.members or {name: axis}).items():
             entry = member in asked.binding.entries
             found[member] = (
-                str(part.coordinates[index]) if entry else as_text(variable_of(member), part.canonical[index])
+                str(part.coordinates[index]) if entry else _typed(variable_of(member), float(part.canonical[index]))
             )
     return found
+
+
+def _typed(variable: Variable, value: float) -> str | float | int:
+    """A canonical value as it is typed, in the unit of its variable."""
+    if variable.domain.kind == "choice" or variable.domain.is_flag:
+        return typed(variable, value)
+    return typed(variable, float(units.from_canonical(value, variable.unit)))
+
+
+def _shown(name: str, value: Any) -> str:
+    """A swept argument as text."""
+    if isinstance(value, str):
+        return value
+    variable = variable_of(name)
+    return as_text(
+        variable, float(value) if isinstance(value, bool) else units.to_canonical(float(value), variable.unit)
+    )

@@ -82,7 +82,7 @@ class Problem:
     @property
     def known(self) -> list[str]:
         """Names that objectives and constraints may use."""
-        return [*self.binding.values, *(v.name for v in self.binding.system.variables)]
+        return [*(v.name for v in self.binding.system.variables), *self.binding.values]
 
     def quantity(self, text: Any) -> Expression:
         """An expression of inputs and outputs, at any point of the grid."""
@@ -149,7 +149,7 @@ def problem(
     binding = bind_grid(model, arguments)
     if not binding.axes:
         raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
-    known = [*binding.values, *(v.name for v in binding.system.variables)]
+    known = [*(v.name for v in binding.system.variables), *binding.values]
     objectives = [
         (quantity(text, model, known, argument), sign)
         for argument, given, sign in (("minimize", minimize, 1), ("maximize", maximize, -1))

@@ -16,7 +16,7 @@ from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.certificate import Certificate
+from mlsysim.study.certificate import Certificate, undefined
 from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.progress import status
@@ -201,6 +201,7 @@ def _dense(
             gap=math.inf,
             evaluated=found.points,
             feasible=(feasible, feasible + asked.grid.points - found.points),
+            undefined=None if asked.constraints else (0, certificate.accepted[1] - feasible),
         )
     return Designs(asked, places.T, certificate, _first_of)
 
@@ -221,6 +222,7 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
         evaluated=asked.grid.points,
         feasible=(feasible, feasible),
         seconds=time.perf_counter() - started,
+        undefined=undefined(bool(asked.constraints), accepted, (feasible, feasible)),
     )
 
 
@@ -298,6 +300,7 @@ def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: fl
     if not seen.proven and math.isfinite(value) and math.isfinite(seen.bound):
         gap = (value - seen.bound) / abs(value) if value else math.inf
     accepted, refusals = refused(asked)
+    feasible = max(seen.feasible, len(best.values)), min(total - seen.infeasible, accepted[1])
     certificate = Certificate(
         method=method,
         points=total,
@@ -309,8 +312,9 @@ def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: fl
         gap=gap,
         boxes=seen.boxes,
         evaluated=seen.points,
-        feasible=(max(seen.feasible, len(best.values)), min(total - seen.infeasible, accepted[1])),
+        feasible=feasible,
         seconds=time.perf_counter() - started,
+        undefined=undefined(bool(asked.constraints), accepted, feasible),
     )
     if not len(best.values):
         return Designs(asked, np.empty((0, len(asked.grid.sizes)), dtype=np.int64), certificate, _first_of)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.errors import FormulaError
+from mlsysim.errors import FormulaError, quoted
 from mlsysim.references import Reference, reference
+from mlsysim.symbolic.variable import Variable
+
+_RESULT = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(\S.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +93,47 @@ class Example:
         FormulaError
             If the result is not a number followed by a unit.
         """
-        match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)(e[+-]?\d+)?\s*(\S.*)?", self.result)
+        number = Decimal(self._parts()[0])
+        half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
+        return float(number) * units.factor(self.unit()), float(half) * units.factor(self.unit())
+
+    def unit(self) -> str:
+        """The unit of the printed number."""
+        return self._parts()[1]
+
+    def _parts(self) -> tuple[str, str]:
+        match = _RESULT.fullmatch(self.result)
         if not match:
             raise FormulaError(f"example result {self.result!r} is not a number with a unit")
-        number = Decimal(match[1] + (match[2] or ""))
-        unit = (match[3] or "").strip()
-        half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
-        return float(number) * units.factor(unit), float(half) * units.factor(unit)
+        return match[1], (match[2] or "").strip()
+
+    def check(self, variable: Variable, needed: Iterable[Variable]) -> None:
+        """Refuse an example that cannot be one of a formula.
+
+        Parameters
+        ----------
+        variable : Variable
+            What the formula defines.
+        needed : iterable of Variable
+            Its inputs.
+
+        Raises
+        ------
+        FormulaError
+            If other inputs are given, a value lies outside the domain of its input, or the result is in another unit.
+        """
+        inputs = {v.name: v for v in needed}
+        given = {symbol.name: value for symbol, value in self.inputs.items()}
+        if given.keys() != inputs.keys():
+            has, needs = (", ".join(sorted(names)) or "nothing" for names in (given, inputs))
+            raise FormulaError(f"its example gives {has}, but {variable.name} needs {needs}")
+        for name, value in given.items():
+            if not inputs[name].domain.spans(value):
+                allowed = inputs[name].domain.describe()
+                raise FormulaError(f"its example has {name}={quoted(value)}, which must be {allowed}")
+        labels = {"choice": variable.domain.labels, "boolean": ("True", "False")}.get(variable.domain.kind)
+        if labels is not None and self.result.strip() not in labels:
+            raise FormulaError(f"its example prints {self.result!r}, which must be one of {', '.join(labels)}")
+        if labels is None and units.dimension(self.unit()) != variable.dimension:
+            unit = variable.unit or "pure numbers"
+            raise FormulaError(f"its example prints {self.result!r}, but {variable.name} is declared in {unit}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from mlsysim.errors import FormulaError, UnitError, UnknownNameError, quoted
+from mlsysim.errors import FormulaError, MlsysimError, UnitError, UnknownNameError, quoted
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.dimensions import describe, dimension_of, same
 from mlsysim.symbolic.example import Example, Source
@@ -117,6 +117,8 @@ class Formula:
                 raise FormulaError(f"formula for {name}: {symbol} is not the symbol that variable() gave for that name")
         if self.symbol in symbols:
             raise FormulaError(f"formula for {name}: {name} stands on both sides")
+        if not isinstance(self.title, str) or not self.title.strip():
+            raise FormulaError(f"formula for {name}: title={self.title!r} must say what it is in a few words")
         if not isinstance(self.source, Source):
             raise FormulaError(f"formula for {name}: source={self.source!r} must be a Source(key, place)")
         if self.example is None and not self.no_example:
@@ -126,6 +128,8 @@ class Formula:
             object.__setattr__(self, "covers", tuple(self.family))
         if self.family is not None or any(map(family_of, symbols)) or self.expression.has(ByMember):
             self._check_index()
+        elif self.example is not None and not self.expression.has(Total):
+            self._check_example(self)
 
     def _check_index(self) -> None:
         """Refuse what has no member for one of the left side, and an index that reads as something else."""
@@ -142,14 +146,12 @@ class Formula:
                 self._check_example(formula)
 
     def _check_example(self, worked: Formula) -> None:
-        """Refuse an example whose inputs are not those of the member it is given for."""
+        """Refuse an example that cannot be one of the member it is given for."""
         assert worked.example is not None
-        given, needed = {s.name for s in worked.example.inputs}, {v.name for v in worked.inputs}
-        if given != needed:
-            raise FormulaError(
-                f"formula for {self.name}: its example gives {', '.join(sorted(given))}, "
-                f"but {worked.name} needs {', '.join(sorted(needed))}"
-            )
+        try:
+            worked.example.check(worked.variable, worked.inputs)
+        except MlsysimError as error:
+            raise FormulaError(f"formula for {self.name}: {error}") from None
 
     @property
     def family(self) -> Family | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from string import Formatter
 
 import sympy
+from sympy.logic.boolalg import Boolean
 
+from mlsysim.errors import FormulaError, quoted
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.indexed import written_out
 from mlsysim.symbolic.variable import Variable, variable_of
@@ -29,7 +32,8 @@ class Requirement:
     Raises
     ------
     FormulaError
-        If it has a quantity with an index outside a sum: nobody gives such an input.
+        If it has a quantity with an index outside a sum: nobody gives such an input. If the condition is none, or
+        does not depend on the argument.
     """
 
     argument: sympy.Symbol
@@ -37,7 +41,23 @@ class Requirement:
     allowed: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.argument, sympy.Symbol):
+            raise FormulaError(f"requirement: {quoted(self.argument)} is not the symbol that variable() gave")
+        if not isinstance(self.condition, Boolean) or self.condition in (sympy.true, sympy.false):
+            raise FormulaError(
+                f"requirement of {self.argument.name}: {quoted(self.condition)} is not a condition on inputs"
+            )
         object.__setattr__(self, "condition", written_out(f"requirement of {self.argument.name}", self.condition))
+        needed = {symbol.name for symbol in self.condition.free_symbols}  # type: ignore[attr-defined]
+        if self.argument.name not in needed:
+            raise FormulaError(f"requirement of {self.argument.name}: its condition does not depend on it")
+        if not isinstance(self.allowed, str):
+            raise FormulaError(f"requirement of {self.argument.name}: {quoted(self.allowed)} is not a text")
+        for _, shown, *_ in Formatter().parse(self.allowed):
+            if shown is not None and shown not in needed:
+                raise FormulaError(
+                    f"requirement of {self.argument.name}: {{{shown}}} in its text is no input of its condition"
+                )
 
     @property
     def variable(self) -> Variable:

@@ -16,6 +16,7 @@ import sympy
 from mlsysim import units
 from mlsysim.errors import DuplicateError, FormulaError, UnknownNameError
 from mlsysim.symbolic.labels import from_name
+from mlsysim.symbolic.tex import slip_in
 
 Kind = Literal["real", "integer", "choice", "boolean"]
 
@@ -33,6 +34,13 @@ class Domain:
     upper: float = math.inf
     open_lower: bool = False
     labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.lower) or math.isnan(self.upper) or self.lower > self.upper:
+            allowed = "has no label" if self.kind == "choice" else f"has no value from {self.lower:g} to {self.upper:g}"
+            raise FormulaError(f"domain: {allowed}")
+        if len(set(self.labels)) < len(self.labels):
+            raise FormulaError(f"domain: {', '.join(self.labels)} has a label twice")
 
     @property
     def is_flag(self) -> bool:
@@ -61,6 +69,14 @@ class Domain:
             return False
         above = self.lower < other.lower or (self.lower == other.lower and self.open_lower <= other.open_lower)
         return above and other.upper <= self.upper
+
+    def spans(self, value: object) -> bool:
+        """Whether a label, or a number in the unit of the variable, lies within the bounds, ends included."""
+        if self.kind == "choice" or isinstance(value, str):
+            return value in self.labels
+        if not isinstance(value, int | float) or not self.lower <= value <= self.upper:
+            return False
+        return math.isfinite(value) and (self.kind == "real" or value == int(value))
 
     def latex(self) -> str:
         """The allowed values as a textbook writes them."""
@@ -175,6 +191,11 @@ class Variable:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise FormulaError(f"variable name {self.name!r} is not a Python identifier")
+        for part in ("latex", "description"):
+            if not isinstance(getattr(self, part), str) or not getattr(self, part).strip():
+                raise FormulaError(f"variable {self.name}: {part}={getattr(self, part)!r} must be a text")
+        if slip := slip_in(self.latex):
+            raise FormulaError(f"variable {self.name}: latex={self.latex!r}: {slip}")
         units.unit(self.unit)
         object.__setattr__(self, "label", self.label or from_name(self.name))
         object.__setattr__(self, "symbol", sympy.Symbol(self.name, **self._assumptions()))

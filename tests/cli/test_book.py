@@ -34,3 +34,8 @@ def test_a_folder_that_cannot_be_written_is_bad_input(run, tmp_path, monkeypatch
     assert (refused.exit_code, refused.stderr) == (2, "error: directory='file': must be a folder\n")
     below = run("book", "--out", "file/below")
     assert (below.exit_code, below.stderr) == (2, "error: [Errno 20] Not a directory: 'file/below'\n")
+
+
+def test_an_empty_name_of_a_folder_is_refused(run):
+    done = run("book", "--out", "")
+    assert (done.exit_code, done.stderr) == (2, "error: --out='': must name a folder; the one that you are in is .\n")

@@ -1,6 +1,7 @@
 """The commands that ask a grid give what the library gives, and say what was refused."""
 
 import csv
+import errno
 import json
 import signal
 import subprocess
@@ -340,3 +341,34 @@ def test_help_spells_the_values_and_imports_nothing_heavy(process, verb):
     assert f"mlsysim {verb} " in done.stdout
     assert 'layout="tp_size=1,2,4; pp_size=8,4,2"' in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("option", ["--output", "--plot"])
+def test_a_folder_in_place_of_a_file_is_refused_before_anything_is_computed(run, tmp_path, option, monkeypatch):
+    folder = tmp_path / ("grid.csv" if option == "--output" else "map.png")
+    folder.mkdir()
+    monkeypatch.setattr(TrainingMemoryModel, "sweep", None)
+    done = run("sweep", "memory", *SMALL, "--refused", "mask", option, str(folder))
+    assert done.exit_code == 2
+    assert done.stderr == f"error: {option} {str(folder)!r}: is a folder; name a file\n"
+
+
+@pytest.mark.parametrize("before", [None, "kept"])
+def test_a_file_that_cannot_be_written_whole_is_named_and_left_as_it_was(run, tmp_path, monkeypatch, before):
+    def half(ds, file):
+        file.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(grids, "write_csv", half)
+    file = tmp_path / "grid.csv"
+    if before:
+        file.write_text(before)
+    done = run("sweep", "memory", *SMALL, "--refused", "mask", "--output", str(file))
+    assert done.exit_code == 2
+    assert f"error: {str(file)!r}: cannot be written: No space left on device; " in done.stderr
+    assert [path.read_text() for path in tmp_path.iterdir()] == [before] * bool(before)
+
+
+def test_an_output_where_nothing_can_be_created_is_said(run):
+    done = run("sweep", "memory", *SMALL, "--refused", "mask", "--output", "/proc/x.nc")
+    assert (done.exit_code, "cannot be created in '/proc'" in done.stderr) == (2, True)

@@ -92,7 +92,10 @@ class Mine(ParameterCountModel):
         ("own_sweep", MODEL.format(doc="Q?", command="sweep"), "Mine has the command 'sweep', which mlsysim itself"),
         ("own_word", MODEL.format(doc="Q?", command="My model"), "the command 'My model' of Mine must be a word"),
         ("own_silent", MODEL.format(doc="", command="silent"), "Mine has no docstring; its first line is the question"),
-        ("queue", "x = 1\n", "the name must be that of no other module; rename the file"),
+        ("own_nulls", "x = 1\0\n", "nulls.py: does not import: "),
+        ("own_exits", "import sys\nsys.exit(0)\n", ", line 2: does not import: SystemExit: 0"),
+        ("queue", "x = 1\n", "the name is that of a module of Python; rename the file"),
+        ("pytest", "x = 1\n", "the name must be that of no other module; rename the file"),
         ("not-a-name", "x = 1\n", "the name must be that of no other module; rename the file"),
     ],
 )  # fmt: skip
@@ -103,6 +106,31 @@ def test_a_file_that_cannot_be_used(tmp_path, name, text, said):
         Registry([str(file)], taken=["sweep"])
     assert str(refused.value).startswith(str(file))
     assert said in str(refused.value)
+
+
+def test_a_file_named_like_a_module_of_python_is_refused_where_it_comes_first_on_the_path(tmp_path, monkeypatch):
+    (tmp_path / "nntplib.py").write_text(MODEL.format(doc="Q?", command="mine"), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelError, match="the name is that of a module of Python"):
+        Registry([tmp_path / "nntplib.py"])
+
+
+def test_a_package_beside_is_a_module_by_its_name(tmp_path, monkeypatch):
+    for name in ("own_package", "own_package_out_of_reach"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(MODEL.format(doc="Q?", command="mine"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match="is no module that Python finds; put its folder on PYTHONPATH"):
+        Registry(["own_package_out_of_reach"])
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "mine" in Registry(["own_package"]).commands
+
+
+def test_a_module_that_ends_python_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "own_module_ends.py").write_text("raise SystemExit(3)", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelError, match="own_module_ends: does not import: SystemExit: 3"):
+        Registry(["own_module_ends"])
 
 
 def test_what_is_no_file_and_no_module(tmp_path):

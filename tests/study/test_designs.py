@@ -131,7 +131,7 @@ TWO = {"price is not in the catalog": Refused((64, 64), tuple("ABCDEFGHIJ")), "t
         ({}, ["Proven best of the 1e+18 accepted, to a relative 1e-09.", "2e+18 points, 7 of them feasible",
               "3,456 evaluated, 12 boxes", "in 0.25 s by bounds.",
               "Refused: 1e+18: tp_size must divide heads (1e+18)."]),
-        ({"refused": {}, "accepted": (2 * 10**18, 2 * 10**18)}, ["best of the 2e+18 accepted", "None was refused."]),
+        ({"refused": {}, "accepted": (2 * 10**18,) * 2}, ["best of the 2e+18 accepted", "No point was refused."]),
         ({"first": False}, ["others that count as equal may come earlier"]),
         ({"proven": False, "gap": 0.021},
          ["Not proven best of the 1e+18 accepted: a design up to 2.1% better may exist"]),

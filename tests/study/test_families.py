@@ -347,3 +347,7 @@ def test_what_is_no_mapping_of_members_is_refused(given, message):
 def test_a_family_of_several_models_takes_the_members_a_model_has():
     with pytest.raises(UnknownNameError, match="unknown member of group_ranks 'dp': did you mean"):
         STEP.solve(**RUN, group_ranks={"dp": 8})
+
+
+def test_none_for_a_family_is_as_good_as_not_given():
+    assert STEP.solve(**RUN, group_ranks=None).step_time == STEP.solve(**RUN).step_time

@@ -16,6 +16,7 @@ from fuzz import fuzzing, rest_long
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlsysim import TrainingMemoryModel
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.study import store as stores
 from mlsysim.study.checkpoint import Checkpoint
@@ -476,3 +477,17 @@ class TestACheckpointOfASearch:
             pass
         with second.held():
             pass
+
+
+def test_a_refused_store_leaves_nothing_beside_it(tmp_path):
+    (tmp_path / "other.nc").write_text("something else")
+    with pytest.raises(InputError, match="exists, and was not begun by a call like this"):
+        TrainingMemoryModel().sweep("Llama3_8B", "H100", batch_size=[1, 2], store=tmp_path / "other.nc", progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.nc"]
+
+
+def test_an_empty_name_of_a_checkpoint_is_refused():
+    with pytest.raises(InputError, match=r"checkpoint='.*': must be the path of a file"):
+        TrainingMemoryModel().search(
+            "Llama3_8B", "H100", batch_size=[1, 2], minimize="total_memory", checkpoint="", progress=False
+        )

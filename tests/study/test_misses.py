@@ -65,7 +65,7 @@ def test_each_constraint_that_cannot_be_met_alone():
     )
     assert [miss.constraint for miss in found.misses] == [FITS, "pp_size >= 8", "weights <= 1 MB"]
     pipeline = found.misses[1]
-    assert (pipeline.nearest.value, pipeline.limit.value, pipeline.at["pp_size"]) == (4, 8, "4")
+    assert (pipeline.nearest.value, pipeline.limit.value, pipeline.at["pp_size"]) == (4, 8, 4)
     assert "nearest 4 against 8" in str(pipeline)
 
 
@@ -79,7 +79,7 @@ def test_constraints_that_exclude_each_other():
     axes = AXES | {"tp_size": [1, 2], "pp_size": [1, 2]}
     excess, _ = by_solve(lambda grid: grid.total_memory - 400, **axes)
     assert miss.nearest.value - 400 == pytest.approx(excess, rel=1e-9)
-    assert "nearest where tp_size <= 2 and pp_size <= 2 " in str(miss)
+    assert "nearest, where tp_size <= 2 and pp_size <= 2, " in str(miss)
 
 
 def test_a_chain_names_the_part_that_is_missed():
@@ -174,3 +174,12 @@ def test_nothing_found_in_time_is_not_infeasible():
         assert found.misses == ()
         with pytest.raises(InfeasibleError, match="No design was found in the time there was"):
             found.best  # noqa: B018
+
+
+def test_the_point_of_a_miss_is_plain_data_in_the_units_of_its_variables():
+    found = TrainingMemoryModel().search(
+        "Llama3_8B", "H100", batch_size=[8, 16], sequence_parallel=None, activation_checkpointing=["none", "full"],
+        minimize="total_memory", subject_to="total_memory <= 1 GB", progress=False,
+    )  # fmt: skip
+    (miss,) = json.loads(found.to_json())["misses"]
+    assert miss["at"] == {"batch_size": 8, "activation_checkpointing": "full"}

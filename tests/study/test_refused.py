@@ -6,8 +6,9 @@ import pytest
 
 from mlsysim import DistributedModel, EconomicsModel, Hardware, TrainingMemoryModel, derived, linked
 from mlsysim.errors import InfeasibleError, InputError
-from mlsysim.models import every_model
+from mlsysim.models import PerformanceModel, every_model
 from mlsysim.study import search as module
+from mlsysim.symbolic import Domain, Formula, Source, between, nonnegative, variable
 
 DEVICES = ["H100", "H200", "A100", "A100_40GB", "H20", "MI300X", "A10", "L4", "RTX_4090"]
 UNPRICED = tuple(DEVICES[:-1])
@@ -76,7 +77,7 @@ def test_nothing_refused_is_said_too():
     found = MODEL.search(**POINT, zero_stage=[0, 1], minimize="total_memory")
     assert found.certificate.accepted == (2, 2)
     assert found.certificate.refused == {}
-    assert "None was refused." in repr(found)
+    assert "No point was refused." in repr(found)
 
 
 def test_a_point_with_two_reasons_counts_for_both():
@@ -140,3 +141,38 @@ def test_reasons_are_told_apart(kind):
 def test_the_nearest_device_of_one_without_a_price_is_still_an_error_for_one_point():
     with pytest.raises(InputError, match="price"):
         COST.solve(**FLEET, hardware=Hardware.Cloud.H100)
+
+
+@pytest.fixture(scope="module")
+def quotient():
+    a = variable("undefined_share", "a_{u}", "", "A share.", between(0, 1))
+    b = variable("undefined_amount", "b_{u}", "", "An amount.", nonnegative())
+    y = variable("undefined_answer", "y_{u}", "", "An answer.", Domain())
+    made = Formula(y, b / (1 - a), title="A quotient", source=Source("own"), no_example="a test")
+    return type("Quotient", (PerformanceModel,), {"variants": {"v": (made,)}})()
+
+
+@pytest.mark.parametrize("method", ["auto", "bounds", "dense"])
+def test_points_without_a_finite_objective_are_counted(quotient, method):
+    axes = {"undefined_share": [0, 0.5, 1], "undefined_amount": [0, 1]}
+    found = quotient.search(**axes, maximize="undefined_answer", method=method, progress=False)
+    text = " ".join(repr(found).split())
+    assert "at 2 of the 6 accepted points the objective is infinite or undefined" in text
+    assert text.endswith("No point was refused.")
+    assert json.loads(found.to_json())["certificate"]["undefined"] == [2, 2]
+    limited = quotient.search(**axes, maximize="undefined_answer", subject_to="undefined_share < 2", method=method)
+    assert limited.certificate.undefined is None
+
+
+def test_no_finite_objective_at_all_is_said_without_constraints(quotient):
+    found = quotient.search(undefined_share=1, undefined_amount=[1, 2], minimize="undefined_answer")
+    text = " ".join(repr(found).split())
+    assert text.startswith("No design: undefined_answer is infinite or undefined at every accepted point. ")
+    assert "Proven infeasible: none of the 2 accepted has a finite objective" in text
+    assert "constraints" not in text
+
+
+def test_every_point_of_a_front_is_a_design_or_counted(quotient):
+    axes = {"undefined_share": [0, 0.5, 1], "undefined_amount": [0, 1]}
+    found = quotient.pareto(["undefined_answer", "undefined_amount"], **axes)
+    assert found.certificate.undefined == (2, 2)

@@ -69,7 +69,7 @@ class _Reader:
         if token in (r"\text", r"\mathrm"):
             return SIZES[self.style] * sum(CAPITAL if c.isupper() else UPRIGHT for c in self.word())
         if token in (r"\left", r"\right"):
-            return FENCE + (0.0 if self.tokens[self.place] == "." else self.part())
+            return FENCE + (0.0 if self.tokens[self.place : self.place + 1] == ["."] else self.part())
         if token == r"\begin":
             return self.rows(self.word())
         if token == r"\displaystyle":
@@ -93,30 +93,33 @@ class _Reader:
             self.word()
         columns: list[float] = []
         column, end = 0, ""
-        while end != r"\end":
+        while end != r"\end" and self.place < len(self.tokens):
             columns += [0.0] * (column + 1 - len(columns))
             columns[column] = max(columns[column], self.row("&", r"\\", r"\end"))
             end = self.next()
             column = column + 1 if end == "&" else 0
         self.word()
         self.style = style
-        gaps = 0.0 if environment == "aligned" else COLUMN * (len(columns) - 1)
+        gaps = 0.0 if environment == "aligned" else COLUMN * max(len(columns) - 1, 0)
         return sum(columns) + gaps + (BRACE if environment == "cases" else 0.0)
 
     def word(self) -> str:
         """The text of the group that follows."""
-        end = self.tokens.index("}", self.place)
+        rest = self.tokens[self.place :]
+        end = self.place + (rest.index("}") if "}" in rest else len(rest))
         found = "".join(self.tokens[self.place + 1 : end])
         self.place = end + 1
         return found
 
     def next(self) -> str:
-        """The next token, read."""
+        """The next token, read; empty at the end, where LaTeX of one's own may lack something."""
         self.place += 1
-        return self.tokens[self.place - 1]
+        return self.tokens[self.place - 1] if self.place <= len(self.tokens) else ""
 
 
 def _letter(token: str) -> float:
     if token.isdigit():
         return DIGIT
+    if not token:
+        return 0.0
     return CAPITAL if token.lstrip("\\")[:1].isupper() else LETTER

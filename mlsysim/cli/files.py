@@ -1,0 +1,38 @@
+"""Files that a command writes: whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mlsysim.errors import StoreError
+from mlsysim.study.checkpoint import reason_of
+
+
+@contextmanager
+def replaced(file: Path) -> Iterator[Path]:
+    """A path beside a file to write to, which takes the place of the file once all is written.
+
+    Parameters
+    ----------
+    file : Path
+        What is written in the end.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written; what it held before is kept.
+    """
+    place = Path(os.path.realpath(file))
+    beside = place.with_name(f".{uuid.uuid4().hex}{place.suffix}")
+    try:
+        yield beside
+        os.replace(beside, place)
+    except OSError as error:
+        remedy = "what it held before is kept" if place.exists() else "nothing was written"
+        raise StoreError(file, f"cannot be written: {reason_of(error)}", remedy) from None
+    finally:
+        beside.unlink(missing_ok=True)
