@@ -21,8 +21,10 @@ _HOME = {
     "SparseTransformerWorkload": "mlsysim.catalog",
     "TransformerWorkload": "mlsysim.catalog",
     "load_catalog": "mlsysim.catalog",
+    "CollectiveModel": "mlsysim.models",
     "DistributedModel": "mlsysim.models",
     "EconomicsModel": "mlsysim.models",
+    "KernelModel": "mlsysim.models",
     "MemoryExpansionModel": "mlsysim.models.memory_expansion",
     "IterationModel": "mlsysim.models",
     "MoERoutingModel": "mlsysim.models",
@@ -92,6 +94,7 @@ __all__ = [
     "Q_",
     "Accelerator",
     "Catalog",
+    "CollectiveModel",
     "DistributedModel",
     "EconomicsModel",
     "Example",
@@ -101,6 +104,7 @@ __all__ = [
     "Hardware",
     "Index",
     "IterationModel",
+    "KernelModel",
     "LeastInteger",
     "MemoryDesign",
     "MemoryExpansionModel",
@@ -175,9 +179,11 @@ if TYPE_CHECKING:
     from mlsysim.inputs.slot import Slot
     from mlsysim.inputs.variant import Variant, swapped
     from mlsysim.models import (
+        CollectiveModel,
         DistributedModel,
         EconomicsModel,
         IterationModel,
+        KernelModel,
         MemoryExpansionModel,
         MoERoutingModel,
         ParameterCountModel,

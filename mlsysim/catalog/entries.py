@@ -53,6 +53,7 @@ BytesPerSecond = Annotated[Value, _in("GB/s")]
 Rate = Annotated[Value, _in("TFLOP/s")]
 Seconds = Annotated[Value, _in("µs")]
 Milliseconds = Annotated[Value, _in("ms")]
+EnergyPerOperation = Annotated[Value, _in("pJ/FLOP")]
 Watts = Annotated[Value, _in("W")]
 Dollars = Annotated[Value, _in("USD")]
 DollarsPerByte = Annotated[Value, _in("USD/GB")]
@@ -165,6 +166,12 @@ class Accelerator(Entry):
         Dense peak rate per number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     link_bandwidth : Value, optional
         To its neighbours in a node, one direction.
+    multiprocessors : Value, optional
+        Of the kind that takes one tile of a product at a time.
+    switch_reduces : Value, optional
+        Share of the links' rate at which the switches between its neighbours reduce; 0 where they do not.
+    direct_mesh : Value, optional
+        Devices that have a link of their own to each other, this one among them; 0 where switches join them.
     tdp, price : Value, optional
         Power and price.
     """
@@ -176,6 +183,9 @@ class Accelerator(Entry):
     memory_bandwidth: BytesPerSecond
     peak_flops: dict[str, Rate]
     link_bandwidth: BytesPerSecond | None = None
+    multiprocessors: Count | None = None
+    switch_reduces: Count | None = None
+    direct_mesh: Count | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
 
@@ -459,7 +469,16 @@ _DENSE = {
 
 
 #: What a node and a fleet pass on of the accelerators they are made of.
-OF_ACCELERATOR = ("memory_capacity", "memory_bandwidth", "peak_flops", "tdp", "price")
+OF_ACCELERATOR = (
+    "memory_capacity",
+    "memory_bandwidth",
+    "peak_flops",
+    "multiprocessors",
+    "switch_reduces",
+    "direct_mesh",
+    "tdp",
+    "price",
+)
 
 
 class Rent(Entry):
@@ -584,6 +603,9 @@ class Fabric(Entry):
         Before the first byte.
     oversubscription : Value
         1 is full bisection.
+    accelerators_per_pod : Value, optional
+        Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
+        left out.
     """
 
     what: ClassVar[str] = "fabric"
@@ -591,6 +613,12 @@ class Fabric(Entry):
     bandwidth: BytesPerSecond
     latency: Seconds
     oversubscription: Count
+    accelerators_per_pod: Count | None = None
+
+    def value_of(self, name: str, precision: str) -> Value | None:
+        """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""
+        own = {"fabric_bandwidth": self.bandwidth, "fabric_latency": self.latency}
+        return own.get(name) or super().value_of(name, precision)
 
 
 class Node(Entry):
@@ -604,8 +632,6 @@ class Node(Entry):
         How many share its fast links.
     link_bandwidth : Value, optional
         Of one accelerator to the others of the node, one direction; that of the accelerator where left out.
-    link_latency : Value, optional
-        Before the first byte, within the node.
     nics, nic_bandwidth : Value, optional
         Ports to the fabric between nodes, and the line rate of each, one direction.
     """
@@ -616,7 +642,6 @@ class Node(Entry):
     accelerator: Accelerator
     accelerators_per_node: Count
     link_bandwidth: BytesPerSecond | None = None
-    link_latency: Seconds | None = None
     nics: Count | None = None
     nic_bandwidth: BytesPerSecond | None = None
 
@@ -624,8 +649,6 @@ class Node(Entry):
         """See :meth:`Entry.value_of`; a node has the links of its accelerators."""
         if name == "node_bandwidth":
             return self.link_bandwidth or self.accelerator.link_bandwidth
-        if name == "node_latency":
-            return self.link_latency
         if name in OF_ACCELERATOR:
             return self.accelerator.value_of(name, precision)
         return super().value_of(name, precision)
@@ -653,12 +676,7 @@ class Fleet(Entry):
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; a fleet gives the inputs of its fabric and of its nodes."""
-        of_fabric = {
-            "fabric_bandwidth": self.fabric.bandwidth,
-            "fabric_latency": self.fabric.latency,
-            "oversubscription": self.fabric.oversubscription,
-        }
         if name in ("fleet_size", "accelerators"):
             size = self.count.value * self.node.accelerators_per_node.value
             return Value.of(size, source=f"{self.name}: nodes times accelerators")
-        return of_fabric.get(name) or self.node.value_of(name, precision)
+        return self.fabric.value_of(name, precision) or self.node.value_of(name, precision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlsysim.catalog.entries import Bytes, Count, Entry, Flag, Milliseconds, Seconds
+from mlsysim.catalog.entries import Bytes, Count, EnergyPerOperation, Entry, Flag, Milliseconds, Seconds
 
 
 class Stack(Entry):
@@ -20,8 +20,22 @@ class Stack(Entry):
         Rate of the attention kernel over that of the products.
     memory_efficiency : Value, optional
         Share of the memory bandwidth that kernels bound by memory reach.
-    link_efficiency : Value, optional
-        Share of a link's bandwidth that a collective reaches.
+    flop_energy : Value, optional
+        Energy of one operation of a product, which sets the ceiling of a device by its power.
+    launch_time, quantization_time : Value, optional
+        Launch of a kernel, its fill and drain; and the launches that quantising the activations takes.
+    link_efficiency, fabric_efficiency : Value, optional
+        Share of the bandwidth of the links of a node, and of a port to the fabric, that a collective reaches.
+    exchange_link_efficiency : Value, optional
+        Share of the links' bandwidth that exchanges of experts reach.
+    collective_latency, node_latency : Value, optional
+        Start of a collective, and one step of it within a node.
+    all_to_all_start, all_to_all_step : Value, optional
+        The same of an all-to-all.
+    switch_latency : Value, optional
+        What a reduction in the switches takes beside.
+    exchange_latency : Value, optional
+        What an exchange of experts takes beside its bytes.
     dp_overlap, tp_overlap, cp_overlap : Value, optional
         Share of the computing (of the traffic, of attention) that traffic may hide behind.
     ep_overlap : Value, optional
@@ -57,7 +71,18 @@ class Stack(Entry):
     efficiency: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None
+    flop_energy: EnergyPerOperation | None = None
+    launch_time: Seconds | None = None
+    quantization_time: Seconds | None = None
     link_efficiency: Count | None = None
+    fabric_efficiency: Count | None = None
+    exchange_link_efficiency: Count | None = None
+    collective_latency: Seconds | None = None
+    node_latency: Seconds | None = None
+    all_to_all_start: Seconds | None = None
+    all_to_all_step: Seconds | None = None
+    switch_latency: Seconds | None = None
+    exchange_latency: Seconds | None = None
     dp_overlap: Count | None = None
     tp_overlap: Count | None = None
     cp_overlap: Count | None = None

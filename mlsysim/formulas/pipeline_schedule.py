@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from sympy import Max, ceiling
 
+from mlsysim.formulas.collectives import meshed, step_rate
 from mlsysim.symbolic import Example, Formula, Source, by_label, token, when
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.formats import q_a
-from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node
+from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node, oversubscription
 from mlsysim.symbols.layers import phi_fill
-from mlsysim.symbols.network import beta_l, beta_x
+from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod
 from mlsysim.symbols.step import T_bub, T_pp, bubble, rho_lin, t_mb, t_send
 from mlsysim.symbols.training import n_mb, n_tok, p
 from mlsysim.symbols.workload import h
@@ -56,15 +57,15 @@ send_time = Formula(
     t_send,
     when(
         n_fleet <= n_node,
-        q_a * h * n_tok / (token * sigma * beta_l) + alpha_node,
-        q_a * h * n_tok / (token * sigma * beta_x) + alpha,
+        q_a * h * n_tok / (token * sigma * meshed(2, beta_l)) + alpha_node,
+        q_a * h * n_tok / (token * sigma * step_rate(p, n_fleet / p)) + alpha,
     ),
     title="Hidden states of a micro-batch to the next stage",
     source=SCHEDULE,
     assumes="Stages are the outermost ranks, so they stand in different nodes where there are several.",
     example=Example(
-        {n_fleet: 16384, n_node: 8, q_a: 2, h: 16384, n_tok: 8192, sigma: 8, beta_l: 450, alpha_node: 1, beta_x: 50,
-         alpha: 5},
+        {n_fleet: 16384, n_node: 8, n_pod: 0, oversubscription: 1, n_mesh: 0, p: 16, q_a: 2, h: 16384, n_tok: 8192,
+         sigma: 8, beta_l: 450, alpha_node: 1, beta_x: 50, alpha: 5},
         "0.67609 ms",
         derived="2 * 16384 * 8192 / 8 / 50e9 * 1e3 + 0.005",
     ),

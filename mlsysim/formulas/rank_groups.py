@@ -8,11 +8,26 @@ among them), stages last.
 
 from __future__ import annotations
 
-from sympy import Max, Min
+from sympy import Max
 
-from mlsysim.formulas.collectives import exchange_of
+from mlsysim.formulas.collectives import (
+    DERIVED,
+    EXCHANGES,
+    NCCL,
+    all_reduce,
+    chunk_latency,
+    distinct,
+    limited_nodes,
+    meshed,
+    near_ranks,
+    pass_steps,
+    port_rate,
+    ring_pass,
+    ring_rate,
+    sent,
+)
 from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
-from mlsysim.symbols.activations import sigma
+from mlsysim.symbols.activations import sequence_parallel, sigma
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
@@ -28,9 +43,10 @@ from mlsysim.symbols.groups import (
     t_aa,
     t_ag_g,
     t_rs_g,
+    t_sum,
 )
-from mlsysim.symbols.hardware import alpha, alpha_node, n_node
-from mlsysim.symbols.network import beta_l, beta_x
+from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
+from mlsysim.symbols.network import beta_a, beta_l, beta_x, n_mesh, n_pod, node_limit, tau_0, tau_coll
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import q_red, t_ag, t_rs
 from mlsysim.symbols.training import P_dense, P_sparse, a_kv_r, e, f, m, n_tok, n_z, t
@@ -58,7 +74,7 @@ stride = Formula(
 
 ranks_per_node = Formula(
     nu_g[group],
-    Min(n_g[group], Max(1, n_node / delta_g[group])),
+    near_ranks(n_g[group], delta_g[group]),
     title="Ranks of one group in one node",
     source=Source(THAKUR, "section 2"),
     assumes="Ranks fill nodes in order.",
@@ -67,26 +83,29 @@ ranks_per_node = Formula(
 
 ring_bandwidth = Formula(
     beta_g[group],
-    when(n_g[group] * delta_g[group] <= n_node, beta_l, Min(beta_l, nu_g[group] * beta_x)),
+    ring_rate(n_g[group], delta_g[group], nu_g[group]),
     title="Bandwidth of a ring of one group",
-    source=Source(THAKUR, "section 2"),
+    source=NCCL,
     assumes="Over several nodes every rank of the group in a node feeds a port of its own, and the node's links carry "
-    "what all of them receive.",
+    "what all of them receive. Only a group that leaves a pod shares the oversubscribed level, with those beside it.",
     example=Example(
-        {n_g[group]: 64, delta_g[group]: 2, n_node: 8, beta_l: 337.5, nu_g[group]: 4, beta_x: 37.5},
-        "150 GB/s",
-        derived="min(337.5, 4 * 37.5)",
+        {n_g[group]: 64, delta_g[group]: 2, n_node: 8, beta_l: 387, nu_g[group]: 4, beta_x: 44, n_mesh: 0, n_pod: 32,
+         oversubscription: 7},
+        "100.57 GB/s",
+        derived="min(387, 4 * 44, 32 / 2 * 44 / 7)",
     ),
-)
+)  # fmt: skip
 
 ring_latency = Formula(
     alpha_g[group],
-    (n_g[group] / nu_g[group] - 1) * alpha + (nu_g[group] - 1) * alpha_node,
-    title="Latencies of one pass through a group",
-    source=Source(THAKUR, "section 2"),
-    assumes="As many steps between nodes as there are further nodes, each beside those within a node.",
+    pass_steps(n_g[group], nu_g[group]),
+    title="Steps of one pass through a group",
+    source=NCCL,
+    assumes="As many steps between nodes as there are further nodes, the others within nodes.",
     example=Example(
-        {n_g[group]: 64, nu_g[group]: 4, alpha: 5, alpha_node: 2}, "81 µs", derived="(64 / 4 - 1) * 5 + (4 - 1) * 2"
+        {n_g[group]: 64, nu_g[group]: 4, alpha: 14, alpha_node: 0.9},
+        "253.2 µs",
+        derived="(64 - 64 / 4) * 0.9 + (64 / 4 - 1) * 14",
     ),
 )
 
@@ -132,43 +151,79 @@ gradients_sent = Formula(
     example=Example({q_red: 4, P_dense: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
 )
 
+_chunk = chunk_latency(n_g[group], nu_g[group])
+
 gather_time = Formula(
     t_ag_g[group],
-    (n_g[group] - 1) / n_g[group] * V_g[group] / beta_g[group] + alpha_g[group],
+    sent(n_g[group], V_g[group], ring_pass(n_g[group], V_g[group], beta_g[group], alpha_g[group], _chunk)),
     title="One all-gather around a group",
     source=Source(THAKUR, "section 4.1"),
     assumes="A reduce-scatter of the same bytes takes as long.",
+    accuracy=DERIVED,
     example=Example(
-        {n_g[group]: 64, V_g[group]: 640, beta_g[group]: 150, alpha_g[group]: 81},
-        "4.281 ms",
-        derived="63 / 64 * 640 / 150 + 0.081",
+        {n_g[group]: 64, V_g[group]: 640, beta_g[group]: 150, alpha_g[group]: 81, nu_g[group]: 4, tau_coll: 6,
+         alpha: 14},
+        "4.7368 ms",
+        derived="0.006 + 0.081 + 63.5 / 64 * 640 / 150 + math.sqrt(2 * 0.02 * 63.5 / 64 * 640 / 150)",
     ),
-)
+)  # fmt: skip
 
 reduction_time = Formula(
     t_rs_g[group],
-    (n_g[group] - 1) / n_g[group] * G_g[group] / beta_g[group] + alpha_g[group],
+    sent(n_g[group], G_g[group], ring_pass(n_g[group], G_g[group], beta_g[group], alpha_g[group], _chunk)),
     title="One reduce-scatter around a group",
     source=Source(THAKUR, "section 4.3"),
+    accuracy=DERIVED,
     example=Example(
-        {n_g[group]: 64, G_g[group]: 8000, beta_g[group]: 150, alpha_g[group]: 81},
-        "52.581 ms",
-        derived="63 / 64 * 8000 / 150 + 0.081",
+        {n_g[group]: 64, G_g[group]: 8000, beta_g[group]: 150, alpha_g[group]: 81, nu_g[group]: 4, tau_coll: 6,
+         alpha: 14},
+        "54.4582 ms",
+        derived="0.006 + 0.081 + 63.5 / 64 * 8000 / 150 + math.sqrt(2 * 0.02 * 63.5 / 64 * 8000 / 150)",
     ),
+)  # fmt: skip
+
+sum_time = Formula(
+    t_sum,
+    when(
+        sequence_parallel > 0,
+        2 * t_ag_g["tp"],
+        sent(
+            t,
+            V_g["tp"],
+            all_reduce(t, 1, nu_g["tp"], V_g["tp"], beta_g["tp"], alpha_g["tp"], chunk_latency(t, nu_g["tp"])),
+        ),
+    ),
+    title="Hidden states summed among tensor-parallel ranks",
+    source=Source("shoeybi2019", "section 3"),
+    assumes="An all-reduce by the fastest algorithm; with sequence parallelism a reduce-scatter and an all-gather.",
+    accuracy=DERIVED,
+    example=Example({sequence_parallel: 1, t_ag_g["tp"]: 0.2}, "0.4 ms", derived="2 * 0.2"),
 )
+
+_nodes_ep = n_g["ep"] / nu_g["ep"]
+_limited = limited_nodes(_nodes_ep)
+_fabric = V_g["ep"] / k * distinct(_limited, k) * (1 - nu_g["ep"] / n_g["ep"])
+_links = V_g["ep"] / k * distinct(nu_g["ep"] * _limited, k) * (1 - 1 / nu_g["ep"])
 
 exchange_time = Formula(
     t_aa,
-    exchange_of(n_g["ep"], nu_g["ep"], V_g["ep"], beta_l, beta_x) + alpha_g["ep"],
+    sent(
+        n_g["ep"],
+        V_g["ep"],
+        Max(_fabric / port_rate(n_g["ep"], delta_g["ep"]), _links / meshed(nu_g["ep"], beta_a)) + tau_0,
+    ),
     title="One all-to-all exchange of experts",
     source=Source("deepseek2024", "section 3.2.2"),
-    assumes="First over the fabric to the same place in each node, then within the node.",
+    assumes="One copy of a token for each node that holds one of its experts, sent on over the links there, both "
+    "at once.",
+    accuracy=EXCHANGES,
     example=Example(
-        {n_g["ep"]: 64, nu_g["ep"]: 8, V_g["ep"]: 20, beta_l: 337.5, beta_x: 37.5, alpha_g["ep"]: 49},
-        "0.5675 ms",
-        derived="56 / 64 * 20 / 37.5 + 7 / 8 * 20 / 337.5 + 0.049",
+        {n_g["ep"]: 64, nu_g["ep"]: 8, delta_g["ep"]: 1, n_node: 8, V_g["ep"]: 200, k: 8, node_limit: 4, beta_a: 134,
+         beta_x: 44, tau_0: 30, n_mesh: 0, n_pod: 0, oversubscription: 1},
+        "1.8198 ms",
+        derived="200 / 8 * 4 * (1 - (1 - 1 / 4)**8) * 7 / 8 / 44 + 0.03",
     ),
-)
+)  # fmt: skip
 
 gradient_reduction = Formula(
     t_rs,
@@ -198,6 +253,7 @@ FORMULAS = (
     gradients_sent,
     gather_time,
     reduction_time,
+    sum_time,
     exchange_time,
     gradient_reduction,
     weight_gather,

@@ -9,9 +9,11 @@ from mlsysim.models.registry import Registry, ours
 
 if TYPE_CHECKING:
     from mlsysim.models.base import PerformanceModel
+    from mlsysim.models.collective import CollectiveModel
     from mlsysim.models.distributed import DistributedModel
     from mlsysim.models.economics import EconomicsModel
     from mlsysim.models.iteration import IterationModel
+    from mlsysim.models.kernel import KernelModel
     from mlsysim.models.memory_expansion import MemoryExpansionModel
     from mlsysim.models.moe_routing import MoERoutingModel
     from mlsysim.models.parameter_count import ParameterCountModel
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from mlsysim.models.training_memory import TrainingMemoryModel
 
 __all__ = [
+    "CollectiveModel",
     "DistributedModel",
     "EconomicsModel",
     "IterationModel",
+    "KernelModel",
     "MemoryExpansionModel",
     "MoERoutingModel",
     "ParameterCountModel",

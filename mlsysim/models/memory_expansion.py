@@ -256,10 +256,12 @@ class MemoryExpansionModel(PerformanceModel):
             (
                 "fleet_size",
                 "accelerators_per_node",
-                "node_latency",
+                "switch_reduces",
+                "direct_mesh",
                 "fabric_bandwidth",
                 "fabric_latency",
                 "oversubscription",
+                "accelerators_per_pod",
             ),
         ),
         "stack": stack_slot((*_STEP.slots["stack"].provides, *_REPLICA.slots["stack"].provides)),

@@ -32,6 +32,8 @@ OURS = (
     "distributed",
     "economics",
     "memory_expansion",
+    "kernel",
+    "collective",
 )
 #: Entry points of this group name models of installed packages: ``command = "module:Class"``.
 GROUP = "mlsysim.models"

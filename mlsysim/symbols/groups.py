@@ -30,8 +30,9 @@ beta_g = family(
     "{}_bandwidth", r"\beta_{}", "GB/s", "Bandwidth a ring of one {} group reaches.", group, positive(), over=RINGS
 )
 alpha_g = family(
-    "{}_latency", r"\alpha_{}", "µs", "Latencies of one pass through one {} group, together.", group, nonnegative()
-)
+    "{}_latency", r"\alpha_{}", "µs", "Steps of one pass through one {} group, together.", group, nonnegative(),
+    over=RINGS,
+)  # fmt: skip
 h_kv = variable(
     "kv_width_per_rank",
     r"h_{\mathrm{kv,r}}",
@@ -55,6 +56,13 @@ t_rs_g = family(
     "{}_reduction_time", r"t_{\mathrm{rs},{}}", "ms", "One reduce-scatter of the gradients of one {} group.", group,
     nonnegative(), over=REPLICAS,
 )  # fmt: skip
+t_sum = variable(
+    "tp_exchange_time",
+    r"t_{\mathrm{sum}}",
+    "ms",
+    "Hidden states of a micro-batch summed among tensor-parallel ranks, and handed to all of them.",
+    nonnegative(),
+)
 t_aa = variable(
     "ep_exchange_time", r"t_{\mathrm{aa}}", "ms", "One all-to-all exchange of an expert-parallel group.", nonnegative()
 )

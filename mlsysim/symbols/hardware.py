@@ -55,5 +55,5 @@ beta_node = variable(
     positive(),
 )
 alpha_node = variable(
-    "node_latency", r"\alpha_{\mathrm{node}}", "µs", "Time before the first byte arrives within a node.", nonnegative()
+    "node_latency", r"\alpha_{\mathrm{node}}", "µs", "One step of a collective within a node.", nonnegative()
 )

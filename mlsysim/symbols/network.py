@@ -1,33 +1,112 @@
-"""Symbols of one exchange between ranks."""
+"""Symbols of one collective or exchange between ranks, and of what reaches it."""
 
-from mlsysim.symbolic import integer, nonnegative, positive, variable
+from mlsysim.symbolic import between, integer, nonnegative, positive, variable
 
+eta_x = variable(
+    "fabric_efficiency",
+    r"\eta_{\mathrm{x}}",
+    "count",
+    "Share of a port's bandwidth that a collective reaches.",
+    between(0, 1, open_lower=True),
+)
+eta_a = variable(
+    "exchange_link_efficiency",
+    r"\eta_{\mathrm{a}}",
+    "count",
+    "Share of the links' bandwidth within a node that an exchange of experts reaches.",
+    between(0, 1, open_lower=True),
+)
+e_sw = variable(
+    "switch_reduces",
+    r"e_{\mathrm{sw}}",
+    "count",
+    "Share of the links' rate at which the switches of a node reduce; 0 where they do not.",
+    between(0, 1),
+)
+n_mesh = variable(
+    "direct_mesh",
+    r"n_{\mathrm{mesh}}",
+    "count",
+    "Devices that have a link of their own to each other; 0 where switches join them.",
+    integer(0),
+)
+n_pod = variable(
+    "accelerators_per_pod",
+    r"n_{\mathrm{pod}}",
+    "count",
+    "Accelerators below the oversubscribed level of the fabric; 0 where that is all of it.",
+    integer(0),
+)
+tau_coll = variable(
+    "collective_latency", r"\tau_{\mathrm{c}}", "µs", "Start of a collective, and of each of its chunks.", nonnegative()
+)
+tau_aa = variable(
+    "all_to_all_start", r"\tau_{\mathrm{aa}}", "µs", "Start of an all-to-all, and of each of its chunks.",
+    nonnegative(),
+)  # fmt: skip
+alpha_aa = variable(
+    "all_to_all_step", r"\alpha_{\mathrm{aa}}", "µs", "What each further rank adds to an all-to-all.", nonnegative()
+)
+tau_sw = variable(
+    "switch_latency", r"\tau_{\mathrm{sw}}", "µs", "What a reduction in the switches takes beside.", nonnegative()
+)
+tau_0 = variable(
+    "exchange_latency", r"\tau_0", "µs", "What an exchange of experts takes beside its bytes.", nonnegative()
+)
 beta_l = variable(
     "reached_node_bandwidth", r"\beta_{\mathrm{l}}", "GB/s", "Bandwidth a collective reaches within a node.", positive()
+)
+beta_a = variable(
+    "exchange_node_bandwidth",
+    r"\beta_{\mathrm{a}}",
+    "GB/s",
+    "Bandwidth an exchange of experts reaches within a node.",
+    positive(),
 )
 beta_x = variable(
     "reached_fabric_bandwidth",
     r"\beta_{\mathrm{x}}",
     "GB/s",
-    "Bandwidth a collective reaches between nodes.",
+    "Bandwidth a collective reaches through one port, below the oversubscribed level.",
     positive(),
 )
 n_c = variable("collective_ranks", r"n_{\mathrm{c}}", "count", "Ranks that take part in an exchange.", integer(1))
-V_c = variable("message_bytes", r"V_{\mathrm{c}}", "MB", "Bytes of the whole buffer on one rank.", positive())
+delta_c = variable(
+    "rank_stride", r"\delta_{\mathrm{c}}", "count", "How far apart neighbours of the group stand.", integer(1)
+)
+V_c = variable("message_bytes", r"V_{\mathrm{c}}", "MB", "Bytes of the whole buffer on one rank.", nonnegative())
 n_near = variable("ranks_per_node", r"n_{\mathrm{near}}", "count", "Ranks of the group in one node.", positive())
 beta_c = variable(
     "collective_bandwidth", r"\beta_{\mathrm{c}}", "GB/s", "Bandwidth a ring of all ranks of the group reaches.",
     positive(),
 )  # fmt: skip
 alpha_c = variable(
-    "collective_latency", r"\alpha_{\mathrm{c}}", "µs", "Latencies of one pass through the group, together.",
-    nonnegative(),
-)  # fmt: skip
-T_ch = variable(
-    "chunk_time", r"T_{\mathrm{ch}}", "ms", "Time one pass loses to the chunks it is cut into.", nonnegative()
+    "collective_steps", r"\alpha_{\mathrm{c}}", "µs", "Steps of one pass through the group, together.", nonnegative()
 )
-T_ar = variable("all_reduce_time", r"T_{\mathrm{ar}}", "ms", "One all-reduce.", nonnegative())
-T_rs = variable("reduce_scatter_time", r"T_{\mathrm{rs}}", "ms", "One reduce-scatter.", nonnegative())
-T_ag = variable("all_gather_time", r"T_{\mathrm{ag}}", "ms", "One all-gather.", nonnegative())
-T_aa = variable("all_to_all_time", r"T_{\mathrm{aa}}", "ms", "One all-to-all.", nonnegative())
-T_p2p = variable("point_to_point_time", r"T_{\mathrm{p2p}}", "ms", "One message to one rank.", nonnegative())
+tau_ch = variable(
+    "chunk_latency", r"\tau_{\mathrm{ch}}", "µs", "What each chunk costs that a collective is cut into.", nonnegative()
+)
+node_limit = variable(
+    "node_limit",
+    r"g_{\mathrm{lim}}",
+    "count",
+    "Nodes that the experts of one token may stand in; 0 without a limit.",
+    integer(0),
+)
+m_N = variable(
+    "nodes_per_token", r"m_{\mathrm{N}}", "count", "Nodes that hold at least one of a token's experts.", positive()
+)
+m_R = variable(
+    "ranks_per_token", r"m_{\mathrm{R}}", "count", "Ranks that hold at least one of a token's experts.", positive()
+)
+b_copy = variable("copy_bytes", r"b_{\mathrm{t}}", "byte/token", "Bytes of one copy of a token on the way.", positive())
+X_x = variable("fabric_bytes", r"X_{\mathrm{x}}", "MB", "What one rank sends through its port.", nonnegative())
+X_l = variable("link_bytes", r"X_{\mathrm{l}}", "MB", "What one rank sends over the links of its node.", nonnegative())
+T_c = variable("collective_time", r"T_{\mathrm{c}}", "ms", "One collective or exchange.", nonnegative())
+beta_bus = variable(
+    "bus_bandwidth",
+    r"\beta_{\mathrm{bus}}",
+    "GB/s",
+    "What a ring would send per second in the same time; above that of the links where switches reduce.",
+    nonnegative(),
+)

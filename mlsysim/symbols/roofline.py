@@ -1,14 +1,63 @@
-"""Symbols of one kernel under two ceilings."""
+"""Symbols of one kernel: what it computes and moves, and the ceilings it meets."""
 
-from mlsysim.symbolic import integer, positive, variable
+from mlsysim.symbolic import between, choice, flag, integer, nonnegative, positive, variable
 
 m_k = variable("product_rows", r"m_{\mathrm{k}}", "count", "Rows of the left factor: tokens.", integer(1))
 n_k = variable("product_columns", r"n_{\mathrm{k}}", "count", "Columns of the right factor: outputs.", integer(1))
 k_k = variable("product_inner", r"k_{\mathrm{k}}", "count", "Inner width of a product: inputs.", integer(1))
 q_out = variable("output_bytes", r"q_{\mathrm{out}}", "byte", "Bytes of one number of the result.", positive())
+dynamic = variable(
+    "dynamic_quantization",
+    r"z_{\mathrm{q}}",
+    "count",
+    "Whether a product below 16 bit quantises its activations in a kernel of its own, with scales it measures.",
+    flag(),
+)
+S_mp = variable(
+    "multiprocessors",
+    r"S_{\mathrm{mp}}",
+    "count",
+    "Multiprocessors of one accelerator, which take the tiles of a product in waves.",
+    integer(1),
+)
+e_flop = variable("flop_energy", "e_0", "pJ/FLOP", "Energy of one operation of a product.", nonnegative())
+tau_launch = variable(
+    "launch_time", r"\tau_{\mathrm{k}}", "µs", "Launch of a kernel, its fill and its drain.", nonnegative()
+)
+tau_quant = variable(
+    "quantization_time", r"\tau_{\mathrm{q}}", "µs", "Launches that quantising the activations takes.", nonnegative()
+)
 W_k = variable("kernel_flops", r"W_{\mathrm{k}}", "GFLOP", "Arithmetic of a kernel.", positive())
 Q_k = variable("kernel_bytes", r"Q_{\mathrm{k}}", "MB", "Memory traffic of a kernel.", positive())
+O_k = variable(
+    "computed_outputs", r"O_{\mathrm{k}}", "count", "Outputs computed, those that fill tiles and waves too.", positive()
+)
+eta_tile = variable(
+    "tile_efficiency",
+    r"\eta_{\mathrm{tile}}",
+    "count",
+    "Outputs asked for over outputs computed.",
+    between(0, 1, open_lower=True),
+)
+eta_max = variable(
+    "ceiling_efficiency",
+    r"\eta_{\max}",
+    "count",
+    "Share of the peak arithmetic rate that a large product reaches on the power of the accelerator.",
+    between(0, 1, open_lower=True),
+)
+t_c = variable("arithmetic_time", r"t_{\mathrm{c}}", "ms", "What a kernel computes, at its ceiling.", positive())
+t_m = variable("memory_time", r"t_{\mathrm{m}}", "ms", "What a kernel moves, at its ceiling.", positive())
+t_q = variable("activation_quantization_time", r"t_{\mathrm{q}}", "ms", "Quantising the activations.", nonnegative())
 I_k = variable("arithmetic_intensity", "I", "FLOP/byte", "Arithmetic per byte of memory traffic.", positive())
 I_0 = variable("ridge_point", r"I_0", "FLOP/byte", "Intensity at which both ceilings bind.", positive())
 R_k = variable("attainable_rate", r"R_{\mathrm{k}}", "TFLOP/s", "Rate that the lower ceiling allows.", positive())
+R_got = variable("kernel_rate", r"R_{\mathrm{got}}", "TFLOP/s", "Arithmetic of a kernel over its time.", positive())
 T_k = variable("kernel_time", r"T_{\mathrm{k}}", "ms", "One kernel, its launch included.", positive())
+kernel_bound = variable(
+    "kernel_bottleneck",
+    r"\mathrm{binds}_{\mathrm{k}}",
+    "",
+    "What takes longest in a kernel.",
+    choice("Arithmetic", "Memory bandwidth", "Launch"),
+)

@@ -24,6 +24,8 @@ LINKS = {
     "fabric_bandwidth": "50 GB/s",
     "fabric_latency": "5 us",
 }
+#: Software that starts everything at once.
+AT_ONCE = {"node_latency": 0, "collective_latency": 0, "switch_latency": 0, "exchange_latency": 0}
 DENSE = {"model": "Llama3_8B", "hardware": "H100", "seq_len": 4096, "precision": "bf16", **LINKS}
 SPARSE = {**DENSE, "model": "Mixtral_8x7B"}
 
@@ -95,9 +97,7 @@ def test_one_accelerator_exchanges_nothing(g, zero, checkpointing):
 @anywhere
 @given(layouts())
 def test_without_latency_infinite_bandwidth_leaves_computing_and_waiting(layout):
-    fast = {
-        "node_bandwidth": "1e15 GB/s", "fabric_bandwidth": "1e15 GB/s", "node_latency": 0, "fabric_latency": 0
-    }  # fmt: skip
+    fast = {"node_bandwidth": "1e15 GB/s", "fabric_bandwidth": "1e15 GB/s", "fabric_latency": 0, **AT_ONCE}
     found = STEP.solve(**{**DENSE, **fast}, **layout)
     left = sum(seconds(found, part) for part in ("compute_time", "host_wait_time", "bubble_time", "optimizer_time"))
     assert seconds(found, "step_time") == pytest.approx(left, rel=1e-9)
@@ -289,7 +289,7 @@ def test_traffic_does_not_hide_beside_other_traffic():
 
 
 def test_ranks_that_share_a_key_head_send_it_each():
-    wide = {**DENSE, "seq_len": 8192, "accelerators_per_node": 256, "node_latency": 0}
+    wide = {**DENSE, "seq_len": 8192, "accelerators_per_node": 256, **AT_ONCE}
 
     def traffic(t):
         found = STEP.solve(**wide, fleet_size=256, batch_size=128 // t, tp_size=t, cp_size=2)

@@ -12,6 +12,9 @@ RENTAL = {"rental_price": 2, "tdp": 700}
 ON_DESIGN = {name: value for name, value in TRAINING.items() if name != "hardware"} | {"design": "GH200"}
 STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
 SERVED = {name: value for name, value in SERVING.items() if name != "hardware"} | {"design": "GH200"}
+PRODUCT = {"hardware": "H100", "product_rows": 1000, "product_columns": 8192, "product_inner": 4096, "precision": "fp8"}
+GROUP = {"fleet": "SuperPOD_H100", "collective_ranks": 16}
+TOKENS = {"tokens_per_rank": 512, "hidden_dim": 7168, "active_experts_per_token": 8}
 POINTS = {
     ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
     ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4},
@@ -35,4 +38,16 @@ POINTS = {
     ("MemoryExpansionModel", "offloaded_training"): {**ON_DESIGN, **LAYOUT, **NETWORK},
     ("MemoryExpansionModel", "offloaded_by_share"): {**ON_DESIGN, **LAYOUT, **NETWORK},
     ("MemoryExpansionModel", "serving"): SERVED,
+    ("KernelModel", "waves"): PRODUCT,
+    ("KernelModel", "smooth"): PRODUCT,
+    ("KernelModel", "roofline"): PRODUCT,
+    ("KernelModel", "elementwise"): {"hardware": "H100", "kernel_bytes": "100 MB"},
+    **{
+        ("CollectiveModel", kind): {**GROUP, "message_bytes": "64 MiB"}
+        for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+    },
+    **{
+        ("CollectiveModel", kind): {**GROUP, **TOKENS}
+        for kind in ("dispatch", "combine", "low_latency_dispatch", "low_latency_combine")
+    },
 }

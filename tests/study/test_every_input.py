@@ -15,7 +15,9 @@ from mlsysim.symbolic import variable_of
 ENTRIES = {
     "model": ["Mixtral_8x7B", "DeepSeek_V3", "Qwen3_30B_A3B", "Llama3_8B"],
     "hardware": ["H100", "H200", "MI300X"],
+    "node": ["DGX_A100", "DGX_B200"],
     "fleet": ["Research_256", "Llama3_16K"],
+    "fabric": ["RoCE_400G", "Meta_RoCE_400G"],
     "stack": ["Ideal", "Generic"],
     "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
 }

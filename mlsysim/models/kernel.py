@@ -1,0 +1,86 @@
+"""The model of one kernel."""
+
+from __future__ import annotations
+
+from mlsysim.catalog import Accelerator
+from mlsysim.formulas import number_formats, roofline
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.stack import stack_slot
+
+
+class KernelModel(PerformanceModel):
+    """How long does a kernel take?
+
+    A matrix product below the ceilings of arithmetic, power and memory, in whole tiles and whole waves.
+    """
+
+    command = "kernel"
+    example = {
+        "hardware": "H100",
+        "stack": "cuBLAS_H100",
+        "product_rows": 4096,
+        "product_columns": 8192,
+        "product_inner": 8192,
+        "precision": "bf16",
+    }
+    answer = "kernel_time"
+    variants = {
+        "waves": Variant(
+            (*number_formats.FORMULAS, *roofline.PRODUCT),
+            about="Whole tiles, whole waves, a ceiling that follows from power, and a rounded roof: median 7.4% on "
+            "products of a device that no constant was fitted on.",
+        ),
+        "smooth": Variant(
+            (*number_formats.FORMULAS, *roofline.SMOOTH),
+            about="Without the steps of tiles and waves, for a search or a gradient: median 8.5% on a device left out.",
+        ),
+        "roofline": Variant(
+            (*number_formats.FORMULAS, *roofline.ROOFLINE),
+            headline=(
+                "kernel_time",
+                "arithmetic_intensity",
+                "ridge_point",
+                "attainable_rate",
+                "kernel_rate",
+                "kernel_bottleneck",
+            ),
+            about="The higher of two times at shares of the peaks that are given: median 12% with the best ones, 45% "
+            "at 8 bit.",
+        ),
+        "elementwise": Variant(
+            roofline.ELEMENTWISE,
+            headline=("kernel_time", "memory_time"),
+            about="A kernel without products, by the bytes it moves.",
+        ),
+    }
+    slots = {
+        "hardware": Slot(Accelerator, ("memory_bandwidth", "peak_flops", "multiprocessors", "tdp")),
+        "stack": stack_slot(("memory_efficiency", "flop_energy", "launch_time", "quantization_time")),
+    }
+    keywords = (
+        "product_rows",
+        "product_columns",
+        "product_inner",
+        "precision",
+        "output_bytes",
+        "dynamic_quantization",
+        "efficiency",
+        "kernel_bytes",
+    )
+    defaults = {
+        "precision": "bf16",
+        "output_bytes": 2,
+        "dynamic_quantization": True,
+        "efficiency": 1.0,
+    }
+    headline = (
+        "kernel_time",
+        "kernel_rate",
+        "arithmetic_intensity",
+        "ridge_point",
+        "ceiling_efficiency",
+        "tile_efficiency",
+        "kernel_bottleneck",
+    )
