@@ -46,7 +46,7 @@ from mlsysim.symbols.groups import (
     t_sum,
 )
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
-from mlsysim.symbols.network import beta_a, beta_l, beta_x, n_mesh, n_pod, node_limit, tau_0, tau_coll
+from mlsysim.symbols.network import beta_a, beta_l, beta_x, e_sw, n_mesh, n_pod, node_limit, tau_0, tau_coll, tau_sw
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import q_red, t_ag, t_rs
 from mlsysim.symbols.training import P_dense, P_sparse, a_kv_r, e, f, m, n_tok, n_z, t
@@ -197,8 +197,14 @@ sum_time = Formula(
     source=Source("shoeybi2019", "section 3"),
     assumes="An all-reduce by the fastest algorithm; with sequence parallelism a reduce-scatter and an all-gather.",
     accuracy=DERIVED,
-    example=Example({sequence_parallel: 1, t_ag_g["tp"]: 0.2}, "0.4 ms", derived="2 * 0.2"),
-)
+    example=Example(
+        {sequence_parallel: 0, t_ag_g["tp"]: 0.4, t: 8, n_node: 8, nu_g["tp"]: 8, V_g["tp"]: 128, beta_l: 387,
+         beta_g["tp"]: 387, alpha_g["tp"]: 6.3, alpha: 14, alpha_node: 0.9, tau_coll: 4.3, tau_sw: 25, e_sw: 0.85},
+        "0.5596 ms",
+        derived="0.0043 + 0.025 + 9 / 8 * 128 / (387 * 0.85 * 15 / 16) + math.sqrt(2 * 0.0043 * 9 / 8 * 128 / "
+        "(387 * 0.85 * 15 / 16))",
+    ),
+)  # fmt: skip
 
 _nodes_ep = n_g["ep"] / nu_g["ep"]
 _limited = limited_nodes(_nodes_ep)
