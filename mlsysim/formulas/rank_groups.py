@@ -44,6 +44,7 @@ from mlsysim.symbols.groups import (
     t_ag_g,
     t_rs_g,
     t_sum,
+    tau_g,
 )
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
 from mlsysim.symbols.network import beta_a, beta_l, beta_x, e_sw, n_mesh, n_pod, node_limit, tau_0, tau_coll, tau_sw
@@ -109,6 +110,14 @@ ring_latency = Formula(
     ),
 )
 
+chunk_start = Formula(
+    tau_g[group],
+    chunk_latency(n_g[group], nu_g[group]),
+    title="What a chunk of one group costs",
+    source=Source(THAKUR, "section 2"),
+    example=Example({n_g[group]: 64, nu_g[group]: 4, tau_coll: 6, alpha: 14}, "20 µs", derived="6 + 14"),
+)
+
 key_value_width = Formula(
     h_kv,
     when(r_kv > 0, a * (d_nope + d_rope + d_v) / t, 2 * a_kv_r * d_h),
@@ -151,34 +160,30 @@ gradients_sent = Formula(
     example=Example({q_red: 4, P_dense: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
 )
 
-_chunk = chunk_latency(n_g[group], nu_g[group])
-
 gather_time = Formula(
     t_ag_g[group],
-    sent(n_g[group], V_g[group], ring_pass(n_g[group], V_g[group], beta_g[group], alpha_g[group], _chunk)),
+    sent(n_g[group], V_g[group], ring_pass(n_g[group], V_g[group], beta_g[group], alpha_g[group], tau_g[group])),
     title="One all-gather around a group",
     source=Source(THAKUR, "section 4.1"),
     assumes="A reduce-scatter of the same bytes takes as long.",
     accuracy=DERIVED,
     example=Example(
-        {n_g[group]: 64, V_g[group]: 640, beta_g[group]: 150, alpha_g[group]: 81, nu_g[group]: 4, tau_coll: 6,
-         alpha: 14},
-        "4.7368 ms",
-        derived="0.006 + 0.081 + 63.5 / 64 * 640 / 150 + math.sqrt(2 * 0.02 * 63.5 / 64 * 640 / 150)",
+        {n_g[group]: 64, V_g[group]: 640, beta_g[group]: 150, alpha_g[group]: 81, tau_coll: 6, tau_g[group]: 20},
+        "4.7318 ms",
+        derived="0.006 + 0.081 + 63.5 / 64 * 640 / 150 + sqrt(2 * 0.02 * 63.5 / 64 * 640 / 150)",
     ),
 )  # fmt: skip
 
 reduction_time = Formula(
     t_rs_g[group],
-    sent(n_g[group], G_g[group], ring_pass(n_g[group], G_g[group], beta_g[group], alpha_g[group], _chunk)),
+    sent(n_g[group], G_g[group], ring_pass(n_g[group], G_g[group], beta_g[group], alpha_g[group], tau_g[group])),
     title="One reduce-scatter around a group",
     source=Source(THAKUR, "section 4.3"),
     accuracy=DERIVED,
     example=Example(
-        {n_g[group]: 64, G_g[group]: 8000, beta_g[group]: 150, alpha_g[group]: 81, nu_g[group]: 4, tau_coll: 6,
-         alpha: 14},
-        "54.4582 ms",
-        derived="0.006 + 0.081 + 63.5 / 64 * 8000 / 150 + math.sqrt(2 * 0.02 * 63.5 / 64 * 8000 / 150)",
+        {n_g[group]: 64, G_g[group]: 8000, beta_g[group]: 150, alpha_g[group]: 81, tau_coll: 6, tau_g[group]: 20},
+        "54.4585 ms",
+        derived="0.006 + 0.081 + 63.5 / 64 * 8000 / 150 + sqrt(2 * 0.02 * 63.5 / 64 * 8000 / 150)",
     ),
 )  # fmt: skip
 
@@ -190,7 +195,7 @@ sum_time = Formula(
         sent(
             t,
             V_g["tp"],
-            all_reduce(t, 1, nu_g["tp"], V_g["tp"], beta_g["tp"], alpha_g["tp"], chunk_latency(t, nu_g["tp"])),
+            all_reduce(t, 1, nu_g["tp"], V_g["tp"], beta_g["tp"], alpha_g["tp"], tau_g["tp"]),
         ),
     ),
     title="Hidden states summed among tensor-parallel ranks",
@@ -199,9 +204,10 @@ sum_time = Formula(
     accuracy=DERIVED,
     example=Example(
         {sequence_parallel: 0, t_ag_g["tp"]: 0.4, t: 8, n_node: 8, nu_g["tp"]: 8, V_g["tp"]: 128, beta_l: 387,
-         beta_g["tp"]: 387, alpha_g["tp"]: 6.3, alpha: 14, alpha_node: 0.9, tau_coll: 4.3, tau_sw: 25, e_sw: 0.85},
+         beta_g["tp"]: 387, alpha_g["tp"]: 6.3, alpha: 14, alpha_node: 0.9, tau_coll: 4.3,
+         tau_g["tp"]: 4.3, tau_sw: 25, e_sw: 0.85},
         "0.5596 ms",
-        derived="0.0043 + 0.025 + 9 / 8 * 128 / (387 * 0.85 * 15 / 16) + math.sqrt(2 * 0.0043 * 9 / 8 * 128 / "
+        derived="0.0043 + 0.025 + 9 / 8 * 128 / (387 * 0.85 * 15 / 16) + sqrt(2 * 0.0043 * 9 / 8 * 128 / "
         "(387 * 0.85 * 15 / 16))",
     ),
 )  # fmt: skip
@@ -226,7 +232,7 @@ exchange_time = Formula(
     example=Example(
         {n_g["ep"]: 64, nu_g["ep"]: 8, delta_g["ep"]: 1, n_node: 8, V_g["ep"]: 200, k: 8, node_limit: 4, beta_a: 134,
          beta_x: 44, tau_0: 30, n_mesh: 0, n_pod: 0, oversubscription: 1},
-        "1.8198 ms",
+        "1.8195 ms",
         derived="200 / 8 * 4 * (1 - (1 - 1 / 4)**8) * 7 / 8 / 44 + 0.03",
     ),
 )  # fmt: skip
@@ -254,6 +260,7 @@ FORMULAS = (
     ranks_per_node,
     ring_bandwidth,
     ring_latency,
+    chunk_start,
     key_value_width,
     message,
     gradients_sent,

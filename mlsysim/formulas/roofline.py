@@ -86,7 +86,7 @@ padded_outputs = Formula(
     variant="waves",
     assumes="A multiprocessor computes 64 x 64 outputs at a time, and all of them start a wave together.",
     accuracy=LEFT_OUT,
-    example=Example({m_k: 256, n_k: 8192, S_mp: 132}, "2162688", derived="132 * 64**2 * math.ceil(4 * 128 / 132)"),
+    example=Example({m_k: 256, n_k: 8192, S_mp: 132}, "2162688", derived="132 * 64**2 * ceil(4 * 128 / 132)"),
 )
 
 least_outputs = Formula(
@@ -172,7 +172,7 @@ padded_arithmetic_time = Formula(
     source=WAVES,
     variant="waves",
     example=Example(
-        {W_k: 549.76, eta_tile: 0.97, F: 989, eta_max: 0.78}, "0.73471 ms", derived="549.76 / (0.97 * 989 * 0.78)"
+        {W_k: 549.76, eta_tile: 0.97, F: 989, eta_max: 0.78}, "0.73470 ms", derived="549.76 / (0.97 * 989 * 0.78)"
     ),
 )
 
@@ -218,9 +218,7 @@ product_time = Formula(
     variant="waves",
     assumes="Near the ridge arithmetic and memory hinder each other: the roof is rounded.",
     accuracy=LEFT_OUT,
-    example=Example(
-        {t_c: 0.7, t_m: 0.1, tau_launch: 4, t_q: 0}, "0.71111 ms", derived="math.sqrt(0.7**2 + 0.1**2) + 0.004"
-    ),
+    example=Example({t_c: 0.7, t_m: 0.1, tau_launch: 4, t_q: 0}, "0.71111 ms", derived="sqrt(0.7**2 + 0.1**2) + 0.004"),
 )
 
 traffic_time = Formula(

@@ -33,6 +33,10 @@ alpha_g = family(
     "{}_latency", r"\alpha_{}", "µs", "Steps of one pass through one {} group, together.", group, nonnegative(),
     over=RINGS,
 )  # fmt: skip
+tau_g = family(
+    "{}_chunk_latency", r"\tau_{}", "µs", "What each chunk costs that an exchange of one {} group is cut into.", group,
+    nonnegative(), over=RINGS,
+)  # fmt: skip
 h_kv = variable(
     "kv_width_per_rank",
     r"h_{\mathrm{kv,r}}",

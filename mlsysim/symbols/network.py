@@ -51,7 +51,11 @@ tau_sw = variable(
     "switch_latency", r"\tau_{\mathrm{sw}}", "µs", "What a reduction in the switches takes beside.", nonnegative()
 )
 tau_0 = variable(
-    "exchange_latency", r"\tau_0", "µs", "What an exchange of experts takes beside its bytes.", nonnegative()
+    "exchange_latency",
+    r"\tau_{\mathrm{ex}}",
+    "µs",
+    "What an exchange of experts takes beside its bytes.",
+    nonnegative(),
 )
 beta_l = variable(
     "reached_node_bandwidth", r"\beta_{\mathrm{l}}", "GB/s", "Bandwidth a collective reaches within a node.", positive()
