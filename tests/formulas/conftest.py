@@ -79,6 +79,12 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= set(point) and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if {"rank_stride", "accelerators_per_node"} <= set(point) and point["accelerators_per_node"] % point["rank_stride"]:
+        point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
+    if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= set(point):
+        apart = point["rank_stride"] / point["accelerators_per_node"]
+        if point["collective_ranks"] * apart > 1:
+            point["collective_ranks"] = max(1.0, rng.choice([2, 3, 4, 32]) / apart)
     if {"heads", "tp_size", "kv_heads_per_rank"} <= set(point):
         point["kv_heads_per_rank"] = min(point["kv_heads_per_rank"], point["heads"] / point["tp_size"])
     if point.get("kv_lora_rank"):

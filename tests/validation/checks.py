@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 #: Equal but for the last bits of a float64.
@@ -54,6 +54,42 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The errors of many rows together.
+
+    Parameters
+    ----------
+    what : str
+        Which rows, by which constants.
+    errors : iterable of float
+        Relative, without sign.
+    allowed : float
+        Largest median.
+    """
+
+    what: str
+    errors: Iterable[float]
+    allowed: float
+
+    @property
+    def median(self) -> float:
+        """Of the errors."""
+        return statistics.median(self.errors)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the median is allowed."""
+        return self.median <= self.allowed
+
+    def cells(self) -> list[str]:
+        """A row of the table."""
+        ordered = sorted(map(float, self.errors))
+        ninth = ordered[math.ceil(0.9 * len(ordered)) - 1]
+        shown = [f"{100 * value:.1f}%" for value in (self.median, ninth, ordered[-1], self.allowed)]
+        return [self.what, str(len(ordered)), *shown]
+
+
+@dataclass(frozen=True)
 class Group:
     """Checks with one source.
 
@@ -77,6 +113,8 @@ class Group:
         Whether median, 90th percentile and worst error stand under the table.
     beside : str
         What stands beside ours where checks have it.
+    spreads : callable, optional
+        Computes the errors of all its rows together.
     """
 
     name: str
@@ -88,6 +126,7 @@ class Group:
     long: bool = False
     summary: bool = False
     beside: str = "First order"
+    spreads: Callable[[], list[Spread]] | None = None
 
 
 def relative(ours: float, theirs: float) -> float:
@@ -102,7 +141,11 @@ def render(group: Group, checks: list[Check]) -> str:
     compared = any(check.first_order is not None for check in checks)
     head = ["Case", "Theirs", "Ours", "Error", "Allowed"] + ([group.beside, "Its error"] if compared else [])
     about = group.about() if callable(group.about) else group.about
-    lines = [f"## {group.title}", "", about, "", f"Theirs: {group.source}.", "", _row(head)]
+    lines = [f"## {group.title}", "", about, "", f"Theirs: {group.source}.", ""]
+    if group.spreads:
+        lines += [_row(["Errors of", "Rows", "Median", "90%", "Worst", "Median allowed"])]
+        lines += [_row(["---", *["---:"] * 5]), *(_row(spread.cells()) for spread in group.spreads()), ""]
+    lines.append(_row(head))
     lines.append(_row(["---", *["---:"] * (len(head) - 1)]))
     misses: list[str] = []
     for check in checks:

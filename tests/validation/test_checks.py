@@ -21,6 +21,8 @@ def test_group(group):
         pytest.importorskip(package)
     checks = group.checks()
     wrong = [f"{check.what}: {check.ours:.6g} against {check.theirs:.6g}" for check in checks if not check.holds]
+    spreads = group.spreads() if group.spreads else []
+    wrong += [f"{each.what}: median {each.median:.1%}" for each in spreads if not each.holds]
     assert checks
     assert not wrong, "\n".join(wrong)
     assert render(group, checks) in PAGE.read_text(encoding="utf-8"), "run `make validation`"

@@ -1,0 +1,259 @@
+"""Times of products, collectives and exchanges: measured points, limits, and what grows with what."""
+
+import pytest
+
+from mlsysim import CollectiveModel, DistributedModel, KernelModel, Systems
+from mlsysim.catalog import Fabric, Fleet, Stack
+from mlsysim.errors import InputError
+
+RINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+EXCHANGES = ("dispatch", "combine", "low_latency_dispatch", "low_latency_combine")
+TOKENS = {"tokens_per_rank": 4096, "hidden_dim": 7168, "active_experts_per_token": 8, "node_limit": 4}
+AT_ONCE = {
+    "collective_latency": 0, "node_latency": 0, "fabric_latency": 0, "switch_latency": 0, "all_to_all_start": 0,
+    "all_to_all_step": 0, "exchange_latency": 0,
+}  # fmt: skip
+
+
+def product(m, n, k, hardware="H100", variant="waves", **given):
+    shape = {"product_rows": m, "product_columns": n, "product_inner": k}
+    return KernelModel(variant).solve(hardware=hardware, **shape, **{"stack": "cuBLAS", **given})
+
+
+def collective(kind, **given):
+    """Seconds of a kind of collective, by what of these arguments it takes."""
+    model = CollectiveModel(kind)
+    asked = {"node": "DGX_H100", "collective_ranks": 8, "message_bytes": "256 MiB", **TOKENS, **given}
+    return model.solve(**{name: value for name, value in asked.items() if name in model.arguments})
+
+
+def seconds(kind, **given):
+    return collective(kind, **given).canonical("collective_time")
+
+
+@pytest.mark.parametrize(
+    ("shape", "hardware", "precision", "law", "measured", "off"),
+    [
+        ((4096, 8192, 8192), "H100", "bf16", 0.7331, 0.7236, 0.02),
+        ((8192, 8192, 8192), "A100", "bf16", 4.092, 4.189, 0.03),
+        ((1, 8192, 8192), "H100", "bf16", 0.0495, 0.0479, 0.04),
+        ((1024, 16384, 4096), "B200", "fp8", 0.0774, 0.0679, 0.15),
+    ],
+)
+def test_products(shape, hardware, precision, law, measured, off):
+    found = product(*shape, hardware, precision=precision).kernel_time.to("ms").magnitude
+    assert found == pytest.approx(law, rel=1e-3)
+    assert found == pytest.approx(measured, rel=off)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "precision", "ceiling"),
+    [
+        ("A100", "bf16", 0.87),
+        ("H100", "bf16", 0.78),
+        ("H100", "fp8", 0.64),
+        ("B200", "bf16", 0.69),
+        ("B200", "fp8", 0.53),
+    ],
+)
+def test_the_ceiling_follows_from_power(hardware, precision, ceiling):
+    found = product(64, 64, 64, hardware, precision=precision)
+    assert found.ceiling_efficiency == pytest.approx(ceiling, abs=0.006)
+
+
+def test_a_ceiling_of_ones_own():
+    found = product(4096, 8192, 8192, flop_energy=0, efficiency=0.6)
+    assert found.ceiling_efficiency == 0.6
+    assert found.ridge_point.magnitude == pytest.approx(989e12 * 0.6 / (3.35e12 * 0.91))
+
+
+def test_outputs_are_computed_in_whole_tiles_and_waves():
+    assert product(64, 64 * 132, 4096).tile_efficiency == 1
+    assert product(64, 64 * 133, 4096).tile_efficiency == pytest.approx(133 / 264)
+    assert product(1, 64 * 132, 4096).tile_efficiency == pytest.approx(1 / 64)
+    assert product(64, 64 * 133, 4096, variant="smooth").tile_efficiency == 1
+
+
+def test_a_product_is_bound_by_what_takes_longest():
+    assert product(1, 64, 64).kernel_bottleneck == "Launch"
+    assert product(1, 8192, 8192).kernel_bottleneck == "Memory bandwidth"
+    assert product(8192, 8192, 8192).kernel_bottleneck == "Arithmetic"
+
+
+def test_activations_below_16_bit_are_quantised_unless_that_is_fused():
+    fused = product(1024, 4096, 4096, precision="fp8", dynamic_quantization=False)
+    dynamic = product(1024, 4096, 4096, precision="fp8")
+    between = dynamic.canonical("kernel_time") - fused.canonical("kernel_time")
+    assert between == pytest.approx(11e-6 + 3 * 1024 * 4096 / (0.91 * 3.35e12), rel=1e-9)
+    wide = [product(1024, 4096, 4096, dynamic_quantization=flag).canonical("kernel_time") for flag in (True, False)]
+    assert wide[0] == wide[1]
+
+
+def test_an_ideal_product_takes_the_longer_of_its_times_at_the_peak():
+    given = {"stack": "Ideal", "multiprocessors": 1}
+    found = product(2**14, 2**14, 2**14, **given)
+    assert found.kernel_rate.to("TFLOP/s").magnitude == pytest.approx(989, rel=2e-3)
+    assert product(2**14, 2**14, 2**14, variant="roofline", **given).kernel_rate.magnitude == pytest.approx(
+        989, rel=1e-9
+    )
+
+
+def test_a_device_without_multiprocessors_says_what_is_missing():
+    with pytest.raises(InputError, match="multiprocessors"):
+        product(1, 64, 64, "Gaudi3")
+    assert product(64, 64, 64, "Gaudi3", multiprocessors=24)
+    assert product(64, 64, 64, "Gaudi3", variant="roofline")
+
+
+@pytest.mark.parametrize(
+    ("kind", "node", "given", "law", "measured", "off"),
+    [
+        ("all_reduce", "DGX_H100", {"message_bytes": "256 MiB"}, 1.100, 1.088, 0.02),
+        ("all_reduce", "DGX_H100", {"message_bytes": "512 MiB"}, 2.118, 2.112, 0.01),
+        ("all_reduce", "DGX_H100", {"message_bytes": "256 MiB", "switch_reduces": 0}, 1.378, None, None),
+        ("all_reduce", "DGX_H100", {"message_bytes": "512 MiB", "switch_reduces": 0}, 2.678, None, None),
+        ("all_gather", "DGX_H100", {"message_bytes": "512 MiB", "collective_ranks": 2}, 1.140, 1.038, 0.10),
+        ("all_reduce", "DGX_B200", {"message_bytes": "512 MiB"}, 1.283, 1.375, 0.07),
+    ],
+)
+def test_collectives(kind, node, given, law, measured, off):
+    found = 1e3 * seconds(kind, node=node, stack=node.replace("DGX", "NCCL"), **given)
+    assert found == pytest.approx(law, rel=1e-3)
+    assert measured is None or found == pytest.approx(measured, rel=off)
+
+
+@pytest.mark.parametrize("kind", [*RINGS, *EXCHANGES])
+class TestEveryKind:
+    def test_a_rank_alone_sends_nothing(self, kind):
+        assert seconds(kind, collective_ranks=1) == 0
+
+    def test_infinite_bandwidth_leaves_latencies(self, kind):
+        fast = {"node_bandwidth": "1e15 GB/s", "fabric_bandwidth": "1e15 GB/s"}
+        assert 5e-6 < seconds(kind, collective_ranks=64, **fast) < 1e-3
+        assert seconds(kind, collective_ranks=64, **fast, **AT_ONCE) < 1e-9
+
+    @pytest.mark.parametrize("ranks", [8, 64])
+    def test_more_bandwidth_never_takes_longer(self, kind, ranks):
+        slow = {"node_bandwidth": "100 GB/s", "fabric_bandwidth": "10 GB/s"}
+        times = [seconds(kind, collective_ranks=ranks, **dict.fromkeys(slow, f"{x} GB/s")) for x in (5, 50, 500)]
+        assert times[0] > times[1] > times[2]
+
+    def test_more_bytes_take_longer(self, kind):
+        more = {"message_bytes": "300 MiB", "tokens_per_rank": 5000}
+        assert seconds(kind, **more) > seconds(kind)
+
+    def test_groups_that_straddle_nodes_are_refused(self, kind):
+        with pytest.raises(InputError, match="multiple of it"):
+            seconds(kind, collective_ranks=12)
+
+
+@pytest.mark.parametrize("kind", RINGS)
+def test_nothing_to_send_takes_no_time(kind):
+    assert seconds(kind, message_bytes=0) == 0
+
+
+@pytest.mark.parametrize("kind", RINGS)
+def test_a_pair_on_a_direct_mesh_has_one_link(kind):
+    pair = {"collective_ranks": 2, **AT_ONCE}
+    mesh = seconds(kind, node="HGX_MI300X", **pair)
+    assert mesh == pytest.approx(seconds(kind, node="HGX_MI300X", direct_mesh=0, node_bandwidth="64 GB/s", **pair))
+    assert seconds(kind, node="HGX_MI300X") == seconds(kind, node="HGX_MI300X", direct_mesh=0)
+
+
+@pytest.mark.parametrize("kind", [*RINGS, *EXCHANGES])
+def test_a_tapered_level_slows_only_groups_that_cross_it(kind):
+    tapered = {"oversubscription": 16, "accelerators_per_pod": 32}
+    full = {"oversubscription": 1}
+    assert seconds(kind, **tapered) == seconds(kind, **full)
+    assert seconds(kind, collective_ranks=32, **tapered) == seconds(kind, collective_ranks=32, **full)
+    crossing = [seconds(kind, collective_ranks=64, **given) for given in (tapered, full)]
+    assert crossing[0] > crossing[1]
+
+
+def test_one_rank_of_each_node_drives_one_port():
+    all_ports = seconds("all_gather", collective_ranks=64)
+    one_port = seconds("all_gather", collective_ranks=8, rank_stride=8)
+    assert one_port > 5 * all_ports
+
+
+def test_a_tree_beats_a_ring_over_many_nodes_with_few_bytes():
+    ring = 2 * seconds("all_gather", collective_ranks=1024, message_bytes="64 KiB")
+    assert seconds("all_reduce", collective_ranks=1024, message_bytes="64 KiB") < ring / 5
+
+
+def test_a_token_crosses_the_fabric_once_per_node():
+    found = collective("dispatch", collective_ranks=64)
+    assert found.nodes_per_token == pytest.approx(4 * (1 - 0.75**8))
+    free = collective("dispatch", collective_ranks=64, node_limit=0)
+    assert free.nodes_per_token == pytest.approx(8 * (1 - (7 / 8) ** 8))
+    assert free.canonical("fabric_bytes") > found.canonical("fabric_bytes")
+    every = collective("low_latency_dispatch", collective_ranks=64)
+    assert every.canonical("fabric_bytes") == pytest.approx(4096 * 8 * 2 * 7168 * 7 / 8)
+
+
+def test_a_dispatch_at_8_bit_carries_its_scales():
+    assert collective("dispatch", precision="fp8").copy_bytes.magnitude == 7168 + 4 * 7168 / 128
+    assert collective("combine").copy_bytes.magnitude == 2 * 7168
+
+
+def test_a_stack_of_ones_own_gives_latencies():
+    stack = Stack(name="mine", collective_latency="50 us", node_latency="10 us")
+    assert seconds("all_gather", stack=stack) > seconds("all_gather") + 100e-6
+
+
+TRAINING = {
+    "model": "Llama3_70B", "batch_size": 1024, "seq_len": 4096, "precision": "bf16", "tp_size": 8, "pp_size": 4,
+    "gradient_accumulation_steps": 32, "activation_checkpointing": "full",
+}  # fmt: skip
+
+
+def fleet(taper, pod):
+    fabric = Fabric(
+        name="mine", bandwidth="400 Gbit/s", latency="10 us", oversubscription=taper, accelerators_per_pod=pod
+    )
+    return Fleet(name="mine", node=Systems.Nodes.DGX_H100, count=128, fabric=fabric)
+
+
+def test_tensor_parallel_ranks_of_a_node_never_see_the_fabric():
+    near, far = (DistributedModel().solve(**TRAINING, fleet=fleet(taper, 0)) for taper in (1, 16))
+    assert near.canonical("tp_time") == far.canonical("tp_time")
+    assert near.canonical("dp_traffic_time") < far.canonical("dp_traffic_time")
+
+
+def test_a_step_in_one_pod_does_not_see_the_taper_above_it():
+    inside, without = (
+        DistributedModel().solve(**TRAINING, fleet=fleet(taper, pod)) for taper, pod in ((16, 1024), (1, 0))
+    )
+    assert inside.canonical("step_time") == without.canonical("step_time")
+
+
+def test_sums_of_a_training_step_are_the_all_reduce_of_the_collective_model():
+    step = DistributedModel().solve(**TRAINING, fleet=fleet(1, 0), sequence_parallel=False)
+    bytes_ = step.canonical("tp_message_bytes") / 1e6
+    alone = collective("all_reduce", fleet=fleet(1, 0), message_bytes=bytes_)
+    assert step.canonical("tp_exchange_time") == pytest.approx(alone.canonical("collective_time"), rel=1e-12)
+    split = DistributedModel().solve(**TRAINING, fleet=fleet(1, 0), sequence_parallel=True)
+    passed = collective("all_gather", fleet=fleet(1, 0), message_bytes=bytes_)
+    assert split.canonical("tp_exchange_time") == pytest.approx(2 * passed.canonical("collective_time"), rel=1e-12)
+
+
+def test_latencies_of_a_stack_are_never_left_out():
+    found = DistributedModel().solve(**TRAINING, fleet=fleet(1, 0))
+    assert all(found.canonical(name) > 0 for name in ("collective_latency", "node_latency", "exchange_latency"))
+
+
+def test_searches_and_sweeps():
+    best = CollectiveModel("all_reduce").search(
+        minimize="collective_time", node=["DGX_A100", "DGX_H100", "DGX_B200"], collective_ranks=[2, 4, 8],
+        message_bytes=[1, 64],
+    )  # fmt: skip
+    assert best.best.inputs["node"] == "DGX_B200"
+    tall = KernelModel().search(
+        maximize="kernel_rate", hardware=["A100", "H100", "B200"], product_rows=[64, 100, 4096], product_columns=8192,
+        product_inner=8192,
+    )  # fmt: skip
+    assert tall.best
+    swept = KernelModel("smooth").sweep(
+        hardware="H100", product_rows=[1, 100, 10000], product_columns=8192, product_inner=8192, outputs="kernel_time"
+    )
+    assert list(swept.kernel_time.values) == sorted(swept.kernel_time.values)
