@@ -82,9 +82,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"rank_stride", "accelerators_per_node"} <= set(point) and point["accelerators_per_node"] % point["rank_stride"]:
         point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
     if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= set(point):
-        apart = point["rank_stride"] / point["accelerators_per_node"]
-        if point["collective_ranks"] * apart > 1:
-            point["collective_ranks"] = max(1.0, rng.choice([2, 3, 4, 32]) / apart)
+        in_node = point["accelerators_per_node"] // point["rank_stride"]
+        if point["collective_ranks"] > in_node:
+            point["collective_ranks"] = in_node * rng.choice([2, 3, 4, 32])
     if {"heads", "tp_size", "kv_heads_per_rank"} <= set(point):
         point["kv_heads_per_rank"] = min(point["kv_heads_per_rank"], point["heads"] / point["tp_size"])
     if point.get("kv_lora_rank"):
