@@ -16,7 +16,8 @@ from mlsysim.symbolic import System
 STEP = DistributedModel()
 TRAFFIC = ("tp_time", "ep_time", "cp_time", "pp_time", "dp_traffic_time")
 PARTS = (
-    "compute_time", "tp_time", "ep_time", "cp_time", "bubble_time", "pp_time", "dp_time", "optimizer_time"
+    "compute_time", "host_wait_time", "tp_time", "ep_time", "cp_time", "bubble_time", "pp_time", "dp_time",
+    "optimizer_time",
 )  # fmt: skip
 LINKS = {
     "node_bandwidth": "450 GB/s",
