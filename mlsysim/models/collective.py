@@ -43,7 +43,7 @@ class CollectiveModel(PerformanceModel):
     answer = "collective_time"
     variants = {
         kind: Variant(
-            (*number_formats.FORMULAS, *formulas) if kind.endswith("dispatch") else formulas,
+            (*number_formats.FIRST_ORDER, *formulas) if kind.endswith("dispatch") else formulas,
             headline=_EXCHANGE if "expert" in formulas[-1].title else ("collective_time", "bus_bandwidth"),
             about=_ABOUT[kind],
         )

@@ -28,16 +28,16 @@ class KernelModel(PerformanceModel):
     answer = "kernel_time"
     variants = {
         "waves": Variant(
-            (*number_formats.FORMULAS, *roofline.PRODUCT),
+            (*number_formats.FIRST_ORDER, *roofline.PRODUCT),
             about="Whole tiles, whole waves, a ceiling that follows from power, and a rounded roof: median 7.4% on "
             "products of a device that no constant was fitted on.",
         ),
         "smooth": Variant(
-            (*number_formats.FORMULAS, *roofline.SMOOTH),
+            (*number_formats.FIRST_ORDER, *roofline.SMOOTH),
             about="Without the steps of tiles and waves, for a search or a gradient: median 8.5% on a device left out.",
         ),
         "roofline": Variant(
-            (*number_formats.FORMULAS, *roofline.ROOFLINE),
+            (*number_formats.FIRST_ORDER, *roofline.ROOFLINE),
             headline=(
                 "kernel_time",
                 "arithmetic_intensity",
