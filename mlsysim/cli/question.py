@@ -201,6 +201,8 @@ def print_result(result: Result) -> None:
     variables = map(variable_of, names)
     rows = [[f"{v.name:<{widest}}  {v.description}", as_text(v, result.canonical(v.name))] for v in variables]
     show.table(["Output", "Value"], rows)
+    for note in result.notes:
+        print(note)
     lost = [name for name in result.model.headline if name not in names]
     if lost:
         absent = dict.fromkeys(option_name(each) for name in lost for each in result.missing_for(name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, ClassVar
 
@@ -21,6 +22,25 @@ from mlsysim.symbolic.variable import declaration_order
 
 #: Other spellings of an argument, by its name; help and errors have the name.
 SPELLINGS = {"moe_routing_imbalance_factor": "routing_imbalance_factor"}
+
+
+@dataclass(frozen=True)
+class Better:
+    """The variant that a result of another one is held against.
+
+    Parameters
+    ----------
+    variant : str
+        Its name.
+    decides : str
+        The output that must agree.
+    shows : str
+        The output shown where it does not.
+    """
+
+    variant: str
+    decides: str
+    shows: str
 
 
 class DeclaredModel:
@@ -55,6 +75,10 @@ class DeclaredModel:
         Conditions on the inputs.
     headline : tuple of str
         Outputs shown first, and computed by ``sweep``; all of them where left out.
+    better : Better, optional
+        The variant that counts, and the output on which the others must agree with it.
+    savings : dict
+        For each argument that costs something to save something: its value without, and the output it lowers.
     arguments : dict
         For each argument its variable, or None if it takes a catalog entry. An instance has the arguments that its
         variant uses.
@@ -67,6 +91,8 @@ class DeclaredModel:
     slots: ClassVar[dict[str, Slot]] = {}
     keywords: ClassVar[tuple[str, ...]] = ()
     _keywords_follow: ClassVar[bool] = True
+    better: ClassVar[Better | None] = None
+    savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()
     headline: tuple[str, ...] = ()

@@ -68,6 +68,7 @@ class DistributedModel(PerformanceModel):
         "training_tokens": 10**12,
     }
     answer = "step_time"
+    savings = {"activation_checkpointing": ("none", "total_memory")}
     variants = {"per_operator": DISTRIBUTED}
     slots = {
         "model": Slot(

@@ -13,6 +13,7 @@ from mlsysim.formulas import (
     rank_parameters,
     training_memory,
 )
+from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
@@ -53,6 +54,8 @@ CHUNK_REQUIREMENTS = (
     Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
     Requirement(v_chunks, Eq(v_chunks, 1) | Eq(schedule, label(schedule, "1f1b")), "must be 1 with GPipe and ZB1P"),
 )
+#: Forms that divide every part by every kind of rank would hold fewer experts than there are.
+UNSPLIT_EXPERTS = Requirement(e, Eq(e, 1), "must be 1 in this variant; variant='per_operator' counts what ranks hold")
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
 LAYOUT_REQUIREMENTS = (
     Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
@@ -85,9 +88,12 @@ class TrainingMemoryModel(PerformanceModel):
         "zero_stage": 2,
     }
     answer = "total_memory"
+    better = Better("per_operator", decides="feasible", shows="total_memory")
+    savings = {"activation_checkpointing": ("none", "total_memory")}
     variants = {
         "first_order": Variant(
             FIRST_ORDER,
+            requirements=(UNSPLIT_EXPERTS,),
             about="The tutorial's form: one constant of activations per policy, and every part split evenly over all "
             "ranks. Model states of a dense model on data-parallel ranks are right; activations are up to 87% low.",
         ),
@@ -95,7 +101,7 @@ class TrainingMemoryModel(PerformanceModel):
             KORTHIKANTI,
             about="The first-order form with the activations of Korthikanti et al. and gradients in the format they "
             "are kept in. Within 0.5% of their figures, for GPT layers with dropout and one-byte masks.",
-            requirements=CHUNK_REQUIREMENTS,
+            requirements=(*CHUNK_REQUIREMENTS, UNSPLIT_EXPERTS),
         ),
         "per_operator": Variant(
             PER_OPERATOR,

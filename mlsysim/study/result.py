@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from mlsysim.catalog import Value
+from mlsysim.catalog import Entry, Value
 from mlsysim.errors import UnknownNameError
 from mlsysim.inputs.axes import Typed
 from mlsysim.inputs.binding import Binding
@@ -14,6 +14,7 @@ from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import as_text, plain, presented
 from mlsysim.study.explanation import Explanation
+from mlsysim.study.notes import notes
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import families_among, members_among
 
@@ -102,6 +103,20 @@ class Result:
         if not isinstance(name, str) or name not in origins:
             raise UnknownNameError("input", name, origins)
         return str(origins[name])
+
+    def origin(self, name: str) -> Value | str:
+        """Where an input came from: a catalog value, ``"given"`` or ``"default"``."""
+        return self._binding.origins[name]
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """The catalog entries it was asked with, by argument."""
+        return dict(self._binding.entries)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a better variant says against it, and arguments that cost time and save nothing; one line each."""
+        return notes(self)
 
     def references(self) -> tuple[Reference, ...]:
         """The works and pages behind the formulas and the catalog values used, each once."""

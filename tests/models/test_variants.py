@@ -23,7 +23,7 @@ from mlsysim.symbolic import System
 MODELS = (TrainingMemoryModel, MoERoutingModel, ParameterCountModel, ServingCapacityModel)
 EVERY = [(model, variant) for model in MODELS for variant in model.variants]
 POINTS = {
-    TrainingMemoryModel: {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 16, "dp_size": 8, "ep_size": 8},
+    TrainingMemoryModel: {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 16, "dp_size": 8},
     MoERoutingModel: {"model": "Mixtral_8x7B", "fleet": "Research_256", "batch_size": 4, "ep_size": 8},
     ParameterCountModel: {"model": "Mixtral_8x7B"},
     ServingCapacityModel: {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000},
@@ -108,8 +108,9 @@ def test_a_variant_may_be_its_formulas_alone():
 def test_a_variant_adds_to_its_model_and_leaves_the_others_alone():
     first = TrainingMemoryModel()
     assert len(PER_OPERATOR.requirements) > len(KORTHIKANTI.requirements) > len(first.requirements)
-    assert first.requirements == TrainingMemoryModel.requirements
-    assert PER_OPERATOR.requirements[: len(first.requirements)] == first.requirements
+    shared = TrainingMemoryModel.requirements
+    for model in (first, KORTHIKANTI, PER_OPERATOR):
+        assert model.requirements[: len(shared)] == shared
     assert KORTHIKANTI.headline == first.headline == TrainingMemoryModel.headline
     assert "gathered_weights" in PER_OPERATOR.headline
 
@@ -332,6 +333,7 @@ def test_a_memory_explains_itself_operator_by_operator():
     text = str(
         PER_OPERATOR.solve(
             **{**POINTS[TrainingMemoryModel], "batch_size": 64},
+            ep_size=8,
             tp_size=2,
             pp_size=4,
             gradient_accumulation_steps=8,

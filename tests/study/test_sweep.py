@@ -202,7 +202,7 @@ EVERY_ARGUMENT = {
         "dp_size": [1, 8],
         "tp_size": [1, 2, 32],
         "pp_size": [1, 3, 32],
-        "ep_size": [1, 2, 8],
+        "ep_size": [1],
         "gradient_accumulation_steps": [1, 3],
         "trainable_fraction": np.linspace(0, 1, 3),
         "communication_buffer_fraction": [0, "5 %", 1.0],
@@ -216,6 +216,7 @@ EVERY_ARGUMENT = {
     SERVING: {
         "model": ["Llama3_8B", "DeepSeek_V3", "GPT3_175B"],
         "hardware": ["H100", "A100"],
+        "stack": ["Generic", "Ideal"],
         "qps": [1, 30.5, 500],
         "target_p99_latency_ms": ["100 ms", "4 s"],
         "seq_len": [1, 1000, 2048],

@@ -1,0 +1,75 @@
+"""What a reader must know beside the numbers of a result, one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mlsysim.errors import MlsysimError
+from mlsysim.inputs.binding import GIVEN
+from mlsysim.study.display import as_text, presented
+from mlsysim.symbolic import variable_of
+
+if TYPE_CHECKING:
+    from mlsysim.study.result import Result
+
+#: A saving below this share of the whole is none.
+NOTHING = 0.01
+
+
+def notes(result: Result) -> tuple[str, ...]:
+    """What a better variant says against a result, and arguments that cost time and save nothing.
+
+    Parameters
+    ----------
+    result : Result
+        Of ``solve``.
+    """
+    return tuple(note for note in (_contradiction(result), *_vain(result)) if note)
+
+
+def _contradiction(result: Result) -> str:
+    """What the better variant says where it decides otherwise."""
+    better = result.model.better
+    if better is None or result.model.variant == better.variant:
+        return ""
+    other = _asked_again(result, better.variant)
+    if other is None or other.canonical(better.decides) == result.canonical(better.decides):
+        return ""
+    decided = other[better.decides]
+    if isinstance(decided, bool):
+        said = "fits" if decided else "does not fit"
+        return f"{better.variant}: {as_text(variable_of(better.shows), other.canonical(better.shows))}, {said}"
+    variable = variable_of(better.decides)
+    return f"{better.variant}: {as_text(variable, other.canonical(better.decides))} {variable.label.lower()}"
+
+
+def _vain(result: Result) -> list[str]:
+    """Arguments at a value that leaves what they are there for as it is."""
+    found = []
+    for name, (without, output) in result.model.savings.items():
+        if name not in result.inputs or output not in result.outputs or result.inputs[name] == without:
+            continue
+        other = _asked_again(result, result.model.variant, **{name: without})
+        if other is None:
+            continue
+        saved, whole = other.canonical(output) - result.canonical(output), other.canonical(output)
+        if saved < NOTHING * whole:
+            variable = variable_of(output)
+            much, all_of_it = as_text(variable, max(saved, 0.0)), as_text(variable, whole)
+            found.append(f"{name}={result.inputs[name]} saves {much} of {all_of_it} {output}")
+    return found
+
+
+def _asked_again(result: Result, variant: str, **changed: Any) -> Result | None:
+    """The same question to another variant, or with other arguments; None where that has no answer."""
+    model = type(result.model)(variant)
+    given = {
+        name: presented(variable_of(name), result.canonical(name))
+        for name in result.inputs
+        if result.origin(name) == GIVEN and name in model.arguments
+    }
+    entries = {name: entry for name, entry in result.entries.items() if name in model.arguments}
+    try:
+        return model.solve(**{**entries, **given, **changed})
+    except MlsysimError:
+        return None
