@@ -51,8 +51,8 @@ class ServingCapacityModel(PerformanceModel):
             FIRST_ORDER,
             defaults={"efficiency": 0.5},
             about="The tutorial's form: decoding alone occupies a replica, and the P99 is the mean service plus the "
-            "quantile of the wait. On the tutorial's deployment a replica serves 46 QPS by this form, 14.2 with prefill "
-            "counted.",
+            "quantile of the wait. On the tutorial's deployment a replica serves 46 QPS by this form, 14.2 with "
+            "prefill counted.",
         ),
         "prefill_aware": Variant(
             swapped(
