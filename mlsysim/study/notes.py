@@ -62,7 +62,7 @@ def _vain(result: Result) -> list[str]:
 
 def _asked_again(result: Result, variant: str, **changed: Any) -> Result | None:
     """The same question to another variant, or with other arguments; None where that has no answer."""
-    model = type(result.model)(variant)
+    model: Any = type(result.model)(variant)
     given = {
         name: presented(variable_of(name), result.canonical(name))
         for name in result.inputs
