@@ -203,7 +203,7 @@ def test_latent_attention_keeps_one_compressed_vector():
 
 def test_a_dense_model_has_one_expert():
     assert memory().experts == 1
-    assert memory(model="Mixtral_8x7B", ep_size=4).experts == 8
+    assert memory(model="Mixtral_8x7B").experts == 8
 
 
 def test_published_and_exact_parameter_counts_are_told_apart():

@@ -347,7 +347,7 @@ def test_a_memory_explains_itself_operator_by_operator():
         "V               32000            vocab_size  [paper: jiang2024, 2024-01]",
         "Expert parameters of one rank  [fedus2022, section 5.5]",
         "= 8·(0·(4096 + 14336·(1 + 1)/2) + 4096·14336·(1 + 2)/2)/8",
-        "n_fly = {{min(n_mb, p + {(p − 1)/v if v > 1; 0 otherwise}) if schedule = 1f1b; n_mb otherwise}",
+        "n_fly = {{min(n_mb, p + {(p − 1)/v if v > 1; 0 otherwise}) if schedule = 1f1b; n_mb if schedule",
         "= min(8, (4 − 1)/2 + 4)",
         "binds: p + {(p − 1)/v if v > 1; 0 otherwise} = 5.50, the smallest; n_mb = 8",
         "case: selective = core_attention  (selective = core_attention)",
