@@ -29,7 +29,7 @@ _RACK = (
 #: Each is found with the others as the catalog has them.
 CALIBRATED: dict[str, tuple[tuple[str, tuple[str, ...], float, float], ...]] = {
     "Megatron_LM_A100": (("efficiency", ("korthikanti5 175B present",), 0.3, 1.0),),
-    "DeepSpeed_A100": (("link_efficiency", ("narayanan2 ZeRO-3 174.6B 1536",), 0.02, 0.9),),
+    "DeepSpeed_A100": (("fabric_efficiency", ("narayanan2 ZeRO-3 174.6B 1536",), 0.02, 0.9),),
     "torchtitan_A100": (("efficiency", ("torchtitan a100 8B sel op",), 0.3, 1.0),),
     "torchtitan_H100": (
         ("efficiency", ("torchtitan 8B 8 compile",), 0.3, 1.0),

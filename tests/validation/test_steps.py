@@ -21,9 +21,9 @@ def test_dense_steps():
 
 
 def test_steps_that_the_host_binds():
-    """Left out of every calibration; the device alone would be two thirds to three times as fast."""
+    """Left out of every calibration; the device alone would be two fifths to three times as fast."""
     errors = experts_left_out()
     for row in ("GPTOSS h100", "Qwen30 fp8 h100", "DSV3 B200 fp8"):
         assert abs(errors[f"megatron_bridge {row}"]) < 0.1
         assert speed_error(BY_NAME[f"megatron_bridge {row}"], stack=stack_of(BY_NAME[f"megatron_bridge {row}"]),
-                           host_operation_time=0) > 0.5  # fmt: skip
+                           host_operation_time=0) > 0.4  # fmt: skip
