@@ -96,6 +96,7 @@ class Catalog:
         self._origin = origin
         self._base = base
         self._built: dict[str, Entry] = {}
+        self._found: dict[tuple[str, str], Entry] = {}
         for top, groups in content.items():
             if top not in _TABLES:
                 raise CatalogError(f"{origin}: {UnknownNameError('table', top, _TABLES)}")
@@ -146,6 +147,8 @@ class Catalog:
         UnknownNameError
             If no entry of that kind has the name; the nearest are suggested.
         """
+        if isinstance(name, str) and (what, name) in self._found:
+            return self._found[what, name]
         known: list[str] = []
         for catalog in (self, self._base):
             if catalog is None:
@@ -153,7 +156,8 @@ class Catalog:
             candidates = [path for path, fields in catalog._raw.items() if _class_of(path, fields).what == what]
             for path in candidates:
                 if isinstance(name, str) and (path == name or path.endswith(f".{name}")):
-                    return catalog.entry(path)
+                    found = self._found[what, name] = catalog.entry(path)
+                    return found
             known += [path.rpartition(".")[2] for path in candidates]
         raise UnknownNameError(what, name, known)
 

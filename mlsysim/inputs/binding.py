@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -326,13 +327,13 @@ class _Binder:
         if name in self.model.defaults:
             self._put(name, self.model.canonical_default(name), (), DEFAULT)
             return
-        value = self.model.fallback(name, self._precision())
+        value = self.model.fallback(name, self._rate_format)
         if value is not None:
             self._put(name, value.canonical, (), value)
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.slots.items():
-            if name not in slot.gives or argument not in self.entries:
+            if argument not in self.entries or name not in slot.gives:
                 continue
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
@@ -341,7 +342,7 @@ class _Binder:
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
-            value = slot.value(self.entries[argument], name, self._precision())
+            value = slot.value(self.entries[argument], name, self._rate_format)
             if value is None:
                 continue
             self._put(name, _checked(name, value, self.entries[argument]), (), value)
@@ -351,9 +352,9 @@ class _Binder:
     def _lacks(self, argument: str, name: str) -> bool:
         """Whether an input has no default, and one of the entries no value for it."""
         entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
-        known = name in self.model.defaults or self.model.fallback(name, self._precision()) is not None
+        known = name in self.model.defaults or self.model.fallback(name, self._rate_format) is not None
         return not known and any(
-            self.model.slots[argument].value(entry, name, self._precision()) is None for entry in entries
+            self.model.slots[argument].value(entry, name, self._rate_format) is None for entry in entries
         )
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
@@ -384,6 +385,11 @@ class _Binder:
         if (fallback := slot.fallback(name, precision)) is not None:
             return fallback.canonical
         raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
+
+    @cached_property
+    def _rate_format(self) -> str:
+        """The number format that chooses the peak rate, where it does not vary."""
+        return self._precision()
 
     def _precision(self, at: Mapping[str, int] | None = None) -> str:
         """The number format that chooses the peak rate, at a place of the grid where it varies."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from mlsysim.catalog import Entry, Value, builtin
@@ -83,7 +83,7 @@ class Slot:
     default: str = ""
     strict: bool = False
 
-    @property
+    @cached_property
     def gives(self) -> tuple[str, ...]:
         """All inputs it gives."""
         return self.provides + self.extras
