@@ -21,7 +21,7 @@ F_16 = variable(
 )
 eta_pre = variable(
     "prefill_attention_efficiency",
-    r"\eta_{\mathrm{pre}}",
+    r"\eta_{\mathrm{pa}}",
     "count",
     "Share of the 16-bit peak that attention reaches in a prefill.",
     between(0, 1, open_lower=True),
@@ -126,6 +126,7 @@ u_gpu = variable(
     "count",
     "Share of the memory that an engine uses.",
     between(0, 1, open_lower=True),
+    label="Memory share of the engine",
 )
 f_kv = variable(
     "kv_memory_fraction",
@@ -135,7 +136,7 @@ f_kv = variable(
     between(0, 1, open_lower=True),
 )
 M_work = variable(
-    "workspace_memory", r"M_{\mathrm{work}}", "GB", "Memory of each accelerator that an engine keeps for its work.",
+    "workspace_memory", r"M_{\mathrm{ws}}", "GB", "Memory of each accelerator that an engine keeps for its work.",
     nonnegative(),
 )  # fmt: skip
 n_kv = variable(

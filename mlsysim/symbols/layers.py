@@ -15,7 +15,12 @@ H_head = variable(
     "head_layers", r"H", N_COUNT, "Layers that are as much arithmetic as the head and its loss.", positive()
 )
 n_full = variable(
-    "full_stage_layers", r"n_{\mathrm{full}}", N_COUNT, "Layers of a stage where none is fuller.", integer(1)
+    "full_stage_layers",
+    r"n_{\mathrm{full}}",
+    N_COUNT,
+    "Layers of a stage where none is fuller.",
+    integer(1),
+    label="Layers of the fullest stage",
 )
 n_left = variable(
     "fewest_last_layers",

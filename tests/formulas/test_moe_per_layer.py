@@ -72,6 +72,7 @@ def draw(r):
         "activation_checkpointing": r.choice(["none", "selective", "full"]),
         "gated": r.randint(0, 1),
         "moe_layers": r.randint(0, 100),
+        "expert_bias": 0,
         "expert_ffn_dim": r.randint(1, 30_000),
         "fabric_bandwidth": 10 ** r.uniform(9, 12),
         "oversubscription": r.choice([1.0, r.uniform(1, 8)]),

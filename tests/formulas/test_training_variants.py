@@ -319,7 +319,12 @@ def draw_run(r):
 
 def draw_korthikanti(r):
     x = draw_run(r)
-    return {**x, "parameters": 10 ** r.uniform(7, 12), "communication_buffer_fraction": r.choice([0.05, r.random()])}
+    return {
+        **x,
+        "ep_size": 1,
+        "parameters": 10 ** r.uniform(7, 12),
+        "communication_buffer_fraction": r.choice([0.05, r.random()]),
+    }
 
 
 def draw_per_operator(r):
@@ -357,6 +362,7 @@ def draw_per_operator(r):
         "expert_ffn_dim": t * r.choice([r.randint(1, 50), r.randint(1, 5000)]) if L_moe else 0,
         "shared_ffn_dim": t * r.choice([0, r.randint(1, 5000)]) if L_moe else 0,
         "router_bias": r.randint(0, 1),
+        **dict.fromkeys(("expert_bias", "sandwich_norm", "attention_sinks", "mtp_layers"), 0),
         "tied_embeddings": r.randint(0, 1),
         "learned_positions": r.choice([0, 2048]),
         "qkv_bias": r.randint(0, 1),

@@ -58,9 +58,9 @@ DOMAINS = st.one_of(
     st.builds(positive),
     st.builds(nonnegative),
     st.builds(at_least, BOUNDS),
-    st.builds(between, BOUNDS, BOUNDS),
-    st.builds(integer, BOUNDS, BOUNDS),
-    st.lists(st.text(max_size=3), max_size=3).map(lambda labels: choice(*labels)),
+    st.tuples(BOUNDS, BOUNDS).filter(lambda ends: ends[0] < ends[1]).map(lambda ends: between(*ends)),
+    st.tuples(BOUNDS, BOUNDS).filter(lambda ends: ends[0] < ends[1]).map(lambda ends: integer(*ends)),
+    st.lists(st.text(max_size=3), min_size=1, max_size=3, unique=True).map(lambda labels: choice(*labels)),
 )
 
 

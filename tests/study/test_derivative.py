@@ -19,7 +19,7 @@ POINTS = {
     ),
     "memory of experts": (
         TrainingMemoryModel(),
-        {"model": "Mixtral_8x7B", "hardware": "H200", "batch_size": 7, "ep_size": 4, "tp_size": 2, "zero_stage": 3,
+        {"model": "Mixtral_8x7B", "hardware": "H200", "batch_size": 7, "tp_size": 8, "zero_stage": 3,
          "dp_size": 2, "activation_checkpointing": "full", "optimizer": "sgd", "trainable_fraction": 0.3},
     ),
     "one replica": (

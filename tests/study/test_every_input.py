@@ -7,11 +7,13 @@ import pytest
 from study.points import NETWORK, POINTS
 
 from mlsysim import units
+from mlsysim.catalog import builtin
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
 from mlsysim.symbolic import variable_of
 
+RENTS = [path.rpartition(".")[2] for path in builtin().paths() if path.startswith("Systems.Rents.")][:2]
 ENTRIES = {
     "model": ["Mixtral_8x7B", "DeepSeek_V3", "Qwen3_30B_A3B", "Llama3_8B"],
     "hardware": ["H100", "H200", "MI300X"],
@@ -19,6 +21,7 @@ ENTRIES = {
     "fleet": ["Research_256", "Llama3_16K"],
     "fabric": ["RoCE_400G", "Meta_RoCE_400G"],
     "stack": ["Ideal", "Generic"],
+    "rent": RENTS,
     "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
 }
 

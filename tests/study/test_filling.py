@@ -362,7 +362,7 @@ class TestAFullDisk:
     def test_while_a_block_is_noted(self, whole, tmp_path, kind, monkeypatch):
         path = tmp_path / f"grid.{kind}"
         monkeypatch.setattr(Checkpoint, "append", full)
-        with pytest.raises(StoreError, match="No space left on device; 0 of 6 blocks are finished"):
+        with pytest.raises(StoreError, match="No space left on device; no block of 6 is finished"):
             run(path)
         monkeypatch.undo()
         assert bits(run(path)) == whole
