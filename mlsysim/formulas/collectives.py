@@ -325,7 +325,7 @@ _WIRE = "As nccl-tests count it: what a ring would send."
 
 bus_of_pass = Formula(
     beta_bus,
-    when(And(n_c > 1, V_c > 0), (n_c - 1) / n_c * V_c / T_c),
+    when(And(n_c > 1, V_c > 0, T_c > 0), (n_c - 1) / n_c * V_c / T_c),
     title="Bus bandwidth of a pass",
     source=NCCL,
     variant="pass",
@@ -335,7 +335,7 @@ bus_of_pass = Formula(
 
 bus_of_all_reduce = Formula(
     beta_bus,
-    when(And(n_c > 1, V_c > 0), 2 * (n_c - 1) / n_c * V_c / T_c),
+    when(And(n_c > 1, V_c > 0, T_c > 0), 2 * (n_c - 1) / n_c * V_c / T_c),
     title="Bus bandwidth of an all-reduce",
     source=NCCL,
     variant="all_reduce",

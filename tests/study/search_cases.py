@@ -42,6 +42,12 @@ TIERED = {**{name: value for name, value in DENSE.items() if name != "hardware"}
 SERVED = {**{name: value for name, value in SERVING.items() if name != "hardware"}, "design": "GH200"}
 PHASES = ("batch_size", "seq_len", "tp_size", "ep_size", "design", "prefetch_fraction", "efficiency", "precision")
 SHARES = ("weights_offload", "checkpoints_offload", "gradients_offload", "optimizer_offload")
+PRODUCT = {"hardware": "H100", "product_rows": 512, "product_columns": 4096, "product_inner": 4096}
+KERNEL = ("product_rows", "product_columns", "product_inner", "memory_efficiency", "efficiency")
+GROUP = {"fleet": "SuperPOD_H100", "collective_ranks": 16}
+ROUTED = {**GROUP, "tokens_per_rank": 512, "hidden_dim": 7168, "active_experts_per_token": 8}
+RANKS = ("collective_ranks", "message_bytes", "node_bandwidth", "fabric_bandwidth", "oversubscription",
+         "link_efficiency", "tokens_per_rank", "active_experts_per_token")  # fmt: skip
 #: Model, variant, a point that is accepted, and the inputs that become axes.
 FAMILIES = (
     ("ParameterCountModel", "counted", {"model": "DeepSeek_V3"}, ("layers", "hidden_dim", "heads", "experts",
@@ -72,6 +78,16 @@ FAMILIES = (
     ("MemoryExpansionModel", "offloaded_training", TIERED, (*STEP, "design", "policy")),
     ("MemoryExpansionModel", "offloaded_by_share", TIERED, (*STEP, "design", *SHARES)),
     ("MemoryExpansionModel", "serving", SERVED, (*QUEUE, "design", "kv_offload")),
+    *(("KernelModel", law, PRODUCT, KERNEL) for law in ("waves", "smooth", "roofline")),
+    ("KernelModel", "elementwise", {"hardware": "H100", "kernel_bytes": "100 MB"}, ("kernel_bytes", *KERNEL)),
+    *(
+        ("CollectiveModel", kind, {**GROUP, "message_bytes": "64 MiB"}, RANKS)
+        for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+    ),
+    *(
+        ("CollectiveModel", kind, ROUTED, RANKS)
+        for kind in ("dispatch", "combine", "low_latency_dispatch", "low_latency_combine")
+    ),
 )  # fmt: skip
 ENTRIES = {
     "hardware": ["H100", "H200", "A100", "MI300X"],

@@ -18,8 +18,8 @@ OURS = [
 ]
 #: Short parts of names that are words.
 WORDS = {
-    "all", "at", "bare", "base", "bias", "busy", "copy", "core", "cost", "edge", "free", "grid", "head", "host",
-    "hot", "idle", "in", "kept", "link", "load", "loss", "mask", "max", "mean", "node", "norm", "own", "page",
+    "all", "at", "bare", "base", "bias", "busy", "copy", "core", "cost", "edge", "free", "full", "grid", "head", "host",
+    "hot", "idle", "in", "is", "kept", "last", "link", "load", "loss", "mask", "max", "mean", "node", "norm", "own", "page",
     "part", "peak", "per", "rank", "rate", "read", "rows", "run", "send", "size", "slot", "step", "tax", "tied",
     "time", "to", "wait", "work",
 }  # fmt: skip
