@@ -18,10 +18,10 @@ OURS = [
 ]
 #: Short parts of names that are words.
 WORDS = {
-    "all", "at", "bare", "base", "bias", "busy", "copy", "core", "cost", "edge", "free", "full", "grid", "head", "host",
-    "hot", "idle", "in", "is", "kept", "last", "link", "load", "loss", "mask", "max", "mean", "node", "norm", "own", "page",
-    "part", "peak", "per", "rank", "rate", "read", "rows", "run", "send", "size", "slot", "step", "tax", "tied",
-    "time", "to", "wait", "work",
+    "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "cast", "copy", "core", "cost", "edge", "fill", "free",
+    "full", "grid", "head", "host", "hot", "idle", "in", "is", "kept", "last", "link", "load", "loss", "mask", "max",
+    "mean", "mesh", "node", "norm", "own", "page", "part", "peak", "per", "pod", "rank", "rate", "read", "rows",
+    "run", "send", "size", "slot", "step", "tax", "tied", "tile", "time", "to", "wait", "wide", "work",
 }  # fmt: skip
 
 
