@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # A file of tests stays in one process, which compiles its systems once; files in order, so that notebooks are no tail.
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint types contracts book validation check bench clean
+.PHONY: demo test lint types contracts book validation ci check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mlsysim demo
@@ -30,6 +30,11 @@ book: $(VENV)/.installed
 
 validation: $(VENV)/.test
 	$(BIN)/python tests/validation/report.py
+
+# What a change must pass: no test twice.
+ci: lint types contracts test
+	$(BIN)/mlsysim book --check
+	$(TESTS) --only-long --ignore=tests/benchmarks
 
 check: lint types contracts
 	$(BIN)/mlsysim book --check

@@ -35,9 +35,11 @@ def printed_book(monkeypatch, book_pages):
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="every test at full size, those marked long too")
+    parser.addoption("--only-long", action="store_true", help="only the tests that a quick run leaves out")
 
 
 def pytest_configure(config):
+    config.option.long = config.option.long or config.option.only_long
     settings.register_profile("quick")
     settings.register_profile("long")
     settings.load_profile("long" if config.getoption("long") else "quick")
@@ -59,6 +61,9 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("only_long"):
+        config.hook.pytest_deselected(items=[item for item in items if not _is_long(item)])
+        items[:] = [item for item in items if _is_long(item)]
     if config.getoption("long"):
         return
     left_out = [item for item in items if _is_long(item)]
@@ -69,4 +74,5 @@ def pytest_collection_modifyitems(config, items):
 def _is_long(item):
     if item.path.suffix == ".ipynb":
         return item.path.name != QUICK_NOTEBOOK
-    return item.get_closest_marker("long") is not None
+    in_long_folder = any((HERE / name) in item.path.parents for name in LONG_FOLDERS)
+    return in_long_folder or item.get_closest_marker("long") is not None
