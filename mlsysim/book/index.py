@@ -8,6 +8,7 @@ from typing import Any
 from mlsysim.book.contents import Book, Topic, computed
 from mlsysim.jsontext import json_text
 from mlsysim.symbolic import Formula, Source, Variable, variable_of
+from mlsysim.symbolic.family import families_among
 
 
 def index(book: Book, about: str) -> str:
@@ -23,8 +24,9 @@ def index(book: Book, about: str) -> str:
 
 
 def _named(topic: Topic) -> Iterator[Variable]:
-    """The variables of a topic, with the members of its families."""
+    """The variables of a topic, with the families they are members of and the members of its own families."""
     yield from topic.variables
+    yield from map(variable_of, families_among({v.name for v in topic.variables}))
     for families in topic.families.values():
         yield from (variable_of(symbol) for family in families for symbol in family.members.values())
 

@@ -13,6 +13,7 @@ from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.symbolic import Formula, Variable, family_of, variable_of
+from mlsysim.symbolic.family import families_among
 from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.printing import latex_to_text, symbol_text, text
 
@@ -70,6 +71,7 @@ def _variable(book: Book, name: str) -> Variable:
     for _, formula in book.formulas:
         known |= {formula.name: formula.variable, formula.id: formula.variable}
         known |= {v.name: v for part in (formula, *formula.members) for v in (part.variable, *part.inputs)}
+    known |= {family: variable_of(family) for family in families_among(known)}
     if name not in known:
         raise UnknownNameError("formula", name, known)
     return known[name]

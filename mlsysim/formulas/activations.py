@@ -92,7 +92,8 @@ KORTHIKANTI = Source("korthikanti2023", "table 2")
 AUTOGRAD = Source("korthikanti2023", "section 4.1")
 HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Llama, Qwen3, Mixtral, DeepSeek-V3."
 
-_eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
+#: Where every element-wise operation is a kernel of its own.
+EAGER = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 _flash = Eq(attention_kernel, label(attention_kernel, "flash"))
 
 micro_batches = Formula(
@@ -177,7 +178,7 @@ def normalised(width: Any) -> Any:
 
 norm_copy_bytes = Formula(
     q_copy,
-    when(_eager, 4 * byte),
+    when(EAGER, 4 * byte),
     title="What an eager norm keeps beside input and output",
     source=AUTOGRAD,
     assumes="An fp32 copy of the input, as RMSNorm in transformers makes.",
@@ -187,7 +188,7 @@ norm_copy_bytes = Formula(
 
 ffn_tensors = Formula(
     n_ffn,
-    2 + gated * when(_eager, 2, 1),
+    2 + gated * when(EAGER, 2, 1),
     title="Tensors of the inner width that a feed-forward block keeps",
     source=AUTOGRAD,
     assumes="Input and output of the activation; a gate adds its other factor, and eager code the activated gate.",
@@ -212,7 +213,7 @@ norm_activation = Formula(
 _cast = when(q_in < q_a, q_in)
 _heads = (a / t + a_kv_r) * qk_norm * ((q_a + q_copy) * d_h + 4 * byte) / token
 _grouped = (q_a * (2 * a / t * d_h + 2 * a_kv_r * d_h) + _cast * a / t * d_h) / token
-_latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(_eager, 0, q_a * d_rope / token)
+_latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(EAGER, 0, q_a * d_rope / token)
 _latent = _latents + a / t * (q_a * (2 * (d_nope + d_rope) + (d_nope + d_v) + d_v) + _cast * d_v) / token
 
 attention_activation = Formula(

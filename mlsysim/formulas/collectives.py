@@ -8,10 +8,12 @@ belong to the software as much as to the device, so they come with the stack.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-from sympy import And, Max, Min, log, sqrt
+from sympy import And, Max, Min, Rational, log, sqrt
 
+from mlsysim.formats import BITS, STORED
 from mlsysim.symbolic import Example, Formula, Source, byte, token, when
 from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
 from mlsysim.symbols.network import (
@@ -55,9 +57,9 @@ NCCL = Source("nccl_tuning")
 DEEPEP = Source("deepep2025", "README")
 RINGS = (
     "756 NCCL rings on A100, H100, H200, B200: median 4.2%, from 16 MiB 3.7%; with a link class left out of the fit "
-    "5.6% and 6.3% (docs/validation.md)."
+    "5.1% and 6.4% (docs/validation.md)."
 )
-EXCHANGES = "DeepEP on H800 and B200: median 4.2% on a configuration left out of the fit (docs/validation.md)."
+EXCHANGES = "DeepEP on H800 and B200: median 5.2% on a configuration left out of the fit (docs/validation.md)."
 DERIVED = "Within a node " + RINGS + " Between nodes derived, against no published row."
 #: Channels that reduce in the switches, of those there are; and what a tree reaches of a ring's bandwidth.
 SWITCH_CHANNELS, TREE_SHARE = 15 / 16, 0.92
@@ -287,7 +289,7 @@ reducing = Formula(
     variant="all_reduce",
     assumes="The fastest of a ring, two trees between nodes, and a reduction in the switches of a node. Rates of the "
     "last two are those of NCCL's tuner, and not fitted.",
-    accuracy=DERIVED + " In the switches, from 64 MiB: median 3.5%, with a link class left out 5.9%.",
+    accuracy=DERIVED + " In the switches, from 64 MiB, with a link class left out: median 7.1%.",
     example=Example(
         {n_c: 8, delta_c: 1, n_node: 8, n_near: 8, V_c: 268.435456, beta_l: 387, beta_c: 387, alpha_c: 6.16,
          tau_coll: 4.3, tau_ch: 4.3, tau_sw: 25, e_sw: 0.85, alpha: 14, alpha_node: 0.88},
@@ -363,9 +365,12 @@ distinct_ranks = Formula(
     example=Example({n_c: 64, n_near: 8, node_limit: 4, k: 8}, "7.1776", derived="32 * (1 - (1 - 1 / 32)**8)"),
 )
 
+#: Bytes of scales that come with each number sent below 16 bit.
+_SCALE = Rational(*(STORED["fp8_block"] - Fraction(BITS["fp8_block"], 8)).as_integer_ratio()) * byte
+
 dispatched_copy = Formula(
     b_copy,
-    q * h * when(q < 2 * byte, 1 + 4 * byte / (128 * q), 1) / token,
+    h * (q + when(q < 2 * byte, _SCALE, 0)) / token,
     title="One token on the way to its experts",
     source=Source("deepseek2024", "section 3.3.2"),
     variant="dispatch",

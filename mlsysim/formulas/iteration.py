@@ -8,12 +8,13 @@ counts. Where requests never run out, the memory sets the batch and the batch th
 
 from __future__ import annotations
 
-from typing import Any
+from sympy import Max, Min, Piecewise
 
-from sympy import Max, Min, Piecewise, sqrt
-
+from mlsysim.formulas.continuous_batching import touched
+from mlsysim.formulas.roofline import side_by_side
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, request, token, when
+from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta_node, eta, tau_layer
 from mlsysim.symbols.iteration import (
@@ -54,7 +55,7 @@ from mlsysim.symbols.iteration import (
     w_dec,
     x_it,
 )
-from mlsysim.symbols.parameters import P_emb, P_exp, P_head
+from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import B_max, W_s, kv_token, n_out
 from mlsysim.symbols.step import eta_link, eta_mem, w_attn
 from mlsysim.symbols.training import P_attn_r, P_ffn_r, P_sh_r, a_kv_r, t
@@ -63,7 +64,6 @@ from mlsysim.symbols.workload import (
     L,
     L_moe,
     L_w,
-    P,
     V,
     a,
     a_kv,
@@ -83,13 +83,8 @@ from mlsysim.symbols.workload import (
 WILLIAMS = Source("williams2009")
 MEGATRON = Source("shoeybi2019", "section 3")
 ORCA = Source("yu2022", "section 3")
-#: Bytes of one number between kernels and of one logit weight, whatever the products are computed in.
+#: Bytes of one number between kernels, whatever the products are computed in.
 _WIDE = 2 * byte
-
-
-def side_by_side(reading: Any, computing: Any) -> Any:
-    """Time of an operator that reads and computes at once: near the ridge neither hides the other whole."""
-    return sqrt(reading**2 + computing**2)
 
 
 iteration_tokens = Formula(
@@ -125,7 +120,7 @@ dense_weights = Formula(
 
 expert_weights = Formula(
     W_hit,
-    when(L_moe > 0, L_moe * E * (1 - (1 - k / E) ** Max(1, N_it / token)) * P_exp / t, 0),
+    when(L_moe > 0, L_moe * touched(Max(1, N_it / token)) * P_exp / t, 0),
     title="Weights of routed experts that an iteration reads on a rank",
     source=Source("fedus2022", "section 2"),
     assumes="Each token picks its experts at random. Experts are spread evenly over the tensor-parallel ranks, cut or "
@@ -149,13 +144,13 @@ cache_per_rank = Formula(
 
 decode_attention_work = Formula(
     w_dec,
-    when(r_kv > 0, 2 * L * a * (2 * r_kv + d_rope), 4 * L * a * d_h) * flop / token**2,
+    when(r_kv > 0, 2 * L * a * (2 * r_kv + d_rope) * flop / token**2, attention_flops),
     title="Arithmetic of attention in decoding, per pair of tokens",
     source=Source("deepseek2024v2", "section 2.1"),
-    assumes="Latent attention scores and sums the compressed vectors themselves (absorbed), which is more arithmetic "
-    "on less memory.",
+    assumes="As in a prefill, but that latent attention scores and sums the compressed vectors themselves (absorbed), "
+    "which is more arithmetic on less memory.",
     example=Example(
-        {L: 61, a: 128, r_kv: 512, d_rope: 64, d_h: 192},
+        {L: 61, a: 128, r_kv: 512, d_rope: 64, attention_flops: 4997120},
         "16.990 MFLOP/token^2",
         derived="2 * 61 * 128 * (2 * 512 + 64) / 1e6",
     ),
@@ -364,18 +359,6 @@ binding_part = Formula(
     ),
 )
 
-engine_weights = Formula(
-    W_s,
-    q_w * (P - P_emb - P_head) + q_e * (P_emb + P_head),
-    title="Weights of an engine, all ranks together",
-    source=Source("pope2023", "section 2"),
-    variant="engine",
-    assumes="Embedding and head stay at 16 bit.",
-    example=Example(
-        {q_w: 1, q_e: 2, P: 70.55e9, P_emb: 1.05e9, P_head: 1.05e9}, "72.65 GB", derived="70.55 - 2.1 + 2 * 2.1"
-    ),
-)
-
 cache_tokens = Formula(
     n_kv,
     Max(0, f_kv * (u_gpu * t * (M_cap - M_work) - W_s) / (t * kv_rank)),
@@ -425,7 +408,7 @@ output_rate = Formula(
     n_dec * (token / request) / t_it,
     title="Tokens generated per second",
     source=ORCA,
-    accuracy="TensorRT-LLM's table of dense models within a median of 6%, calibrated on one of its cells and one row "
+    accuracy="TensorRT-LLM's table of dense models within a median of 6%, calibrated on one of its columns and one row "
     "of another page (docs/validation.md).",
     example=Example({n_dec: 250, t_it: 50}, "5000 token/s", derived="250 / 0.05"),
 )
@@ -450,7 +433,6 @@ FORMULAS = (
     iteration_time,
     longest_part,
     binding_part,
-    engine_weights,
     cache_tokens,
     saturated_batch,
     saturated_context,
@@ -460,4 +442,4 @@ FORMULAS = (
 #: One iteration, whatever passes through it.
 ITERATION = FORMULAS[: FORMULAS.index(binding_part) + 1]
 #: The batch and the throughput where requests never run out.
-SATURATED = FORMULAS[FORMULAS.index(engine_weights) :]
+SATURATED = FORMULAS[FORMULAS.index(cache_tokens) :]

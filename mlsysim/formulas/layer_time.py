@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sympy import Eq, Max, Min, Rational, ceiling, floor
 
+from mlsysim.formulas.activations import EAGER
 from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
 from mlsysim.symbols.activations import elementwise_kernels
 from mlsysim.symbols.formats import q_c
@@ -148,7 +149,6 @@ slowest_stage_moe_layers = Formula(
     example=Example({L_moe: 58, L_mtp: 0, ell_s: 16, moe_interval: 1}, "16", derived="min(58, ceil(16 / 1))"),
 )
 
-_eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 #: Where products are computed at less than 16 bit.
 _narrow = q_c < 2 * byte
 
@@ -236,7 +236,7 @@ stage_launching = Formula(
 loss_time = Formula(
     t_head,
     3 * w_head * on_last * n_tok / (t * F_wide)
-    + when(_eager, 40, 20) * byte * V * on_last * n_tok / (token * t * B_mem * eta_mem),
+    + when(EAGER, 40, 20) * byte * V * on_last * n_tok / (token * t * B_mem * eta_mem),
     title="Head and loss, one micro-batch",
     source=SCHEDULE,
     assumes="Logits at 16 bit, whatever the layers are computed in; the loss passes over them in fp32.",

@@ -7,6 +7,8 @@ time. A launch takes a fixed time.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import Max, Min, Piecewise, ceiling, sqrt
 
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, when
@@ -44,10 +46,26 @@ WILLIAMS = Source("williams2009", "section 3")
 WAVES = Source("nvidia_gemm_guide", "section 2")
 ENERGY = Source("choi2013", "section 2")
 LEFT_OUT = (
-    "392 products on A100, H100, B200: median 5.4%, worst 36%; on a device left out of the fit 7.4% "
+    "392 products on A100, H100, B200: median 5.4%, worst 36%; on a device left out of the fit 7.1% "
     "(docs/validation.md)."
-)  #: Rows and columns of outputs that one multiprocessor computes at a time.
+)
+#: Rows and columns of outputs that one multiprocessor computes at a time.
 TILE = 64
+
+
+def side_by_side(computing: Any, reading: Any) -> Any:
+    """Time of an operator that reads and computes at once: near the ridge neither hides the other whole."""
+    return sqrt(computing**2 + reading**2)
+
+
+def binding(fixed: Any) -> Any:
+    """What a kernel takes longest for, beside a fixed time."""
+    return Piecewise(
+        (label(kernel_bound, "Launch"), fixed > Max(t_c, t_m)),
+        (label(kernel_bound, "Arithmetic"), t_c >= t_m),
+        (label(kernel_bound, "Memory bandwidth"), True),
+    )
+
 
 product_arithmetic = Formula(
     W_k,
@@ -96,7 +114,7 @@ least_outputs = Formula(
     source=WAVES,
     variant="smooth",
     assumes="One wave takes its time whether it is full or not; nothing else is rounded.",
-    accuracy="392 products: median 5.8%, worst 35%; on a device left out of the fit 8.5%.",
+    accuracy="392 products: median 5.8%, worst 35%; on a device left out of the fit 8.6%.",
     example=Example({m_k: 16, n_k: 8192, S_mp: 132}, "540672", derived="max(16 * 8192, 132 * 64**2)"),
 )
 
@@ -191,7 +209,7 @@ quantizing_time = Formula(
     source=Source("micikevicius2022", "section 4"),
     assumes="Activations are read at 16 bit and written at the precision of the product. Scales that are known before "
     "are put on by the kernel that writes the activations, and cost nothing.",
-    accuracy="168 products at 8 bit on H100, B200: median 4.0%; those of a device left out 5.3% and 5.7%.",
+    accuracy="168 products at 8 bit on H100, B200: median 4.0%; those of a device left out 5.4% and 4.4%.",
     example=Example(
         {dynamic: 1, q: 1, tau_quant: 11, m_k: 1024, k_k: 4096, B_mem: 7700, eta_mem: 0.91},
         "0.012796 ms",
@@ -212,7 +230,7 @@ kernel_time = Formula(
 
 product_time = Formula(
     T_k,
-    sqrt(t_c**2 + t_m**2) + tau_launch + t_q,
+    side_by_side(t_c, t_m) + tau_launch + t_q,
     title="Time of a matrix product",
     source=WILLIAMS,
     variant="waves",
@@ -238,15 +256,9 @@ rate = Formula(
     example=Example({W_k: 549.76, T_k: 0.733}, "750.01 TFLOP/s", derived="549.76 / 0.733"),
 )
 
-_fixed = tau_launch + t_q
-
 bottleneck = Formula(
     kernel_bound,
-    Piecewise(
-        (label(kernel_bound, "Launch"), _fixed > Max(t_c, t_m)),
-        (label(kernel_bound, "Arithmetic"), t_c >= t_m),
-        (label(kernel_bound, "Memory bandwidth"), True),
-    ),
+    binding(tau_launch + t_q),
     title="What binds a product",
     source=WILLIAMS,
     variant="waves",
@@ -257,11 +269,7 @@ bottleneck = Formula(
 
 roofline_bottleneck = Formula(
     kernel_bound,
-    Piecewise(
-        (label(kernel_bound, "Launch"), tau_launch > Max(t_c, t_m)),
-        (label(kernel_bound, "Arithmetic"), t_c >= t_m),
-        (label(kernel_bound, "Memory bandwidth"), True),
-    ),
+    binding(tau_launch),
     title="What binds a kernel",
     source=WILLIAMS,
     variant="roofline",

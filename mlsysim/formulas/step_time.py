@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sympy import And, Eq, Max, Min, Piecewise
 
+from mlsysim.formulas.activations import EAGER
 from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, sigma
 from mlsysim.symbols.formats import q_a, q_w
@@ -124,7 +125,6 @@ data_parallel_ranks = Formula(
     example=Example({n_fleet: 512, t: 8, p: 4, c_cp: 2}, "8", derived="512 / (8 * 4 * 2)"),
 )
 
-_eager = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 _eager_scores = Eq(attention_kernel, label(attention_kernel, "eager"))
 
 product_time = Formula(
@@ -169,7 +169,7 @@ score_time = Formula(
 
 width_vectors = Formula(
     v_h,
-    when(_eager, 66, 15),
+    when(EAGER, 66, 15),
     title="Vectors of the width that a layer moves",
     source=Source("dao2022", "section 3.1"),
     assumes="Fused: each result is written once and read where it is needed, fifteen vectors for two norms, two "
@@ -180,7 +180,7 @@ width_vectors = Formula(
 
 inner_vectors = Formula(
     v_ff,
-    gated * when(_eager, 5, 3) + (1 - gated) * when(_eager, 4, 2),
+    gated * when(EAGER, 5, 3) + (1 - gated) * when(EAGER, 4, 2),
     title="Vectors of the inner width that a layer moves",
     source=Source("dao2022", "section 3.1"),
     assumes="Of the activation between the products, gated or not.",
@@ -201,7 +201,7 @@ inner_width = Formula(
 
 elementwise_traffic = Formula(
     x_el,
-    q_a * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(_eager, 18.5, 7) * k * gamma_r * h) / token,
+    q_a * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(EAGER, 18.5, 7) * k * gamma_r * h) / token,
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
     source=Source("dao2022", "section 3.1"),
     assumes="With experts, more vectors of the width for each that a token is sent to: seven, and where their "

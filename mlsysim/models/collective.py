@@ -17,9 +17,9 @@ from mlsysim.symbols.network import delta_c, n_c
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
 _FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _EXCHANGE = ("collective_time", "copy_bytes", "fabric_bytes", "link_bytes")
-_RINGS = "Within a node median 5.6% on links that no constant but two latencies was fitted on; between nodes derived."
-_FORWARDED = "One copy per node, sent on over its links: median 4.2% on a configuration left out of the fit."
-_DIRECT = "Low latency: every copy by itself. Median 2.7% on a number of ranks left out of the fit."
+_RINGS = "Within a node median 5.1% on links that no constant but two latencies was fitted on; between nodes derived."
+_FORWARDED = "One copy per node, sent on over its links: median 5.2% on a configuration left out of the fit."
+_DIRECT = "Low latency: every copy by itself. Median 2.0% on a number of ranks left out of the fit."
 _ABOUT = {
     "all_reduce": "A ring, two trees, or the switches of a node, whichever is fastest. " + _RINGS,
     "all_gather": _RINGS,

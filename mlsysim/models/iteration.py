@@ -19,7 +19,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
     COUNTED,
     NO_WINDOW,
-    OPTIONAL_SHAPE,
+    OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
     SHAPE_REQUIREMENTS,
     WINDOW,
@@ -83,14 +83,13 @@ class IterationModel(PerformanceModel):
         "iteration": Variant(
             (*_OPERATORS, *iteration.ITERATION),
             headline=("iteration_time", "iteration_tokens", *_PARTS),
-            about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
+            about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 4%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
         ),
         "saturated": Variant(
             (
                 *_OPERATORS,
-                parameter_counts.embedding_parameters,
-                parameter_counts.head_parameters,
+                continuous_batching.stored_weights,
                 *iteration.ITERATION,
                 *iteration.SATURATED,
             ),
@@ -108,7 +107,7 @@ class IterationModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, "tied_embeddings", "learned_positions", *WINDOW),
+            ("parameters", *PASS_SHAPE, *WINDOW),
             counted=COUNTED,
         ),
         "hardware": Slot(
@@ -162,7 +161,7 @@ class IterationModel(PerformanceModel):
         "output_tokens": 128,
         "max_batch_size": 4096,
         "attention_mask": "causal",
-        **{name: value for name, value in OPTIONAL_SHAPE.items() if name != "sandwich_norm"},
+        **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
     }
     requirements = (

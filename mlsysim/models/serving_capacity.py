@@ -18,7 +18,7 @@ from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED, NO_WINDOW, OPTIONAL_SHAPE, PASS_SHAPE, WINDOW, WINDOW_REQUIREMENTS
+from mlsysim.models.shape import COUNTED, NO_WINDOW, OPTIONAL_PASS_SHAPE, PASS_SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.serving import cv
@@ -96,7 +96,7 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", "tied_embeddings", *PASS_SHAPE, *WINDOW),
+            ("parameters", *PASS_SHAPE, *WINDOW),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
@@ -139,10 +139,9 @@ class ServingCapacityModel(PerformanceModel):
         "kv_page_size": 16,
         "attention_mask": "causal",
         "gated": False,
-        "tied_embeddings": False,
         "shared_ffn_dim": 0,
         "router_bias": False,
-        **{name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE},
+        **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
     }
     requirements = (

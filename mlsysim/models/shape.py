@@ -61,8 +61,8 @@ SHAPE = (
     "mtp_layers",
 )
 
-#: Those that the products of a pass are counted from.
-PASS_SHAPE = tuple(name for name in SHAPE if name not in ("tied_embeddings", "learned_positions", "sandwich_norm"))
+#: Those that the products of a pass and the weights of a replica are counted from.
+PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "sandwich_norm"))
 
 #: Inputs that say how far attention reaches.
 WINDOW = ("sliding_window", "sliding_layers")
@@ -86,6 +86,8 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "expert_bias": False,
     "mtp_layers": 0,
 }
+#: The same of what a pass is counted from.
+OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}
 #: Attention that reaches as far as the sequence.
 NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0}
 

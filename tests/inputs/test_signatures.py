@@ -37,7 +37,7 @@ TENSORS = {
     "mtp_layers": 0,
 }
 
-NO_PRODUCTS = ("tied_embeddings", "learned_positions", "sandwich_norm")
+NO_PRODUCTS = ("learned_positions", "sandwich_norm")
 
 EXPECTED = {
     TrainingMemoryModel: (
@@ -95,7 +95,6 @@ EXPECTED = {
             "kv_page_size": 16,
             "attention_mask": "causal",
             "parameters": None,
-            "tied_embeddings": False,
             **{name: value for name, value in TENSORS.items() if name not in NO_PRODUCTS},
             "gated": False,
             "shared_ffn_dim": 0,

@@ -1,6 +1,7 @@
 """Declaring variables, formulas and systems: what is malformed is refused with a documented error."""
 
 import math
+from functools import partial
 
 import pytest
 import sympy
@@ -54,21 +55,22 @@ NAMES = st.one_of(
     st.text(max_size=5), st.from_regex(r"fuzz_[a-z]{1,6}", fullmatch=True), st.sampled_from(["class", "P"])
 )
 BOUNDS = st.one_of(st.floats(), st.integers(-3, 3))
+#: How a domain is built; what is no domain is refused when it is.
 DOMAINS = st.one_of(
-    st.builds(positive),
-    st.builds(nonnegative),
-    st.builds(at_least, BOUNDS.filter(lambda end: end < math.inf)),
-    st.tuples(BOUNDS, BOUNDS).filter(lambda ends: ends[0] < ends[1]).map(lambda ends: between(*ends)),
-    st.tuples(BOUNDS, BOUNDS).filter(lambda ends: ends[0] < ends[1]).map(lambda ends: integer(*ends)),
-    st.lists(st.text(max_size=3), min_size=1, max_size=3, unique=True).map(lambda labels: choice(*labels)),
+    st.just(positive),
+    st.just(nonnegative),
+    BOUNDS.map(lambda end: partial(at_least, end)),
+    st.tuples(BOUNDS, BOUNDS).map(lambda ends: partial(between, *ends)),
+    st.tuples(BOUNDS, BOUNDS).map(lambda ends: partial(integer, *ends)),
+    st.lists(st.text(max_size=3), max_size=3).map(lambda labels: partial(choice, *labels)),
 )
 
 
 @fuzzing(500)
 @given(NAMES, st.text(max_size=6), UNITS, st.text(max_size=10), DOMAINS, st.booleans())
-@example("A", "", "GB", "", at_least(1e308), False)
+@example("A", "", "GB", "", partial(at_least, math.inf), False)
 def test_variables(name, latex, unit, description, domain, named_unit):
-    found = attempt(lambda: Variable(name, latex, unit, description, domain, named_unit))
+    found = attempt(lambda: Variable(name, latex, unit, description, domain(), named_unit))
     if found is not None:
         assert found.symbol.name == name
         assert found.domain.describe()

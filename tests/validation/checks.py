@@ -53,6 +53,12 @@ class Check:
         return (abs(self.error) <= self.tolerance + ROUNDING) != bool(self.missed)
 
 
+def spread(errors: Iterable[float]) -> tuple[float, float, float]:
+    """Median, 90th percentile and largest of the sizes of errors."""
+    sizes = sorted(abs(float(error)) for error in errors)
+    return statistics.median(sizes), sizes[math.ceil(0.9 * len(sizes)) - 1], sizes[-1]
+
+
 @dataclass(frozen=True)
 class Spread:
     """The errors of many rows together.
@@ -83,10 +89,9 @@ class Spread:
 
     def cells(self) -> list[str]:
         """A row of the table."""
-        ordered = sorted(map(float, self.errors))
-        ninth = ordered[math.ceil(0.9 * len(ordered)) - 1]
-        shown = [f"{100 * value:.1f}%" for value in (self.median, ninth, ordered[-1], self.allowed)]
-        return [self.what, str(len(ordered)), *shown]
+        errors = list(self.errors)
+        shown = [f"{100 * value:.1f}%" for value in (*spread(errors), self.allowed)]
+        return [self.what, str(len(errors)), *shown]
 
 
 @dataclass(frozen=True)
@@ -180,11 +185,11 @@ def _allowed(check: Check) -> str:
 
 def summary(checks: list[Check]) -> str:
     """Median, 90th percentile and worst error of the rows that nothing was calibrated on."""
-    errors = sorted(abs(check.error) for check in checks if not check.calibrated)
-    median, tail = statistics.median(errors), errors[math.ceil(0.9 * len(errors)) - 1]
+    errors = [check.error for check in checks if not check.calibrated]
+    median, tail, worst = spread(errors)
     return (
         f"Of {len(errors)} rows that nothing was calibrated on: median {100 * median:.1f}%, "
-        f"90th percentile {100 * tail:.0f}%, worst {100 * errors[-1]:.0f}%."
+        f"90th percentile {100 * tail:.0f}%, worst {100 * worst:.0f}%."
     )
 
 

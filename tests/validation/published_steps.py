@@ -4,13 +4,12 @@ Everything of ours is ``DistributedModel().solve(...)`` on catalog entries; ``st
 ``calibrate_steps`` what each stack was calibrated on, which is left out here.
 """
 
-import statistics
 from collections.abc import Iterable
 from functools import cache, partial
 from typing import Any
 
 from validation.calibrate_steps import CALIBRATED, calibrated_on, without
-from validation.checks import Check, Group
+from validation.checks import Check, Group, spread
 from validation.step_rows import ROWS, measured, name, published, seconds, stack_of
 
 UNITS = {"s": "s", "tps": "token/s", "TFLOPS": "TFLOP/s"}
@@ -74,12 +73,6 @@ def speed_errors(rows: Iterable[dict[str, Any]], *, stacks: bool) -> list[float]
         for row in rows
         if not (stacks and name(row) in USED)
     ]
-
-
-def spread(errors: Iterable[float]) -> tuple[float, float, float]:
-    """Median, 90th percentile and largest of the sizes of errors."""
-    sizes = sorted(abs(error) for error in errors)
-    return statistics.median(sizes), sizes[int(0.9 * (len(sizes) - 1))], sizes[-1]
 
 
 def left_out(source: str) -> list[float]:
