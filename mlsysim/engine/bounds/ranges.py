@@ -20,6 +20,8 @@ from mlsysim.engine.budget import take
 
 #: Relative error of a term: tables that differ less count as one, and sums and products are taken in another order.
 MARGIN = 4e-12
+#: Most quotients and inverses that are bounded inside one another; beyond, a term is bounded factor by factor.
+REWRITTEN = 8
 #: Operations that a range, a term or a table takes per box.
 PIECE = 8
 
@@ -53,6 +55,7 @@ class Ranges:
         self.low, self.high = low, high
         self.parameters = dict(parameters or {})
         self._known: dict[tuple[str, Any], Any] = {}
+        self._rewritten = 0
 
     @property
     def boxes(self) -> int:
@@ -136,7 +139,19 @@ class Ranges:
         side = 0 if term.number >= 0 else 1
         if inner is None:
             return self._either_end(term, side) * term.number
-        return _times(self._once("term", term.key, lambda: self._term(term)), self.range(inner))[side] * term.number
+        factor = self._once("term", term.key, lambda: self._term(term))
+        return _times(factor, self._within(lambda: self.range(inner)))[side] * term.number
+
+    def _within(self, bounded: Callable[[], Any]) -> Any:
+        """The bounds of a sum that was made to bound another one."""
+        self._rewritten += 1
+        try:
+            return bounded()
+        finally:
+            self._rewritten -= 1
+
+    def _inverses(self, term: Term) -> tuple[Sum, ...]:
+        return self.plans.inverses(term) if self._rewritten < REWRITTEN else ()
 
     def _either_end(self, term: Term, side: int) -> np.ndarray:
         if self.plans.simple(term):
@@ -163,8 +178,8 @@ class Ranges:
             found = _times(found, self._power(atom, exponent))
         if found is None:
             return self._full(1.0), self._full(1.0)
-        for inverse in self.plans.inverses(term):
-            low, high = self.range(inverse)
+        for inverse in self._inverses(term):
+            low, high = self._within(lambda of=inverse: self.range(of))
             least, greatest = _inverse(low, high)
             found = np.maximum(found[0], least), np.minimum(found[1], greatest)
         return found
@@ -178,8 +193,8 @@ class Ranges:
                 self._once("atom end", (way, atom.number), lambda a=atom, w=way: self._atom_end(a, w)), 0.0
             )
             found = found * (end if exponent == 1 else end**exponent)
-        for inverse in self.plans.inverses(term):
-            bound = self.upper(inverse) if side == 0 else self.lower(inverse)
+        for inverse in self._inverses(term):
+            bound = self._within(lambda of=inverse: self.upper(of) if side == 0 else self.lower(of))
             tighter = np.where(bound > 0, 1.0 / bound, (-np.inf, np.inf)[side])
             found = (np.fmax, np.fmin)[side](found, tighter)
         return np.where(np.isnan(found), 0.0 if side == 0 else np.inf, found) if term.atoms else found

@@ -89,7 +89,7 @@ def joined(head, left, right):
     """Two expressions as one."""
     try:
         found = HEADS[head](left, right)
-    except (TypeError, ValueError, ZeroDivisionError):
+    except (TypeError, ValueError, ZeroDivisionError, RecursionError):  # sympy turns some cases over for ever
         reject()
     assume(not found.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo, sympy.I))
     return found
