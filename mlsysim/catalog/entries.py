@@ -634,6 +634,8 @@ class Node(Entry):
         Of one accelerator to the others of the node, one direction; that of the accelerator where left out.
     nics, nic_bandwidth : Value, optional
         Ports to the fabric between nodes, and the line rate of each, one direction.
+    power : Value, optional
+        What the whole server draws at most.
     """
 
     what: ClassVar[str] = "node"
@@ -644,9 +646,14 @@ class Node(Entry):
     link_bandwidth: BytesPerSecond | None = None
     nics: Count | None = None
     nic_bandwidth: BytesPerSecond | None = None
+    power: Watts | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a node has the links of its accelerators."""
+        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and what else draws power beside them."""
+        tdp = self.accelerator.tdp
+        if name == "host_power_fraction" and self.power is not None and tdp is not None:
+            beside = self.power.canonical / (self.accelerators_per_node.value * tdp.canonical) - 1
+            return Value.of(beside, source=f"{self.name}: its power over that of its accelerators, less one")
         if name == "node_bandwidth":
             return self.link_bandwidth or self.accelerator.link_bandwidth
         if name in OF_ACCELERATOR:

@@ -13,7 +13,7 @@ from mlsysim import units
 from mlsysim.errors import CatalogError, MlsysimError, quoted
 from mlsysim.references import bibliography
 
-Kind = Literal["datasheet", "paper", "measured", "derived", "assumed", "user"]
+Kind = Literal["datasheet", "paper", "measured", "derived", "reported", "assumed", "user"]
 
 #: Source of a value the caller typed in; needs no citation.
 CALLER = "given by the caller"
@@ -42,7 +42,7 @@ class Value(pydantic.BaseModel):
     date : str
         When the source was published or read, ``YYYY-MM`` or ``YYYY-MM-DD``.
     kind : str
-        ``datasheet``, ``paper``, ``measured``, ``derived``, ``assumed`` or ``user``.
+        ``datasheet``, ``paper``, ``measured``, ``derived``, ``reported`` (quoted second hand), ``assumed`` or ``user``.
     note : str
         What a reader must know to use it.
     """

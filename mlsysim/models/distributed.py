@@ -103,6 +103,7 @@ class DistributedModel(PerformanceModel):
                 "fabric_latency",
                 "oversubscription",
                 "accelerators_per_pod",
+                "host_power_fraction",
             ),
             extras=("tdp",),
         ),

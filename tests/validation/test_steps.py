@@ -3,7 +3,7 @@
 import pytest
 from validation.calibrate_steps import BY_NAME, CALIBRATED
 from validation.published_steps import DENSE, experts_left_out, speed_errors, spread
-from validation.step_rows import speed_error, stack_of
+from validation.step_rows import name, seconds, speed_error, stack_of
 
 SINGLE = [(stack, rows[0]) for stack, values in CALIBRATED.items() for _, rows, *_ in values if len(rows) == 1]
 
@@ -21,9 +21,14 @@ def test_dense_steps():
 
 
 def test_steps_that_the_host_binds():
-    """Left out of every calibration; the device alone would be two fifths to three times as fast."""
+    """Left out of every calibration; the device alone would be half as fast again to more than twice as fast.
+
+    Against what is published DeepSeek-V3 would be 45% too fast: with a byte for whatever is sent at fp8 it was 58%, and
+    16 bit for gathered weights, exchanges and element-wise work are 0.9 s of the 10.6 s that the device takes.
+    """
     errors = experts_left_out()
-    for row in ("GPTOSS h100", "Qwen30 fp8 h100", "DSV3 B200 fp8"):
-        assert abs(errors[f"megatron_bridge {row}"]) < 0.1
-        assert speed_error(BY_NAME[f"megatron_bridge {row}"], stack=stack_of(BY_NAME[f"megatron_bridge {row}"]),
-                           host_operation_time=0) > 0.4  # fmt: skip
+    for case in ("GPTOSS h100", "Qwen30 fp8 h100", "DSV3 B200 fp8"):
+        row = BY_NAME[f"megatron_bridge {case}"]
+        assert abs(errors[name(row)]) < 0.1
+        with_host, without = (seconds(row, stack=stack_of(row), **clock) for clock in ({}, {"host_operation_time": 0}))
+        assert with_host > 1.5 * without
