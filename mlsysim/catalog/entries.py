@@ -649,7 +649,7 @@ class Node(Entry):
     power: Watts | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and what else draws power beside them."""
+        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and a host that draws power."""
         tdp = self.accelerator.tdp
         if name == "host_power_fraction" and self.power is not None and tdp is not None:
             beside = self.power.canonical / (self.accelerators_per_node.value * tdp.canonical) - 1
