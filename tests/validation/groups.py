@@ -12,6 +12,8 @@ from validation import (
     published_kernels,
     published_memory,
     published_memory_expansion,
+    published_one_pass,
+    published_servers,
     published_serving,
     published_steps,
     simulated_queue,
@@ -19,6 +21,7 @@ from validation import (
 from validation.checks import Group
 
 GROUPS: tuple[Group, ...] = (
+    *published_one_pass.GROUPS,
     *published_counts.GROUPS,
     *published_memory.GROUPS,
     *counted_tensors.GROUPS,
@@ -31,6 +34,7 @@ GROUPS: tuple[Group, ...] = (
     *published_exchanges.GROUPS,
     *published_flops.GROUPS,
     *published_iterations.GROUPS,
+    *published_servers.GROUPS,
     *published_steps.GROUPS,
     *published_memory_expansion.GROUPS,
 )

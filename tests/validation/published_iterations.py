@@ -86,6 +86,15 @@ def milliseconds(**inputs: Any) -> float:
     return 1e3 * ITERATION.solve(**inputs).canonical("iteration_time")
 
 
+def closed_loop(running: float, prompt: int, answer: int, **given: Any) -> tuple[float, float]:
+    """Milliseconds to the first token and between tokens; while a request answers, each of the others starts once."""
+    given = {**given, "context_tokens": prompt + answer / 2}
+    plain = milliseconds(**given, decode_requests=running)
+    first = milliseconds(**given, decode_requests=running - 1, prompts=1, seq_len=prompt)
+    mixed = milliseconds(**given, decode_requests=running, prompts=1, seq_len=prompt)
+    return first, plain + (running - 1) * (mixed - plain) / (answer - 1)
+
+
 def throughput(table: str) -> list[Check]:
     """Output tokens per second of one column of TensorRT-LLM's page."""
     name, _, hardware, ranks = table.split()
@@ -93,13 +102,15 @@ def throughput(table: str) -> list[Check]:
     found = []
     for lengths, theirs in rows:
         prompt, answer = map(int, lengths.split("/"))
-        ours = SATURATED.solve(
-            model=CATALOG[name], hardware=hardware, stack="TensorRT_LLM_H100", precision="w8a8",
-            tp_size=int(ranks.removeprefix("TP")), seq_len=prompt, output_tokens=answer,
-        ).canonical("output_tokens_per_second")  # fmt: skip
+        given = {"model": CATALOG[name], "hardware": hardware, "precision": "w8a8", "seq_len": prompt,
+                 "tp_size": int(ranks.removeprefix("TP")), "output_tokens": answer}  # fmt: skip
+        ours, default = (
+            SATURATED.solve(**given, stack=stack).canonical("output_tokens_per_second")
+            for stack in ("TensorRT_LLM_H100", "Generic")
+        )
         what = f"{name}, {hardware} {ranks}, {lengths}"
         used = table == "Llama-3.3-70B FP8 H100 TP2"
-        found.append(Check(what, theirs, ours, 0.15, "token/s", None, MISSED.get(what, ""), used))
+        found.append(Check(what, theirs, ours, 0.15, "token/s", default, "" if used else MISSED.get(what, ""), used))
     return found
 
 
@@ -136,40 +147,47 @@ def engine(which: str, stack: str, calibrated: set[tuple[str, str]]) -> list[Che
             used = (model, ranks) in calibrated
             for what, theirs, asked in rows:
                 missed = "" if used else MISSED.get(f"{which}: {what}", "")
-                found.append(Check(what, theirs, milliseconds(**given, **asked), 0.15, "ms", None, missed, used))
+                ours, default = (milliseconds(**{**given, **asked, "stack": one}) for one in (stack, "Generic"))
+                found.append(Check(what, theirs, ours, 0.15, "ms", default, missed, used))
     return found
 
 
-def closed_loop() -> list[Check]:
+def nim() -> list[Check]:
     """Time between tokens of Llama 3.3 70B on two H100, so many requests in flight; prompts stop the others."""
-    given = {"model": "Llama3_3_70B", "hardware": "H100", "stack": "TensorRT_LLM_H100", "precision": "w8a8",
-             "tp_size": 2, "context_tokens": 5250}  # fmt: skip
+    given = {"model": "Llama3_3_70B", "hardware": "H100", "precision": "w8a8", "tp_size": 2}
     room = {"kv_memory_fraction": 0.9, "seq_len": 5000, "output_tokens": 500}
-    slots = SATURATED.solve(**{**given, **room, "context_tokens": None}).canonical("decode_requests")
-    nim, found = ENGINES["nim"], []
-    for flying, theirs in zip(nim["concurrency"], nim["itl_ms"], strict=True):
-        running = min(flying, slots)
-        plain = milliseconds(**given, decode_requests=running)
-        mixed = milliseconds(**given, decode_requests=running, prompts=1, seq_len=5000)
-        ours = plain + (running - 1) * (mixed - plain) / 499
-        found.append(Check(f"{flying} in flight", theirs, ours, 0.2, "ms", None, "", flying == 1))
-    return found
+
+    def between(flying: int, stack: str) -> float:
+        slots = SATURATED.solve(**given, **room, stack=stack).canonical("decode_requests")
+        return closed_loop(min(flying, slots), 5000, 500, **given, stack=stack)[1]
+
+    return [
+        Check(
+            f"{flying} in flight", theirs, between(flying, "TensorRT_LLM_H100"), 0.2, "ms", between(flying, "Generic"),
+            calibrated=flying == 1,
+        )
+        for flying, theirs in zip(ENGINES["nim"]["concurrency"], ENGINES["nim"]["itl_ms"], strict=True)
+    ]  # fmt: skip
 
 
 def static_batches() -> list[Check]:
     """LLaMA 7B on one A100: a batch is prefilled, then decoded to its end."""
-    given = {"model": "Llama2_7B", "hardware": "A100", "precision": "fp16", "stack": "TensorRT_LLM_A100"}
+    given = {"model": "Llama2_7B", "hardware": "A100", "precision": "fp16"}
     page, found = ENGINES["trtllm_a100"], []
+
+    def tokens(batch: int, prompt: int, answer: int, stack: str) -> float:
+        first = milliseconds(**given, stack=stack, prompts=batch, seq_len=prompt)
+        step = milliseconds(**given, stack=stack, decode_requests=batch, context_tokens=prompt + answer / 2)
+        return 1e3 * batch * answer / (first + (answer - 1) * step)
+
+    stacks = ("TensorRT_LLM_A100", "Generic")
     for batch, prompt, answer, theirs in page["throughput"]:
-        first = milliseconds(**given, prompts=batch, seq_len=prompt)
-        step = milliseconds(**given, decode_requests=batch, context_tokens=prompt + answer / 2)
-        ours = 1e3 * batch * answer / (first + (answer - 1) * step)
-        found.append(Check(f"batch {batch}, {prompt}/{answer}", theirs, ours, 0.15, "token/s"))
-    for tokens, theirs in page["first_token_ms"].items():
-        ours = milliseconds(**given, prompts=1, seq_len=int(tokens))
-        used = tokens == "2048"
-        missed = "" if used else LAUNCH
-        found.append(Check(f"first token of {tokens}", theirs, ours, 0.15, "ms", None, missed, used))
+        ours, default = (tokens(batch, prompt, answer, stack) for stack in stacks)
+        found.append(Check(f"batch {batch}, {prompt}/{answer}", theirs, ours, 0.15, "token/s", default))
+    for length, theirs in page["first_token_ms"].items():
+        ours, default = (milliseconds(**given, stack=stack, prompts=1, seq_len=int(length)) for stack in stacks)
+        used = length == "2048"
+        found.append(Check(f"first token of {length}", theirs, ours, 0.15, "ms", default, "" if used else LAUNCH, used))
     return found
 
 
@@ -193,32 +211,35 @@ GROUPS: tuple[Group, ...] = (
         "iterations_trtllm", "Engines: TensorRT-LLM, dense models at full load",
         "Output tokens per second, whole instance, 15%. Stack `TensorRT_LLM_H100`, calibrated on one column and on the "
         "time between tokens of one request of another page.", ENGINES["trtllm_max_throughput"]["source"], dense,
-        summary=True,
+        summary=True, beside="Defaults",
     ),
     Group(
         "iterations_trtllm_moe", "Engines: TensorRT-LLM, a mixture of experts at full load",
         "The same for Qwen3-235B-A22B; nothing is calibrated on experts.", ENGINES["trtllm_max_throughput"]["source"],
-        experts, summary=True,
+        experts, summary=True, beside="Defaults",
     ),
     Group(
         "iterations_nim", "Engines: NIM, time between tokens in a closed loop",
-        "Milliseconds between tokens, prompts of 5,000, answers of 500, 20%.", ENGINES["nim"]["source"], closed_loop,
+        "Milliseconds between tokens, prompts of 5,000, answers of 500, 20%.", ENGINES["nim"]["source"], nim,
+        beside="Defaults", summary=True,
     ),
     Group(
         "iterations_trtllm_a100", "Engines: TensorRT-LLM of 2023 on A100",
         "LLaMA 7B in static batches, 15%. Stack `TensorRT_LLM_A100`.", ENGINES["trtllm_a100"]["source"], static_batches,
+        summary=True, beside="Defaults",
     ),
     Group(
         "iterations_distserve", "Engines: DistServe on A100",
         "Milliseconds, from the coefficients that its authors fitted to their measurements, 15%. Stack "
         "`DistServe_A100`, calibrated on OPT-13B on one A100 alone.", SOURCE,
-        partial(engine, "distserve", "DistServe_A100", ON_OPT), summary=True,
+        partial(engine, "distserve", "DistServe_A100", ON_OPT), summary=True, beside="Defaults",
     ),
     Group(
         "iterations_vllm", "Engines: vLLM of 2023 on A100",
         "The same for vLLM as DistServe's authors measured it. Stack `vLLM_2023_A100`, calibrated on OPT-13B on one "
         "and on four A100.", SOURCE,
         partial(engine, "vllm", "vLLM_2023_A100", {*ON_OPT, ("facebook/opt-13b", "4")}), summary=True,
+        beside="Defaults",
     ),
     Group(
         "iterations_arithmetic", "Engines: arithmetic of latent attention", "1%.",
