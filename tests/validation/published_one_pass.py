@@ -111,12 +111,12 @@ ROWS: dict[str, Callable[[], list[Check]]] = {
 }
 
 SLOW = (
-    "the one row above 60% is an 80B model with ZeRO-3 between nodes of slow ports; no stack was calibrated for it, and "
-    "taken without overlap, the other reading of the same run, it is 24% off"
+    "the one row above 60% is an 80B model with ZeRO-3 between nodes of slow ports; no stack was calibrated for it, "
+    "and taken without overlap, the other reading of the same run, it is 24% off"
 )
 SIX = (
-    "defaults reach 60% of the peak on every device, where stacks reach about 70% on A100 and 50% on H100; what is four "
-    "times too fast is ZeRO-3 of 2021, which reached a twelfth of its ports, and long sequences on H100 are next"
+    "defaults reach 60% of the peak on every device, where stacks reach about 70% on A100 and 50% on H100; what is "
+    "four times too fast is ZeRO-3 of 2021, which reached a twelfth of its ports, and long sequences on H100 are next"
 )
 RACKS = "two rows on racks of GB200 come out a fifth too fast; how much of their exchange overlaps is not printed"
 
@@ -159,9 +159,9 @@ GROUPS: tuple[Group, ...] = (
     Group(
         "one_pass", "One pass: what it had to hit",
         "The numbers that one description of a pass through a model was written to reach, each by public calls; other "
-        "tables have them in full. OPT-13B is what `DistServe_A100` was calibrated on, over one to 192 requests; above 95 "
-        "the published slope is 0.58 us. DeepSeek-V3 is at Megatron-Bridge's efficiency on H100, its exchange hidden and "
-        "all activations recomputed: theirs keeps more, and without recomputing it does not fit. 30%.",
+        "tables have them in full. OPT-13B is what `DistServe_A100` was calibrated on, over one to 192 requests; above "
+        "95 the published slope is 0.58 us. DeepSeek-V3 is at Megatron-Bridge's efficiency of H100, exchanges hidden "
+        "and all activations recomputed: theirs keeps more, and without recomputing it does not fit. 30%.",
         "papers, model cards and engines as the tables of each area cite them", checks, beside="First order or default",
         spreads=spreads,
     ),

@@ -1,7 +1,6 @@
 """Whole servers that others timed: closed loops of requests, iterations that mix prompts in, prefill beside decode."""
 
 from collections.abc import Callable
-from typing import Any
 
 from validation.cases import CASES
 from validation.checks import Check, Group
@@ -156,9 +155,9 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group(
         "servers_mixed", "Servers: iterations that take prompts in",
-        "The jump, not the value: prompts of 2,048 with answers of 512 come in by iterations of 8,192 tokens, which are "
-        "under a hundredth of all at 16 in flight and over it at 64. Theirs is Nemotron 3 Nano, most of whose layers are "
-        "state-space models, which no shape of ours describes; Qwen3 30B-A3B stands in.",
+        "The jump, not the value: prompts of 2,048 with answers of 512 come in by iterations of 8,192 tokens, which "
+        "are under a hundredth of all at 16 in flight and over it at 64. Theirs is Nemotron 3 Nano, most of whose "
+        "layers are state-space models, which no shape of ours describes; Qwen3 30B-A3B stands in.",
         CASES["mixed_iterations_itl"]["source"], mixed_iterations, beside="Defaults",
     ),
 )  # fmt: skip
