@@ -24,6 +24,7 @@ TOPICS = (
     "continuous_batching",
     "iteration",
     "collectives",
+    "expert_exchange",
     "rank_groups",
     "moe_routing",
     "pipeline_schedule",

@@ -8,48 +8,40 @@ belong to the software as much as to the device, so they come with the stack.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
-from sympy import And, Max, Min, Rational, log, sqrt
+from sympy import And, Max, Min, log, oo, sqrt
 
-from mlsysim.formats import BITS, STORED
-from mlsysim.symbolic import Example, Formula, Source, byte, token, when
+from mlsysim.symbolic import Example, Formula, Source, when
 from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
 from mlsysim.symbols.network import (
     T_c,
+    T_nvls,
+    T_ring,
+    T_tree,
     V_c,
-    X_l,
-    X_x,
     alpha_aa,
     alpha_c,
-    b_copy,
-    beta_a,
     beta_bus,
     beta_c,
     beta_l,
+    beta_near,
+    beta_port,
     beta_x,
     delta_c,
     e_sw,
-    eta_a,
     eta_x,
-    m_N,
-    m_R,
     n_c,
     n_mesh,
     n_near,
     n_pod,
-    node_limit,
-    tau_0,
+    t_wire,
     tau_aa,
     tau_ch,
     tau_coll,
     tau_sw,
 )
-from mlsysim.symbols.roofline import q_out
-from mlsysim.symbols.routing import n_rank
 from mlsysim.symbols.step import congestion, eta_link
-from mlsysim.symbols.workload import h, k, q
 
 TUTORIAL = Source("mlsysim_tutorial", "section 3")
 THAKUR = "thakur2005"
@@ -98,10 +90,9 @@ def step_rate(ranks: Any, stride: Any, port: Any = beta_x) -> Any:
     return port * when(ranks * stride <= pod, 1, Min(1, Max(1, pod / stride) / oversubscription))
 
 
-def ring_rate(ranks: Any, stride: Any, near: Any) -> Any:
+def ring_rate(ranks: Any, stride: Any, near: Any, links: Any) -> Any:
     """Bandwidth of rings through a group: links, ports, and the oversubscribed level where the group crosses it."""
-    pod, links = Max(n_node, n_pod), meshed(near, beta_l)
-    ports = Min(links, near * beta_x)
+    pod, ports = Max(n_node, n_pod), Min(links, near * beta_x)
     return when(
         ranks * stride <= n_node,
         links,
@@ -146,30 +137,10 @@ def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, chunk: 
     return tau_coll + steps + pipelined(2 * message / (TREE_SHARE * bandwidth), chunk)
 
 
-def switch_all_reduce(ranks: Any, message: Any, links: Any) -> Any:
+def switch_all_reduce(ranks: Any, stride: Any, message: Any) -> Any:
     """All-reduce in the switches of a node: a rank sends its buffer once, and its reduced share back."""
-    return tau_coll + tau_sw + pipelined((ranks + 1) / ranks * message / (links * e_sw * SWITCH_CHANNELS), tau_coll)
-
-
-def all_reduce(ranks: Any, stride: Any, near: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) -> Any:
-    """All-reduce by the fastest algorithm there is, as the library's tuner picks it."""
-    ring = ring_all_reduce(ranks, near, message, bandwidth, steps, chunk)
-    return when(
-        And(ranks * stride <= n_node, e_sw > 0),
-        Min(ring, switch_all_reduce(ranks, message, beta_l)),
-        Min(ring, tree_all_reduce(ranks, near, message, bandwidth, chunk)),
-    )
-
-
-def distinct(places: Any, choices: Any) -> Any:
-    """Places that at least one of some choices falls on, all alike."""
-    places = Max(1, places)
-    return places * (1 - (1 - 1 / places) ** choices)
-
-
-def limited_nodes(nodes: Any) -> Any:
-    """Nodes that one token's experts may stand in."""
-    return when(node_limit > 0, Min(node_limit, nodes), nodes)
+    wire = (ranks + 1) / ranks * message / (beta_l * e_sw * SWITCH_CHANNELS)
+    return when(And(ranks * stride <= n_node, e_sw > 0), tau_coll + tau_sw + pipelined(wire, tau_coll), oo)
 
 
 def sent(ranks: Any, condition: Any, time: Any) -> Any:
@@ -204,15 +175,6 @@ fabric_reached = Formula(
     example=Example({eta_x: 0.885, beta_fabric: 50, congestion: 1.5}, "29.5 GB/s", derived="0.885 * 50 / 1.5"),
 )
 
-exchange_links_reached = Formula(
-    beta_a,
-    eta_a * beta_node,
-    title="Bandwidth an exchange of experts reaches within a node",
-    source=DEEPEP,
-    accuracy=EXCHANGES,
-    example=Example({eta_a: 0.67, beta_node: 200}, "134 GB/s", derived="0.67 * 200"),
-)
-
 ranks_in_node = Formula(
     n_near,
     near_ranks(n_c, delta_c),
@@ -222,17 +184,37 @@ ranks_in_node = Formula(
     example=Example({n_c: 64, n_node: 8, delta_c: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
+group_links = Formula(
+    beta_near,
+    meshed(n_near, beta_l),
+    title="Bandwidth of a group's links in one node",
+    source=NCCL,
+    variant="ring",
+    assumes="On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle.",
+    example=Example({n_near: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+)
+
+ports = Formula(
+    beta_port,
+    port_rate(n_c, delta_c),
+    title="Bandwidth of a port where all send to all",
+    source=NCCL,
+    assumes="A group that leaves a pod shares the oversubscribed level with those beside it.",
+    example=Example(
+        {n_c: 64, delta_c: 1, n_node: 8, n_pod: 32, beta_x: 44, oversubscription: 4}, "11 GB/s", derived="44 / 4"
+    ),
+)
+
 ring_bandwidth = Formula(
     beta_c,
-    ring_rate(n_c, delta_c, n_near),
+    ring_rate(n_c, delta_c, n_near, beta_near),
     title="Bandwidth of a ring, by placement",
     source=NCCL,
     assumes="Over several nodes every rank in a node feeds a port of its own, and the node's links carry what all of "
     "them receive. Only a group that leaves a pod shares the oversubscribed level, with those beside it.",
     accuracy=DERIVED,
     example=Example(
-        {n_c: 64, delta_c: 1, n_node: 8, beta_l: 387, n_near: 8, beta_x: 44.25, n_pod: 32, oversubscription: 4,
-         n_mesh: 0},
+        {n_c: 64, delta_c: 1, n_node: 8, beta_near: 387, n_near: 8, beta_x: 44.25, n_pod: 32, oversubscription: 4},
         "354 GB/s",
         derived="min(387, 8 * 44.25, 32 * 44.25 / 4)",
     ),
@@ -281,47 +263,92 @@ gathering = Formula(
     ),
 )
 
-reducing = Formula(
-    T_c,
-    sent(n_c, V_c, all_reduce(n_c, delta_c, n_near, V_c, beta_c, alpha_c, tau_ch)),
-    title="All-reduce",
-    source=NCCL,
-    variant="all_reduce",
-    assumes="The fastest of a ring, two trees between nodes, and a reduction in the switches of a node. Rates of the "
-    "last two are those of NCCL's tuner, and not fitted.",
-    accuracy=DERIVED + " In the switches, from 64 MiB, with a link class left out: median 7.1%.",
+ring_reduction = Formula(
+    T_ring,
+    ring_all_reduce(n_c, n_near, V_c, beta_c, alpha_c, tau_ch),
+    title="All-reduce around a ring",
+    source=Source(THAKUR, "section 4.5"),
+    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each.",
+    accuracy=DERIVED,
     example=Example(
-        {n_c: 8, delta_c: 1, n_node: 8, n_near: 8, V_c: 268.435456, beta_l: 387, beta_c: 387, alpha_c: 6.16,
-         tau_coll: 4.3, tau_ch: 4.3, tau_sw: 25, e_sw: 0.85, alpha: 14, alpha_node: 0.88},
+        {n_c: 8, n_near: 8, V_c: 256, beta_c: 387, alpha_c: 6.16, tau_coll: 4.3, tau_ch: 4.3, alpha: 14,
+         alpha_node: 0.88},
+        "1.31668 ms",
+        derived="0.0043 + 2 * 0.00616 + 14.5 / 8 * 256 / 387 + sqrt(2 * 0.0043 * 14.5 / 8 * 256 / 387)",
+    ),
+)  # fmt: skip
+
+tree_reduction = Formula(
+    T_tree,
+    tree_all_reduce(n_c, n_near, V_c, beta_c, tau_ch),
+    title="All-reduce over trees",
+    source=NCCL,
+    assumes="Two trees between nodes, a chain in each. What it reaches of a ring's bandwidth is that of NCCL's tuner, "
+    "and not fitted.",
+    accuracy="Derived, against no published row.",
+    example=Example(
+        {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, tau_coll: 4.3, tau_ch: 18.3, alpha: 14, alpha_node: 0.88},
+        "1.91318 ms",
+        derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
+        "(0.92 * 354))",
+    ),
+)
+
+switch_reduction = Formula(
+    T_nvls,
+    switch_all_reduce(n_c, delta_c, V_c),
+    title="All-reduce in the switches of a node",
+    source=NCCL,
+    assumes="A rank sends its buffer once and gets its reduced share back. Infinite where the switches reduce nothing, "
+    "and between nodes. Rates are those of NCCL's tuner, and not fitted.",
+    accuracy="From 64 MiB, with a link class left out: median 7.1%.",
+    example=Example(
+        {n_c: 8, delta_c: 1, n_node: 8, V_c: 268.435456, beta_l: 387, tau_coll: 4.3, tau_sw: 25, e_sw: 0.85},
         "1.1003 ms",
         derived="0.0043 + 0.025 + 9 / 8 * 268.435456 / (387 * 0.85 * 15 / 16) + sqrt(2 * 0.0043 * 9 / 8 * "
         "268.435456 / (387 * 0.85 * 15 / 16))",
     ),
-)  # fmt: skip
+)
 
-_links_time = (n_near - 1 / 2) / n_c * V_c / meshed(n_near, beta_l)
-_port_time = (n_c - n_near) / n_c * V_c / port_rate(n_c, delta_c)
-
-exchanging = Formula(
+reducing = Formula(
     T_c,
-    sent(
-        n_c,
-        V_c,
-        tau_ch + (n_c - 1) * alpha_aa + pipelined(Max(_links_time, _port_time), tau_ch),
+    sent(n_c, V_c, Min(T_ring, T_tree, T_nvls)),
+    title="All-reduce",
+    source=NCCL,
+    variant="all_reduce",
+    assumes="The fastest of a ring, two trees between nodes, and a reduction in the switches of a node.",
+    accuracy=DERIVED,
+    example=Example(
+        {n_c: 8, V_c: 256, T_ring: 1.32, T_tree: 1.5, T_nvls: 1.1}, "1.1 ms", derived="min(1.32, 1.5, 1.1)"
     ),
-    title="All-to-all",
+)
+
+exchange_on_wire = Formula(
+    t_wire,
+    Max((n_near - 1 / 2) / n_c * V_c / beta_near, (n_c - n_near) / n_c * V_c / beta_port),
+    title="An all-to-all on links and ports",
     source=Source(THAKUR, "section 4.4"),
     variant="all_to_all",
     assumes="Each rank sends all but its own share, over links and ports at once, and copies that share.",
+    example=Example(
+        {n_c: 8, n_near: 8, V_c: 256, beta_near: 387, beta_port: 44}, "0.62016 ms", derived="7.5 / 8 * 256 / 387"
+    ),
+)
+
+exchanging = Formula(
+    T_c,
+    sent(n_c, V_c, tau_ch + (n_c - 1) * alpha_aa + pipelined(t_wire, tau_ch)),
+    title="All-to-all",
+    source=Source(THAKUR, "section 4.4"),
+    variant="all_to_all",
     accuracy="252 NCCL all-to-alls in a node: median 7.2%, at the links' share that rings reach. Between nodes "
     "derived, against no published row.",
     example=Example(
-        {n_c: 8, delta_c: 1, n_node: 8, n_near: 8, V_c: 256, beta_l: 387, beta_x: 44, n_mesh: 0, n_pod: 0,
-         oversubscription: 1, tau_ch: 6.2, alpha_aa: 0.3},
-        "0.7161 ms",
-        derived="0.0062 + 7 * 0.0003 + 7.5 / 8 * 256 / 387 + sqrt(2 * 0.0062 * 7.5 / 8 * 256 / 387)",
+        {n_c: 8, V_c: 256, t_wire: 0.62, tau_ch: 6.2, alpha_aa: 0.3},
+        "0.71598 ms",
+        derived="0.0062 + 7 * 0.0003 + 0.62 + sqrt(2 * 0.0062 * 0.62)",
     ),
-)  # fmt: skip
+)
 
 _WIRE = "As nccl-tests count it: what a ring would send."
 
@@ -345,133 +372,16 @@ bus_of_all_reduce = Formula(
     example=Example({n_c: 8, V_c: 256, T_c: 1.12}, "400 GB/s", derived="2 * 7 / 8 * 256 / 1.12"),
 )
 
-_nodes = n_c / n_near
-
-distinct_nodes = Formula(
-    m_N,
-    distinct(limited_nodes(_nodes), k),
-    title="Nodes that one token goes to",
-    source=Source("deepseek2024", "section 2.1.2"),
-    assumes="Experts are drawn with replacement, all alike.",
-    example=Example({n_c: 64, n_near: 8, node_limit: 4, k: 8}, "3.5995", derived="4 * (1 - (1 - 1 / 4)**8)"),
-)
-
-distinct_ranks = Formula(
-    m_R,
-    distinct(n_near * limited_nodes(_nodes), k),
-    title="Ranks that one token goes to",
-    source=Source("deepseek2024", "section 2.1.2"),
-    assumes="Experts are drawn with replacement, all alike.",
-    example=Example({n_c: 64, n_near: 8, node_limit: 4, k: 8}, "7.1776", derived="32 * (1 - (1 - 1 / 32)**8)"),
-)
-
-#: Bytes of scales that come with each number sent below 16 bit.
-_SCALE = Rational(*(STORED["fp8_block"] - Fraction(BITS["fp8_block"], 8)).as_integer_ratio()) * byte
-
-dispatched_copy = Formula(
-    b_copy,
-    h * (q + when(q < 2 * byte, _SCALE, 0)) / token,
-    title="One token on the way to its experts",
-    source=Source("deepseek2024", "section 3.3.2"),
-    variant="dispatch",
-    assumes="Below 16 bit each 128 numbers have a scale of four bytes.",
-    example=Example({q: 1, h: 7168}, "7392 byte/token", derived="7168 * (1 + 4 / 128)"),
-)
-
-combined_copy = Formula(
-    b_copy,
-    q_out * h / token,
-    title="One token on the way back",
-    source=Source("deepseek2024", "section 3.3.2"),
-    variant="combine",
-    example=Example({q_out: 2, h: 7168}, "14336 byte/token", derived="2 * 7168"),
-)
-
-forwarded_fabric = Formula(
-    X_x,
-    n_rank * b_copy * m_N * (1 - n_near / n_c),
-    title="Copies through the port of one rank",
-    source=DEEPEP,
-    variant="normal",
-    assumes="A copy per node that a token goes to, sent on over the links there.",
-    example=Example(
-        {n_rank: 4096, b_copy: 7392, m_N: 3.5996, n_near: 8, n_c: 64},
-        "95.36 MB",
-        derived="4096 * 7392 * 3.5996 * (1 - 1 / 8) / 1e6",
-    ),
-)
-
-forwarded_links = Formula(
-    X_l,
-    n_rank * b_copy * m_R * (1 - 1 / n_near),
-    title="Copies over the links of one rank",
-    source=DEEPEP,
-    variant="normal",
-    assumes="A copy per rank that a token goes to.",
-    example=Example(
-        {n_rank: 4096, b_copy: 7392, m_R: 7.1776, n_near: 8},
-        "190.16 MB",
-        derived="4096 * 7392 * 7.1776 * (1 - 1 / 8) / 1e6",
-    ),
-)
-
-direct_fabric = Formula(
-    X_x,
-    n_rank * b_copy * k * (1 - n_near / n_c),
-    title="Every copy through the port",
-    source=DEEPEP,
-    variant="low_latency",
-    assumes="A copy per expert, none of them forwarded.",
-    example=Example(
-        {n_rank: 128, b_copy: 7392, k: 8, n_near: 8, n_c: 64},
-        "6.6232 MB",
-        derived="128 * 7392 * 8 * (1 - 1 / 8) / 1e6",
-    ),
-)
-
-direct_links = Formula(
-    X_l,
-    when(n_c > n_near, 0, n_rank * b_copy * k * (1 - 1 / n_near)),
-    title="Every copy over the links",
-    source=DEEPEP,
-    variant="low_latency",
-    assumes="Within a node; between nodes what stays in it is not seen beside the port.",
-    example=Example(
-        {n_rank: 128, b_copy: 7392, k: 8, n_near: 8, n_c: 8}, "6.6232 MB", derived="128 * 7392 * 8 * (1 - 1 / 8) / 1e6"
-    ),
-)
-
-expert_exchange = Formula(
-    T_c,
-    when(n_c > 1, Max(X_x / port_rate(n_c, delta_c), X_l / meshed(n_near, beta_a)) + tau_0),
-    title="Exchange of experts",
-    source=DEEPEP,
-    variant="normal",
-    assumes="Ports and links work at once.",
-    accuracy=EXCHANGES,
-    example=Example(
-        {n_c: 64, delta_c: 1, n_near: 8, n_node: 8, X_x: 95.37, beta_x: 44.25, X_l: 190.16, beta_a: 134, tau_0: 30,
-         n_mesh: 0, n_pod: 0, oversubscription: 1},
-        "2.1853 ms",
-        derived="max(95.37 / 44.25, 190.16 / 134) + 0.03",
-    ),
-)  # fmt: skip
-
 #: What any collective needs to know of links and fabric.
 REACHED = (links_reached, fabric_reached)
-_PLACED = (*REACHED, ranks_in_node, ring_bandwidth, ring_steps, chunk_start)
-_EXPERTS = (fabric_reached, exchange_links_reached, ranks_in_node)
-_FORWARDED = (distinct_nodes, distinct_ranks, forwarded_fabric, forwarded_links, expert_exchange)
-_DIRECT = (direct_fabric, direct_links, expert_exchange)
-#: Formulas per kind of collective.
+_PLACED = (*REACHED, ranks_in_node, group_links, ring_bandwidth, ring_steps, chunk_start)
+_ALL_REDUCE = (ring_reduction, tree_reduction, switch_reduction, reducing, bus_of_all_reduce)
+_ALL_TO_ALL = (ranks_in_node, group_links, ports, exchange_start, exchange_on_wire, exchanging, bus_of_pass)
+#: Formulas per kind of collective; those of exchanges of experts stand there.
 KINDS: dict[str, tuple[Formula, ...]] = {
-    "all_reduce": (*_PLACED, reducing, bus_of_all_reduce),
+    "all_reduce": (*_PLACED, *_ALL_REDUCE),
     "all_gather": (*_PLACED, gathering, bus_of_pass),
     "reduce_scatter": (*_PLACED, gathering, bus_of_pass),
-    "all_to_all": (*REACHED, ranks_in_node, exchange_start, exchanging, bus_of_pass),
-    "dispatch": (*_EXPERTS, dispatched_copy, *_FORWARDED),
-    "combine": (*_EXPERTS, combined_copy, *_FORWARDED),
-    "low_latency_dispatch": (*_EXPERTS, dispatched_copy, *_DIRECT),
-    "low_latency_combine": (*_EXPERTS, combined_copy, *_DIRECT),
+    "all_to_all": (*REACHED, *_ALL_TO_ALL),
 }
 FORMULAS = (link_bandwidth, *dict.fromkeys(formula for kind in KINDS.values() for formula in kind))

@@ -8,42 +8,48 @@ among them), stages last.
 
 from __future__ import annotations
 
-from sympy import Max
+from sympy import Max, Min
 
 from mlsysim.formulas.collectives import (
     DERIVED,
     EXCHANGES,
     NCCL,
-    all_reduce,
     chunk_latency,
-    distinct,
-    limited_nodes,
     meshed,
     near_ranks,
     pass_steps,
     port_rate,
+    ring_all_reduce,
     ring_pass,
     ring_rate,
     sent,
+    switch_all_reduce,
+    tree_all_reduce,
 )
+from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
 from mlsysim.symbols.activations import sequence_parallel, sigma
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
-    G_g,
+    S_g,
     V_g,
     alpha_g,
     beta_g,
     delta_g,
     group,
     h_kv,
+    links_g,
     n_g,
     nu_g,
     t_aa,
     t_ag_g,
+    t_ar_g,
+    t_ring_g,
     t_rs_g,
     t_sum,
+    t_sw_g,
+    t_tree_g,
     tau_g,
 )
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
@@ -82,15 +88,24 @@ ranks_per_node = Formula(
     example=Example({n_g[group]: 64, n_node: 8, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
+group_links = Formula(
+    links_g[group],
+    meshed(nu_g[group], beta_l),
+    title="Bandwidth of one group's links in one node",
+    source=NCCL,
+    assumes="On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle.",
+    example=Example({nu_g[group]: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+)
+
 ring_bandwidth = Formula(
     beta_g[group],
-    ring_rate(n_g[group], delta_g[group], nu_g[group]),
+    ring_rate(n_g[group], delta_g[group], nu_g[group], links_g[group]),
     title="Bandwidth of a ring of one group",
     source=NCCL,
     assumes="Over several nodes every rank of the group in a node feeds a port of its own, and the node's links carry "
     "what all of them receive. Only a group that leaves a pod shares the oversubscribed level, with those beside it.",
     example=Example(
-        {n_g[group]: 64, delta_g[group]: 2, n_node: 8, beta_l: 387, nu_g[group]: 4, beta_x: 44, n_mesh: 0, n_pod: 32,
+        {n_g[group]: 64, delta_g[group]: 2, n_node: 8, links_g[group]: 387, nu_g[group]: 4, beta_x: 44, n_pod: 32,
          oversubscription: 7},
         "100.57 GB/s",
         derived="min(387, 4 * 44, 32 / 2 * 44 / 7)",
@@ -152,11 +167,12 @@ message = Formula(
     ),
 )
 
-gradients_sent = Formula(
-    G_g[group],
-    by_member(dp=q_red * P_dense, edp=q_red * P_sparse),
-    title="Gradients that a group reduces",
+summed = Formula(
+    S_g[group],
+    by_member(tp=V_g["tp"], dp=q_red * P_dense, edp=q_red * P_sparse),
+    title="What is summed over a group",
     source=Source("rajbhandari2020", "section 7"),
+    assumes="Hidden states over tensor-parallel ranks, gradients over those that hold the same weights.",
     example=Example({q_red: 4, P_dense: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
 )
 
@@ -176,41 +192,90 @@ gather_time = Formula(
 
 reduction_time = Formula(
     t_rs_g[group],
-    sent(n_g[group], G_g[group], ring_pass(n_g[group], G_g[group], beta_g[group], alpha_g[group], tau_g[group])),
+    sent(n_g[group], S_g[group], ring_pass(n_g[group], S_g[group], beta_g[group], alpha_g[group], tau_g[group])),
     title="One reduce-scatter around a group",
     source=Source(THAKUR, "section 4.3"),
     accuracy=DERIVED,
     example=Example(
-        {n_g[group]: 64, G_g[group]: 8000, beta_g[group]: 150, alpha_g[group]: 81, tau_coll: 6, tau_g[group]: 20},
+        {n_g[group]: 64, S_g[group]: 8000, beta_g[group]: 150, alpha_g[group]: 81, tau_coll: 6, tau_g[group]: 20},
         "54.4585 ms",
         derived="0.006 + 0.081 + 63.5 / 64 * 8000 / 150 + sqrt(2 * 0.02 * 63.5 / 64 * 8000 / 150)",
     ),
 )  # fmt: skip
 
-sum_time = Formula(
-    t_sum,
-    when(
-        sequence_parallel > 0,
-        2 * t_ag_g["tp"],
-        sent(
-            t,
-            V_g["tp"],
-            all_reduce(t, 1, nu_g["tp"], V_g["tp"], beta_g["tp"], alpha_g["tp"], tau_g["tp"]),
-        ),
-    ),
-    title="Hidden states summed among tensor-parallel ranks",
-    source=Source("shoeybi2019", "section 3"),
-    assumes="An all-reduce by the fastest algorithm; with sequence parallelism a reduce-scatter and an all-gather.",
+ring_reduction = Formula(
+    t_ring_g[group],
+    ring_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], alpha_g[group], tau_g[group]),
+    title="One all-reduce of one group around a ring",
+    source=Source(THAKUR, "section 4.5"),
+    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each.",
     accuracy=DERIVED,
     example=Example(
-        {sequence_parallel: 0, t_ag_g["tp"]: 0.4, t: 8, n_node: 8, nu_g["tp"]: 8, V_g["tp"]: 128, beta_l: 387,
-         beta_g["tp"]: 387, alpha_g["tp"]: 6.3, alpha: 14, alpha_node: 0.9, tau_coll: 4.3,
-         tau_g["tp"]: 4.3, tau_sw: 25, e_sw: 0.85},
-        "0.5596 ms",
-        derived="0.0043 + 0.025 + 9 / 8 * 128 / (387 * 0.85 * 15 / 16) + sqrt(2 * 0.0043 * 9 / 8 * 128 / "
-        "(387 * 0.85 * 15 / 16))",
+        {n_g[group]: 8, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 387, alpha_g[group]: 6.16, tau_coll: 4.3,
+         tau_g[group]: 4.3, alpha: 14, alpha_node: 0.88},
+        "1.31668 ms",
+        derived="0.0043 + 2 * 0.00616 + 14.5 / 8 * 256 / 387 + sqrt(2 * 0.0043 * 14.5 / 8 * 256 / 387)",
     ),
 )  # fmt: skip
+
+tree_reduction = Formula(
+    t_tree_g[group],
+    tree_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], tau_g[group]),
+    title="One all-reduce of one group over trees",
+    source=NCCL,
+    assumes="Two trees between nodes, a chain in each. What it reaches of a ring's bandwidth is that of NCCL's tuner, "
+    "and not fitted.",
+    accuracy="Derived, against no published row.",
+    example=Example(
+        {n_g[group]: 64, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 354, tau_coll: 4.3, tau_g[group]: 18.3,
+         alpha: 14, alpha_node: 0.88},
+        "1.91318 ms",
+        derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
+        "(0.92 * 354))",
+    ),
+)  # fmt: skip
+
+switch_reduction = Formula(
+    t_sw_g[group],
+    switch_all_reduce(n_g[group], delta_g[group], S_g[group]),
+    title="One all-reduce of one group in the switches of a node",
+    source=NCCL,
+    assumes="A rank sends its buffer once and gets its reduced share back. Infinite where the switches reduce nothing, "
+    "and between nodes. Rates are those of NCCL's tuner, and not fitted.",
+    accuracy="From 64 MiB, with a link class left out: median 7.1%.",
+    example=Example(
+        {n_g[group]: 8, delta_g[group]: 1, n_node: 8, S_g[group]: 268.435456, beta_l: 387, tau_coll: 4.3, tau_sw: 25,
+         e_sw: 0.85},
+        "1.1003 ms",
+        derived="0.0043 + 0.025 + 9 / 8 * 268.435456 / (387 * 0.85 * 15 / 16) + sqrt(2 * 0.0043 * 9 / 8 * "
+        "268.435456 / (387 * 0.85 * 15 / 16))",
+    ),
+)  # fmt: skip
+
+all_reduce_time = Formula(
+    t_ar_g[group],
+    sent(n_g[group], S_g[group], Min(t_ring_g[group], t_tree_g[group], t_sw_g[group])),
+    title="One all-reduce of one group",
+    source=NCCL,
+    assumes="The fastest of a ring, two trees between nodes, and a reduction in the switches of a node.",
+    accuracy=DERIVED,
+    example=Example(
+        {n_g[group]: 8, S_g[group]: 256, t_ring_g[group]: 1.32, t_tree_g[group]: 1.5, t_sw_g[group]: 1.1},
+        "1.1 ms",
+        derived="min(1.32, 1.5, 1.1)",
+    ),
+)
+
+sum_time = Formula(
+    t_sum,
+    when(sequence_parallel > 0, 2 * t_ag_g["tp"], t_ar_g["tp"]),
+    title="Hidden states summed among tensor-parallel ranks",
+    source=Source("shoeybi2019", "section 3"),
+    assumes="An all-reduce; with sequence parallelism a reduce-scatter and an all-gather.",
+    example=Example(
+        {sequence_parallel: 0, t_ag_g["tp"]: 0.4, t_ar_g["tp"]: 0.56}, "0.56 ms", derived="(1 - 0) * 0.56 + 0 * 0.4"
+    ),
+)
 
 _nodes_ep = n_g["ep"] / nu_g["ep"]
 _limited = limited_nodes(_nodes_ep)
@@ -258,14 +323,19 @@ FORMULAS = (
     expert_replicas,
     stride,
     ranks_per_node,
+    group_links,
     ring_bandwidth,
     ring_latency,
     chunk_start,
     key_value_width,
     message,
-    gradients_sent,
+    summed,
     gather_time,
     reduction_time,
+    ring_reduction,
+    tree_reduction,
+    switch_reduction,
+    all_reduce_time,
     sum_time,
     exchange_time,
     gradient_reduction,

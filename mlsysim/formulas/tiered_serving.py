@@ -15,16 +15,20 @@ from typing import Any
 from sympy import Min, Piecewise, floor
 
 from mlsysim.formulas import continuous_batching as plain
-from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbolic import Example, Formula, Source
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.iteration import eta_kv, u_gpu
 from mlsysim.symbols.offload import (
     B_far,
     B_kv,
+    B_near,
+    B_rem,
     B_w,
     M_far,
     M_far_need,
     M_near_need,
+    W_rem,
+    kv_rem,
     n_share,
     omega_kv,
     omega_w,
@@ -76,25 +80,55 @@ def _room(capacity: Any, weights: Any, cache: Any) -> Any:
     return Piecewise((0, left < 0), (B_max, cache * B_max <= left), (floor(left / cache), True))
 
 
+remote_weights = Formula(
+    W_rem,
+    (1 - unified) * omega_w * W_s,
+    title="Weights kept apart in a remote tier",
+    source=INFERENCE,
+    assumes="Nothing is apart where both tiers are one memory.",
+    example=Example({unified: 0, omega_w: 0.5, W_s: 40}, "20 GB", derived="0.5 * 40"),
+)
+
+remote_cache = Formula(
+    kv_rem,
+    (1 - unified) * omega_kv * kv_request,
+    title="Cache of one request kept apart in a remote tier",
+    source=INFERENCE,
+    example=Example({unified: 0, omega_kv: 0.5, kv_request: 0.9}, "0.45 GB/request", derived="0.5 * 0.9"),
+)
+
+local_batch = Formula(
+    B_near,
+    _room(u_gpu * M_cap, W_s - W_rem, kv_request - kv_rem),
+    title="Requests the local memory has room for",
+    source=INFERENCE,
+    assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
+    example=Example(
+        {B_max: 64, u_gpu: 1, M_cap: 32, W_s: 40, W_rem: 20, kv_request: 0.9, kv_rem: 0.45},
+        "26 request",
+        derived="min(64, floor((32 - 20) / 0.45))",
+    ),
+)
+
+remote_batch = Formula(
+    B_rem,
+    _room(M_far, W_rem, kv_rem),
+    title="Requests the remote memory has room for",
+    source=INFERENCE,
+    example=Example(
+        {B_max: 1024, M_far: 256, W_rem: 20, kv_rem: 0.45},
+        "524 request",
+        derived="min(1024, floor((256 - 20) / 0.45))",
+    ),
+)
+
 active_batch_size = Formula(
     B_a,
-    when(
-        unified > 0,
-        _room(u_gpu * M_cap, W_s, kv_request),
-        Min(
-            _room(u_gpu * M_cap, (1 - omega_w) * W_s, (1 - omega_kv) * kv_request),
-            _room(M_far, omega_w * W_s, omega_kv * kv_request),
-        ),
-    ),
+    Min(B_near, B_rem),
     title="Requests one replica decodes together, caches in two tiers",
     source=INFERENCE,
     variant=NAME,
-    assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
-    example=Example(
-        {unified: 0, B_max: 64, u_gpu: 1, M_cap: 32, M_far: 256, W_s: 40, omega_w: 0.5, kv_request: 0.9, omega_kv: 0.5},
-        "26 request",
-        derived="min(64, floor((32 - 0.5 * 40) / (0.5 * 0.9)), floor((256 - 0.5 * 40) / (0.5 * 0.9)))",
-    ),
+    example=Example({B_near: 26, B_rem: 64}, "26 request", derived="min(26, 64)"),
 )
 
 
@@ -156,6 +190,10 @@ remote_memory = Formula(
 FORMULAS = (
     weights_bandwidth,
     kv_bandwidth,
+    remote_weights,
+    remote_cache,
+    local_batch,
+    remote_batch,
     active_batch_size,
     prefill_time,
     step_weights_time,

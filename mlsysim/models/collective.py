@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Eq, Mod
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node
-from mlsysim.formulas import collectives, number_formats
+from mlsysim.formulas import collectives, expert_exchange, number_formats
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -44,10 +44,10 @@ class CollectiveModel(PerformanceModel):
     variants = {
         kind: Variant(
             (*number_formats.FIRST_ORDER, *formulas) if kind.endswith("dispatch") else formulas,
-            headline=_EXCHANGE if "expert" in formulas[-1].title else ("collective_time", "bus_bandwidth"),
+            headline=_EXCHANGE if kind in expert_exchange.KINDS else ("collective_time", "bus_bandwidth"),
             about=_ABOUT[kind],
         )
-        for kind, formulas in collectives.KINDS.items()
+        for kind, formulas in {**collectives.KINDS, **expert_exchange.KINDS}.items()
     }
     slots = {
         "hardware": Slot(Accelerator, _LINKS),

@@ -17,6 +17,8 @@ group = Index(
 )
 #: Groups that pass messages around a ring, and those of them that hold the same weights.
 RINGS, REPLICAS = ("tp", "cp", "dp", "edp"), ("dp", "edp")
+#: Groups that sum what each of their ranks has.
+SUMS = ("tp", "dp", "edp")
 
 n_g = family(
     "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, integer(1),
@@ -26,6 +28,10 @@ delta_g = family(
     "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, integer(1)
 )
 nu_g = family("{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, positive())
+links_g = family(
+    "{}_link_bandwidth", r"\beta_{\mathrm{near},{}}", "GB/s", "Bandwidth of the links among the ranks of one {} group "
+    "in one node.", group, positive(), over=RINGS,
+)  # fmt: skip
 beta_g = family(
     "{}_bandwidth", r"\beta_{}", "GB/s", "Bandwidth a ring of one {} group reaches.", group, positive(), over=RINGS
 )
@@ -48,9 +54,9 @@ V_g = family(
     "{}_message_bytes", "V_{}", "MB", "Bytes on each rank of one {} group that one exchange is about.", group,
     nonnegative(),
 )  # fmt: skip
-G_g = family(
-    "{}_gradient_bytes", "G_{}", "MB", "Gradients on each rank that one {} group reduces.", group, nonnegative(),
-    over=REPLICAS,
+S_g = family(
+    "{}_summed_bytes", "S_{}", "MB", "Bytes on each rank of one {} group that are summed over it.", group,
+    nonnegative(), over=SUMS,
 )  # fmt: skip
 t_ag_g = family(
     "{}_gather_time", r"t_{\mathrm{ag},{}}", "ms", "One all-gather around one {} group.", group, nonnegative(),
@@ -59,6 +65,22 @@ t_ag_g = family(
 t_rs_g = family(
     "{}_reduction_time", r"t_{\mathrm{rs},{}}", "ms", "One reduce-scatter of the gradients of one {} group.", group,
     nonnegative(), over=REPLICAS,
+)  # fmt: skip
+t_ring_g = family(
+    "{}_ring_time", r"t_{\mathrm{ring},{}}", "ms", "One all-reduce of one {} group around a ring.", group,
+    nonnegative(), over=SUMS,
+)  # fmt: skip
+t_tree_g = family(
+    "{}_tree_time", r"t_{\mathrm{tree},{}}", "ms", "One all-reduce of one {} group over two trees.", group,
+    nonnegative(), over=SUMS,
+)  # fmt: skip
+t_sw_g = family(
+    "{}_switch_time", r"t_{\mathrm{sw},{}}", "ms", "One all-reduce of one {} group in the switches of a node.", group,
+    nonnegative(), over=SUMS,
+)  # fmt: skip
+t_ar_g = family(
+    "{}_all_reduce_time", r"t_{\mathrm{ar},{}}", "ms", "One all-reduce of one {} group.", group, nonnegative(),
+    over=SUMS,
 )  # fmt: skip
 t_sum = variable(
     "tp_exchange_time",

@@ -80,6 +80,20 @@ delta_c = variable(
 )
 V_c = variable("message_bytes", r"V_{\mathrm{c}}", "MB", "Bytes of the whole buffer on one rank.", nonnegative())
 n_near = variable("ranks_per_node", r"n_{\mathrm{near}}", "count", "Ranks of the group in one node.", positive())
+beta_near = variable(
+    "collective_link_bandwidth",
+    r"\beta_{\mathrm{c,near}}",
+    "GB/s",
+    "Bandwidth of the links among the ranks of the group in one node.",
+    positive(),
+)
+beta_port = variable(
+    "port_bandwidth",
+    r"\beta_{\mathrm{port}}",
+    "GB/s",
+    "Bandwidth of one port where every rank of the group sends to every other.",
+    positive(),
+)
 beta_c = variable(
     "collective_bandwidth", r"\beta_{\mathrm{c}}", "GB/s", "Bandwidth a ring of all ranks of the group reaches.",
     positive(),
@@ -97,6 +111,9 @@ node_limit = variable(
     "Nodes that the experts of one token may stand in; 0 without a limit.",
     integer(0),
 )
+n_open = variable(
+    "reachable_nodes", r"n_{\mathrm{reach}}", "count", "Nodes that the experts of one token may stand in.", positive()
+)
 m_N = variable(
     "nodes_per_token", r"m_{\mathrm{N}}", "count", "Nodes that hold at least one of a token's experts.", positive()
 )
@@ -106,6 +123,16 @@ m_R = variable(
 b_copy = variable("copy_bytes", r"b_{\mathrm{t}}", "byte/token", "Bytes of one copy of a token on the way.", positive())
 X_x = variable("fabric_bytes", r"X_{\mathrm{x}}", "MB", "What one rank sends through its port.", nonnegative())
 X_l = variable("link_bytes", r"X_{\mathrm{l}}", "MB", "What one rank sends over the links of its node.", nonnegative())
+T_ring = variable("ring_time", r"T_{\mathrm{ring}}", "ms", "An all-reduce around a ring.", nonnegative())
+T_tree = variable("tree_time", r"T_{\mathrm{tree}}", "ms", "An all-reduce over two trees between nodes.", nonnegative())
+T_nvls = variable("switch_time", r"T_{\mathrm{sw}}", "ms", "An all-reduce in the switches of a node.", nonnegative())
+t_wire = variable(
+    "wire_time",
+    r"t_{\mathrm{wire}}",
+    "ms",
+    "What an exchange takes on links or ports, whichever are slower.",
+    nonnegative(),
+)
 T_c = variable("collective_time", r"T_{\mathrm{c}}", "ms", "One collective or exchange.", nonnegative())
 beta_bus = variable(
     "bus_bandwidth",

@@ -204,6 +204,22 @@ M_stage = variable(
     "Local memory for layers on their way from and to the remote tier.",
     nonnegative(),
 )
+W_rem = variable(
+    "remote_weights", r"W_{\mathrm{rem}}", GB, "Weights of a replica kept apart in a remote tier.", nonnegative()
+)
+kv_rem = variable(
+    "remote_kv_bytes_per_request",
+    r"\kappa_{\mathrm{rem}}",
+    "MB/request",
+    "KV cache of one request kept apart in a remote tier.",
+    nonnegative(),
+)
+B_near = variable(
+    "local_batch_size", r"B_{\mathrm{near}}", "request", "Requests the local memory has room for.", integer(0)
+)
+B_rem = variable(
+    "remote_batch_size", r"B_{\mathrm{rem}}", "request", "Requests the remote memory has room for.", integer(0)
+)
 B_w = variable(
     "weights_read_bandwidth", r"B_W", "GB/s", "Bandwidth at which weights in both tiers are read.", positive()
 )
