@@ -199,11 +199,13 @@ def test_the_symbol_table_explains_every_symbol_once(pages, name):
 def test_a_page_names_the_members_of_its_families_once(pages):
     page = pages["rank_groups.md"]
     table = page.partition("\n## By group\n")[2]
-    assert table.splitlines()[1].startswith(r"| $j$ | group | $n_j$ | $\delta_j$ | $\nu_j$ | $\beta_j$ |")
+    assert table.splitlines()[1].startswith(
+        r"| $j$ | group | $n_j$ | $\delta_j$ | $\nu_j$ | $\beta_{\mathrm{near},j}$ |"
+    )
     row = next(line for line in table.splitlines() if line.startswith(r"| $\mathrm{edp}$ | expert-data-parallel |"))
-    assert "| `edp_ranks` | `edp_stride` | `edp_ranks_per_node` | `edp_bandwidth` |" in row
+    assert "| `edp_ranks` | `edp_stride` | `edp_ranks_per_node` | `edp_link_bandwidth` |" in row
     ep = next(line for line in table.splitlines() if line.startswith(r"| $\mathrm{ep}$ |"))
-    assert ep.endswith("| `ep_ranks_per_node` | – | – | – | `ep_message_bytes` | – | – | – |")
+    assert ep.endswith("| `ep_ranks_per_node`" + 4 * " | –" + " | `ep_message_bytes`" + 7 * " | –" + " |")
     assert "## By group" not in pages["collectives.md"]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Max, Min, Rational
 
 from mlsysim.formats import BITS, STORED
-from mlsysim.formulas.collectives import DEEPEP, EXCHANGES, fabric_reached, meshed, ports, ranks_in_node
+from mlsysim.formulas.collectives import DEEPEP, EXCHANGES, meshed
 from mlsysim.symbolic import Example, Formula, Source, byte, token, when
 from mlsysim.symbols.hardware import beta_node
 from mlsysim.symbols.network import (
@@ -184,15 +184,15 @@ expert_exchange = Formula(
     ),
 )
 
-_EXPERTS = (fabric_reached, exchange_links_reached, ranks_in_node, exchange_links, ports)
+_LINKS = (exchange_links_reached, exchange_links)
 _FORWARDED = (reachable, distinct_nodes, distinct_ranks, forwarded_fabric, forwarded_links, expert_exchange)
 _DIRECT = (direct_fabric, direct_links, expert_exchange)
-#: Formulas per kind of exchange.
+#: Formulas per kind of exchange, beside those of ports.
 KINDS: dict[str, tuple[Formula, ...]] = {
-    "dispatch": (*_EXPERTS, dispatched_copy, *_FORWARDED),
-    "combine": (*_EXPERTS, combined_copy, *_FORWARDED),
-    "low_latency_dispatch": (*_EXPERTS, dispatched_copy, *_DIRECT),
-    "low_latency_combine": (*_EXPERTS, combined_copy, *_DIRECT),
+    "dispatch": (*_LINKS, dispatched_copy, *_FORWARDED),
+    "combine": (*_LINKS, combined_copy, *_FORWARDED),
+    "low_latency_dispatch": (*_LINKS, dispatched_copy, *_DIRECT),
+    "low_latency_combine": (*_LINKS, combined_copy, *_DIRECT),
 }
 FORMULAS = (
     exchange_links_reached,

@@ -205,7 +205,11 @@ reduction_time = Formula(
 
 ring_reduction = Formula(
     t_ring_g[group],
-    ring_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], alpha_g[group], tau_g[group]),
+    sent(
+        n_g[group],
+        S_g[group],
+        ring_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], alpha_g[group], tau_g[group]),
+    ),
     title="One all-reduce of one group around a ring",
     source=Source(THAKUR, "section 4.5"),
     assumes="A reduce-scatter and an all-gather, with one more step between nodes in each.",
@@ -213,14 +217,14 @@ ring_reduction = Formula(
     example=Example(
         {n_g[group]: 8, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 387, alpha_g[group]: 6.16, tau_coll: 4.3,
          tau_g[group]: 4.3, alpha: 14, alpha_node: 0.88},
-        "1.31668 ms",
+        "1.31713 ms",
         derived="0.0043 + 2 * 0.00616 + 14.5 / 8 * 256 / 387 + sqrt(2 * 0.0043 * 14.5 / 8 * 256 / 387)",
     ),
 )  # fmt: skip
 
 tree_reduction = Formula(
     t_tree_g[group],
-    tree_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], tau_g[group]),
+    sent(n_g[group], S_g[group], tree_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], tau_g[group])),
     title="One all-reduce of one group over trees",
     source=NCCL,
     assumes="Two trees between nodes, a chain in each. What it reaches of a ring's bandwidth is that of NCCL's tuner, "
@@ -229,7 +233,7 @@ tree_reduction = Formula(
     example=Example(
         {n_g[group]: 64, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 354, tau_coll: 4.3, tau_g[group]: 18.3,
          alpha: 14, alpha_node: 0.88},
-        "1.91318 ms",
+        "1.91259 ms",
         derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
         "(0.92 * 354))",
     ),
@@ -237,15 +241,15 @@ tree_reduction = Formula(
 
 switch_reduction = Formula(
     t_sw_g[group],
-    switch_all_reduce(n_g[group], delta_g[group], S_g[group]),
+    sent(n_g[group], S_g[group], switch_all_reduce(n_g[group], delta_g[group], S_g[group], t_ring_g[group])),
     title="One all-reduce of one group in the switches of a node",
     source=NCCL,
-    assumes="A rank sends its buffer once and gets its reduced share back. Infinite where the switches reduce nothing, "
-    "and between nodes. Rates are those of NCCL's tuner, and not fitted.",
+    assumes="A rank sends its buffer once and gets its reduced share back. Around a ring where the switches reduce "
+    "nothing, and between nodes. Rates are those of NCCL's tuner, and not fitted.",
     accuracy="From 64 MiB, with a link class left out: median 7.1%.",
     example=Example(
         {n_g[group]: 8, delta_g[group]: 1, n_node: 8, S_g[group]: 268.435456, beta_l: 387, tau_coll: 4.3, tau_sw: 25,
-         e_sw: 0.85},
+         e_sw: 0.85, t_ring_g[group]: 1.4},
         "1.1003 ms",
         derived="0.0043 + 0.025 + 9 / 8 * 268.435456 / (387 * 0.85 * 15 / 16) + sqrt(2 * 0.0043 * 9 / 8 * "
         "268.435456 / (387 * 0.85 * 15 / 16))",
@@ -254,13 +258,13 @@ switch_reduction = Formula(
 
 all_reduce_time = Formula(
     t_ar_g[group],
-    sent(n_g[group], S_g[group], Min(t_ring_g[group], t_tree_g[group], t_sw_g[group])),
+    Min(t_ring_g[group], t_tree_g[group], t_sw_g[group]),
     title="One all-reduce of one group",
     source=NCCL,
     assumes="The fastest of a ring, two trees between nodes, and a reduction in the switches of a node.",
     accuracy=DERIVED,
     example=Example(
-        {n_g[group]: 8, S_g[group]: 256, t_ring_g[group]: 1.32, t_tree_g[group]: 1.5, t_sw_g[group]: 1.1},
+        {t_ring_g[group]: 1.32, t_tree_g[group]: 1.5, t_sw_g[group]: 1.1},
         "1.1 ms",
         derived="min(1.32, 1.5, 1.1)",
     ),

@@ -32,6 +32,12 @@ _ABOUT = {
 }
 
 
+_KINDS = {
+    **collectives.KINDS,
+    **{kind: (*collectives.PORTS, *formulas) for kind, formulas in expert_exchange.KINDS.items()},
+}
+
+
 class CollectiveModel(PerformanceModel):
     """How long does a collective take?
 
@@ -47,7 +53,7 @@ class CollectiveModel(PerformanceModel):
             headline=_EXCHANGE if kind in expert_exchange.KINDS else ("collective_time", "bus_bandwidth"),
             about=_ABOUT[kind],
         )
-        for kind, formulas in {**collectives.KINDS, **expert_exchange.KINDS}.items()
+        for kind, formulas in _KINDS.items()
     }
     slots = {
         "hardware": Slot(Accelerator, _LINKS),

@@ -1,6 +1,6 @@
 """Symbols of the groups that the ranks of a training step form, by what they share."""
 
-from mlsysim.symbolic import Index, family, integer, nonnegative, positive, variable
+from mlsysim.symbolic import Index, at_least, family, integer, nonnegative, positive, variable
 from mlsysim.symbols.step import T_cp, T_dp, T_ep, T_tp
 from mlsysim.symbols.training import c_cp, e, n_z, t
 
@@ -27,7 +27,7 @@ n_g = family(
 delta_g = family(
     "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, integer(1)
 )
-nu_g = family("{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, positive())
+nu_g = family("{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, at_least(1))
 links_g = family(
     "{}_link_bandwidth", r"\beta_{\mathrm{near},{}}", "GB/s", "Bandwidth of the links among the ranks of one {} group "
     "in one node.", group, positive(), over=RINGS,

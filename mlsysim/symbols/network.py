@@ -1,6 +1,6 @@
 """Symbols of one collective or exchange between ranks, and of what reaches it."""
 
-from mlsysim.symbolic import between, integer, nonnegative, positive, variable
+from mlsysim.symbolic import at_least, between, integer, nonnegative, positive, variable
 
 eta_x = variable(
     "fabric_efficiency",
@@ -79,7 +79,7 @@ delta_c = variable(
     "rank_stride", r"\delta_{\mathrm{c}}", "count", "How far apart neighbours of the group stand.", integer(1)
 )
 V_c = variable("message_bytes", r"V_{\mathrm{c}}", "MB", "Bytes of the whole buffer on one rank.", nonnegative())
-n_near = variable("ranks_per_node", r"n_{\mathrm{near}}", "count", "Ranks of the group in one node.", positive())
+n_near = variable("ranks_per_node", r"n_{\mathrm{near}}", "count", "Ranks of the group in one node.", at_least(1))
 beta_near = variable(
     "collective_link_bandwidth",
     r"\beta_{\mathrm{c,near}}",
@@ -112,7 +112,7 @@ node_limit = variable(
     integer(0),
 )
 n_open = variable(
-    "reachable_nodes", r"n_{\mathrm{reach}}", "count", "Nodes that the experts of one token may stand in.", positive()
+    "reachable_nodes", r"n_{\mathrm{reach}}", "count", "Nodes that the experts of one token may stand in.", at_least(1)
 )
 m_N = variable(
     "nodes_per_token", r"m_{\mathrm{N}}", "count", "Nodes that hold at least one of a token's experts.", positive()

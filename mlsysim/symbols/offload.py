@@ -210,7 +210,7 @@ W_rem = variable(
 kv_rem = variable(
     "remote_kv_bytes_per_request",
     r"\kappa_{\mathrm{rem}}",
-    "MB/request",
+    "GB/request",
     "KV cache of one request kept apart in a remote tier.",
     nonnegative(),
 )
