@@ -19,6 +19,8 @@ BITS = {
     "tf32": 32,
     "bf16": 16,
     "fp16": 16,
+    # Twelve bits for what attention gives (DeepSeek-V3).
+    "e5m6": 12,
     "fp8": 8,
     "int8": 8,
     "fp8_block": 8,
@@ -62,6 +64,8 @@ _BYTE = ("fp8", "int8", "fp8_block", "mxfp8")
 WEIGHT_FORMATS = (*_WIDE, *_BYTE, "int4", "int4_g128", "nf4", "mxfp4", "nvfp4")
 COMPUTE_FORMATS = ("fp32", "tf32", "bf16", "fp16", *_BYTE, "int4", "mxfp4", "nvfp4")
 ACTIVATION_FORMATS = (*_WIDE, *_BYTE)
+#: What a recomputed activation function starts from, and what attention gives.
+SAVED_FORMATS = (*_WIDE, "e5m6", *_BYTE)
 GRADIENT_FORMATS = _WIDE
 KV_CACHE_FORMATS = (*_WIDE, *_BYTE, "int4", "nvfp4")
 
@@ -77,6 +81,8 @@ class Preset(NamedTuple):
         Weights as a replica serves them and as a training step keeps them.
     activation : str
         Hidden states and all activations that are no input of a product.
+    saved, attention : str
+        Inputs of a recomputed activation function, and what attention gives, as they are kept.
     gradient, reduce : str
         Gradients of the weights as they are accumulated, and on the wire.
     kv_cache : str
@@ -89,6 +95,8 @@ class Preset(NamedTuple):
     served: str
     trained: str
     activation: str
+    saved: str
+    attention: str
     gradient: str
     reduce: str
     kv_cache: str
@@ -102,7 +110,7 @@ def _uniform(name: str) -> Preset:
 
 def _narrow(compute: str, served: str, kv_cache: str = "bf16") -> Preset:
     """Served with narrow weights; trained like Transformer Engine: 16-bit weights, narrow products, fp32 gradients."""
-    return Preset(compute, served, "bf16", "bf16", "fp32", "fp32", kv_cache, "bf16", "bf16")
+    return _uniform("bf16")._replace(compute=compute, served=served, gradient="fp32", reduce="fp32", kv_cache=kv_cache)
 
 
 def _weight_only(served: str) -> Preset:
@@ -120,7 +128,17 @@ PRESETS = {
     "int8": _narrow("int8", "int8"),
     "w8a8": _narrow("fp8", "fp8", kv_cache="fp8"),
     "fp8_deepseek": Preset(
-        "fp8_block", "fp8_block", "fp8_block", "bf16", "fp32", "bf16", "bf16", "fp8_block", "bf16"
+        compute="fp8_block",
+        served="fp8_block",
+        trained="fp8_block",
+        activation="bf16",
+        saved="fp8_block",
+        attention="e5m6",
+        gradient="fp32",
+        reduce="bf16",
+        kv_cache="bf16",
+        dispatch="fp8_block",
+        combine="bf16",
     ),
     "int4": _narrow("int4", "int4"),
     "w4a16": _weight_only("int4_g128"),

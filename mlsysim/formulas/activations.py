@@ -12,19 +12,25 @@ from typing import Any
 
 from sympy import Eq, Max, Min, ceiling
 
-from mlsysim.formulas.rank_parameters import dense_layers, sparse_layers
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, token, when
+from mlsysim.formulas.parameter_counts import norms
+from mlsysim.formulas.rank_parameters import DUALPIPE, dense_layers, edges, sparse_layers
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.activations import (
     A_bwd,
     A_loss,
     A_peak,
     A_stage,
+    M_end,
     attention_kernel,
     elementwise_kernels,
     mask,
+    n_end,
     n_ffn,
     n_fly,
     q_copy,
+    r_act,
+    r_norm,
+    r_up,
     schedule,
     selective_policy,
     sequence_parallel,
@@ -40,9 +46,11 @@ from mlsysim.symbols.activations import (
     x_mm,
     x_moe,
     x_norm,
+    x_redo,
     x_sparse,
 )
-from mlsysim.symbols.formats import q_a, q_in
+from mlsysim.symbols.formats import q_a, q_e, q_in, q_o, q_s, q_w
+from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.training import (
     A,
@@ -50,18 +58,29 @@ from mlsysim.symbols.training import (
     G,
     M,
     O,
+    P_attn_r,
+    P_edge_r,
+    P_exp_r,
+    P_ffn_r,
+    P_sh_r,
     W,
     W_gather,
+    Z,
     a_kv_r,
     b,
     c_cp,
     checkpointing,
     d,
+    e,
     ell,
+    f,
     m,
     n_mb,
     n_tok,
+    n_z,
+    o,
     p,
+    q_g,
     reserve,
     t,
 )
@@ -69,6 +88,7 @@ from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
+    L_mtp,
     V,
     a,
     d_e,
@@ -86,6 +106,7 @@ from mlsysim.symbols.workload import (
     r_kv,
     r_q,
     s,
+    sandwich,
 )
 
 KORTHIKANTI = Source("korthikanti2023", "table 2")
@@ -120,14 +141,18 @@ in_flight_micro_batches = Formula(
     n_fly,
     when(
         p > 1,
-        by_label(schedule, {"1f1b": _alternating, "gpipe": n_mb, "zb1p": _alternating}),
+        by_label(
+            schedule,
+            {"1f1b": _alternating, "gpipe": n_mb, "zb1p": _alternating, "dualpipe": Min(n_mb, p + 1)},
+        ),
         1,
     ),
     title="Micro-batches the first pipeline stage holds at once",
     source=Source("korthikanti2023", "section 4.2.3"),
     assumes="One forward, one backward (1F1B): the first stage starts as many micro-batches as there are stages; "
-    "interleaving starts (p - 1) / v more, GPipe all of them; ZB1P as many as 1F1B. Never more than there are.",
-    accuracy="Equal to a schedule simulated operation by operation, in whole chunks.",
+    "interleaving starts (p - 1) / v more, GPipe all of them; ZB1P as many as 1F1B; DualPipe one more, over the two "
+    "stages of a rank together. Never more than there are.",
+    accuracy="Equal to a schedule simulated operation by operation, in whole chunks; DualPipe as its authors count it.",
     example=Example(
         {p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"}, "10.33", Source("korthikanti2023", "section 4.2.3")
     ),
@@ -209,12 +234,14 @@ norm_activation = Formula(
     ),
 )
 
-#: The output of attention is kept twice where the product that reads it is narrower.
-_cast = when(q_in < q_a, q_in)
+#: The output of attention is kept twice where the product that reads it is narrower, once where it is kept narrow.
+_output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
 _heads = (a / t + a_kv_r) * qk_norm * ((q_a + q_copy) * d_h + 4 * byte) / token
-_grouped = (q_a * (2 * a / t * d_h + 2 * a_kv_r * d_h) + _cast * a / t * d_h) / token
+_grouped = (q_a * (a / t * d_h + 2 * a_kv_r * d_h) + _output * a / t * d_h) / token
 _latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(EAGER, 0, q_a * d_rope / token)
-_latent = _latents + a / t * (q_a * (2 * (d_nope + d_rope) + (d_nope + d_v) + d_v) + _cast * d_v) / token
+#: Queries and keys as they are assembled, and what the keys and values come from.
+_expansion = a / t * q_a * (2 * (d_nope + d_rope) + (d_nope + d_v)) / token
+_latent = _latents + _expansion + a / t * _output * d_v / token
 
 attention_activation = Formula(
     x_attn,
@@ -227,7 +254,7 @@ attention_activation = Formula(
     accuracy=HOOKS,
     example=Example(
         {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
-         d_rope: 64, d_v: 128, elementwise_kernels: "fused"},
+         d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2},
         "204936 byte/token",
         derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
     ),
@@ -252,21 +279,28 @@ attention_core_activation = Formula(
     ),
 )
 
+#: Bytes kept per unit of the inner width; recomputed, the inputs of the activation function alone.
+_inner = (1 - r_act) * ((n_ffn - 1) * q_a + q_in) + r_act * (1 + gated) * q_s
+
 ffn_activation = Formula(
     x_ffn,
-    ((n_ffn - 1) * q_a + q_in) * d_ff / t / token,
+    _inner * d_ff / t / token,
     title="Kept by the feed-forward block of a dense layer",
     source=AUTOGRAD,
     variant="per_operator",
     accuracy=HOOKS,
-    example=Example({n_ffn: 3, q_a: 2, q_in: 2, d_ff: 14336, t: 8}, "10752 byte/token", derived="3 * 2 * 14336 / 8"),
+    example=Example(
+        {n_ffn: 3, q_a: 2, q_in: 2, d_ff: 14336, t: 8, r_act: 0, gated: 1, q_s: 2},
+        "10752 byte/token",
+        derived="3 * 2 * 14336 / 8",
+    ),
 )
 
 moe_activation = Formula(
     x_moe,
     (
-        gamma_r * k * ((q_a + q_in) * h + ((n_ffn - 1) * q_a + q_in) * d_e / t)
-        + ((n_ffn - 1) * q_a + q_in) * d_sh / t
+        gamma_r * k * ((q_in + (1 - r_act) * q_a) * h + _inner * d_e / t)
+        + _inner * d_sh / t
         + 4 * byte * (E + 2 * k + 1)
     )
     / token,
@@ -275,10 +309,12 @@ moe_activation = Formula(
     variant="per_operator",
     assumes="Each token is copied once per expert it goes to, and each expert's output is kept for the gradient of its "
     "weight; the router works in fp32. The hot rank holds gamma times the mean. Routing weights in "
-    "fp32 double the outputs kept.",
+    "fp32 double the outputs kept. Where the activation function is recomputed, it applies the routing weights, and no "
+    "output is kept (Megatron-LM).",
     accuracy=HOOKS,
     example=Example(
-        {gamma_r: 1.25, k: 8, q_a: 2, q_in: 2, h: 7168, n_ffn: 3, d_e: 2048, d_sh: 2048, t: 1, E: 256},
+        {gamma_r: 1.25, k: 8, q_a: 2, q_in: 2, h: 7168, n_ffn: 3, d_e: 2048, d_sh: 2048, t: 1, E: 256,
+         r_act: 0, gated: 1, q_s: 2},
         "422980 byte/token",
         derived="1.25 * 8 * (2 * 2 * 7168 + 3 * 2 * 2048) + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
     ),
@@ -305,6 +341,23 @@ layer_input = Formula(
 
 _around = 2 * x_norm + x_attn + x_drop
 
+recomputed_activation = Formula(
+    x_redo,
+    2 * r_norm * (x_norm - x_in)
+    + r_up * when(r_kv > 0, _latents + _expansion - q_a * (r_q + r_kv + d_rope) / token),
+    title="Not kept by a layer whose norms or up-projections are recomputed",
+    source=Source("deepseek2024", "section 3.2.3"),
+    variant="per_operator",
+    assumes="Of a norm its input stays, of latent attention the compressed vectors before their norms.",
+    example=Example(
+        {r_norm: 1, r_up: 1, x_norm: 21732, x_in: 14336, r_kv: 512, r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0,
+         d_rope: 64, d_nope: 128, d_v: 128, a: 128, t: 1, elementwise_kernels: "fused"},
+        "180752 byte/token",
+        derived="2 * (21732 - 14336) + 3.03125 * (1536 + 512) + 2 * 4 + 2 * 64 + 128 * 2 * (2 * 192 + 256) "
+        "- 2 * (1536 + 512 + 64)",
+    ),
+)  # fmt: skip
+
 alternate_matmul_activation = Formula(
     x_mm,
     2 * x_in + q_a * (2 * a / t * d_h + a_kv_r * d_h + d_ff / t) / token + 4 * byte * a / t / token,
@@ -323,8 +376,9 @@ alternate_matmul_activation = Formula(
 
 def kept(block: Any) -> Any:
     """What a layer with this feed-forward block keeps under each checkpointing policy."""
-    selective = by_label(selective_policy, {"core_attention": _around + block, "alternate_matmuls": x_mm})
-    return by_label(checkpointing, {"none": _around + x_core + block, "selective": selective, "full": x_in})
+    around = _around - x_redo + block
+    selective = by_label(selective_policy, {"core_attention": around, "alternate_matmuls": x_mm})
+    return by_label(checkpointing, {"none": around + x_core, "selective": selective, "full": x_in})
 
 
 dense_layer_activation = Formula(
@@ -338,7 +392,7 @@ dense_layer_activation = Formula(
     accuracy=HOOKS,
     example=Example(
         {checkpointing: "selective", selective_policy: "core_attention", x_norm: 16388, x_attn: 20480, x_core: 128,
-         x_ffn: 86016, x_drop: 0, x_mm: 63616, x_in: 8192},
+         x_ffn: 86016, x_drop: 0, x_mm: 63616, x_in: 8192, x_redo: 0},
         "139272 byte/token",
         derived="2 * 16388 + 20480 + 86016",
     ),
@@ -353,7 +407,7 @@ moe_layer_activation = Formula(
     accuracy=HOOKS,
     example=Example(
         {checkpointing: "none", selective_policy: "core_attention", x_norm: 16388, x_attn: 20480, x_core: 128,
-         x_moe: 204852, x_drop: 0, x_mm: 63616, x_in: 8192},
+         x_moe: 204852, x_drop: 0, x_mm: 63616, x_in: 8192, x_redo: 0},
         "258236 byte/token",
         derived="2 * 16388 + 20480 + 128 + 204852",
     ),
@@ -440,26 +494,79 @@ loss_buffer = Formula(
 
 peak_activations = Formula(
     A_peak,
-    Max(A + A_bwd, A / n_fly + A_loss),
+    Max(A + A_bwd, A / n_fly + when(DUALPIPE, 0, A_loss)),
     title="Activations and buffers at their peak",
     source=Source("rajbhandari2020", "section 3"),
     variant="per_operator",
     assumes="Two peaks compete: the first pipeline stage while its first micro-batch goes back, and the last stage at "
-    "its loss. They are one stage without a pipeline.",
+    "its loss. They are one stage without a pipeline. A rank between the ends has no loss.",
     convention="The rank that holds the most.",
-    example=Example({A: 2.2, A_bwd: 1.6, n_fly: 2, A_loss: 12.7}, "13.80 GB", derived="max(2.2 + 1.6, 2.2 / 2 + 12.7)"),
+    example=Example(
+        {schedule: "1f1b", A: 2.2, A_bwd: 1.6, n_fly: 2, A_loss: 12.7},
+        "13.80 GB",
+        derived="max(2.2 + 1.6, 2.2 / 2 + 12.7)",
+    ),
 )
+
+end_stage_layers = Formula(
+    n_end,
+    when(DUALPIPE, Max(0, L - (p - 2) * ell)),
+    title="Layers of the first and the last stage, held by one rank",
+    source=Source("deepseek2024", "section 3.2.1"),
+    assumes="All stages between hold as many as the fullest.",
+    example=Example({schedule: "dualpipe", L: 61, p: 16, ell: 4}, "5", derived="61 - (16 - 2) * 4"),
+)
+
+_first, _plain = ceiling(n_end / 2), Min(n_end, L - L_moe)
+_end_dense = n_end * (P_attn_r + norms()) + _plain * P_ffn_r + (n_end - _plain) * P_sh_r + edges(2)
+_end_sparse = (n_end - _plain + L_mtp) * P_exp_r
+_kept_first = Min(_first, _plain) * x_dense + (_first - Min(_first, _plain)) * x_sparse
+_kept_last = (n_end - _first + L_mtp) * when(L_moe > 0, x_sparse, x_dense)
+
+
+def _states(ranks: Any) -> Any:
+    """Bytes of weight, gradient and optimizer state per parameter over so many ranks."""
+    return q_w / sharded(Z >= 3, ranks) + q_g * f / sharded(Z >= 2, ranks) + o * f / sharded(Z >= 1, ranks)
+
+
+end_memory = Formula(
+    M_end,
+    when(
+        DUALPIPE,
+        _states(n_z) * _end_dense
+        + _states(n_z / e) * _end_sparse
+        + 2 * (q_e - q_w) * P_edge_r / sharded(Z >= 3, n_z)
+        + n_tok * (Min(n_mb, p) * _kept_first + _kept_last)
+        + A_loss
+        + C_buf
+        + reserve,
+    ),
+    title="Memory of the rank with embedding and head",
+    source=Source("deepseek2024", "section 3.2.1"),
+    assumes="DualPipe alone puts both ends on one rank. Layers without experts are the first ones. It holds as many "
+    "micro-batches of the first stage as there are stages, and one of the last, whose loss is its peak.",
+    convention="GB = 1e9 bytes.",
+    example=Example(
+        {schedule: "dualpipe", Z: 1, n_z: 128, e: 64, q_w: 2, q_e: 2, q_g: 4, o: 8, f: 1, n_end: 5, L: 61, L_moe: 58,
+         L_mtp: 0, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_edge_r: 926686208,
+         P_exp_r: 176160768, sandwich: 0, h: 7168, t: 1, n_tok: 4096, n_mb: 120, p: 16, x_dense: 96000,
+         x_sparse: 156160, A_loss: 6.4, C_buf: 0.1, reserve: 0},
+        "54.8501 GB",
+        derived="((6 + 8 / 128) * (5 * (187107328 + 2 * 7168) + 3 * 396361728 + 2 * 45875456 + 2 * 926686208) "
+        "+ (6 + 8 / 2) * 2 * 176160768 + 4096 * (16 * 3 * 96000 + 2 * 156160)) / 1e9 + 6.4 + 0.1",
+    ),
+)  # fmt: skip
 
 total_memory = Formula(
     M,
-    W + G + O + C_buf + W_gather + A_peak + reserve,
+    Max(W + G + O + C_buf + W_gather + A_peak + reserve, M_end),
     title="Training memory of one rank at its peak",
     source=Source("rajbhandari2020", "section 3"),
     variant="per_operator",
     assumes="Everything but activations and their buffers is there all the time.",
     convention="The rank that holds the most; GB = 1e9 bytes.",
     example=Example(
-        {W: 2.0, G: 2.0, O: 12.0, C_buf: 0.4, W_gather: 1.5, A_peak: 13.8, reserve: 1.0},
+        {W: 2.0, G: 2.0, O: 12.0, C_buf: 0.4, W_gather: 1.5, A_peak: 13.8, reserve: 1.0, M_end: 0},
         "32.70 GB",
         derived="2.0 + 2.0 + 12.0 + 0.4 + 1.5 + 13.8 + 1.0",
     ),
@@ -480,6 +587,7 @@ PER_OPERATOR_FORMULAS = (
     moe_activation,
     dropout_activation,
     layer_input,
+    recomputed_activation,
     alternate_matmul_activation,
     dense_layer_activation,
     moe_layer_activation,
@@ -489,6 +597,8 @@ PER_OPERATOR_FORMULAS = (
     backward_buffer,
     loss_buffer,
     peak_activations,
+    end_stage_layers,
+    end_memory,
     total_memory,
 )
 FORMULAS = (

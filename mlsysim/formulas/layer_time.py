@@ -7,11 +7,14 @@ that launches every operation while the device works.
 
 from __future__ import annotations
 
-from sympy import Eq, Max, Min, Rational, ceiling, floor
+from typing import Any
+
+from sympy import And, Eq, Max, Min, Not, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas.activations import EAGER
+from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
-from mlsysim.symbols.activations import elementwise_kernels
+from mlsysim.symbols.activations import elementwise_kernels, n_s, schedule
 from mlsysim.symbols.formats import q_c
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.layers import (
@@ -69,12 +72,13 @@ PROFILE = Source("megatron_bridge_profile", "kernels of one step")
 
 head_layers = Formula(
     H_head,
-    3 * w_head * (L + L_mtp) / ((3 + rho_lin) * w_hot + (3 + rho_attn) * w_attn) + L_mtp,
+    (3 * w_head * (L + L_mtp) / ((3 + rho_lin) * w_hot + (3 + rho_attn) * w_attn) + L_mtp) / n_s,
     title="Layers that are as much work as the head",
     source=SCHEDULE,
-    assumes="By arithmetic alone. Layers that predict further tokens stand beside the head.",
+    assumes="By arithmetic alone. Layers that predict further tokens stand beside the head. A rank with two stages "
+    "does each for half of the micro-batches.",
     example=Example(
-        {w_head: 1.05e9, L: 32, L_mtp: 0, rho_lin: 0, rho_attn: 0, w_hot: 13.96e9, w_attn: 2.15e9},
+        {n_s: 1, w_head: 1.05e9, L: 32, L_mtp: 0, rho_lin: 0, rho_attn: 0, w_hot: 13.96e9, w_attn: 2.15e9},
         "2.0857",
         derived="3 * 1.05 * 32 / (3 * 13.96 + 3 * 2.15)",
     ),
@@ -82,11 +86,11 @@ head_layers = Formula(
 
 full_stage_layers = Formula(
     n_full,
-    Max(ceiling((L + ceiling(H_head)) / p), ceiling(H_head)),
+    Max(ceiling((L + ceiling(n_s * H_head)) / p), ceiling(H_head)),
     title="Layers of a stage where the last one is no fuller",
     source=SCHEDULE,
     assumes="The last stage leaves out as many layers as the head is worth, rounded up.",
-    example=Example({L: 32, H_head: 2.1, p: 8}, "5", derived="ceil((32 + 3) / 8)"),
+    example=Example({n_s: 1, L: 32, H_head: 2.1, p: 8}, "5", derived="ceil((32 + 3) / 8)"),
 )
 
 fewest_last_layers = Formula(
@@ -98,30 +102,44 @@ fewest_last_layers = Formula(
     example=Example({L: 32, H_head: 2.1, p: 8}, "3", derived="ceil((32 - 7 * 2) / 8)"),
 )
 
+_even = Eq(split, label(split, "even"))
+
+
+def _mean_end(stage: Any) -> Any:
+    """Layers of the first and the last stage in the mean, where all others hold so many."""
+    return Max(0, L - (p - 2) * stage) / 2
+
+
+#: Layers that each stage between the ends holds where the ends hold fewer or as many.
+_fewest = ceiling(L / p)
+_ends = _mean_end(when(And(n_full < _mean_end(_fewest) + H_head, Not(_even)), n_full, _fewest))
+
 last_stage_layers = Formula(
     ell_last,
-    when(
-        p > 1,
-        when(
-            Eq(split, label(split, "even")),
-            floor(L / p),
-            when(n_full <= n_left + H_head, n_full - ceiling(H_head), n_left),
-        ),
-        L,
+    Piecewise(
+        (L, p < 2),
+        (_ends, DUALPIPE),
+        (floor(L / p), _even),
+        (n_full - ceiling(H_head), n_full <= n_left + H_head),
+        (n_left, True),
     ),
     title="Layers of the last stage",
     source=SCHEDULE,
     assumes="Stages hold whole layers. Balanced: of the two splits that can be best, the one whose fullest stage does "
-    "less.",
-    example=Example({p: 8, split: "balanced", L: 32, n_full: 5, n_left: 3, H_head: 2.1}, "2", derived="5 - ceil(2.1)"),
+    "less. With two stages a rank, the mean of first and last.",
+    example=Example(
+        {schedule: "1f1b", p: 8, split: "balanced", L: 32, n_full: 5, n_left: 3, H_head: 2.1},
+        "2",
+        derived="5 - ceil(2.1)",
+    ),
 )
 
 other_stage_layers = Formula(
     ell_rest,
-    when(p > 1, ceiling((L - ell_last) / Max(1, p - 1))),
+    when(p > 1, ceiling((L - n_s * ell_last) / Max(1, p - n_s))),
     title="Layers of the fullest of the other stages",
     source=SCHEDULE,
-    example=Example({p: 8, L: 32, ell_last: 2}, "5", derived="ceil((32 - 2) / 7)"),
+    example=Example({n_s: 1, p: 8, L: 32, ell_last: 2}, "5", derived="ceil((32 - 2) / 7)"),
 )
 
 last_is_slowest = Formula(
@@ -134,10 +152,10 @@ last_is_slowest = Formula(
 
 slowest_stage_layers = Formula(
     ell_s,
-    on_last * (ell_last + L_mtp) + (1 - on_last) * ell_rest,
+    on_last * (ell_last + L_mtp / n_s) + (1 - on_last) * ell_rest,
     title="Layers of the stage with the most to do",
     source=SCHEDULE,
-    example=Example({on_last: 0, ell_last: 2, L_mtp: 0, ell_rest: 5}, "5", derived="0 * (2 + 0) + (1 - 0) * 5"),
+    example=Example({n_s: 1, on_last: 0, ell_last: 2, L_mtp: 0, ell_rest: 5}, "5", derived="0 * (2 + 0) + (1 - 0) * 5"),
 )
 
 slowest_stage_moe_layers = Formula(
@@ -235,14 +253,14 @@ stage_launching = Formula(
 
 loss_time = Formula(
     t_head,
-    3 * w_head * on_last * n_tok / (t * F_wide)
-    + when(EAGER, 40, 20) * byte * V * on_last * n_tok / (token * t * B_mem * eta_mem),
+    (3 * w_head / F_wide + when(EAGER, 40, 20) * byte * V / (token * B_mem * eta_mem)) * on_last * n_tok / (n_s * t),
     title="Head and loss, one micro-batch",
     source=SCHEDULE,
     assumes="Logits at 16 bit, whatever the layers are computed in; the loss passes over them in fp32.",
     example=Example(
         {
             on_last: 1,
+            n_s: 1,
             elementwise_kernels: "fused",
             n_tok: 8192,
             t: 1,

@@ -30,8 +30,11 @@ from mlsysim.symbols.formats import (
     q_e,
     q_in,
     q_kv,
+    q_o,
+    q_s,
     q_w,
     reduce_dtype,
+    saved_dtype,
     weight_dtype,
 )
 from mlsysim.symbols.step import q_red
@@ -162,6 +165,24 @@ product_input_bytes = Formula(
     example=Example({q_a: 2, q_c: 1.03125}, "1.03125 byte", derived="min(2, 1.03125)"),
 )
 
+saved_bytes = Formula(
+    q_s,
+    _as_given(saved_dtype, "saved"),
+    title="Bytes of an input that a recomputed activation function keeps",
+    source=DEEPSEEK,
+    assumes="As other activations, but for DeepSeek-V3: 8 bits with scales.",
+    example=Example({saved_dtype: "as_precision", precision: "fp8_deepseek"}, "1.03125 byte", derived="1 + 4 / 128"),
+)
+
+attention_output_bytes = Formula(
+    q_o,
+    _as_given(saved_dtype, "attention"),
+    title="Bytes of a number that attention gives, as it is kept",
+    source=DEEPSEEK,
+    assumes="As other activations, but for DeepSeek-V3: twelve bits, whose scales are not counted.",
+    example=Example({saved_dtype: "as_precision", precision: "fp8_deepseek"}, "1.5 byte", derived="12 / 8"),
+)
+
 gradient_bytes = Formula(
     q_g,
     _gradient(gradient_dtype),
@@ -221,6 +242,8 @@ TRAINING = (
     hidden_bytes,
     product_bytes,
     product_input_bytes,
+    saved_bytes,
+    attention_output_bytes,
     gradient_bytes,
 )
 SERVING = (served_weight_bytes, embedding_bytes, product_bytes, kv_cache_bytes)
@@ -232,6 +255,8 @@ FORMULAS = (
     hidden_bytes,
     product_bytes,
     product_input_bytes,
+    saved_bytes,
+    attention_output_bytes,
     gradient_bytes,
     reduced_bytes,
     kv_cache_bytes,

@@ -3,7 +3,8 @@
 What a pipeline of stages adds to a step: the time a stage waits while the others fill and drain, and
 the sends between stages. One forward, one backward (1F1B) waits as long as GPipe and holds fewer
 micro-batches; interleaving cuts a stage into chunks and waits as many times less; ZB1P fills most of the
-wait with gradients of weights.
+wait with gradients of weights; DualPipe feeds micro-batches from both ends, and runs a forward pass of one beside a
+backward pass of another.
 """
 
 from __future__ import annotations
@@ -26,12 +27,21 @@ SIMULATED = "Equal to a schedule executed operation by operation, where sending 
 
 fill_share = Formula(
     phi_fill,
-    by_label(schedule, {"1f1b": 1 / v_chunks, "gpipe": 1 / v_chunks, "zb1p": (1 + rho_lin) / (3 + rho_lin)}),
+    by_label(
+        schedule,
+        {
+            "1f1b": 1 / v_chunks,
+            "gpipe": 1 / v_chunks,
+            "zb1p": (1 + rho_lin) / (3 + rho_lin),
+            "dualpipe": Max(0, p / 2 - 1) / Max(1, p - 1) * 2 * (1 + rho_lin) / (3 + rho_lin),
+        },
+    ),
     title="Share of a micro-batch that each further stage waits",
     source=Source("qi2023", "section 2"),
     assumes="Forward pass, gradients of inputs and gradients of weights take equally long. ZB1P puts the last off to "
-    "where a stage would wait for the others.",
-    example=Example({schedule: "zb1p", v_chunks: 1, rho_lin: 0}, "0.3333", derived="(1 + 0) / (3 + 0)"),
+    "where a stage would wait for the others. DualPipe waits (p / 2 - 1) times for a forward beside a backward pass "
+    "and a backward pass, less three times gradients of weights.",
+    example=Example({schedule: "dualpipe", p: 16, v_chunks: 1, rho_lin: 0}, "0.3111", derived="7 / 15 * 2 / 3"),
 )
 
 bubble_time = Formula(
@@ -40,7 +50,7 @@ bubble_time = Formula(
     title="Time a stage waits in a step",
     source=SCHEDULE,
     assumes="Stages take equally long. With several chunks micro-batches are a multiple of the stages.",
-    accuracy=SIMULATED,
+    accuracy=SIMULATED + " DualPipe as its authors count it.",
     example=Example({p: 16, phi_fill: 0.25, t_mb: 200}, "750 ms", derived="(16 - 1) * 0.25 * 200"),
 )
 
@@ -83,6 +93,7 @@ exposed_sends = Formula(
                 "1f1b": _alternating,
                 "gpipe": 2 * (p - 1),
                 "zb1p": _alternating,
+                "dualpipe": 2 * (p - 1),
             },
         )
         * t_send,
@@ -91,8 +102,8 @@ exposed_sends = Formula(
     title="Sends between stages left exposed in a step",
     source=SCHEDULE,
     assumes="A stage computes on while a result travels, and waits for the next one where it has nothing else to do: "
-    "in 1F1B and ZB1P forward and backward pass alternate, so nearly every micro-batch waits, in GPipe the first and "
-    "last.",
+    "in 1F1B and ZB1P forward and backward pass alternate, so nearly every micro-batch waits, in GPipe and DualPipe "
+    "the first and last.",
     accuracy="Equal to the executed schedule while a send is shorter than a pass through a chunk.",
     example=Example(
         {schedule: "1f1b", p: 8, n_mb: 32, v_chunks: 1, t_send: 0.25},

@@ -9,11 +9,13 @@ expert-parallel ranks are data-parallel ranks for everything that is not an expe
 
 from __future__ import annotations
 
-from sympy import And, Max, Min, ceiling, floor
+from typing import Any
+
+from sympy import And, Eq, Max, Min, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
-from mlsysim.symbols.activations import sigma
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, when
+from mlsysim.symbols.activations import n_s, schedule, sigma
 from mlsysim.symbols.formats import q_a, q_e, q_w
 from mlsysim.symbols.parameters import P_norm, P_rt
 from mlsysim.symbols.training import (
@@ -85,6 +87,19 @@ MEGATRON = Source("shoeybi2019", "section 3")
 ZERO = Source("rajbhandari2020", "section 5")
 RANK = "The rank that holds the most; GB = 1e9 bytes."
 COUNTED = "Equal, tensor for tensor, to PyTorch and transformers models split the same way (docs/validation.md)."
+
+#: Where every rank holds two stages, one from each end.
+DUALPIPE = Eq(schedule, label(schedule, "dualpipe"))
+
+stages_per_rank = Formula(
+    n_s,
+    when(DUALPIPE, 2, 1),
+    title="Stages whose weights a rank holds",
+    source=Source("deepseek2024", "section 3.2.1"),
+    assumes="DualPipe feeds micro-batches from both ends, so a rank holds a stage for each direction: the first with "
+    "the last, the second with the last but one.",
+    no_example="a table of labels",
+)
 
 kv_heads_per_rank = Formula(
     a_kv_r,
@@ -177,36 +192,38 @@ dense_layers = Min(L - L_moe, when(moe_interval > 1, ell - floor(ell / moe_inter
 moe_layers_per_stage = Formula(
     ell_moe,
     when(
-        P_ffn_r > P_sh_r + P_exp_r,
+        And(P_ffn_r > P_sh_r + P_exp_r, n_s < 2),
         Min(L_moe, ell - dense_layers),
         sparse_layers,
     ),
     title="Layers with experts on the stage that holds the most",
     source=Source("narayanan2021", "section 2.2"),
     assumes="Every so many layers one has experts. The fullest stage has as many as it can of the larger kind of "
-    "layer, before ZeRO shards it.",
+    "layer, before ZeRO shards it. With two stages a rank, the stages between the ends have experts.",
     example=Example(
-        {P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 176160768, L: 61, L_moe: 58, ell: 4, moe_interval: 1},
+        {n_s: 1, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 176160768, L: 61, L_moe: 58, ell: 4, moe_interval: 1},
         "1",
         derived="4 - min(61 - 58, 4)",
     ),
 )
 
+
+def edges(ends: Any) -> Any:
+    """Parameters beside the layers that are split: embedding or head, and layers for predicting further tokens."""
+    return ends * P_edge_r + L_mtp * prediction(P_attn_r, when(L_moe > 0, P_sh_r, P_ffn_r), t)
+
+
 dense_parameters_per_rank = Formula(
     P_dense,
-    ell * (P_attn_r + norms())
-    + (ell - ell_moe) * P_ffn_r
-    + ell_moe * P_sh_r
-    + P_edge_r
-    + L_mtp * prediction(P_attn_r, when(L_moe > 0, P_sh_r, P_ffn_r), t),
+    n_s * (ell * (P_attn_r + norms()) + (ell - ell_moe) * P_ffn_r + ell_moe * P_sh_r) + (2 - n_s) * edges(1),
     title="Parameters of one rank that are not experts",
     source=MEGATRON,
     assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head, "
-    "and the layers for predicting further tokens.",
+    "and the layers for predicting further tokens; with two stages a rank, one between the ends.",
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456,
+        {n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456,
          P_edge_r: 926686208, L_moe: 58, L_mtp: 0, sandwich: 0, h: 7168, t: 1},
         "2910133504",
         derived="4 * (187107328 + 2 * 7168) + 3 * 396361728 + 45875456 + 926686208",
@@ -215,12 +232,12 @@ dense_parameters_per_rank = Formula(
 
 expert_parameters_per_rank = Formula(
     P_sparse,
-    (ell_moe + L_mtp) * P_exp_r,
+    (n_s * ell_moe + (2 - n_s) * L_mtp) * P_exp_r,
     title="Expert parameters of one rank",
     source=Source("fedus2022", "section 5.5"),
     convention=RANK,
     accuracy=COUNTED,
-    example=Example({ell_moe: 32, L_mtp: 0, P_exp_r: 176160768}, "5637144576", derived="32 * 176160768"),
+    example=Example({n_s: 1, ell_moe: 32, L_mtp: 0, P_exp_r: 176160768}, "5637144576", derived="32 * 176160768"),
 )
 
 parameters_per_rank = Formula(
@@ -246,7 +263,8 @@ zero_ranks = Formula(
 
 weights = Formula(
     W,
-    (q_w * P_dense + (q_e - q_w) * P_edge_r) / sharded(Z >= 3, n_z) + q_w * P_sparse / sharded(Z >= 3, n_z / e),
+    (q_w * P_dense + (2 - n_s) * (q_e - q_w) * P_edge_r) / sharded(Z >= 3, n_z)
+    + q_w * P_sparse / sharded(Z >= 3, n_z / e),
     title="Weights held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
@@ -254,7 +272,7 @@ weights = Formula(
     "bit beside narrower weights.",
     convention=RANK,
     example=Example(
-        {P_dense: 1.606e9, P_edge_r: 2.6e8, P_sparse: 5.637e9, q_w: 1, q_e: 2, Z: 3, n_z: 64, e: 8},
+        {n_s: 1, P_dense: 1.606e9, P_edge_r: 2.6e8, P_sparse: 5.637e9, q_w: 1, q_e: 2, Z: 3, n_z: 64, e: 8},
         "0.7338 GB",
         derived="((1.606e9 + (2 - 1) * 2.6e8) / 64 + 5.637e9 / (64 / 8)) / 1e9",
     ),
@@ -363,6 +381,7 @@ communication_buffers = Formula(
 )
 
 FORMULAS = (
+    stages_per_rank,
     kv_heads_per_rank,
     attention_parameters_per_rank,
     ffn_parameters_per_rank,

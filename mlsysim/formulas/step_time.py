@@ -11,7 +11,7 @@ from sympy import And, Eq, Max, Min, Piecewise
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
-from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, sigma
+from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma
 from mlsysim.symbols.formats import q_a, q_w
 from mlsysim.symbols.groups import t_aa, t_ag_g, t_sum
 from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
@@ -77,7 +77,9 @@ from mlsysim.symbols.step import (
     w_attn,
     w_hot,
     w_lin,
+    w_redo,
     x_el,
+    x_el_redo,
 )
 from mlsysim.symbols.training import (
     M,
@@ -129,13 +131,13 @@ _eager_scores = Eq(attention_kernel, label(attention_kernel, "eager"))
 
 product_time = Formula(
     t_lin,
-    n_tok / t * ell_s / (L + L_mtp) * (3 + rho_lin) * w_hot / F_lin,
+    n_tok / t * ell_s / (L + L_mtp) * ((3 + rho_lin) * w_hot + w_redo) / F_lin,
     title="Products with weights, one micro-batch",
     source=Source("kaplan2020", "section 2.1"),
     assumes="Backward is twice the forward. The slowest stage has its whole layers; the head stands apart.",
     accuracy=CALIBRATED,
     example=Example(
-        {n_tok: 8192, t: 8, ell_s: 20, L: 80, L_mtp: 0, rho_lin: 0, w_hot: 140e9, F_lin: 593.4},
+        {n_tok: 8192, t: 8, ell_s: 20, L: 80, L_mtp: 0, rho_lin: 0, w_hot: 140e9, w_redo: 0, F_lin: 593.4},
         "181.19 ms",
         derived="8192 / 8 * 20 / 80 * 3 * 140e9 / 593.4e12 * 1e3",
     ),
@@ -226,11 +228,31 @@ elementwise_traffic = Formula(
     ),
 )
 
+recomputed_traffic = Formula(
+    x_el_redo,
+    q_a * (1 - rho_el) * (4 * r_norm * h / sigma + 3 * r_act * d_in / t) / token,
+    title="Bytes that recomputed norms and activation functions move, per layer and token",
+    source=Source("deepseek2024", "section 3.2.3"),
+    assumes="Two norms read and write the width, a gate reads two vectors of the inner width and writes one. Nothing "
+    "more where all element-wise work is recomputed.",
+    accuracy=COUNTED,
+    example=Example(
+        {q_a: 2, rho_el: 0, r_norm: 1, r_act: 1, h: 7168, sigma: 1, d_in: 18432, t: 1},
+        "167936 byte/token",
+        derived="2 * (4 * 7168 + 3 * 18432)",
+    ),
+)
+
 elementwise_time = Formula(
     t_el,
     n_tok
     * ell_s
-    * ((3 + rho_el) * x_el + x_cast + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a * s / (t * token) / token))
+    * (
+        (3 + rho_el) * x_el
+        + x_el_redo
+        + x_cast
+        + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a * s / (t * token) / token)
+    )
     / (B_mem * eta_mem),
     title="Everything bound by memory, one micro-batch",
     source=Source("williams2009"),
@@ -242,6 +264,7 @@ elementwise_time = Formula(
             ell_s: 20,
             rho_el: 0,
             x_el: 52224,
+            x_el_redo: 0,
             x_cast: 0,
             attention_kernel: "flash",
             rho_attn: 0,
@@ -572,6 +595,7 @@ FORMULAS = (
     inner_vectors,
     inner_width,
     elementwise_traffic,
+    recomputed_traffic,
     elementwise_time,
     tensor_parallel_time,
     expert_parallel_time,

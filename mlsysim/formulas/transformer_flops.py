@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Min
 
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
-from mlsysim.symbols.activations import selective_policy
+from mlsysim.symbols.activations import r_up, selective_policy
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
 from mlsysim.symbols.routing import gamma_r
@@ -30,6 +30,7 @@ from mlsysim.symbols.step import (
     w_head,
     w_hot,
     w_lin,
+    w_redo,
 )
 from mlsysim.symbols.training import b, checkpointing
 from mlsysim.symbols.workload import (
@@ -47,6 +48,7 @@ from mlsysim.symbols.workload import (
     h,
     k,
     r_kv,
+    r_q,
     s,
     window,
 )
@@ -246,14 +248,31 @@ recomputed_elementwise = Formula(
     no_example="a table of labels",
 )
 
+recomputed_arithmetic = Formula(
+    w_redo,
+    r_up
+    * (1 - rho_lin)
+    * when(r_kv > 0, 2 * flop * (L + L_mtp) * a * (when(r_q > 0, r_q, h) * (d_nope + d_rope) + r_kv * (d_nope + d_v)))
+    / token,
+    title="Arithmetic of recomputed up-projections, per token",
+    source=Source("deepseek2024", "section 3.2.3"),
+    assumes="Nothing where the whole layer is recomputed.",
+    example=Example(
+        {r_up: 1, rho_lin: 0, r_kv: 512, r_q: 1536, L: 61, L_mtp: 0, a: 128, d_nope: 128, d_rope: 64, d_v: 128,
+         h: 7168},
+        "6.652 GFLOP/token",
+        derived="2 * 61 * 128 * (1536 * (128 + 64) + 512 * (128 + 128)) / 1e9",
+    ),
+)  # fmt: skip
+
 executed_arithmetic = Formula(
     Phi_hw,
-    b * s * ((3 + rho_lin) * w_lin + (3 + rho_attn) * w_attn + 3 * w_head),
+    b * s * ((3 + rho_lin) * w_lin + w_redo + (3 + rho_attn) * w_attn + 3 * w_head),
     title="FLOPs of a step that are carried out",
     source=CHECKPOINTS,
     assumes="What is recomputed is a fourth pass; the logits never are.",
     example=Example(
-        {b: 128, s: 8192, w_lin: 13.959e9, w_attn: 2.147e9, w_head: 1.051e9, rho_lin: 1, rho_attn: 1},
+        {b: 128, s: 8192, w_lin: 13.959e9, w_redo: 0, w_attn: 2.147e9, w_head: 1.051e9, rho_lin: 1, rho_attn: 1},
         "70.860 PFLOP",
         derived="128 * 8192 * (4 * 13.959e9 + 4 * 2.147e9 + 3 * 1.051e9) / 1e15",
     ),
@@ -271,5 +290,6 @@ FORMULAS = (
     recomputed_products,
     recomputed_attention,
     recomputed_elementwise,
+    recomputed_arithmetic,
     executed_arithmetic,
 )

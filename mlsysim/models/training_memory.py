@@ -13,6 +13,7 @@ from mlsysim.formulas import (
     rank_parameters,
     training_memory,
 )
+from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
@@ -20,7 +21,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
-from mlsysim.symbols.training import d, e, p, t
+from mlsysim.symbols.training import d, e, g, p, t
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -52,7 +53,11 @@ CHUNK_REQUIREMENTS = (
         v_chunks, v_chunks <= ceiling(L / p), "must be at most the layers of a stage ({layers} over {pp_size})"
     ),
     Requirement(v_chunks, Eq(v_chunks, 1) | (p > 1), "must be 1 where {pp_size}"),
-    Requirement(v_chunks, Eq(v_chunks, 1) | Eq(schedule, label(schedule, "1f1b")), "must be 1 with GPipe and ZB1P"),
+    Requirement(v_chunks, Eq(v_chunks, 1) | Eq(schedule, label(schedule, "1f1b")), "must be 1 but with 1F1B"),
+    Requirement(p, ~DUALPIPE | (Eq(Mod(p, 2), 0)), "must be even with DualPipe"),
+    Requirement(
+        g, ~DUALPIPE | (Eq(Mod(g, 2), 0) & (g >= 2 * p)), "must be even, and at least twice {pp_size} with DualPipe"
+    ),
 )
 #: Forms that divide every part by every kind of rank would hold fewer experts than there are.
 UNSPLIT_EXPERTS = Requirement(e, Eq(e, 1), "must be 1 in this variant; variant='per_operator' counts what ranks hold")
@@ -101,7 +106,11 @@ class TrainingMemoryModel(PerformanceModel):
             KORTHIKANTI,
             about="The first-order form with the activations of Korthikanti et al. and gradients in the format they "
             "are kept in. Within 0.5% of their figures, for GPT layers with dropout and one-byte masks.",
-            requirements=(*CHUNK_REQUIREMENTS, UNSPLIT_EXPERTS),
+            requirements=(
+                *CHUNK_REQUIREMENTS,
+                UNSPLIT_EXPERTS,
+                Requirement(schedule, ~DUALPIPE, "must have one stage a rank; variant='per_operator' counts both"),
+            ),
         ),
         "per_operator": Variant(
             PER_OPERATOR,
@@ -140,6 +149,7 @@ class TrainingMemoryModel(PerformanceModel):
         "weight_dtype",
         "compute_dtype",
         "activation_dtype",
+        "saved_dtype",
         "gradient_dtype",
         "optimizer",
         "activation_checkpointing",
@@ -158,6 +168,9 @@ class TrainingMemoryModel(PerformanceModel):
         "attention_kernel",
         "elementwise_kernels",
         "selective_policy",
+        "recompute_layernorm",
+        "recompute_mla_up_proj",
+        "recompute_activation_func",
         "dropout_mask_bytes",
         "routing_imbalance_factor",
         "gathered_layers",
@@ -169,6 +182,7 @@ class TrainingMemoryModel(PerformanceModel):
         "weight_dtype": "as_precision",
         "compute_dtype": "as_precision",
         "activation_dtype": "as_precision",
+        "saved_dtype": "as_precision",
         "gradient_dtype": "as_precision",
         "optimizer": "adam",
         "activation_checkpointing": "selective",
@@ -187,6 +201,9 @@ class TrainingMemoryModel(PerformanceModel):
         "attention_kernel": "flash",
         "elementwise_kernels": "fused",
         "selective_policy": "core_attention",
+        "recompute_layernorm": False,
+        "recompute_mla_up_proj": False,
+        "recompute_activation_func": False,
         "dropout_mask_bytes": 0.0,
         "routing_imbalance_factor": 1.0,
         "gathered_layers": 2,

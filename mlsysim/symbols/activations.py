@@ -13,10 +13,11 @@ schedule = variable(
     "pipeline_schedule",
     r"\mathrm{schedule}",
     "",
-    "Order of a stage: one forward, one backward in turn; all forwards before all backwards; or in turn with gradients "
-    "of weights put off to where a stage would wait.",
-    choice("1f1b", "gpipe", "zb1p"),
+    "Order of a stage: one forward, one backward in turn; all forwards before all backwards; in turn with gradients "
+    "of weights put off to where a stage would wait; or from both ends at once, every rank with two stages.",
+    choice("1f1b", "gpipe", "zb1p", "dualpipe"),
 )
+n_s = variable("stages_per_rank", r"n_{\mathrm{s}}", "count", "Pipeline stages whose weights a rank holds.", integer(1))
 v_chunks = variable("interleaved_stages", "v", "count", "Model chunks per pipeline stage; 1 is plain 1F1B.", integer(1))
 attention_kernel = variable(
     "attention_kernel",
@@ -38,6 +39,49 @@ selective_policy = variable(
     "",
     "What selective checkpointing recomputes: the core of attention, or all but every second matrix product.",
     choice("core_attention", "alternate_matmuls"),
+)
+r_norm = variable(
+    "recompute_layernorm",
+    r"\rho_{\mathrm{norm}}",
+    "count",
+    "Whether norms are recomputed in the backward pass.",
+    flag(),
+)
+r_up = variable(
+    "recompute_mla_up_proj",
+    r"\rho_{\mathrm{up}}",
+    "count",
+    "Whether the up-projections of latent attention are recomputed in the backward pass.",
+    flag(),
+)
+r_act = variable(
+    "recompute_activation_func",
+    r"\rho_{\mathrm{act}}",
+    "count",
+    "Whether what stands between the products of a feed-forward block, an expert's too, is recomputed in the backward "
+    "pass.",
+    flag(),
+)
+x_redo = variable(
+    "recomputed_activation",
+    r"x_{\mathrm{redo}}",
+    "byte/token",
+    "What a layer does not keep because norms and up-projections are recomputed.",
+    nonnegative(),
+)
+n_end = variable(
+    "end_layers",
+    r"n_{\mathrm{end}}",
+    "count",
+    "Layers of the first and the last stage together, where one rank holds both.",
+    nonnegative(),
+)
+M_end = variable(
+    "end_memory",
+    r"M_{\mathrm{end}}",
+    "GB",
+    "Memory of the rank that holds the first and the last stage, embedding and head; 0 where none holds both.",
+    nonnegative(),
 )
 mask = variable(
     "dropout_mask_bytes",

@@ -5,6 +5,7 @@ from mlsysim.formats import (
     COMPUTE_FORMATS,
     GRADIENT_FORMATS,
     KV_CACHE_FORMATS,
+    SAVED_FORMATS,
     WEIGHT_FORMATS,
 )
 from mlsysim.symbolic import choice, positive, variable
@@ -32,6 +33,13 @@ activation_dtype = variable(
     "",
     "Format of hidden states and of activations that are no input of a product.",
     choice(AS_PRECISION, *ACTIVATION_FORMATS),
+)
+saved_dtype = variable(
+    "saved_dtype",
+    r"\mathrm{saved\ in}",
+    "",
+    "Format in which the inputs of a recomputed activation function and the output of attention are kept.",
+    choice(AS_PRECISION, *SAVED_FORMATS),
 )
 gradient_dtype = variable(
     "gradient_dtype",
@@ -88,6 +96,20 @@ q_in = variable(
     r"q_{\mathrm{in}}",
     "byte",
     "Bytes of one input that a product keeps for its backward pass.",
+    positive(),
+)
+q_s = variable(
+    "saved_bytes",
+    r"q_{\mathrm{s}}",
+    "byte",
+    "Bytes of one input that a recomputed activation function keeps.",
+    positive(),
+)
+q_o = variable(
+    "attention_output_bytes",
+    r"q_{\mathrm{o}}",
+    "byte",
+    "Bytes of one number that attention gives, as it is kept.",
     positive(),
 )
 q_kv = variable("kv_cache_bytes", r"q_{\mathrm{kv}}", "byte", "Bytes of one number of the KV cache.", positive())

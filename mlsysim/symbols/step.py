@@ -35,6 +35,13 @@ w_hot = variable(
     "The same on the rank with the hottest experts.",
     positive(),
 )
+w_redo = variable(
+    "recomputed_flops",
+    r"w_{\mathrm{redo}}",
+    "FLOP/token",
+    "Arithmetic of the up-projections that are recomputed, per token.",
+    nonnegative(),
+)
 s_reach = variable(
     "window_reach",
     r"\hat{s}_{\mathrm{w}}",
@@ -147,6 +154,13 @@ x_el = variable(
     "byte/token",
     "Memory traffic of the element-wise work of one layer, forward.",
     positive(),
+)
+x_el_redo = variable(
+    "recomputed_traffic",
+    r"x_{\mathrm{el,redo}}",
+    "byte/token",
+    "Memory traffic of the norms and activation functions of one layer that are recomputed.",
+    nonnegative(),
 )
 q_red = variable("reduced_bytes", r"q_{\mathrm{red}}", "byte", "Bytes of a gradient on the wire.", positive())
 t_lin = variable("product_time", r"t_{\mathrm{lin}}", MS, "Products with weights, one micro-batch.", positive())

@@ -96,7 +96,12 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if point.get("sliding_layers") and "sliding_window" in point:
         point["sliding_window"] = point["sliding_window"] or 512.0
     point |= {name: min(point[name], 2.0) for name in {"service_time_cv"} & set(point)}
-    if point.get("pp_size") == 1 or point.get("pipeline_schedule") in (1, 2):
+    if point.get("pipeline_schedule") == 3 and "pp_size" in point:
+        point["pp_size"] = 2 * math.ceil(point["pp_size"] / 2)
+        if "layers" in point:
+            point["layers"] = max(point["layers"], point["pp_size"])
+        point |= dict.fromkeys({"gradient_accumulation_steps"} & set(point), 2 * point["pp_size"])
+    if point.get("pp_size") == 1 or point.get("pipeline_schedule") in (1, 2, 3):
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
     if point.get("experts") == 1:
         point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)

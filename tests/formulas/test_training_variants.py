@@ -28,6 +28,8 @@ def in_flight(x):
         return 1
     if x["pipeline_schedule"] == "gpipe":
         return micro_batch(x)[1]
+    if x["pipeline_schedule"] == "dualpipe":
+        return min(micro_batch(x)[1], p + 1)
     return min(micro_batch(x)[1], p + ((p - 1) / v if v > 1 else 0))
 
 
@@ -156,14 +158,19 @@ def attention_saves(x, q):
     kv, width = up(x["kv_heads"], x["tp_size"]), x["head_dim"]
     latent = x["kv_lora_rank"] > 0
     read = bytes_kept(x)[2]
-    twice = read if read < q else 0  # what attention gives, once more as the next product reads it
+    given = formats.bytes_of(x, "attention", "saved_dtype")
+    # What attention gives: once where it is kept narrow, else once more as the next product reads it.
+    result = given if given < q else q + (read if read < q else 0)
     if latent:
         outside = norm_saves(x, q, x["kv_lora_rank"]) + (norm_saves(x, q, x["q_lora_rank"]) if x["q_lora_rank"] else 0)
         outside += 0 if eager else q * rope
         queries, keys, expanded, output = nope + rope, nope + rope, nope + value, value
-        outside += q * heads * (queries + keys + expanded + output) + twice * heads * output
+        assembled = q * heads * (queries + keys + expanded)
+        if x["recompute_mla_up_proj"]:
+            outside, assembled = q * (x["q_lora_rank"] + x["kv_lora_rank"] + rope), 0
+        outside += assembled + result * heads * output
     else:
-        outside = q * width * (heads + kv + kv + heads) + twice * width * heads
+        outside = q * width * (heads + kv + kv) + result * width * heads
         if x["qk_norm"]:
             outside += (heads + kv) * (q * width + (4 * width if eager else 0) + 4)
     if x["attention_kernel"] == "flash":
@@ -178,21 +185,28 @@ def layer_saves(x, q, sparse):
     h, t, k = x["hidden_dim"], x["tp_size"], x["active_experts_per_token"]
     split = t if x["sequence_parallel"] else 1
     inner = 2 + (0 if not x["gated"] else 2 if x["elementwise_kernels"] == "eager" else 1)
-    outside, core = attention_saves(x, q)
+    outside, core = attention_saves({**x, "recompute_mla_up_proj": 0}, q)
+    kept_outside, _ = attention_saves(x, q)
     read = bytes_kept(x)[2]
     inner = (inner - 1) * q + read
+    again = x["recompute_activation_func"]
+    if again:
+        inner = (2 if x["gated"] else 1) * formats.bytes_of(x, "saved", "saved_dtype")
     if sparse:
-        routed = k * hot_rank(x) * (read * h + inner * x["expert_ffn_dim"] / t + q * h)
+        outputs = 0 if again else q * h
+        routed = k * hot_rank(x) * (read * h + inner * x["expert_ffn_dim"] / t + outputs)
         block = routed + inner * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
     else:
         block = inner * x["ffn_dim"] / t
     rest = 2 * norm_saves(x, q, h) / split + outside + 2 * x["dropout_mask_bytes"] * h / split
     entry = q * h / split
+    norms = 2 * (q * h if x["recompute_layernorm"] else norm_saves(x, q, h)) / split
+    less = norms + kept_outside + 2 * x["dropout_mask_bytes"] * h / split
     heads, kv, width = x["heads"] // t, up(x["kv_heads"], t), x["head_dim"]
     queries, values, gate, attended = q * heads * width, q * kv * width, q * x["ffn_dim"] / t, (q * width + 4) * heads
     matmuls = entry + queries + values + attended + gate + entry
-    selective = {"core_attention": rest + block, "alternate_matmuls": matmuls}[x["selective_policy"]]
-    kept = {"none": rest + core + block, "selective": selective, "full": entry}[x["activation_checkpointing"]]
+    selective = {"core_attention": less + block, "alternate_matmuls": matmuls}[x["selective_policy"]]
+    kept = {"none": less + core + block, "selective": selective, "full": entry}[x["activation_checkpointing"]]
     return rest + core + block, kept
 
 
@@ -210,14 +224,19 @@ def per_operator(x):
     fewest = deepest - min(L - L_moe, deepest - deepest // every if every > 1 else deepest)
     most = min(L_moe, up(deepest, every))
     plain_is_larger = sum(plain_layer) > sum(sparse_layer) + sum(experts)
-    sparse_layers = min(L_moe, fewest) if plain_is_larger else most
+    both = x["pipeline_schedule"] == "dualpipe"
+    sparse_layers = min(L_moe, fewest) if plain_is_larger and not both else most
     positions, norm = x["learned_positions"] * h, sum(norm_weights(x))
     if p > 1:
         edges = rows * h + max(positions, norm)
     else:
         edges = rows * h * (1 if x["tied_embeddings"] else 2) + positions + norm
-    dense = (deepest - sparse_layers) * sum(plain_layer) + sparse_layers * sum(sparse_layer) + edges
-    routed = sparse_layers * sum(experts)
+    ends = edges
+    if both:  # two stages between the ends
+        edges = 0
+    stages = 2 if both else 1
+    dense = stages * ((deepest - sparse_layers) * sum(plain_layer) + sparse_layers * sum(sparse_layer)) + edges
+    routed = stages * sparse_layers * sum(experts)
 
     by_counting = sparse_layers * x["experts"] if x["router_bias"] else 0
 
@@ -229,7 +248,7 @@ def per_operator(x):
     f = x["trainable_fraction"]
     master = 4 if wide < 4 else 0
     state = {"adam": 8 + master, "adamw": 8 + master, "sgd": master, "none": 0}[x["optimizer"]]
-    kept_wide = max(wide, 2)  # embedding and head
+    wide_weight, kept_wide = wide, max(wide, 2)  # embedding and head
     weights = held(wide, 3) + (kept_wide - wide) * edges / (d if Z >= 3 else 1)
     gradients = held(slope * f, 2, untrained=by_counting)
     optimizer = held(state * f, 1, untrained=by_counting)
@@ -254,8 +273,26 @@ def per_operator(x):
     largest, kept, widest = (max(kind) for kind in zip(*kinds, strict=True))
     backward = m * s * (largest - kept + q * h / split + 2 * q * widest)
     loss = m * s * (12 * rows + norm_saves(x, q, h) / split)
-    peak = max(fly * stage + backward, stage + loss)
+    peak = max(fly * stage + backward, stage + (0 if both else loss))
     total = weights + gradients + optimizer + buffers + gathered + peak + x["reserved_memory"]
+    if both:
+        # Layer by layer: what the ends hold, those without experts first.
+        left = max(0, L - (p - 2) * deepest)
+        kinds = [place >= L - L_moe for place in range(left)]
+        first = kinds[: up(left, 2)]
+        of_kind = {False: (sum(plain_layer), 0), True: (sum(sparse_layer), sum(experts))}
+        own, split_own = (sum(of_kind[kind][part] for kind in kinds) for part in (0, 1))
+        own += 2 * ends
+        of_states = [(wide_weight, 3), (slope * f, 2), (state * f, 1)]
+        total_of_end = sum(
+            size * (own / (d if at <= Z else 1) + split_own / (d / e if at <= Z else 1)) for size, at in of_states
+        )
+        total_of_end += (kept_wide - wide_weight) * 2 * ends / (d if Z >= 3 else 1)
+        rows_of = {False: kept_dense, True: kept_sparse}
+        in_first = min(micro_batch(x)[1], p) * sum(rows_of[kind] for kind in first)
+        in_last = (left - len(first)) * rows_of[L_moe > 0]
+        total_of_end += m * s * (in_first + in_last) + loss + buffers + x["reserved_memory"]
+        total = max(total, total_of_end)
     return {
         "parameters": whole_model(x, x["experts"]),
         "active_parameters": whole_model(x, x["active_experts_per_token"]),
@@ -338,9 +375,13 @@ def draw_per_operator(r):
     latent = r.random() < 0.3
     gated = r.randint(0, 1)
     plain = L_moe == 0 and gated and not latent
+    if x["pp_size"] % 2 == 0 and r.random() < 0.3:
+        rounds = 2 * x["pp_size"] + 2 * r.randint(0, 9)
+        x |= {"pipeline_schedule": "dualpipe", "interleaved_stages": 1, "gradient_accumulation_steps": rounds}
     return {
         **x,
-        **formats.draw(r, "compute_dtype"),
+        **formats.draw(r, "compute_dtype", "saved_dtype"),
+        **{f"recompute_{name}": r.randint(0, 1) for name in ("layernorm", "mla_up_proj", "activation_func")},
         "attention_kernel": r.choice(["flash", "eager"]),
         "elementwise_kernels": r.choice(["fused", "eager"]),
         "selective_policy": r.choice(["core_attention", "alternate_matmuls"]) if plain else "core_attention",

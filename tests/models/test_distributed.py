@@ -349,7 +349,7 @@ def test_utilization_counts_what_the_convention_says():
         ),
         (
             {"pp_size": 4, "gradient_accumulation_steps": 4, "interleaved_stages": 2, "pipeline_schedule": "gpipe"},
-            "interleaved_stages=2: must be 1 with GPipe and ZB1P",
+            "interleaved_stages=2: must be 1 but with 1F1B",
         ),
         ({"ep_size": 2}, "ep_size=2: must divide experts=1"),
         ({"straggler_factor": 0.5}, "straggler_factor=0.5: must be a finite number >= 1"),
