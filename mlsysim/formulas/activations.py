@@ -17,10 +17,13 @@ from mlsysim.formulas.rank_parameters import DUALPIPE, dense_layers, edges, spar
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.activations import (
     A_bwd,
+    A_end,
     A_loss,
     A_peak,
     A_stage,
     M_end,
+    P_end,
+    P_end_s,
     attention_kernel,
     elementwise_kernels,
     mask,
@@ -28,6 +31,7 @@ from mlsysim.symbols.activations import (
     n_ffn,
     n_fly,
     q_copy,
+    q_ff,
     r_act,
     r_norm,
     r_up,
@@ -38,6 +42,7 @@ from mlsysim.symbols.activations import (
     v_chunks,
     x_all,
     x_attn,
+    x_beside,
     x_core,
     x_dense,
     x_drop,
@@ -279,28 +284,33 @@ attention_core_activation = Formula(
     ),
 )
 
-#: Bytes kept per unit of the inner width; recomputed, the inputs of the activation function alone.
-_inner = (1 - r_act) * ((n_ffn - 1) * q_a + q_in) + r_act * (1 + gated) * q_s
+inner_bytes = Formula(
+    q_ff,
+    (1 - r_act) * ((n_ffn - 1) * q_a + q_in) + r_act * (1 + gated) * q_s,
+    title="Bytes kept per unit of the inner width",
+    source=AUTOGRAD,
+    assumes="Where the activation function is recomputed, its inputs alone.",
+    accuracy=HOOKS,
+    example=Example(
+        {r_act: 0, n_ffn: 3, q_a: 2, q_in: 1.03125, gated: 1, q_s: 2}, "5.03125 byte", derived="(3 - 1) * 2 + 1.03125"
+    ),
+)
 
 ffn_activation = Formula(
     x_ffn,
-    _inner * d_ff / t / token,
+    q_ff * d_ff / t / token,
     title="Kept by the feed-forward block of a dense layer",
     source=AUTOGRAD,
     variant="per_operator",
     accuracy=HOOKS,
-    example=Example(
-        {n_ffn: 3, q_a: 2, q_in: 2, d_ff: 14336, t: 8, r_act: 0, gated: 1, q_s: 2},
-        "10752 byte/token",
-        derived="3 * 2 * 14336 / 8",
-    ),
+    example=Example({q_ff: 6, d_ff: 14336, t: 8}, "10752 byte/token", derived="6 * 14336 / 8"),
 )
 
 moe_activation = Formula(
     x_moe,
     (
-        gamma_r * k * ((q_in + (1 - r_act) * q_a) * h + _inner * d_e / t)
-        + _inner * d_sh / t
+        gamma_r * k * ((q_in + (1 - r_act) * q_a) * h + q_ff * d_e / t)
+        + q_ff * d_sh / t
         + 4 * byte * (E + 2 * k + 1)
     )
     / token,
@@ -313,8 +323,8 @@ moe_activation = Formula(
     "output is kept (Megatron-LM).",
     accuracy=HOOKS,
     example=Example(
-        {gamma_r: 1.25, k: 8, q_a: 2, q_in: 2, h: 7168, n_ffn: 3, d_e: 2048, d_sh: 2048, t: 1, E: 256,
-         r_act: 0, gated: 1, q_s: 2},
+        {gamma_r: 1.25, k: 8, q_a: 2, q_in: 2, h: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
+         r_act: 0},
         "422980 byte/token",
         derived="1.25 * 8 * (2 * 2 * 7168 + 3 * 2 * 2048) + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
     ),
@@ -373,10 +383,21 @@ alternate_matmul_activation = Formula(
     ),
 )
 
+kept_beside = Formula(
+    x_beside,
+    _around - x_redo,
+    title="Kept by a layer beside its feed-forward block and the core of attention",
+    source=AUTOGRAD,
+    variant="per_operator",
+    example=Example(
+        {x_norm: 16388, x_attn: 20480, x_drop: 0, x_redo: 0}, "53256 byte/token", derived="2 * 16388 + 20480"
+    ),
+)
+
 
 def kept(block: Any) -> Any:
     """What a layer with this feed-forward block keeps under each checkpointing policy."""
-    around = _around - x_redo + block
+    around = x_beside + block
     selective = by_label(selective_policy, {"core_attention": around, "alternate_matmuls": x_mm})
     return by_label(checkpointing, {"none": around + x_core, "selective": selective, "full": x_in})
 
@@ -391,10 +412,10 @@ dense_layer_activation = Formula(
     "product and the attention output alone (torchtitan; gated feed-forward and grouped queries only).",
     accuracy=HOOKS,
     example=Example(
-        {checkpointing: "selective", selective_policy: "core_attention", x_norm: 16388, x_attn: 20480, x_core: 128,
-         x_ffn: 86016, x_drop: 0, x_mm: 63616, x_in: 8192, x_redo: 0},
+        {checkpointing: "selective", selective_policy: "core_attention", x_beside: 53256, x_core: 128, x_ffn: 86016,
+         x_mm: 63616, x_in: 8192},
         "139272 byte/token",
-        derived="2 * 16388 + 20480 + 86016",
+        derived="53256 + 86016",
     ),
 )  # fmt: skip
 
@@ -406,10 +427,10 @@ moe_layer_activation = Formula(
     variant="per_operator",
     accuracy=HOOKS,
     example=Example(
-        {checkpointing: "none", selective_policy: "core_attention", x_norm: 16388, x_attn: 20480, x_core: 128,
-         x_moe: 204852, x_drop: 0, x_mm: 63616, x_in: 8192, x_redo: 0},
+        {checkpointing: "none", selective_policy: "core_attention", x_beside: 53256, x_core: 128, x_moe: 204852,
+         x_mm: 63616, x_in: 8192},
         "258236 byte/token",
-        derived="2 * 16388 + 20480 + 128 + 204852",
+        derived="53256 + 128 + 204852",
     ),
 )  # fmt: skip
 
@@ -518,10 +539,47 @@ end_stage_layers = Formula(
 )
 
 _first, _plain = ceiling(n_end / 2), Min(n_end, L - L_moe)
-_end_dense = n_end * (P_attn_r + norms()) + _plain * P_ffn_r + (n_end - _plain) * P_sh_r + edges(2)
-_end_sparse = (n_end - _plain + L_mtp) * P_exp_r
-_kept_first = Min(_first, _plain) * x_dense + (_first - Min(_first, _plain)) * x_sparse
-_kept_last = (n_end - _first + L_mtp) * when(L_moe > 0, x_sparse, x_dense)
+_first_plain = Min(_first, L - L_moe)
+
+end_parameters = Formula(
+    P_end,
+    when(DUALPIPE, n_end * (P_attn_r + norms()) + _plain * P_ffn_r + (n_end - _plain) * P_sh_r + edges(2)),
+    title="Parameters of the rank with embedding and head that are not experts",
+    source=Source("deepseek2024", "section 3.2.1"),
+    assumes="Layers without experts are the first ones.",
+    example=Example(
+        {schedule: "dualpipe", n_end: 5, L: 61, L_moe: 58, L_mtp: 0, P_attn_r: 187107328, P_norm: 7168,
+         P_ffn_r: 396361728, P_sh_r: 45875456, P_edge_r: 926686208, sandwich: 0, h: 7168, t: 1},
+        "4069816832",
+        derived="5 * (187107328 + 2 * 7168) + 3 * 396361728 + 2 * 45875456 + 2 * 926686208",
+    ),
+)  # fmt: skip
+
+end_expert_parameters = Formula(
+    P_end_s,
+    (n_end - _plain + L_mtp) * P_exp_r,
+    title="Expert parameters of the rank with embedding and head",
+    source=Source("deepseek2024", "section 3.2.1"),
+    assumes="Layers without experts are the first ones. Asked for where one rank holds both ends.",
+    example=Example({n_end: 5, L: 61, L_moe: 58, L_mtp: 1, P_exp_r: 176160768}, "528482304", derived="3 * 176160768"),
+)
+
+end_activations = Formula(
+    A_end,
+    n_tok
+    * (
+        Min(n_mb, p) * (_first_plain * x_dense + (_first - _first_plain) * x_sparse)
+        + (n_end - _first + L_mtp) * when(L_moe > 0, x_sparse, x_dense)
+    ),
+    title="Activations of the rank with the first and the last stage",
+    source=Source("deepseek2024", "section 3.2.1"),
+    assumes="As many micro-batches of the first stage as there are stages, and one of the last.",
+    example=Example(
+        {n_tok: 4096, n_mb: 120, p: 16, n_end: 5, L: 61, L_moe: 58, L_mtp: 1, x_dense: 96000, x_sparse: 156160},
+        "20.793 GB",
+        derived="4096 * (16 * 3 * 96000 + (2 + 1) * 156160) / 1e9",
+    ),
+)
 
 
 def _states(ranks: Any) -> Any:
@@ -533,27 +591,23 @@ end_memory = Formula(
     M_end,
     when(
         DUALPIPE,
-        _states(n_z) * _end_dense
-        + _states(n_z / e) * _end_sparse
+        _states(n_z) * P_end
+        + _states(n_z / e) * P_end_s
         + 2 * (q_e - q_w) * P_edge_r / sharded(Z >= 3, n_z)
-        + n_tok * (Min(n_mb, p) * _kept_first + _kept_last)
+        + A_end
         + A_loss
         + C_buf
         + reserve,
     ),
     title="Memory of the rank with embedding and head",
     source=Source("deepseek2024", "section 3.2.1"),
-    assumes="DualPipe alone puts both ends on one rank. Layers without experts are the first ones. It holds as many "
-    "micro-batches of the first stage as there are stages, and one of the last, whose loss is its peak.",
+    assumes="DualPipe alone puts both ends on one rank. The loss is its peak.",
     convention="GB = 1e9 bytes.",
     example=Example(
-        {schedule: "dualpipe", Z: 1, n_z: 128, e: 64, q_w: 2, q_e: 2, q_g: 4, o: 8, f: 1, n_end: 5, L: 61, L_moe: 58,
-         L_mtp: 0, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_edge_r: 926686208,
-         P_exp_r: 176160768, sandwich: 0, h: 7168, t: 1, n_tok: 4096, n_mb: 120, p: 16, x_dense: 96000,
-         x_sparse: 156160, A_loss: 6.4, C_buf: 0.1, reserve: 0},
-        "54.8501 GB",
-        derived="((6 + 8 / 128) * (5 * (187107328 + 2 * 7168) + 3 * 396361728 + 2 * 45875456 + 2 * 926686208) "
-        "+ (6 + 8 / 2) * 2 * 176160768 + 4096 * (16 * 3 * 96000 + 2 * 156160)) / 1e9 + 6.4 + 0.1",
+        {schedule: "dualpipe", Z: 1, n_z: 128, e: 64, q_w: 2, q_e: 2, q_g: 4, o: 8, f: 1, P_end: 4.4e9,
+         P_end_s: 528482304, P_edge_r: 926686208, A_end: 20.8, A_loss: 6.4, C_buf: 0.1, reserve: 0},
+        "59.26 GB",
+        derived="(6 + 8 / 128) * 4.4 + (6 + 8 / 2) * 0.528482304 + 20.8 + 6.4 + 0.1",
     ),
 )  # fmt: skip
 
@@ -580,6 +634,7 @@ PER_OPERATOR_FORMULAS = (
     sequence_shards,
     norm_copy_bytes,
     ffn_tensors,
+    inner_bytes,
     norm_activation,
     attention_activation,
     attention_core_activation,
@@ -588,6 +643,7 @@ PER_OPERATOR_FORMULAS = (
     dropout_activation,
     layer_input,
     recomputed_activation,
+    kept_beside,
     alternate_matmul_activation,
     dense_layer_activation,
     moe_layer_activation,
@@ -598,6 +654,9 @@ PER_OPERATOR_FORMULAS = (
     loss_buffer,
     peak_activations,
     end_stage_layers,
+    end_parameters,
+    end_expert_parameters,
+    end_activations,
     end_memory,
     total_memory,
 )

@@ -7,14 +7,12 @@ that launches every operation while the device works.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sympy import And, Eq, Max, Min, Not, Piecewise, Rational, ceiling, floor
+from sympy import Eq, Max, Min, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
-from mlsysim.symbols.activations import elementwise_kernels, n_s, schedule
+from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule
 from mlsysim.symbols.formats import q_c
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.layers import (
@@ -86,11 +84,11 @@ head_layers = Formula(
 
 full_stage_layers = Formula(
     n_full,
-    Max(ceiling((L + ceiling(n_s * H_head)) / p), ceiling(H_head)),
+    Max(ceiling((L + ceiling(H_head)) / p), ceiling(H_head)),
     title="Layers of a stage where the last one is no fuller",
     source=SCHEDULE,
     assumes="The last stage leaves out as many layers as the head is worth, rounded up.",
-    example=Example({n_s: 1, L: 32, H_head: 2.1, p: 8}, "5", derived="ceil((32 + 3) / 8)"),
+    example=Example({L: 32, H_head: 2.1, p: 8}, "5", derived="ceil((32 + 3) / 8)"),
 )
 
 fewest_last_layers = Formula(
@@ -104,21 +102,11 @@ fewest_last_layers = Formula(
 
 _even = Eq(split, label(split, "even"))
 
-
-def _mean_end(stage: Any) -> Any:
-    """Layers of the first and the last stage in the mean, where all others hold so many."""
-    return Max(0, L - (p - 2) * stage) / 2
-
-
-#: Layers that each stage between the ends holds where the ends hold fewer or as many.
-_fewest = ceiling(L / p)
-_ends = _mean_end(when(And(n_full < _mean_end(_fewest) + H_head, Not(_even)), n_full, _fewest))
-
 last_stage_layers = Formula(
     ell_last,
     Piecewise(
         (L, p < 2),
-        (_ends, DUALPIPE),
+        (n_end / 2, DUALPIPE),
         (floor(L / p), _even),
         (n_full - ceiling(H_head), n_full <= n_left + H_head),
         (n_left, True),
@@ -128,7 +116,7 @@ last_stage_layers = Formula(
     assumes="Stages hold whole layers. Balanced: of the two splits that can be best, the one whose fullest stage does "
     "less. With two stages a rank, the mean of first and last.",
     example=Example(
-        {schedule: "1f1b", p: 8, split: "balanced", L: 32, n_full: 5, n_left: 3, H_head: 2.1},
+        {schedule: "1f1b", n_end: 0, p: 8, split: "balanced", L: 32, n_full: 5, n_left: 3, H_head: 2.1},
         "2",
         derived="5 - ceil(2.1)",
     ),
@@ -253,7 +241,8 @@ stage_launching = Formula(
 
 loss_time = Formula(
     t_head,
-    (3 * w_head / F_wide + when(EAGER, 40, 20) * byte * V / (token * B_mem * eta_mem)) * on_last * n_tok / (n_s * t),
+    3 * w_head * on_last * n_tok / (n_s * t * F_wide)
+    + when(EAGER, 40, 20) * byte * V * on_last * n_tok / (token * n_s * t * B_mem * eta_mem),
     title="Head and loss, one micro-batch",
     source=SCHEDULE,
     assumes="Logits at 16 bit, whatever the layers are computed in; the loss passes over them in fp32.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sympy import Eq, Mod
+from sympy import Eq, Mod, Ne
 
 from mlsysim.catalog import Fleet, MemoryDesign, TransformerWorkload, builtin
 from mlsysim.errors import InputError
@@ -26,7 +26,8 @@ from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import PER_OPERATOR
-from mlsysim.symbolic import Formula, Requirement, System, variable_of
+from mlsysim.symbolic import Formula, Requirement, System, label, variable_of
+from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.training import b, c_cp, e, g, p, t
 from mlsysim.symbols.workload import E, L_mtp, a, d_e, d_ff, d_sh
@@ -101,6 +102,7 @@ _ONE_STAGE = (
     Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
     Requirement(e, Eq(Mod(E, e), 0), "must divide {experts} (1 for a dense model)"),
     Requirement(p, Eq(p, 1), "must be 1: the phases are those of one stage"),
+    Requirement(schedule, Eq(schedule, label(schedule, "1f1b")), "must be 1f1b: the phases are those of one stage"),
     Requirement(c_cp, Eq(c_cp, 1), "must be 1: the phases are those of whole sequences"),
     Requirement(n_fleet, Eq(Mod(n_fleet, t * e), 0), "must be a multiple of {tp_size} times {ep_size}"),
     Requirement(
@@ -115,6 +117,10 @@ _ONE_STAGE = (
 )
 
 
+_TWO_TIERS = (
+    *_STEP.requirements,
+    Requirement(schedule, Ne(schedule, label(schedule, "dualpipe")), "must have one stage a rank in two tiers"),
+)
 #: What Heo et al. state, and where they state nothing what docs/memory_expansion.md says.
 _STUDY = {
     "policy": "conservative",
@@ -133,6 +139,7 @@ _STUDY = {
     "tp_size": 8,
     "ep_size": 32,
     "pp_size": 1,
+    "pipeline_schedule": "1f1b",
     "cp_size": 1,
     "zero_stage": 3,
     "gradient_accumulation_steps": 1,
@@ -206,7 +213,7 @@ class MemoryExpansionModel(PerformanceModel):
         ),
         "offloaded_training": Variant(
             _offloaded(_WITHOUT_ACTIVATIONS),
-            requirements=_STEP.requirements,
+            requirements=_TWO_TIERS,
             defaults=_TRAINING,
             headline=_OFFLOADED,
             about="ZeRO-Offload and ZeRO-Infinity: the plain distributed step with its state in two tiers, equal to it "
@@ -215,7 +222,7 @@ class MemoryExpansionModel(PerformanceModel):
         ),
         "offloaded_by_share": Variant(
             _offloaded(()),
-            requirements=_STEP.requirements,
+            requirements=_TWO_TIERS,
             defaults=_TRAINING,
             headline=_OFFLOADED,
             about="The same with the share of each class of tensors kept remote as an input of its own.",

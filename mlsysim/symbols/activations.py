@@ -40,6 +40,13 @@ selective_policy = variable(
     "What selective checkpointing recomputes: the core of attention, or all but every second matrix product.",
     choice("core_attention", "alternate_matmuls"),
 )
+q_ff = variable(
+    "inner_bytes",
+    r"q_{\mathrm{ff}}",
+    "byte",
+    "Bytes that a feed-forward block keeps per unit of its inner width.",
+    positive(),
+)
 r_norm = variable(
     "recompute_layernorm",
     r"\rho_{\mathrm{norm}}",
@@ -69,11 +76,39 @@ x_redo = variable(
     "What a layer does not keep because norms and up-projections are recomputed.",
     nonnegative(),
 )
+x_beside = variable(
+    "kept_beside_ffn",
+    r"x_{\mathrm{beside}}",
+    "byte/token",
+    "Kept by a layer beside its feed-forward block and the core of attention.",
+    positive(),
+)
 n_end = variable(
     "end_layers",
     r"n_{\mathrm{end}}",
     "count",
     "Layers of the first and the last stage together, where one rank holds both.",
+    nonnegative(),
+)
+P_end = variable(
+    "end_parameters",
+    r"P_{\mathrm{end}}",
+    "count",
+    "Parameters on that rank that are not experts.",
+    nonnegative(),
+)
+P_end_s = variable(
+    "end_expert_parameters",
+    r"P_{\mathrm{end,s}}",
+    "count",
+    "Expert parameters on that rank.",
+    nonnegative(),
+)
+A_end = variable(
+    "end_activations",
+    r"A_{\mathrm{end}}",
+    "GB",
+    "Activations that the rank with the first and the last stage keeps.",
     nonnegative(),
 )
 M_end = variable(

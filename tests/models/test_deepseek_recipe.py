@@ -25,7 +25,7 @@ def test_memory_of_a_rank_between_the_ends():
     assert found.canonical("gradients") == pytest.approx(13.1e9, rel=0.01)
     assert found.in_flight_micro_batches == 17
     assert found.canonical("moe_layer_activation") == pytest.approx(156_160, rel=0.005)
-    assert found.canonical("dense_layer_activation") == pytest.approx(96_000, rel=0.001)
+    assert found.canonical("dense_layer_activation") == pytest.approx(96_000, rel=0.01)
     assert found.canonical("activations") == pytest.approx(43.5e9, rel=0.01)
     assert found.feasible
     assert found.canonical("total_memory") < 80e9
