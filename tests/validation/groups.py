@@ -2,6 +2,7 @@
 
 from validation import (
     counted_activations,
+    counted_operators,
     counted_routing,
     counted_tensors,
     published_collectives,
@@ -26,6 +27,7 @@ GROUPS: tuple[Group, ...] = (
     *published_memory.GROUPS,
     *counted_tensors.GROUPS,
     *counted_activations.GROUPS,
+    *counted_operators.GROUPS,
     *published_serving.GROUPS,
     *simulated_queue.GROUPS,
     *counted_routing.GROUPS,

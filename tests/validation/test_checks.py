@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from validation.checks import Check, number, render
+from validation.counted_operators import moved, rows_of_traffic
 from validation.groups import GROUPS
 from validation.simulated_queue import latency
 
@@ -28,14 +29,28 @@ def test_group(group):
     assert render(group, checks) in PAGE.read_text(encoding="utf-8"), "run `make validation`"
 
 
-def test_p99_latencies_against_those_the_page_has():
-    """What a quick run looks at of the longest group: the simulation as it was printed, and ours as it is now."""
-    pytest.importorskip("simpy")
-    group = next(group for group in GROUPS if group.name == "simulated_p99")
+def printed_of(name):
+    """What the page says of a group: theirs as a number without its unit, and ours as it is printed."""
+    group = next(group for group in GROUPS if group.name == name)
     page = PAGE.read_text(encoding="utf-8")
     section = page.partition(f"## {group.title}\n")[2].partition("\n## ")[0]
     rows = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
-    printed = {what.strip(): (theirs.removesuffix(" ms").replace(",", ""), ours) for what, theirs, ours, *_ in rows}
+    return {what.strip(): (theirs.split()[0].replace(",", ""), ours) for what, theirs, ours, *_ in rows}
+
+
+def test_bytes_of_operators_against_those_the_page_has():
+    """What a quick run looks at of operators that a long one counts: ours as it is now."""
+    printed = printed_of("counted_traffic")
+    rows = list(rows_of_traffic())
+    assert [what for what, *_ in rows] == list(printed)
+    for what, kind, sizes, how, _ in rows:
+        assert number(moved(kind, sizes, how)) == printed[what][1]
+
+
+def test_p99_latencies_against_those_the_page_has():
+    """What a quick run looks at of the longest group: the simulation as it was printed, and ours as it is now."""
+    pytest.importorskip("simpy")
+    printed = printed_of("simulated_p99")
     checks = latency(lambda setting: float(printed[setting.name][0]) / 1e3)
     assert {check.what for check in checks} == set(printed)
     for check in checks:
