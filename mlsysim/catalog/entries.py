@@ -155,6 +155,13 @@ def _rate(entry: Entry, rates: Mapping[str, Value], precision: str) -> Value:
     return rates[precision]
 
 
+def _attention_rate(rates: Mapping[str, Value], precision: str) -> Value | None:
+    """The rate of what stays at 16 bit beside narrower products; that of the products where they are wider."""
+    if precision in ("fp32", "tf32"):
+        return rates.get(precision)
+    return rates.get("bf16") or rates.get("fp16")
+
+
 class Accelerator(Entry):
     """One device.
 
@@ -177,7 +184,7 @@ class Accelerator(Entry):
     """
 
     what: ClassVar[str] = "hardware"
-    by_precision: ClassVar[frozenset[str]] = frozenset({"peak_flops"})
+    by_precision: ClassVar[frozenset[str]] = frozenset({"peak_flops", "attention_peak_flops"})
 
     memory_capacity: Bytes
     memory_bandwidth: BytesPerSecond
@@ -197,7 +204,7 @@ class Accelerator(Entry):
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
 
-        Attention is computed at 16 bit: ``attention_peak_flops`` is that rate.
+        Attention is computed at 16 bit at least: ``attention_peak_flops`` is that rate.
 
         Raises
         ------
@@ -207,7 +214,7 @@ class Accelerator(Entry):
         if name == "node_bandwidth":
             return self.link_bandwidth
         if name == "attention_peak_flops":
-            return self.peak_flops.get("bf16") or self.peak_flops.get("fp16")
+            return _attention_rate(self.peak_flops, precision)
         if name != "peak_flops":
             return super().value_of(name, precision)
         return _rate(self, self.peak_flops, precision)
@@ -473,6 +480,7 @@ OF_ACCELERATOR = (
     "memory_capacity",
     "memory_bandwidth",
     "peak_flops",
+    "attention_peak_flops",
     "multiprocessors",
     "switch_reduces",
     "direct_mesh",
@@ -586,6 +594,8 @@ class MemoryDesign(Entry):
             return None
         if name == "peak_flops" and self.peak_flops is not None:
             return _rate(self, self.peak_flops, precision)
+        if name == "attention_peak_flops" and self.peak_flops is not None:
+            return _attention_rate(self.peak_flops, precision)
         if name == "node_bandwidth":
             name = "link_bandwidth"
         found = super().value_of(name, precision)

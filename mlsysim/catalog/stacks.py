@@ -56,8 +56,6 @@ class Stack(Entry):
         Share of the 16-bit peak that attention reaches in a prefill.
     kv_read_efficiency : Value, optional
         Share of the memory bandwidth that attention reaches in decoding.
-    allreduce_base_latency, allreduce_rank_latency : Value, optional
-        Latency of an all-reduce in one node, and what each rank adds.
     host_layer_time, iteration_overhead, worker_overhead, sequence_overhead : Value, optional
         Times of the host: to launch a layer, around an iteration, where several accelerators share the layers, and
         per sequence.
@@ -97,8 +95,6 @@ class Stack(Entry):
     layer_tax: Milliseconds | None = None
     prefill_attention_efficiency: Count | None = None
     kv_read_efficiency: Count | None = None
-    allreduce_base_latency: Seconds | None = None
-    allreduce_rank_latency: Seconds | None = None
     host_layer_time: Milliseconds | None = None
     iteration_overhead: Milliseconds | None = None
     worker_overhead: Milliseconds | None = None

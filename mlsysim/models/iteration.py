@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sympy import Eq, Mod
 
-from mlsysim.catalog import Accelerator, TransformerWorkload
+from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
 from mlsysim.formulas import (
+    collectives,
     continuous_batching,
     iteration,
     number_formats,
     parameter_counts,
+    rank_groups,
     rank_parameters,
     transformer_flops,
 )
@@ -27,9 +29,26 @@ from mlsysim.models.shape import (
 )
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement
+from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import a, a_kv, d_e, d_ff, d_sh
 
+#: An all-reduce among tensor-parallel ranks, its message given.
+_ALL_REDUCE = tuple(
+    formula.only(("tp",))
+    for formula in (
+        rank_groups.stride,
+        rank_groups.ranks_per_node,
+        rank_groups.group_links,
+        rank_groups.ring_bandwidth,
+        rank_groups.ring_latency,
+        rank_groups.chunk_start,
+        rank_groups.ring_reduction,
+        rank_groups.tree_reduction,
+        rank_groups.switch_reduction,
+        rank_groups.all_reduce_time,
+    )
+)
 #: What the operators of a pass are counted by.
 _OPERATORS = (
     *number_formats.SERVING,
@@ -47,7 +66,12 @@ _OPERATORS = (
     transformer_flops.window_reach,
     transformer_flops.score_work,
     continuous_batching.kv_bytes_per_token,
+    *collectives.REACHED,
+    *_ALL_REDUCE,
 )
+_DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity")
+_LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
+_FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _PARTS = (
     "dense_product_time",
     "expert_product_time",
@@ -64,8 +88,8 @@ _PARTS = (
 class IterationModel(PerformanceModel):
     """How long does one iteration of an inference engine take?
 
-    A forward pass over prompts and decoding requests, operator by operator, on one or several accelerators of a
-    node; and the throughput of an engine that never runs out of requests.
+    A forward pass over prompts and decoding requests, operator by operator, on one or several accelerators;
+    and the throughput of an engine that never runs out of requests.
     """
 
     command = "iterate"
@@ -83,7 +107,7 @@ class IterationModel(PerformanceModel):
         "iteration": Variant(
             (*_OPERATORS, *iteration.ITERATION),
             headline=("iteration_time", "iteration_tokens", *_PARTS),
-            about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 4%, calibrated on OPT-13B "
+            about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
         ),
         "saturated": Variant(
@@ -112,8 +136,11 @@ class IterationModel(PerformanceModel):
         ),
         "hardware": Slot(
             Accelerator,
-            ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "node_bandwidth"),
+            (*_DEVICE, *_LINKS),
         ),
+        "node": Slot(Node, (*_DEVICE, *_LINKS, "accelerators_per_node")),
+        "fleet": Slot(Fleet, (*_DEVICE, *_LINKS, "accelerators_per_node", *_FABRIC)),
+        "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),
         "stack": stack_slot(
             (
                 "efficiency",
@@ -121,8 +148,10 @@ class IterationModel(PerformanceModel):
                 "prefill_attention_efficiency",
                 "kv_read_efficiency",
                 "link_efficiency",
-                "allreduce_base_latency",
-                "allreduce_rank_latency",
+                "fabric_efficiency",
+                "collective_latency",
+                "node_latency",
+                "switch_latency",
                 "layer_tax",
                 "host_layer_time",
                 "iteration_overhead",
@@ -147,6 +176,7 @@ class IterationModel(PerformanceModel):
         "output_tokens",
         "max_batch_size",
         "attention_mask",
+        "congestion_factor",
     )
     defaults = {
         "precision": "bf16",
@@ -161,6 +191,11 @@ class IterationModel(PerformanceModel):
         "output_tokens": 128,
         "max_batch_size": 4096,
         "attention_mask": "causal",
+        "congestion_factor": 1.0,
+        "accelerators_per_node": 8,
+        "accelerators_per_pod": 0,
+        "switch_reduces": 0.0,
+        "direct_mesh": 0,
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
     }
@@ -170,6 +205,9 @@ class IterationModel(PerformanceModel):
         Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
         Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
         Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
+        Requirement(
+            t, (t <= n_node) | Eq(Mod(t, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
+        ),
         *SHAPE_REQUIREMENTS,
         *WINDOW_REQUIREMENTS,
     )

@@ -54,16 +54,6 @@ tau_seq = variable(
     "sequence_overhead", r"\tau_{\mathrm{seq}}", "ms", "Time of the host for each sequence of an iteration.",
     nonnegative(),
 )  # fmt: skip
-alpha_ar = variable(
-    "allreduce_base_latency",
-    r"\alpha_0",
-    "µs",
-    "Latency of an all-reduce in one node, without that of its ranks.",
-    nonnegative(),
-)
-alpha_rank = variable(
-    "allreduce_rank_latency", r"\alpha_1", "µs", "What each rank adds to the latency of an all-reduce.", nonnegative()
-)
 
 W_dense = variable(
     "dense_weights_per_rank",

@@ -79,6 +79,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= set(point) and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if {"tp_size", "accelerators_per_node"} <= set(point) and point["tp_size"] > point["accelerators_per_node"]:
+        point["tp_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"rank_stride", "accelerators_per_node"} <= set(point) and point["accelerators_per_node"] % point["rank_stride"]:
         point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
     if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= set(point):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlsysim import IterationModel
+from mlsysim import CollectiveModel, IterationModel
 from mlsysim.errors import InputError
 
 MODEL, FULL = IterationModel(), IterationModel("saturated")
@@ -80,9 +80,18 @@ def test_the_host_binds_where_launching_takes_longer():
 
 
 def test_infinitely_many_links_leave_latencies_alone():
-    given = {**LLAMA, "tp_size": 8, "decode_requests": 64, "context_tokens": 500, "allreduce_base_latency": "3 us"}
+    given = {**LLAMA, "tp_size": 8, "decode_requests": 64, "context_tokens": 500, "collective_latency": "3 us"}
     found = MODEL.solve(**given, node_bandwidth="1e20 GB/s")
     assert found.canonical("allreduce_time") == pytest.approx(2 * 32 * 3e-6)
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 16])
+def test_ranks_reduce_by_the_law_of_collectives(ranks):
+    """Two all-reduces a layer of 1,024 tokens of 8,192 numbers at 16 bit; sixteen ranks stand in two nodes."""
+    fleet = {"fleet": "SuperPOD_H100", "stack": "NCCL_H100"}
+    one = CollectiveModel("all_reduce").solve(**fleet, collective_ranks=ranks, message_bytes="16 MiB")
+    found = MODEL.solve(**fleet, model="Llama3_1_70B", tp_size=ranks, prompts=1, seq_len=1024)
+    assert found.canonical("allreduce_time") == pytest.approx(2 * 80 * one.canonical("collective_time"), rel=1e-12)
 
 
 def test_kv_tokens_at_the_share_of_memory_vllm_takes():
