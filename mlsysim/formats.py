@@ -23,6 +23,7 @@ BITS = {
     "e5m6": 12,
     "fp8": 8,
     "int8": 8,
+    "int8_b2048": 8,
     "fp8_block": 8,
     "mxfp8": 8,
     "int4": 4,
@@ -33,6 +34,8 @@ BITS = {
 }
 #: Scales of a format: how many numbers share them, and how many bytes they take.
 SCALES = {
+    # Blocks of 2048 numbers with an fp32 scale (8-bit optimizers).
+    "int8_b2048": (2048, Fraction(4)),
     # Tiles of 128 numbers with an fp32 scale (DeepSeek-V3).
     "fp8_block": (128, Fraction(4)),
     # Blocks of 32 with a scale of one byte (OCP MX), of 16 (NVFP4).

@@ -16,6 +16,8 @@ TOPICS = (
     "parameter_counts",
     "training_memory",
     "rank_parameters",
+    "trained_parameters",
+    "optimizer_states",
     "activations",
     "roofline",
     "transformer_flops",

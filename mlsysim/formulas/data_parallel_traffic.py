@@ -13,13 +13,12 @@ from typing import Any
 from sympy import Max, Piecewise
 
 from mlsysim.symbolic import Example, Formula, Source, when
-from mlsysim.symbols.formats import q_w
+from mlsysim.symbols.groups import S_g, V_g
 from mlsysim.symbols.step import (
     T_dp,
     T_dpt,
     V_dp,
     phi_dp,
-    q_red,
     rho_lin,
     t_ag,
     t_ag_x,
@@ -32,7 +31,8 @@ from mlsysim.symbols.step import (
     t_rs,
     t_rs_x,
 )
-from mlsysim.symbols.training import P_dense, P_sparse, Z, e, ell, f, n_mb, n_z
+from mlsysim.symbols.trained import f_w
+from mlsysim.symbols.training import Z, e, ell, n_mb, n_z
 
 ZERO = Source("rajbhandari2020", "section 7")
 OVERLAP = Source("li2020", "section 3.2")
@@ -43,22 +43,22 @@ def each_step(reduce: Any, gather: Any) -> Any:
     """So many reduce-scatters of gradients and all-gathers of weights as the ZeRO stage asks."""
     return Piecewise(
         (2 * reduce, Z < 1),
-        (reduce + f * gather, Z < 2),
-        (n_mb * reduce + f * gather, Z < 3),
+        (reduce + gather, Z < 2),
+        (n_mb * reduce + gather, Z < 3),
         (n_mb * (reduce + 2 * gather), True),
     )
 
 
 data_parallel_bytes = Formula(
     V_dp,
-    each_step(f * q_red, q_w) * ((n_z - 1) / n_z * P_dense + (n_z - e) / n_z * P_sparse),
+    (n_z - 1) / n_z * each_step(S_g["dp"], V_g["dp"]) + (n_z - e) / n_z * each_step(S_g["edp"], V_g["edp"]),
     title="Data-parallel traffic one rank sends in a step",
     source=ZERO,
     assumes="An expert is shared by one in e ranks, so expert parallelism lowers its traffic.",
     example=Example(
-        {Z: 1, f: 1, q_red: 4, q_w: 2, n_z: 64, e: 8, P_dense: 2e9, P_sparse: 8e9, n_mb: 4},
+        {Z: 1, n_z: 64, e: 8, S_g["dp"]: 8e3, V_g["dp"]: 4e3, S_g["edp"]: 32e3, V_g["edp"]: 16e3, n_mb: 4},
         "53.8125 GB",
-        derived="(4 + 2) * (63 / 64 * 2 + 56 / 64 * 8)",
+        derived="63 / 64 * (8 + 4) + 56 / 64 * (32 + 16)",
     ),
 )
 
@@ -70,16 +70,17 @@ data_parallel_traffic = Formula(
     assumes="Stage 0 all-reduces gradients once a step, stage 1 reduces once and gathers the weights that changed. "
     "Stage 2 keeps a shard of the gradients only, so it reduces after each micro-batch; stage 3 also gathers the "
     "weights forward and backward in each.",
-    example=Example({Z: 3, n_mb: 4, f: 1, t_rs: 90, t_ag: 45}, "720 ms", derived="4 * (90 + 2 * 45)"),
+    example=Example({Z: 3, n_mb: 4, t_rs: 90, t_ag: 45}, "720 ms", derived="4 * (90 + 2 * 45)"),
 )
 
 forward_computing = Formula(
     t_fwd,
-    t_comp / (3 + rho_lin),
+    t_comp / (2 + f_w + rho_lin),
     title="Computing of one forward pass",
     source=Source("kaplan2020", "section 2.1"),
-    assumes="Backward is twice the forward, and what is recomputed is forward work once more.",
-    example=Example({t_comp: 400, rho_lin: 1}, "100 ms", derived="400 / (3 + 1)"),
+    assumes="Gradients of inputs take as long as the forward pass, so do those of all weights, and what is recomputed "
+    "is forward work once more.",
+    example=Example({t_comp: 400, f_w: 1, rho_lin: 1}, "100 ms", derived="400 / (3 + 1)"),
 )
 
 backward_computing = Formula(
@@ -112,13 +113,12 @@ exposed_reduction = Formula(
 
 exposed_gather = Formula(
     t_ag_x,
-    exposed(when(Z < 3, f, 1) * t_ag, t_fwd),
+    exposed(t_ag, t_fwd),
     title="Gathering of weights left exposed beside a forward pass",
     source=OVERLAP,
-    assumes="Before stage 3 only the weights that an update changed are gathered.",
     accuracy=EXECUTED,
     example=Example(
-        {Z: 3, f: 0.1, t_ag: 60, ell: 40, phi_dp: 0.5, t_fwd: 100},
+        {t_ag: 60, ell: 40, phi_dp: 0.5, t_fwd: 100},
         "11.25 ms",
         derived="max(60 / 40, 60 - 0.5 * 39 / 40 * 100)",
     ),

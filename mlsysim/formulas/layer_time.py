@@ -11,9 +11,10 @@ from sympy import Eq, Max, Min, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.formulas.rank_parameters import DUALPIPE
-from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
+from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED, block_edges
+from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, token, when
 from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule
-from mlsysim.symbols.formats import q_c
+from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.layers import (
     K_0,
@@ -21,6 +22,8 @@ from mlsysim.symbols.layers import (
     F_wide,
     H_head,
     K_e,
+    R_tok,
+    V_wide,
     ell_last,
     ell_rest,
     ell_s,
@@ -36,11 +39,14 @@ from mlsysim.symbols.layers import (
     t_host,
     t_stage_host,
     tau_h,
+    w_ad,
     w_in,
+    x_ad,
     x_cast,
 )
 from mlsysim.symbols.step import eta_mem, rho_attn, rho_lin, w_attn, w_head, w_hot
-from mlsysim.symbols.training import e, n_tok, p, t
+from mlsysim.symbols.trained import K_d, R_ad, f_w, finetuning, lora_targets, r_lora
+from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
 from mlsysim.symbols.workload import (
     E,
     L,
@@ -70,13 +76,13 @@ PROFILE = Source("megatron_bridge_profile", "kernels of one step")
 
 head_layers = Formula(
     H_head,
-    (3 * w_head * (L + L_mtp) / ((3 + rho_lin) * w_hot + (3 + rho_attn) * w_attn) + L_mtp) / n_s,
+    ((2 + f_w) * w_head * (L + L_mtp) / ((2 + f_w + rho_lin) * w_hot + (3 + rho_attn) * w_attn) + L_mtp) / n_s,
     title="Layers that are as much work as the head",
     source=SCHEDULE,
     assumes="By arithmetic alone. Layers that predict further tokens stand beside the head. A rank with two stages "
     "does each for half of the micro-batches.",
     example=Example(
-        {n_s: 1, w_head: 1.05e9, L: 32, L_mtp: 0, rho_lin: 0, rho_attn: 0, w_hot: 13.96e9, w_attn: 2.15e9},
+        {n_s: 1, w_head: 1.05e9, f_w: 1, L: 32, L_mtp: 0, rho_lin: 0, rho_attn: 0, w_hot: 13.96e9, w_attn: 2.15e9},
         "2.0857",
         derived="3 * 1.05 * 32 / (3 * 13.96 + 3 * 2.15)",
     ),
@@ -211,19 +217,87 @@ cast_traffic = Formula(
     example=Example({q_c: 1, w_in: 69632, t: 1}, "278528 byte/token", derived="4 * 69632 / 1"),
 )
 
+_sparse = Min(1, L_moe)
+
+adapted_edges = Formula(
+    R_tok,
+    when(
+        FULL,
+        0,
+        R_ad
+        + when(
+            EVERYWHERE,
+            Max(
+                (1 - _sparse) * block_edges(d_ff),
+                _sparse * (k * block_edges(d_e) + Min(1, d_sh) * block_edges(d_sh)),
+            ),
+        ),
+    ),
+    title="Rows and columns of the adapters that a token passes through",
+    source=LORA,
+    assumes="In a model with experts every layer is taken as one with experts.",
+    convention="One layer on one rank.",
+    example=Example(
+        {finetuning: "lora", lora_targets: "all_linear", R_ad: 26624, L_moe: 0, gated: 1, h: 4096, d_ff: 14336, t: 1,
+         k: 1, d_e: 0, d_sh: 0},
+        "81920",
+        derived="26624 + 3 * (4096 + 14336)",
+    ),
+)  # fmt: skip
+
+adapter_work = Formula(
+    w_ad,
+    2 * flop * r_lora * t * (L + L_mtp) * R_tok / token,
+    title="Arithmetic of adapters, per token",
+    source=LORA,
+    assumes="Two FLOPs per parameter, on all tensor-parallel ranks together.",
+    example=Example(
+        {r_lora: 16, t: 1, L: 32, L_mtp: 0, R_tok: 81920}, "83886080 FLOP/token", derived="2 * 16 * 32 * 81920"
+    ),
+)
+
+adapter_traffic = Formula(
+    x_ad,
+    Rational(3, 2) * q_a * R_tok / token,
+    title="Bytes that adapters move, per layer and token, forward",
+    source=LORA,
+    assumes="Each reads the input of its product once more, and reads and writes the output that it adds to; products "
+    "are taken to be as wide as they are long.",
+    accuracy="Counted by hand; no profile was matched.",
+    example=Example({q_a: 2, R_tok: 81920}, "245760 byte/token", derived="1.5 * 2 * 81920"),
+)
+
+widening = Formula(
+    V_wide,
+    when(WIDENED, (2 + rho_lin) * (q_w + q_c) * (P_r - P_edge_r) * ell_s / ell),
+    title="Bytes that the widening of quantised weights moves, one micro-batch",
+    source=Source("dettmers2023", "section 3"),
+    assumes="Read as they are kept and written in the format of the products, for the forward pass, for the gradients "
+    "of inputs and where products are recomputed.",
+    accuracy="Counted by hand; no profile was matched.",
+    example=Example(
+        {finetuning: "qlora", q_w: 0.515869140625, q_c: 2, rho_lin: 0, P_r: 8030261248, P_edge_r: 1050677248, ell_s: 32,
+         ell: 32},
+        "35.119 GB",
+        derived="2 * (0.515869140625 + 2) * (8030261248 - 1050677248) / 1e9",
+    ),
+)  # fmt: skip
+
 launching = Formula(
     t_host,
     tau_h
-    * ((K_0 + when(r_kv > 0, 30)) * (1 - g_c) + Min(1, L_moe) / moe_interval * K_e * when(Eq(grouped, 1), 1, E / e))
+    * ((K_0 + when(r_kv > 0, 30) + when(FULL, 0, 10 * K_d / ell)) * (1 - g_c)
+       + Min(1, L_moe) / moe_interval * K_e * when(Eq(grouped, 1), 1, E / e))
     * (1 + rho_lin / 3),
     title="Time of the host to launch one layer",
     source=PROFILE,
     assumes="One host process per rank launches one operation after the other. Operations of experts grow with the "
-    "experts a rank holds, unless one kernel computes them all; latent attention takes thirty more (counted); "
-    "captured graphs launch none of what they hold.",
+    "experts a rank holds, unless one kernel computes them all; latent attention takes thirty more, each "
+    "adapter ten (counted); captured graphs launch none of what they hold.",
     accuracy="Three rows that the host binds imply 51.7, 52.5 and 51.8 µs (Megatron-Bridge).",
     example=Example(
-        {tau_h: 52, K_0: 103, r_kv: 0, g_c: 0, L_moe: 48, moe_interval: 1, K_e: 12, grouped: 0, E: 128, e: 8,
+        {finetuning: "full", K_d: 0, ell: 48,
+         tau_h: 52, K_0: 103, r_kv: 0, g_c: 0, L_moe: 48, moe_interval: 1, K_e: 12, grouped: 0, E: 128, e: 8,
          rho_lin: 0},
         "15.34 ms",
         derived="0.052 * (103 + 12 * 128 / 8)",
@@ -241,7 +315,7 @@ stage_launching = Formula(
 
 loss_time = Formula(
     t_head,
-    3 * w_head * on_last * n_tok / (n_s * t * F_wide)
+    (2 + f_w) * w_head * on_last * n_tok / (n_s * t * F_wide)
     + when(EAGER, 40, 20) * byte * V * on_last * n_tok / (token * n_s * t * B_mem * eta_mem),
     title="Head and loss, one micro-batch",
     source=SCHEDULE,
@@ -250,6 +324,7 @@ loss_time = Formula(
         {
             on_last: 1,
             n_s: 1,
+            f_w: 1,
             elementwise_kernels: "fused",
             n_tok: 8192,
             t: 1,
@@ -277,6 +352,10 @@ FORMULAS = (
     product_rate,
     product_widths,
     cast_traffic,
+    adapted_edges,
+    adapter_work,
+    adapter_traffic,
+    widening,
     launching,
     stage_launching,
     loss_time,

@@ -14,7 +14,7 @@ from typing import Any
 from sympy import And, Eq, Max, Min, Piecewise, Rational, Symbol
 
 from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, variable_of
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
     AS_PRECISION,
     activation_dtype,
@@ -38,6 +38,7 @@ from mlsysim.symbols.formats import (
     weight_dtype,
 )
 from mlsysim.symbols.step import q_red
+from mlsysim.symbols.trained import finetuning
 from mlsysim.symbols.training import q_g
 from mlsysim.symbols.workload import precision, q
 
@@ -56,10 +57,15 @@ def _by_preset(part: str, stored: Mapping[str, Fraction] = STORED) -> Any:
     return by_label(precision, {name: _bytes(getattr(preset, part), stored) for name, preset in PRESETS.items()})
 
 
+def _unless_given(dtype: Symbol, otherwise: Any, stored: Mapping[str, Fraction] = STORED) -> Any:
+    """Bytes of one number in the format that is given, or in another."""
+    named = {name: _bytes(name, stored) for name in variable_of(dtype).domain.labels if name != AS_PRECISION}
+    return by_label(dtype, {AS_PRECISION: otherwise, **named})
+
+
 def _as_given(dtype: Symbol, part: str, stored: Mapping[str, Fraction] = STORED) -> Any:
     """Bytes of one number in the format that is given, or in that of the preset."""
-    named = {name: _bytes(name, stored) for name in variable_of(dtype).domain.labels if name != AS_PRECISION}
-    return by_label(dtype, {AS_PRECISION: _by_preset(part, stored), **named})
+    return _unless_given(dtype, _by_preset(part, stored), stored)
 
 
 def _gradient(dtype: Symbol) -> Any:
@@ -101,9 +107,12 @@ bytes_per_element = Formula(
     example=Example({precision: "fp16"}, "2 byte", Source("rajbhandari2020", "section 3.1")),
 )
 
+_trained = _as_given(weight_dtype, "trained", STORED_WEIGHT)
+_quantised: Any = Eq(finetuning, label(finetuning, "qlora"))
+
 trained_weight_bytes = Formula(
     q_w,
-    _as_given(weight_dtype, "trained", STORED_WEIGHT),
+    _trained,
     title="Bytes of a weight in training",
     source=MICIKEVICIUS,
     variant="training",
@@ -111,6 +120,21 @@ trained_weight_bytes = Formula(
     "are not counted. DeepSeek-V3 keeps 8 bits with scales beside fp32 masters.",
     example=Example(
         {weight_dtype: "as_precision", precision: "fp8"}, "2 byte", Source("micikevicius2022", "section 3")
+    ),
+)
+
+finetuned_weight_bytes = Formula(
+    q_w,
+    when(And(_quantised, Eq(weight_dtype, label(weight_dtype, AS_PRECISION))), _bytes("nf4"), _trained),
+    title="Bytes of a weight in training, frozen or not",
+    source=Source("dettmers2023", "section 3"),
+    variant="finetuning",
+    assumes="QLoRA keeps frozen weights as nf4: blocks of 64 with a scale of one byte, itself scaled in fp32 once in "
+    "256 blocks, 4.127 bits a weight; wide only for the product at work.",
+    example=Example(
+        {finetuning: "qlora", weight_dtype: "as_precision", precision: "bf16"},
+        "0.515869140625 byte",
+        derived="1 / 2 + (1 + 4 / 256) / 64",
     ),
 )
 
@@ -237,7 +261,7 @@ FIRST_ORDER = (bytes_per_element,)
 EXCHANGED = (dispatch_bytes, combine_bytes)
 KEPT = (trained_weight_bytes, hidden_bytes, gradient_bytes)
 TRAINING = (
-    trained_weight_bytes,
+    finetuned_weight_bytes,
     embedding_bytes,
     hidden_bytes,
     product_bytes,
@@ -250,6 +274,7 @@ SERVING = (served_weight_bytes, embedding_bytes, product_bytes, kv_cache_bytes)
 FORMULAS = (
     *FIRST_ORDER,
     trained_weight_bytes,
+    finetuned_weight_bytes,
     served_weight_bytes,
     embedding_bytes,
     hidden_bytes,

@@ -46,24 +46,21 @@ from mlsysim.symbols.step import (
     straggler,
     t_comp,
 )
+from mlsysim.symbols.trained import T_d, T_s, T_unit, f_w, q_t
 from mlsysim.symbols.training import (
     A,
     C_buf,
     G,
     O,
-    P_dense,
-    P_sparse,
     P_unit,
     W,
     W_gather,
     Z,
     e,
     ell,
-    f,
     n_gather,
     n_mb,
     n_z,
-    o,
     q_g,
     reserve,
     t,
@@ -80,7 +77,7 @@ _reduces = And(Z >= 2, n_z > 1)
 staging = Formula(
     M_stage,
     omega_w * when(_gathers, 0, q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h)
-    + omega_g * when(_reduces, 0, q_a * f * P_unit),
+    + omega_g * when(_reduces, 0, q_a * T_unit),
     title="Layers on their way from and to the remote tier",
     source=Source("rajbhandari2021", "section 5"),
     assumes="Where ZeRO gathers weights or reduces gradients anyway, its own buffers serve.",
@@ -96,10 +93,10 @@ staging = Formula(
             n_gather: 2,
             ell: 32,
             P_unit: 2e8,
+            T_unit: 2e8,
             V: 32001,
             t: 2,
             h: 4096,
-            f: 1,
         },
         "1.33108 GB",
         derived="(2 * (2 * 2e8 + ceil(32001 / 2) * 4096) + 2 * 2e8) / 1e9",
@@ -182,8 +179,8 @@ update_traffic = Formula(
     omega_o
     * when(
         _beside_memory,
-        f * (1 - omega_w) * W + (1 - omega_g) * G * q_a / q_g,
-        2 * O + f * omega_w * W + omega_g * G * q_a / q_g,
+        f_w * (1 - omega_w) * W + (1 - omega_g) * G * q_a / q_g,
+        2 * O + f_w * omega_w * W + omega_g * G * q_a / q_g,
     ),
     title="Remote traffic of an update of an offloaded step",
     source=OFFLOAD,
@@ -192,7 +189,7 @@ update_traffic = Formula(
     "the accelerator: state comes and goes, gradients come, weights go.",
     convention="One rank, one step.",
     example=Example(
-        {update_place: "local", omega_o: 0.5, O: 96, f: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4},
+        {update_place: "local", omega_o: 0.5, O: 96, f_w: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4},
         "106.0 GB",
         derived="0.5 * (2 * 96 + 0.5 * 16 + 0.75 * 32 * 2 / 4)",
     ),
@@ -204,19 +201,19 @@ def _transfer(volume: Any) -> Any:
     return n_share * volume / B_far
 
 
-_forward = t_comp / (3 + rho_lin)
+_forward = t_comp / (2 + f_w + rho_lin)
 
 unhidden_fetches = Formula(
     T_fetch,
     Max(0, _transfer(_pulled + _points) - eta_pre * _forward)
-    + Max(0, _transfer((1 + rho_lin) * _pulled + _stored + _points) - eta_pre * (2 + rho_lin) * _forward),
+    + Max(0, _transfer((1 + rho_lin) * _pulled + _stored + _points) - eta_pre * (1 + f_w + rho_lin) * _forward),
     title="Fetching and storing beyond what computing hides",
     source=INFINITY,
     variant=NAME,
     assumes="Layer by layer beside the computing of its pass. The first layer, which nothing precedes, is not counted.",
     example=Example(
         {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4, omega_ck: 0.5, A_stage: 8, n_share: 1,
-         B_far: 64, eta_pre: 0.8, t_comp: 400},
+         B_far: 64, eta_pre: 0.8, t_comp: 400, f_w: 1},
         "367.5 ms",
         derived="max(0, (8 + 4) / 0.064 - 0.8 * 400 / 4) + max(0, (2 * 8 + 12 + 4) / 0.064 - 0.8 * 400 * 3 / 4)",
     ),
@@ -255,10 +252,9 @@ update = Formula(
     source=OFFLOAD,
     variant=NAME,
     example=Example(
-        {f: 1, o: 12, q_g: 2, q_w: 2, Z: 1, n_z: 8, e: 4, P_dense: 8e9, P_sparse: 4e9, B_mem: 2000, eta_mem: 0.8,
-         rho_upd: 13},
+        {O: 36, q_g: 2, q_t: 2, Z: 1, n_z: 8, e: 4, T_d: 8e9, T_s: 4e9, B_mem: 2000, eta_mem: 0.8, rho_upd: 13},
         "682.5 ms",
-        derived="(2 * 12 + 2 + 2) * (8e9 / 8 + 4e9 / 2) / 1600e9 * 13 * 1000",
+        derived="(2 * 36e9 + (2 + 2) * (8e9 / 8 + 4e9 / 2)) / 1600e9 * 13 * 1000",
     ),
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ biases. Rotary tables are not parameters. A flag (``gated``, ``qkv_bias``) is 0 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mlsysim.symbolic import Example, Formula, Source, when
@@ -46,30 +47,64 @@ from mlsysim.symbols.workload import (
     tied,
 )
 
+#: How many, rows and columns of each kind of matrix.
+Matrices = tuple[tuple[Any, Any, Any], ...]
+
 SHAPE = "Every stored tensor once; buffers such as rotary tables are not parameters."
+
+
+def heads_matrices(ways: Any, kv_heads: Any) -> Matrices:
+    """How many, rows and columns: query and output, key and value projections on one of so many ranks."""
+    return ((2, a / ways * d_h, h), (2, kv_heads * d_h, h))
+
+
+def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
+    """The same of multi-head latent attention: a compressed query, one that is not, and everything else."""
+    query = a / ways * (d_nope + d_rope)
+    rest = ((1, h, r_kv + d_rope), (1, r_kv, a / ways * (d_nope + d_v)), (1, a / ways * d_v, h))
+    return ((1, r_q, h), (1, r_q, query)), ((1, h, query),), rest
+
+
+def block_matrices(ways: Any, width: Any) -> Matrices:
+    """The same of a feed-forward block: two matrices, three with a gate, split along the inner width."""
+    return ((2 + gated, h, width / ways),)
+
+
+def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
+    """What a number of rows and columns comes to over so many matrices."""
+    return sum(times * number(rows, columns) for times, rows, columns in matrices)
+
+
+def elements(rows: Any, columns: Any) -> Any:
+    """Parameters of a matrix."""
+    return rows * columns
+
+
+def heads_vectors(ways: Any, kv_heads: Any) -> Any:
+    """Biases, norms of heads and sinks of grouped-query attention on one of so many ranks."""
+    biases = qkv_bias * (a / ways + 2 * kv_heads) * d_h + o_bias * h
+    return biases + qk_norm * 2 * (1 + norm_bias) * d_h + sinks * a / ways
+
+
+def block_vectors(ways: Any, width: Any, bias: Any) -> Any:
+    """Biases of a feed-forward block: the output bias is held by all."""
+    return bias * ((1 + gated) * width / ways + h)
 
 
 def grouped_query_attention(ways: Any, kv_heads: Any) -> Any:
     """Query, key, value and output projections on one of so many tensor-parallel ranks."""
-    weights = 2 * a / ways * d_h * h + 2 * kv_heads * d_h * h
-    biases = qkv_bias * (a / ways + 2 * kv_heads) * d_h + o_bias * h
-    return weights + biases + qk_norm * 2 * (1 + norm_bias) * d_h + sinks * a / ways
+    return summed(heads_matrices(ways, kv_heads), elements) + heads_vectors(ways, kv_heads)
 
 
 def latent_attention(ways: Any) -> Any:
     """Multi-head latent attention on one of so many ranks: what is compressed is held by all."""
-    query = when(
-        r_q > 0,
-        r_q * (h + 1) + r_q * a / ways * (d_nope + d_rope),
-        h * a / ways * (d_nope + d_rope),
-    )
-    compressed = h * (r_kv + d_rope) + r_kv
-    return query + compressed + r_kv * a / ways * (d_nope + d_v) + a / ways * d_v * h
+    compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(ways))
+    return when(r_q > 0, compressed + r_q, plain) + rest + r_kv
 
 
 def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
     """Two matrices, three with a gate, split along the inner width; the output bias is held by all."""
-    return (2 + gated) * h * width / ways + bias * ((1 + gated) * width / ways + h)
+    return summed(block_matrices(ways, width), elements) + block_vectors(ways, width, bias)
 
 
 def norms() -> Any:

@@ -19,6 +19,7 @@ from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node, oversub
 from mlsysim.symbols.layers import phi_fill
 from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod
 from mlsysim.symbols.step import T_bub, T_pp, bubble, rho_lin, t_mb, t_send
+from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import n_mb, n_tok, p
 from mlsysim.symbols.workload import h
 
@@ -32,16 +33,18 @@ fill_share = Formula(
         {
             "1f1b": 1 / v_chunks,
             "gpipe": 1 / v_chunks,
-            "zb1p": (1 + rho_lin) / (3 + rho_lin),
-            "dualpipe": Max(0, p / 2 - 1) / Max(1, p - 1) * 2 * (1 + rho_lin) / (3 + rho_lin),
+            "zb1p": (2 + rho_lin - f_w) / (2 + rho_lin + f_w),
+            "dualpipe": Max(0, p / 2 - 1) / Max(1, p - 1) * (3 + 2 * rho_lin - f_w) / (2 + rho_lin + f_w),
         },
     ),
     title="Share of a micro-batch that each further stage waits",
     source=Source("qi2023", "section 2"),
-    assumes="Forward pass, gradients of inputs and gradients of weights take equally long. ZB1P puts the last off to "
-    "where a stage would wait for the others. DualPipe waits (p / 2 - 1) times for a forward beside a backward pass "
+    assumes="Forward pass, gradients of inputs and gradients of all weights take equally long. ZB1P puts the last off "
+    "to where a stage would wait for the others. DualPipe waits (p / 2 - 1) times for a forward beside a backward pass "
     "and a backward pass, less three times gradients of weights.",
-    example=Example({schedule: "dualpipe", p: 16, v_chunks: 1, rho_lin: 0}, "0.3111", derived="7 / 15 * 2 / 3"),
+    example=Example(
+        {schedule: "dualpipe", p: 16, v_chunks: 1, rho_lin: 0, f_w: 1}, "0.3111", derived="7 / 15 * (3 - 1) / (2 + 1)"
+    ),
 )
 
 bubble_time = Formula(

@@ -28,8 +28,8 @@ from mlsysim.formulas.collectives import (
 )
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
-from mlsysim.symbols.activations import sequence_parallel, sigma
-from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_w
+from mlsysim.symbols.activations import n_s, sequence_parallel, sigma
+from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
     S_g,
@@ -56,7 +56,8 @@ from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
 from mlsysim.symbols.network import beta_a, beta_l, beta_x, e_sw, n_mesh, n_pod, node_limit, tau_0, tau_coll, tau_sw
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import q_red, t_ag, t_rs
-from mlsysim.symbols.training import P_dense, P_sparse, a_kv_r, e, f, m, n_tok, n_z, t
+from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
+from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, a_kv_r, e, m, n_tok, n_z, t
 from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
 
 THAKUR = "thakur2005"
@@ -149,15 +150,16 @@ message = Formula(
     by_member(
         tp=_hidden,
         cp=q_a * h_kv * m * s / token,
-        dp=q_w * P_dense,
-        edp=q_w * P_sparse,
+        dp=when(Z >= 3, q_w * P_dense, q_t * T_d) + when(Z >= 3, 1, f_w) * (2 - n_s) * (q_e - q_w) * P_edge_r,
+        edp=when(Z >= 3, q_w * P_sparse, q_t * T_s),
         ep=gamma_r * k * (q_disp + q_comb) / 2 * h * n_tok / (token * sigma),
     ),
     title="What an exchange of a group is about",
     source=Source("narayanan2021", "section 3"),
     assumes="Hidden states of a micro-batch among tensor-parallel ranks; its keys and values among context-parallel "
-    "ones; weights among those that hold the same, of experts apart; each token once per chosen expert among "
-    "expert-parallel ranks, in the mean of the formats there and back, where the hot rank receives the most and "
+    "ones; weights among those that hold the same, of experts apart: all of them in ZeRO-3, before it those that an "
+    "update changed; each token once per chosen expert among expert-parallel ranks, in the mean of the formats there "
+    "and back, where the hot rank receives the most and "
     "sequence parallelism leaves each rank its own tokens.",
     example=Example(
         {gamma_r: 1.25, k: 2, q_disp: 1, q_comb: 2, h: 4096, n_tok: 8192, sigma: 8},
@@ -169,11 +171,11 @@ message = Formula(
 
 summed = Formula(
     S_g[group],
-    by_member(tp=V_g["tp"], dp=q_red * P_dense, edp=q_red * P_sparse),
+    by_member(tp=V_g["tp"], dp=q_red * T_d, edp=q_red * T_s),
     title="What is summed over a group",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Hidden states over tensor-parallel ranks, gradients over those that hold the same weights.",
-    example=Example({q_red: 4, P_dense: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
+    example=Example({q_red: 4, T_d: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
 )
 
 gather_time = Formula(
@@ -308,17 +310,17 @@ exchange_time = Formula(
 
 gradient_reduction = Formula(
     t_rs,
-    f * total(group, t_rs_g[group], over=REPLICAS),
+    total(group, t_rs_g[group], over=REPLICAS),
     title="One reduce-scatter of all gradients",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these.",
-    example=Example({f: 0.5, t_rs_g["dp"]: 52, t_rs_g["edp"]: 38}, "45 ms", derived="0.5 * (52 + 38)"),
+    example=Example({t_rs_g["dp"]: 52, t_rs_g["edp"]: 38}, "90 ms", derived="52 + 38"),
 )
 
 weight_gather = Formula(
     t_ag,
     total(group, t_ag_g[group], over=REPLICAS),
-    title="One all-gather of all weights",
+    title="One all-gather of weights",
     source=Source("rajbhandari2020", "section 7"),
     example=Example({t_ag_g["dp"]: 26, t_ag_g["edp"]: 19}, "45 ms", derived="26 + 19"),
 )

@@ -14,14 +14,15 @@ from typing import Any
 from sympy import And, Eq, Max, Min, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, when
+from mlsysim.formulas.trained_parameters import WIDENED
+from mlsysim.symbolic import Example, Formula, Source, label, sharded, token, when
 from mlsysim.symbols.activations import n_s, schedule, sigma
-from mlsysim.symbols.formats import q_a, q_e, q_w
+from mlsysim.symbols.formats import q_a, q_c, q_e, q_w
 from mlsysim.symbols.parameters import P_norm, P_rt
+from mlsysim.symbols.trained import T_d, T_s, T_unit, W_ad, finetuning
 from mlsysim.symbols.training import (
     C_buf,
     G,
-    O,
     P_attn_r,
     P_dense,
     P_edge_r,
@@ -40,12 +41,9 @@ from mlsysim.symbols.training import (
     e,
     ell,
     ell_moe,
-    f,
     n_gather,
     n_tok,
     n_z,
-    o,
-    optimizer,
     p,
     q_g,
     t,
@@ -77,7 +75,6 @@ from mlsysim.symbols.workload import (
     qkv_bias,
     r_kv,
     r_q,
-    router_bias,
     sandwich,
     sinks,
     tied,
@@ -264,7 +261,8 @@ zero_ranks = Formula(
 weights = Formula(
     W,
     (q_w * P_dense + (2 - n_s) * (q_e - q_w) * P_edge_r) / sharded(Z >= 3, n_z)
-    + q_w * P_sparse / sharded(Z >= 3, n_z / e),
+    + q_w * P_sparse / sharded(Z >= 3, n_z / e)
+    + W_ad,
     title="Weights held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
@@ -272,66 +270,23 @@ weights = Formula(
     "bit beside narrower weights.",
     convention=RANK,
     example=Example(
-        {n_s: 1, P_dense: 1.606e9, P_edge_r: 2.6e8, P_sparse: 5.637e9, q_w: 1, q_e: 2, Z: 3, n_z: 64, e: 8},
+        {n_s: 1, P_dense: 1.606e9, P_edge_r: 2.6e8, P_sparse: 5.637e9, q_w: 1, q_e: 2, Z: 3, n_z: 64, e: 8, W_ad: 0},
         "0.7338 GB",
         derived="((1.606e9 + (2 - 1) * 2.6e8) / 64 + 5.637e9 / (64 / 8)) / 1e9",
     ),
 )
 
-#: A router's correction bias is set by counting, without gradients.
-_trained = P_dense - router_bias * E * (ell_moe + L_mtp)
-
 gradients = Formula(
     G,
-    q_g * f * (_trained / sharded(Z >= 2, n_z) + P_sparse / sharded(Z >= 2, n_z / e)),
+    q_g * (T_d / sharded(Z >= 2, n_z) + T_s / sharded(Z >= 2, n_z / e)),
     title="Gradients held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
     convention=RANK,
     example=Example(
-        {P_dense: 2910133504, P_sparse: 176160768, q_g: 4, f: 1, router_bias: 1, E: 256, ell_moe: 1, L_mtp: 0,
-         Z: 2, n_z: 128, e: 64},
+        {T_d: 2910133248, T_s: 176160768, q_g: 4, Z: 2, n_z: 128, e: 64},
         "443263200 byte",
-        derived="4 * ((2910133504 - 256) / 128 + 176160768 / (128 / 64))",
-    ),
-)  # fmt: skip
-
-_master = when(q_w < 4 * byte, 4 * byte)
-
-optimizer_bytes = Formula(
-    o,
-    by_label(optimizer, {"adam": 8 * byte + _master, "adamw": 8 * byte + _master, "sgd": _master, "none": 0}),
-    title="Optimizer state per trained parameter",
-    source=Source("rajbhandari2020", "section 3.1"),
-    variant="per_operator",
-    assumes="Two fp32 moments for Adam, none for SGD without momentum, and an fp32 master copy unless the weights "
-    "are 32 bit themselves.",
-    example=Example({optimizer: "adam", q_w: 2}, "12 byte", Source("rajbhandari2020", "section 3.1")),
-)
-
-optimizer_state = Formula(
-    O,
-    o * f * (_trained / sharded(Z >= 1, n_z) + P_sparse / sharded(Z >= 1, n_z / e)),
-    title="Optimizer state held by one rank, each kind over its own group",
-    source=ZERO,
-    variant="per_operator",
-    convention=RANK,
-    example=Example(
-        {
-            P_dense: 1.606e9,
-            P_sparse: 5.637e9,
-            o: 12,
-            f: 1,
-            router_bias: 0,
-            E: 8,
-            ell_moe: 32,
-            L_mtp: 0,
-            Z: 1,
-            n_z: 64,
-            e: 8,
-        },
-        "8.7566 GB",
-        derived="12 * (1.606e9 / 64 + 5.637e9 / (64 / 8)) / 1e9",
+        derived="4 * (2910133248 / 128 + 176160768 / (128 / 64))",
     ),
 )
 
@@ -352,13 +307,33 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(And(Z >= 3, n_z > 1), q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h),
-    title="Weights ZeRO-3 holds whole",
+    when(And(Z >= 3, n_z > 1), q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h)
+    + when(WIDENED, q_c * h * Max(d_ff, d_e, d_sh, a * d_h) / t),
+    title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),
-    assumes="The layers at work and fetched ahead, and one embedding or head.",
+    assumes="ZeRO-3 holds the layers at work and fetched ahead, and one embedding or head. Frozen weights that are "
+    "kept narrower than products are computed are widened one matrix at a time.",
     convention=RANK,
     example=Example(
-        {P_unit: 218112000, n_gather: 2, ell: 32, q_w: 2, q_e: 2, Z: 3, n_z: 8, V: 128256, t: 1, h: 4096},
+        {
+            P_unit: 218112000,
+            n_gather: 2,
+            ell: 32,
+            q_w: 2,
+            q_e: 2,
+            Z: 3,
+            n_z: 8,
+            V: 128256,
+            t: 1,
+            h: 4096,
+            finetuning: "full",
+            q_c: 2,
+            d_ff: 14336,
+            d_e: 0,
+            d_sh: 0,
+            a: 32,
+            d_h: 128,
+        },
         "1.9231 GB",
         derived="2 * (2 * 218112000 + 128256 * 4096) / 1e9",
     ),
@@ -366,7 +341,7 @@ gathered_weights = Formula(
 
 communication_buffers = Formula(
     C_buf,
-    when(And(Z >= 2, n_z > 1), q_a * f * P_unit) + when(p > 1, 2 * q_a * n_tok / token * h / sigma),
+    when(And(Z >= 2, n_z > 1), q_a * T_unit) + when(p > 1, 2 * q_a * n_tok / token * h / sigma),
     title="Buffers of the collectives, by layer",
     source=Source("zhao2023", "section 4.2"),
     variant="per_operator",
@@ -374,7 +349,7 @@ communication_buffers = Formula(
     "keeps one send and one receive buffer of hidden states.",
     convention=RANK,
     example=Example(
-        {P_unit: 109060096, q_a: 2, f: 1, Z: 2, n_z: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
+        {T_unit: 109060096, q_a: 2, Z: 2, n_z: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
         "0.28523 GB",
         derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2) / 1e9",
     ),
@@ -395,8 +370,6 @@ FORMULAS = (
     zero_ranks,
     weights,
     gradients,
-    optimizer_bytes,
-    optimizer_state,
     largest_layer_parameters,
     gathered_weights,
     communication_buffers,

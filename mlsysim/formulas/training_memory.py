@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from sympy import Le, ceiling
 
+from mlsysim.formulas.optimizer_states import per_parameter
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
 from mlsysim.symbols.formats import q_a, q_w
 from mlsysim.symbols.hardware import M_cap
@@ -103,7 +104,7 @@ stored_gradients = Formula(
 
 optimizer_bytes = Formula(
     o,
-    by_label(optimizer, {"adam": 12 * byte, "adamw": 12 * byte, "sgd": 4 * byte, "none": 0}),
+    per_parameter(4 * byte, 4 * byte),
     title="Optimizer state per trained parameter",
     source=Source("rajbhandari2020", "section 3.1"),
     variant="first_order",

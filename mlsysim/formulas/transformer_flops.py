@@ -14,6 +14,7 @@ from sympy import Min
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
 from mlsysim.symbols.activations import r_up, selective_policy
 from mlsysim.symbols.batching import attention_flops
+from mlsysim.symbols.layers import w_ad
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import (
@@ -32,6 +33,7 @@ from mlsysim.symbols.step import (
     w_lin,
     w_redo,
 )
+from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import b, checkpointing
 from mlsysim.symbols.workload import (
     L,
@@ -184,19 +186,19 @@ model_arithmetic = Formula(
     * by_label(
         flop_convention,
         {
-            "counted": 3 * (w_lin + w_attn + w_head),
+            "counted": (2 + f_w) * (w_lin + w_head) + 3 * (w_attn + w_ad),
             "palm": 6 * flop * P_active / token + 3 * attention_flops * s,
             "six_n": 6 * flop * P_active / token,
         },
     ),
     title="Model FLOPs of a step",
     source=Source("chowdhery2022", "appendix B"),
-    assumes="Forward and twice as much backward, nothing recomputed.",
+    assumes="Forward and twice as much backward, nothing recomputed; frozen weights need no gradients.",
     convention="counted: products, logits and the scores the mask leaves. palm: 6 N + 12 L a d_h s, the full square. "
     "six_n: 6 N. N counts embedding and head, and active experts only.",
     example=Example(
-        {flop_convention: "counted", b: 128, s: 8192, w_lin: 13.959e9, w_attn: 2.147e9, w_head: 1.051e9,
-         P_active: 8.03e9, attention_flops: 524288},
+        {flop_convention: "counted", b: 128, s: 8192, w_lin: 13.959e9, w_attn: 2.147e9, w_head: 1.051e9, f_w: 1,
+         w_ad: 0, P_active: 8.03e9, attention_flops: 524288},
         "53.971 PFLOP",
         derived="128 * 8192 * 3 * (13.959e9 + 2.147e9 + 1.051e9) / 1e15",
     ),
@@ -267,12 +269,25 @@ recomputed_arithmetic = Formula(
 
 executed_arithmetic = Formula(
     Phi_hw,
-    b * s * ((3 + rho_lin) * w_lin + w_redo + (3 + rho_attn) * w_attn + 3 * w_head),
+    b
+    * s
+    * ((2 + f_w + rho_lin) * w_lin + w_redo + (3 + rho_lin) * w_ad + (3 + rho_attn) * w_attn + (2 + f_w) * w_head),
     title="FLOPs of a step that are carried out",
     source=CHECKPOINTS,
     assumes="What is recomputed is a fourth pass; the logits never are.",
     example=Example(
-        {b: 128, s: 8192, w_lin: 13.959e9, w_redo: 0, w_attn: 2.147e9, w_head: 1.051e9, rho_lin: 1, rho_attn: 1},
+        {
+            b: 128,
+            s: 8192,
+            w_lin: 13.959e9,
+            w_redo: 0,
+            w_attn: 2.147e9,
+            w_head: 1.051e9,
+            rho_lin: 1,
+            rho_attn: 1,
+            f_w: 1,
+            w_ad: 0,
+        },
         "70.860 PFLOP",
         derived="128 * 8192 * (4 * 13.959e9 + 4 * 2.147e9 + 3 * 1.051e9) / 1e15",
     ),

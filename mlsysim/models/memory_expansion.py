@@ -25,10 +25,11 @@ from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
-from mlsysim.models.training_memory import PER_OPERATOR
+from mlsysim.models.training_memory import COUNTED_STATES, FINETUNING, PER_OPERATOR
 from mlsysim.symbolic import Formula, Requirement, System, label, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
+from mlsysim.symbols.trained import finetuning
 from mlsysim.symbols.training import b, c_cp, e, g, p, t
 from mlsysim.symbols.workload import E, L_mtp, a, d_e, d_ff, d_sh
 
@@ -111,6 +112,10 @@ _ONE_STAGE = (
         "must fill {gradient_accumulation_steps} micro-batches on every data-parallel rank: of {fleet_size} "
         "accelerators, one in {tp_size}",
     ),
+    Requirement(
+        finetuning, Eq(finetuning, label(finetuning, "full")), "must be full: the phases are those of all weights"
+    ),
+    COUNTED_STATES,
     Requirement(L_mtp, Eq(L_mtp, 0), "must be 0: the phases are those of the layers"),
     *SHAPE_REQUIREMENTS,
     *WINDOW_REQUIREMENTS,
@@ -144,6 +149,7 @@ _STUDY = {
     "zero_stage": 3,
     "gradient_accumulation_steps": 1,
     "trainable_fraction": 1.0,
+    **FINETUNING,
     "weight_dtype": "as_precision",
     "compute_dtype": "as_precision",
     "activation_dtype": "as_precision",

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from sympy import Eq, Mod, ceiling
+from typing import Any
+
+from sympy import And, Eq, Mod, Ne, ceiling
 
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
     activations,
     moe_routing,
     number_formats,
+    optimizer_states,
     parameter_counts,
     rank_parameters,
+    trained_parameters,
     training_memory,
 )
 from mlsysim.formulas.rank_parameters import DUALPIPE
+from mlsysim.formulas.trained_parameters import FULL
 from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
+from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
-from mlsysim.symbols.training import d, e, g, p, t
+from mlsysim.symbols.trained import lora_targets
+from mlsysim.symbols.training import d, e, f, g, optimizer, p, t
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -42,6 +49,8 @@ PER_OPERATOR = swapped(
         *number_formats.TRAINING,
         *parameter_counts.FORMULAS,
         *rank_parameters.FORMULAS,
+        *trained_parameters.FORMULAS,
+        *optimizer_states.FORMULAS,
         moe_routing.hot_rank_factor,
         *activations.PER_OPERATOR_FORMULAS,
     ),
@@ -61,6 +70,36 @@ CHUNK_REQUIREMENTS = (
 )
 #: Forms that divide every part by every kind of rank would hold fewer experts than there are.
 UNSPLIT_EXPERTS = Requirement(e, Eq(e, 1), "must be 1 in this variant; variant='per_operator' counts what ranks hold")
+#: Forms without shapes know no rows and columns.
+COUNTED_STATES = Requirement(
+    optimizer,
+    And(
+        *(Ne(optimizer, label(optimizer, name)) for name, each in OPTIMIZERS.items() if each.factored or each.elsewhere)
+    ),
+    "has a state by the shapes of matrices, which variant='per_operator' counts",
+)
+#: What is trained unless a call says otherwise.
+FINETUNING: dict[str, Any] = {
+    "finetuning": "full",
+    "lora_rank": 16,
+    "lora_target_modules": "all_linear",
+    "master_weights": True,
+}
+#: What adapters ask of the rest.
+ADAPTER_REQUIREMENTS = (
+    Requirement(f, Eq(f, 1) | FULL, "must be 1 with adapters, which alone are trained"),
+    Requirement(
+        lora_targets,
+        Eq(r_kv, 0) | Ne(lora_targets, label(lora_targets, "query_value")),
+        "must be attention or all_linear with latent attention",
+    ),
+)
+#: What a rank with both ends of a pipeline holds is counted by parameters alone.
+ENDS = Requirement(
+    schedule,
+    ~DUALPIPE | (FULL & COUNTED_STATES.condition),
+    "must be another with adapters and with states by the shapes of matrices (muon, adafactor)",
+)
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
 LAYOUT_REQUIREMENTS = (
     Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
@@ -69,6 +108,8 @@ LAYOUT_REQUIREMENTS = (
     Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
     *CHUNK_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
+    *ADAPTER_REQUIREMENTS,
+    ENDS,
     Requirement(
         selective_policy,
         Eq(selective_policy, label(selective_policy, "core_attention")) | (Eq(L_moe, 0) & Eq(gated, 1) & Eq(r_kv, 0)),
@@ -98,7 +139,7 @@ class TrainingMemoryModel(PerformanceModel):
     variants = {
         "first_order": Variant(
             FIRST_ORDER,
-            requirements=(UNSPLIT_EXPERTS,),
+            requirements=(UNSPLIT_EXPERTS, COUNTED_STATES),
             about="The tutorial's form: one constant of activations per policy, and every part split evenly over all "
             "ranks. Model states of a dense model on data-parallel ranks are right; activations are up to 87% low.",
         ),
@@ -109,6 +150,7 @@ class TrainingMemoryModel(PerformanceModel):
             requirements=(
                 *CHUNK_REQUIREMENTS,
                 UNSPLIT_EXPERTS,
+                COUNTED_STATES,
                 Requirement(schedule, ~DUALPIPE, "must have one stage a rank; variant='per_operator' counts both"),
             ),
         ),
@@ -152,6 +194,10 @@ class TrainingMemoryModel(PerformanceModel):
         "saved_dtype",
         "gradient_dtype",
         "optimizer",
+        "master_weights",
+        "finetuning",
+        "lora_rank",
+        "lora_target_modules",
         "activation_checkpointing",
         "zero_stage",
         "dp_size",
@@ -185,6 +231,7 @@ class TrainingMemoryModel(PerformanceModel):
         "saved_dtype": "as_precision",
         "gradient_dtype": "as_precision",
         "optimizer": "adam",
+        **FINETUNING,
         "activation_checkpointing": "selective",
         "zero_stage": 0,
         "dp_size": 1,

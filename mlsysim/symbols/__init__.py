@@ -11,6 +11,7 @@ from mlsysim.symbols import (
     parameters,
     hardware,
     training,
+    trained,
     activations,
     serving,
     batching,
@@ -41,6 +42,7 @@ __all__ = [
     "routing",
     "serving",
     "step",
+    "trained",
     "training",
     "workload",
 ]

@@ -161,3 +161,27 @@ w_in = variable(
     "Widths of inputs and outputs of the products of one layer, each token's experts among them.",
     nonnegative(),
 )
+R_tok = variable(
+    "adapted_edges",
+    r"R_{\mathrm{tok}}",
+    N_COUNT,
+    "Rows and columns of the adapters that a token passes through in one layer on one rank, added up.",
+    nonnegative(),
+)
+w_ad = variable(
+    "adapter_flops", r"w_{\mathrm{ad}}", "FLOP/token", "Forward arithmetic of adapters, all layers.", nonnegative()
+)
+x_ad = variable(
+    "adapter_traffic",
+    r"x_{\mathrm{ad}}",
+    "byte/token",
+    "Memory traffic of the adapters of one layer, forward.",
+    nonnegative(),
+)
+V_wide = variable(
+    "widening_traffic",
+    r"V_{\mathrm{wide}}",
+    "GB",
+    "Memory traffic to widen quantised weights for their products, one micro-batch.",
+    nonnegative(),
+)

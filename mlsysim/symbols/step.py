@@ -195,7 +195,13 @@ t_mb = variable("micro_batch_time", r"t_{\mathrm{mb}}", MS, "One micro-batch thr
 t_rs = variable(
     "gradient_reduction_time", r"t_{\mathrm{rs}}", MS, "One reduce-scatter of all gradients of a rank.", nonnegative()
 )
-t_ag = variable("weight_gather_time", r"t_{\mathrm{ag}}", MS, "One all-gather of all weights of a rank.", nonnegative())
+t_ag = variable(
+    "weight_gather_time",
+    r"t_{\mathrm{ag}}",
+    MS,
+    "One all-gather of the weights of a rank; before ZeRO-3 of those that an update changed.",
+    nonnegative(),
+)
 t_rs_x = variable(
     "exposed_reduction_time",
     r"t_{\mathrm{rs,x}}",

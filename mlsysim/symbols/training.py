@@ -1,5 +1,6 @@
 """Symbols of a training step and of its memory."""
 
+from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import between, boolean, choice, integer, nonnegative, positive, variable
 
 b = variable("batch_size", "b", "count", "Sequences per step, over all ranks.", integer(1))
@@ -15,7 +16,7 @@ Z = variable(
 )
 g = variable("gradient_accumulation_steps", "g", "count", "Micro-batches summed before one optimizer step.", integer(1))
 f = variable("trainable_fraction", "f", "count", "Share of the parameters that is trained.", between(0, 1))
-optimizer = variable("optimizer", r"\mathrm{optimizer}", "", "Optimizer.", choice("adam", "adamw", "sgd", "none"))
+optimizer = variable("optimizer", r"\mathrm{optimizer}", "", "Optimizer.", choice(*OPTIMIZERS))
 checkpointing = variable(
     "activation_checkpointing",
     r"\mathrm{checkpointing}",
@@ -113,7 +114,7 @@ W_gather = variable(
     "gathered_weights",
     r"W_{\mathrm{gather}}",
     "GB",
-    "Weights ZeRO-3 holds whole for the layers at work.",
+    "Weights held whole for the layers at work by ZeRO-3, or wide for the product at work.",
     nonnegative(),
 )
 P_r = variable("parameters_per_rank", r"P_{\mathrm{r}}", "count", "Parameters one rank works on.", positive())

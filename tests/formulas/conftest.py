@@ -93,6 +93,10 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"qk_norm", "attention_sinks"} & set(point), 0.0)
     if point.get("kv_lora_rank") == 0:
         point |= dict.fromkeys({"q_lora_rank", "qk_rope_head_dim"} & set(point), 0.0)
+    if point.get("finetuning"):
+        point |= dict.fromkeys({"trainable_fraction"} & set(point), 1.0)
+    if point.get("kv_lora_rank") and point.get("lora_target_modules") == 0:
+        point["lora_target_modules"] = rng.choice([1.0, 2.0])
     if "window_reach" in point:
         point["window_reach"] = min(point["window_reach"], point["seq_len"])
     if point.get("sliding_layers") and "sliding_window" in point:

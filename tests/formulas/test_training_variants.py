@@ -3,12 +3,18 @@
 Inputs are canonical: byte, second, FLOP, token, request.
 """
 
+import math
+
 import pytest
 
 from formulas import plain_formats as formats
 from mlsysim.models import TrainingMemoryModel
 
 POINTS = 1200
+#: Bytes per trained parameter with 32-bit copies of weights, of optimizers that need no shapes.
+FIRST_ORDER = {
+    "adam": 12, "adamw": 12, "adam_fp32": 12, "adam_bf16": 8, "adam_8bit": 6 + 1 / 256, "sgd": 4, "none": 0
+}  # fmt: skip
 
 
 def up(value, by):
@@ -58,7 +64,7 @@ def korthikanti(x):
     rank = x["parameters"] / (t * p * x["ep_size"])
     trained = rank * x["trainable_fraction"]
     weights, gradients = wide * rank, slope * trained
-    optimizer = {"adam": 12, "adamw": 12, "sgd": 4, "none": 0}[x["optimizer"]] * trained
+    optimizer = FIRST_ORDER[x["optimizer"]] * trained
     m, deepest = micro_batch(x)[0], up(x["layers"], p)
     s, h = x["seq_len"], x["hidden_dim"]
     scores = 5 * x["heads"] * s / h
@@ -90,40 +96,51 @@ def korthikanti(x):
 # --- operator by operator -------------------------------------------------------------------------
 
 
-def attention_weights(x, ways):
-    """Elements of every tensor of attention on one of so many ranks."""
+def size(tensors):
+    """Elements of tensors, each a tuple of its sides."""
+    return sum(math.prod(sides) for sides in tensors)
+
+
+def attention_matrices(x, ways):
+    """Queries, keys and values, output on one of so many ranks; of latent attention with what is compressed."""
     h, heads = x["hidden_dim"], x["heads"] // ways
     nope, rope, value = x["qk_nope_head_dim"], x["qk_rope_head_dim"], x["v_head_dim"]
     if x["kv_lora_rank"]:
         r_q, r_kv = x["q_lora_rank"], x["kv_lora_rank"]
-        down = [h * r_q, r_q] if r_q else []
-        query = [(r_q or h) * heads * (nope + rope)]
-        keys = [h * r_kv, h * rope, r_kv, r_kv * heads * nope, r_kv * heads * value]
-        return [*down, *query, *keys, heads * value * h]
+        queries = [(h, r_q), (r_q, heads * (nope + rope))] if r_q else [(h, heads * (nope + rope))]
+        return [*queries, (h, r_kv + rope), (r_kv, heads * (nope + value)), (heads * value, h)]
     kv, width = up(x["kv_heads"], ways), x["head_dim"]
-    tensors = [h * heads * width, h * kv * width, h * kv * width, heads * width * h]
+    return [(h, heads * width), (h, kv * width), (h, kv * width), (heads * width, h)]
+
+
+def attention_weights(x, ways):
+    """Every tensor of attention on one of so many ranks."""
+    heads, kv, width = x["heads"] // ways, up(x["kv_heads"], ways), x["head_dim"]
+    tensors = attention_matrices(x, ways)
+    if x["kv_lora_rank"]:
+        return tensors + [(rank,) for rank in (x["q_lora_rank"], x["kv_lora_rank"]) if rank]
     if x["qkv_bias"]:
-        tensors += [heads * width, kv * width, kv * width]
+        tensors += [(heads * width,), (kv * width,), (kv * width,)]
     if x["attention_output_bias"]:
-        tensors += [h]
+        tensors += [(x["hidden_dim"],)]
     if x["qk_norm"]:
-        tensors += [width, width] * (2 if x["norm_bias"] else 1)
+        tensors += [(width,), (width,)] * (2 if x["norm_bias"] else 1)
     return tensors
 
 
 def ffn_weights(x, width, bias, ways):
-    """Elements of every tensor of a feed-forward block; widths need not divide, as in the formulas."""
+    """Every tensor of a feed-forward block, none of width 0; widths need not divide, as in the formulas."""
     h, inner = x["hidden_dim"], 2 if x["gated"] else 1
-    tensors = [h * width / ways] * (inner + 1)
-    return [*tensors, *[width / ways] * inner, h] if bias else tensors
+    tensors = [(h, width / ways)] * (inner + 1) if width else []
+    return [*tensors, *[(width / ways,)] * inner, (h,)] if bias else tensors
 
 
 def norm_weights(x):
-    return [x["hidden_dim"]] * (2 if x["norm_bias"] else 1)
+    return [(x["hidden_dim"],)] * (2 if x["norm_bias"] else 1)
 
 
 def router_weights(x):
-    return [x["experts"] * x["hidden_dim"], *([x["experts"]] if x["router_bias"] else [])]
+    return [(x["experts"], x["hidden_dim"]), *([(x["experts"],)] if x["router_bias"] else [])]
 
 
 def layer_weights(x, ways, experts, sparse):
@@ -135,14 +152,53 @@ def layer_weights(x, ways, experts, sparse):
     return [*dense, *router_weights(x), *shared], ffn_weights(x, x["expert_ffn_dim"], False, ways) * int(experts)
 
 
+def adapter(matrix, rank):
+    """The two matrices of an adapter."""
+    rows, columns = matrix
+    return [(rows, rank), (rank, columns)]
+
+
+def adapters(x, sparse):
+    """The adapters of one layer, and of its experts, on one rank."""
+    t, rank, targets = x["tp_size"], x["lora_rank"], x["lora_target_modules"]
+    attention = attention_matrices(x, t)
+    dense, experts = [attention[0], attention[2]] if targets == "query_value" else attention, []
+    if targets == "all_linear":
+        dense = dense + ffn_weights(x, x["shared_ffn_dim" if sparse else "ffn_dim"], False, t)
+        experts = ffn_weights(x, x["expert_ffn_dim"], False, t) * (x["experts"] // x["ep_size"]) if sparse else []
+    return tuple([each for matrix in kind for each in adapter(matrix, rank)] for kind in (dense, experts))
+
+
+def state_of(x, tensors, kept, edge=False):
+    """Bytes an optimizer keeps for tensors whose trained weights take so many bytes; edge: embedding and head."""
+    master = 4 if kept < 4 and x["master_weights"] else 0
+    number = 4 if master else max(kept, 2)
+    name, elements = x["optimizer"], size(tensors)
+    if name == "none":
+        return 0
+    matrices = [sides for sides in tensors if len(sides) == 2 and min(sides) > 0]
+    vectors = elements - size(matrices)
+    moments = {
+        "adam": 2 * number * elements,
+        "adamw": 2 * number * elements,
+        "adam_fp32": 8 * elements,
+        "adam_bf16": 4 * elements,
+        "adam_8bit": 2 * (1 + 4 / 2048) * elements,
+        "adafactor": number * (sum(map(sum, matrices)) + vectors),
+        "muon": number * (elements + (elements if edge else vectors)),
+        "sgd": 0,
+    }
+    return moments[name] + master * elements
+
+
 def whole_model(x, experts):
     """Parameters with so many experts counted in a layer that has some."""
     V, h = x["vocab_size"], x["hidden_dim"]
-    edges = [V * h, x["learned_positions"] * h, *norm_weights(x), *([] if x["tied_embeddings"] else [V * h])]
-    total = sum(edges)
+    edges = [(V, h), (x["learned_positions"], h), *norm_weights(x), *([] if x["tied_embeddings"] else [(V, h)])]
+    total = size(edges)
     for count, sparse in ((x["layers"] - x["moe_layers"], False), (x["moe_layers"], True)):
         dense, routed = layer_weights(x, 1, experts, sparse)
-        total += count * (sum(dense) + sum(routed))
+        total += count * (size(dense) + size(routed))
     return total
 
 
@@ -210,8 +266,18 @@ def layer_saves(x, q, sparse):
     return rest + core + block, kept
 
 
+def outside(x, tensors, kept, edges):
+    """State of embedding, head and the last norm, with copies of so many elements."""
+    if x["optimizer"] != "adafactor":
+        return state_of(x, [(edges,)], kept, edge=True)
+    copies = {**x, "optimizer": "sgd"}
+    return state_of(x, tensors, kept) - state_of(copies, tensors, kept) + state_of(copies, [(edges,)], kept)
+
+
 def per_operator(x):
     wide, q, _, slope = bytes_kept(x)
+    if x["finetuning"] == "qlora" and x["weight_dtype"] == "as_precision":
+        wide = formats.STORED["nf4"]
     e, t, p, Z = x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
     d = x["dp_size"] * x["cp_size"]
     L, L_moe, h, s = x["layers"], x["moe_layers"], x["hidden_dim"], x["seq_len"] / x["cp_size"]
@@ -223,44 +289,73 @@ def per_operator(x):
     every = x["moe_layer_interval"]
     fewest = deepest - min(L - L_moe, deepest - deepest // every if every > 1 else deepest)
     most = min(L_moe, up(deepest, every))
-    plain_is_larger = sum(plain_layer) > sum(sparse_layer) + sum(experts)
+    plain_is_larger = size(plain_layer) > size(sparse_layer) + size(experts)
     both = x["pipeline_schedule"] == "dualpipe"
     sparse_layers = min(L_moe, fewest) if plain_is_larger and not both else most
-    positions, norm = x["learned_positions"] * h, sum(norm_weights(x))
+    positions, norm = [(x["learned_positions"], h)], norm_weights(x)
     if p > 1:
-        edges = rows * h + max(positions, norm)
+        edges = rows * h + max(size(positions), size(norm))
+        tables = 1
     else:
-        edges = rows * h * (1 if x["tied_embeddings"] else 2) + positions + norm
+        tables = 1 if x["tied_embeddings"] else 2
+        edges = rows * h * tables + size(positions) + size(norm)
     ends = edges
     if both:  # two stages between the ends
         edges = 0
     stages = 2 if both else 1
-    dense = stages * ((deepest - sparse_layers) * sum(plain_layer) + sparse_layers * sum(sparse_layer)) + edges
-    routed = stages * sparse_layers * sum(experts)
+    layers = (stages * (deepest - sparse_layers), stages * sparse_layers)
+    dense = layers[0] * size(plain_layer) + layers[1] * size(sparse_layer) + edges
+    routed = layers[1] * size(experts)
 
-    by_counting = sparse_layers * x["experts"] if x["router_bias"] else 0
-
-    def held(per_parameter, stage, untrained=0):
+    def held(dense, routed, stage):
         """Dense tensors over all data-parallel ranks, experts over those that hold the same ones."""
         ways, copies = (d, d / e) if stage <= Z else (1, 1)
-        return per_parameter * (dense - untrained) / ways + per_parameter * routed / copies
+        return dense / ways + routed / copies
 
-    f = x["trainable_fraction"]
-    master = 4 if wide < 4 else 0
-    state = {"adam": 8 + master, "adamw": 8 + master, "sgd": master, "none": 0}[x["optimizer"]]
-    wide_weight, kept_wide = wide, max(wide, 2)  # embedding and head
-    weights = held(wide, 3) + (kept_wide - wide) * edges / (d if Z >= 3 else 1)
-    gradients = held(slope * f, 2, untrained=by_counting)
-    optimizer = held(state * f, 1, untrained=by_counting)
-
-    units = [sum(plain_layer)] if L_moe < L else []
+    full, wide_weight, kept_wide = x["finetuning"] == "full", wide, max(wide, 2)  # embedding and head
+    weights = held(wide * dense + (kept_wide - wide) * edges, wide * routed, 3)
+    units = [size(plain_layer)] if L_moe < L else []
     if L_moe:
-        units.append(sum(sparse_layer) + (sum(experts) if d > e else 0))
+        units.append(size(sparse_layer) + (size(experts) if d > e else 0))
     unit = max(units)
-    layers = min(x["gathered_layers"], deepest)
-    gathered = wide * layers * unit + kept_wide * rows * h if Z >= 3 and d > 1 else 0
+    if full:
+        f = x["trainable_fraction"]
+        learned = list(sparse_layer)
+        if x["router_bias"]:  # set by counting
+            learned.remove((x["experts"],))
+        trained = f * (dense - layers[1] * (size(sparse_layer) - size(learned))), f * routed
+        state = (
+            f
+            * (
+                layers[0] * state_of(x, plain_layer, wide)
+                + layers[1] * state_of(x, learned, wide)
+                + outside(x, [(rows, h)] * tables + positions + norm, wide, edges)
+            ),
+            f * layers[1] * state_of(x, experts, wide),
+        )
+        trained_unit = f * unit
+    else:
+        kept = max(q, 2)
+        per_layer = adapters(x, False), adapters(x, True)
+        trained, state = (
+            tuple(sum(n * value(kinds[kind]) for n, kinds in zip(layers, per_layer, strict=True)) for kind in (0, 1))
+            for value in (size, lambda tensors: state_of(x, tensors, kept))
+        )
+        weights += held(kept * trained[0], kept * trained[1], 3)
+        adapted = [size(per_layer[0][0])] if L_moe < L else []
+        if L_moe:
+            adapted.append(size(per_layer[1][0]) + (size(per_layer[1][1]) if d > e else 0))
+        trained_unit = max(adapted)
+    gradients = held(slope * trained[0], slope * trained[1], 2)
+    optimizer = held(*state, 1)
+
+    gathered = wide * min(x["gathered_layers"], deepest) * unit + kept_wide * rows * h if Z >= 3 and d > 1 else 0
+    product = formats.bytes_of(x, "product", "compute_dtype")
+    if not full and wide < product:
+        widths = x["ffn_dim"], x["expert_ffn_dim"], x["shared_ffn_dim"], x["heads"] * x["head_dim"]
+        gathered += product * h * max(widths) / t
     split = t if x["sequence_parallel"] else 1
-    buffers = (q * f * unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
+    buffers = (q * trained_unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
 
     all_dense, kept_dense = layer_saves(x, q, False)
     all_sparse, kept_sparse = layer_saves(x, q, True)
@@ -280,12 +375,12 @@ def per_operator(x):
         left = max(0, L - (p - 2) * deepest)
         kinds = [place >= L - L_moe for place in range(left)]
         first = kinds[: up(left, 2)]
-        of_kind = {False: (sum(plain_layer), 0), True: (sum(sparse_layer), sum(experts))}
+        of_kind = {False: (size(plain_layer), 0), True: (size(sparse_layer), size(experts))}
         own, split_own = (sum(of_kind[kind][part] for kind in kinds) for part in (0, 1))
         own += 2 * ends
-        of_states = [(wide_weight, 3), (slope * f, 2), (state * f, 1)]
+        of_states = [(wide_weight, 3), (slope * f, 2), (f * state_of(x, [(1,)], wide_weight), 1)]
         total_of_end = sum(
-            size * (own / (d if at <= Z else 1) + split_own / (d / e if at <= Z else 1)) for size, at in of_states
+            each * (own / (d if at <= Z else 1) + split_own / (d / e if at <= Z else 1)) for each, at in of_states
         )
         total_of_end += (kept_wide - wide_weight) * 2 * ends / (d if Z >= 3 else 1)
         rows_of = {False: kept_dense, True: kept_sparse}
@@ -299,6 +394,7 @@ def per_operator(x):
         "dense_parameters_per_rank": dense,
         "expert_parameters_per_rank": routed,
         "parameters_per_rank": dense + routed,
+        "trained_parameters_per_rank": sum(trained),
         "weights": weights,
         "gradients": gradients,
         "optimizer_state": optimizer,
@@ -333,7 +429,7 @@ def draw_run(r):
         "seq_len": r.choice([r.randint(1, 100_000), 2048]),
         "precision": r.choice(list(formats.PRESETS)),
         **formats.draw(r, "weight_dtype", "activation_dtype"),
-        "optimizer": r.choice(["adam", "adamw", "sgd", "none"]),
+        "optimizer": r.choice(list(FIRST_ORDER)),
         "activation_checkpointing": r.choice(["none", "selective", "full"]),
         "zero_stage": r.randint(0, 3),
         "dp_size": e * r.choice([1, 1, r.randint(2, 60)]),
@@ -375,11 +471,19 @@ def draw_per_operator(r):
     latent = r.random() < 0.3
     gated = r.randint(0, 1)
     plain = L_moe == 0 and gated and not latent
+    finetuning = r.choice(["full", "full", "lora", "qlora"])
+    x["optimizer"] = r.choice([x["optimizer"], "adafactor", "muon"])
     if x["pp_size"] % 2 == 0 and r.random() < 0.3:
         rounds = 2 * x["pp_size"] + 2 * r.randint(0, 9)
         x |= {"pipeline_schedule": "dualpipe", "interleaved_stages": 1, "gradient_accumulation_steps": rounds}
+        x["optimizer"], finetuning = r.choice(list(FIRST_ORDER)), "full"
     return {
         **x,
+        "master_weights": r.randint(0, 1),
+        "finetuning": finetuning,
+        "trainable_fraction": x["trainable_fraction"] if finetuning == "full" else 1.0,
+        "lora_rank": r.choice([1, 16, r.randint(1, 200)]),
+        "lora_target_modules": r.choice(["attention", "all_linear"] if latent else LORA_TARGETS),
         **formats.draw(r, "compute_dtype", "saved_dtype"),
         **{f"recompute_{name}": r.randint(0, 1) for name in ("layernorm", "mla_up_proj", "activation_func")},
         "attention_kernel": r.choice(["flash", "eager"]),
@@ -419,6 +523,7 @@ def draw_per_operator(r):
     }
 
 
+LORA_TARGETS = ["query_value", "attention", "all_linear"]
 CASES = {"korthikanti": (korthikanti, draw_korthikanti), "per_operator": (per_operator, draw_per_operator)}
 #: A difference of what a layer makes and keeps; where it is small, only its size beside the rest counts.
 BESIDE = {"backward_buffer": "total_memory"}

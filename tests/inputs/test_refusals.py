@@ -71,7 +71,8 @@ CASES = [
         MEMORY,
         {"optimizer": "adan"},
         InputError,
-        "optimizer='adan': must be one of adam, adamw, sgd, none; did you mean adam",
+        "optimizer='adan': must be one of adam, adamw, adam_fp32, adam_8bit, adam_bf16, muon, adafactor, sgd, none; "
+        "did you mean adam",
     ),
     (
         MEMORY,

@@ -52,6 +52,10 @@ EXPECTED = {
             "saved_dtype": "as_precision",
             "gradient_dtype": "as_precision",
             "optimizer": "adam",
+            "master_weights": True,
+            "finetuning": "full",
+            "lora_rank": 16,
+            "lora_target_modules": "all_linear",
             "activation_checkpointing": "selective",
             "zero_stage": 0,
             "dp_size": 1,
@@ -217,7 +221,10 @@ def test_annotations_of_a_few_arguments_in_full():
     assert found["hardware"].annotation == "Accelerator"
     assert found["batch_size"].annotation == "a whole number >= 1"
     assert found["seq_len"].annotation == "a whole number >= 1 [token]"
-    assert found["optimizer"].annotation == "one of adam, adamw, sgd, none"
+    assert (
+        found["optimizer"].annotation
+        == "one of adam, adamw, adam_fp32, adam_8bit, adam_bf16, muon, adafactor, sgd, none"
+    )
     assert found["trainable_fraction"].annotation == "a finite number >= 0 and <= 1"
     assert found["memory_capacity"].annotation == "a finite number > 0 [GB]"
 

@@ -270,7 +270,7 @@ def test_an_overlapped_step_is_never_below_its_traffic():
                         "loss_time": 0.0,
                         "elementwise_time": 0.0,
                         "recomputed_products": 0,
-                        "trainable_fraction": 1.0,
+                        "weight_gradient_share": 1.0,
                         "dp_overlap": overlap,
                         "gradient_reduction_time": each,
                         "weight_gather_time": each,

@@ -38,7 +38,9 @@ def test_pipelines(seed):
     send = rng.random() * forward / v
     executed = pipeline(p, g, v, forward, backward, send, "interleaved" if v > 1 else "1f1b")
     inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": send, "pipeline_schedule": 0}
-    found = PIPELINE({**inputs, "recomputed_products": 0, "micro_batch_time": forward + backward})
+    found = PIPELINE(
+        {**inputs, "recomputed_products": 0, "weight_gradient_share": 1, "micro_batch_time": forward + backward}
+    )
     ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
     assert ours == pytest.approx(executed.makespan, rel=0.02)
 
@@ -50,7 +52,9 @@ def test_gpipe(seed):
     send = rng.random() * forward
     executed = pipeline(p, g, 1, forward, backward, send, "gpipe")
     inputs = {"pp_size": p, "interleaved_stages": 1, "micro_batches": g, "send_time": send, "pipeline_schedule": 1}
-    found = PIPELINE({**inputs, "recomputed_products": 0, "micro_batch_time": forward + backward})
+    found = PIPELINE(
+        {**inputs, "recomputed_products": 0, "weight_gradient_share": 1, "micro_batch_time": forward + backward}
+    )
     ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
     assert ours == pytest.approx(executed.makespan, rel=0.02)
     held = IN_FLIGHT({**inputs, "micro_batches": g})["in_flight_micro_batches"]
@@ -70,7 +74,9 @@ def test_bubbles(seed):
     _, p, v, g, forward, backward = drawn(seed)
     executed = pipeline(p, g, v, forward, backward, 0.0, "interleaved" if v > 1 else "1f1b")
     inputs = {"pp_size": p, "interleaved_stages": v, "micro_batches": g, "send_time": 0.0, "pipeline_schedule": 0}
-    found = PIPELINE({**inputs, "recomputed_products": 0, "micro_batch_time": forward + backward})
+    found = PIPELINE(
+        {**inputs, "recomputed_products": 0, "weight_gradient_share": 1, "micro_batch_time": forward + backward}
+    )
     assert found["bubble_fraction"] == pytest.approx(executed.bubble, rel=1e-9)
 
 
@@ -97,7 +103,7 @@ def test_data_parallel_traffic(seed, stage):
             "zero_stage": stage,
             "micro_batches": g,
             "layers_per_stage": layers,
-            "trainable_fraction": 1.0,
+            "weight_gradient_share": 1.0,
             "product_time": 2 * forward,
             "score_time": 0.7 * forward,
             "loss_time": 0.0,

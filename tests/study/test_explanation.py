@@ -47,8 +47,9 @@ EXACT = [
     (
         memory(optimizer="sgd"),
         "optimizer_bytes",
-        "o = {12 if optimizer in {adam, adamw}; 4 if optimizer = sgd; 0 otherwise} = 4.00 B "
-        "case: optimizer = sgd (optimizer = sgd)",
+        "o = {12 if optimizer in {adam, adam_fp32, adamw}; 1537/256 if optimizer = adam_8bit; "
+        "8 if optimizer in {adam_bf16, muon}; 4 if optimizer in {adafactor, sgd}; 0 otherwise} = 4.00 B "
+        "case: optimizer in {adafactor, sgd} (optimizer = sgd)",
     ),
     (memory(batch_size=9, dp_size=8), "local_micro_batch", "m = ⌈b/(d·g)⌉ = ⌈9/(8·1)⌉ = 2"),
     (

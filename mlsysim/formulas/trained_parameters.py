@@ -1,0 +1,436 @@
+"""Trained parameters
+
+What a step changes on one rank: a share of the weights, or adapters of low rank beside frozen weights
+(LoRA; QLoRA where those are kept at 4 bit). An adapter of a matrix is one as wide as its columns and one as
+long as its rows, so that its parameters are rank times rows and columns. Tensor-parallel ranks split an
+adapter as they split its matrix: one of its two factors, while all hold the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import And, Eq, Max, Min, Ne, ceiling
+
+from mlsysim.formulas.parameter_counts import (
+    block_matrices,
+    block_vectors,
+    heads_matrices,
+    heads_vectors,
+    latent_matrices,
+    norms,
+    summed,
+)
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, when
+from mlsysim.symbols.activations import n_s
+from mlsysim.symbols.formats import q_a, q_c, q_w
+from mlsysim.symbols.parameters import P_norm
+from mlsysim.symbols.trained import (
+    K_attn,
+    K_d,
+    K_s,
+    P_ad_d,
+    P_ad_s,
+    R_ad,
+    R_attn,
+    R_d,
+    R_s,
+    T_d,
+    T_r,
+    T_s,
+    T_unit,
+    U_attn,
+    U_d,
+    U_s,
+    W_ad,
+    f_w,
+    finetuning,
+    lora_targets,
+    q_t,
+    r_lora,
+)
+from mlsysim.symbols.training import (
+    P_dense,
+    P_sparse,
+    P_unit,
+    Z,
+    a_kv_r,
+    e,
+    ell,
+    ell_moe,
+    f,
+    n_z,
+    p,
+    t,
+)
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    L_mtp,
+    V,
+    a,
+    d_e,
+    d_ff,
+    d_h,
+    d_nope,
+    d_rope,
+    d_sh,
+    d_v,
+    expert_bias,
+    gated,
+    h,
+    mlp_bias,
+    n_pos,
+    norm_bias,
+    o_bias,
+    qk_norm,
+    qkv_bias,
+    r_kv,
+    r_q,
+    router_bias,
+    sandwich,
+    sinks,
+    tied,
+)
+
+LORA = Source("hu2022", "section 4.1")
+QLORA = Source("dettmers2023", "section 3")
+FACTORS = Source("shazeer2018", "section 3")
+COUNTED = "Equal, tensor for tensor, to PyTorch and transformers models (docs/validation.md)."
+RANK = "The rank that holds the most."
+
+#: Where weights are trained themselves, without adapters.
+FULL = Eq(finetuning, label(finetuning, "full"))
+#: Where every product of a layer has an adapter.
+EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
+#: Where frozen weights are kept narrower than their products are computed.
+WIDENED = And(Ne(finetuning, label(finetuning, "full")), q_w < q_c)
+
+
+def edges(rows: Any, columns: Any) -> Any:
+    """Rows and columns of a matrix, added up."""
+    return rows + columns
+
+
+def block_edges(width: Any) -> Any:
+    """Rows and columns of a feed-forward block on one rank."""
+    return summed(block_matrices(t, width), edges)
+
+
+_compressed, _plain, _rest = (summed(matrices, edges) for matrices in latent_matrices(t))
+_shared = Min(1, d_sh) * block_edges(d_sh)
+#: The block of a layer that predicts one more token is that of the others.
+_further_block = when(L_moe > 0, _shared, block_edges(d_ff))
+
+attention_edges = Formula(
+    R_attn,
+    when(
+        r_kv > 0,
+        when(r_q > 0, _compressed, _plain) + _rest,
+        summed(heads_matrices(t, a_kv_r), edges),
+    ),
+    title="Rows and columns of the matrices of attention",
+    source=FACTORS,
+    assumes="Query, key, value and output matrices, each for itself.",
+    convention="One layer on one rank.",
+    accuracy=COUNTED,
+    example=Example(
+        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
+        "26624",
+        derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
+    ),
+)
+
+attention_vectors = Formula(
+    U_attn,
+    when(r_kv > 0, r_q + r_kv, heads_vectors(t, a_kv_r)),
+    title="Norms and biases of attention",
+    source=FACTORS,
+    convention="One layer on one rank.",
+    accuracy=COUNTED,
+    example=Example(
+        {h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
+         sinks: 0},
+        "256",
+        derived="2 * 128",
+    ),
+)  # fmt: skip
+
+vectors = Formula(
+    U_d,
+    (ell + L_mtp) * (U_attn + norms())
+    + (ell - ell_moe + L_mtp * when(L_moe > 0, 0, 1)) * block_vectors(t, d_ff, mlp_bias)
+    + 3 * L_mtp * P_norm,
+    title="Norms and biases in the layers of one rank",
+    source=FACTORS,
+    convention=RANK,
+    accuracy=COUNTED,
+    example=Example(
+        {ell: 32, ell_moe: 0, L_mtp: 0, L_moe: 0, U_attn: 0, P_norm: 4096, mlp_bias: 0, gated: 1, d_ff: 14336, t: 1,
+         h: 4096, sandwich: 0},
+        "262144",
+        derived="32 * 2 * 4096",
+    ),
+)  # fmt: skip
+
+_experts = (ell_moe + L_mtp) * E / e
+expert_vectors = Formula(
+    U_s,
+    _experts * block_vectors(t, d_e, expert_bias),
+    title="Biases of the experts of one rank",
+    source=FACTORS,
+    convention=RANK,
+    accuracy=COUNTED,
+    example=Example(
+        {ell_moe: 24, L_mtp: 0, E: 32, e: 8, expert_bias: 1, gated: 1, d_e: 2880, t: 1, h: 2880},
+        "829440",
+        derived="24 * 32 / 8 * 3 * 2880",
+    ),
+)
+
+_router = E + h
+_positions = Min(1, n_pos) * (n_pos + h)
+_vocabulary = ceiling(V / t) + h
+
+matrix_edges = Formula(
+    R_d,
+    (ell + L_mtp) * R_attn
+    + (ell - ell_moe) * block_edges(d_ff)
+    + ell_moe * (_router + _shared)
+    + L_mtp * (when(L_moe > 0, _router + _shared, block_edges(d_ff)) + h + 2 * h / t)
+    + when(p > 1, _vocabulary + _positions, (2 - tied) * _vocabulary + _positions),
+    title="Rows and columns of the matrices of one rank",
+    source=FACTORS,
+    convention=RANK,
+    accuracy=COUNTED,
+    example=Example(
+        {ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, gated: 1, h: 4096, d_ff: 14336, t: 1, E: 1, d_sh: 0, L_moe: 0,
+         p: 1, V: 128256, n_pos: 0, tied: 0},
+        "2886144",
+        derived="32 * (26624 + 3 * (4096 + 14336)) + 2 * (128256 + 4096)",
+    ),
+)  # fmt: skip
+
+expert_edges = Formula(
+    R_s,
+    _experts * Min(1, d_e) * block_edges(d_e),
+    title="Rows and columns of the matrices of the experts of one rank",
+    source=FACTORS,
+    assumes="Every expert has matrices of its own.",
+    convention=RANK,
+    accuracy=COUNTED,
+    example=Example(
+        {ell_moe: 32, L_mtp: 0, E: 8, e: 8, gated: 1, h: 4096, d_e: 14336, t: 1},
+        "1769472",
+        derived="32 * 3 * (4096 + 14336)",
+    ),
+)
+
+adapted_attention_products = Formula(
+    K_attn,
+    by_label(
+        lora_targets,
+        {
+            "query_value": 2,
+            "attention": 4 + when(And(r_kv > 0, r_q > 0), 1),
+            "all_linear": 4 + when(And(r_kv > 0, r_q > 0), 1),
+        },
+    ),
+    title="Products of attention that have adapters",
+    source=LORA,
+    assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors.",
+    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0}, "4", LORA),
+)
+
+adapted_attention_edges = Formula(
+    R_ad,
+    by_label(
+        lora_targets,
+        {"query_value": (a / t + a_kv_r) * d_h + 2 * h, "attention": R_attn, "all_linear": R_attn},
+    ),
+    title="Rows and columns of the products of attention that have adapters",
+    source=LORA,
+    convention="One layer on one rank.",
+    example=Example(
+        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304},
+        "49152",
+        derived="(96 + 96) * 128 + 2 * 12288",
+    ),
+)
+
+_blocks = when(EVERYWHERE, 1)
+
+adapter_parameters = Formula(
+    P_ad_d,
+    r_lora
+    * (
+        (ell + L_mtp) * R_ad
+        + _blocks * ((ell - ell_moe) * block_edges(d_ff) + ell_moe * _shared + L_mtp * _further_block)
+    ),
+    title="Parameters of adapters on one rank",
+    source=LORA,
+    assumes="Neither embedding, head and norms nor routers have adapters.",
+    convention=RANK,
+    accuracy="Equal to adapters made of PyTorch modules, product by product.",
+    example=Example(
+        {r_lora: 1, lora_targets: "query_value", ell: 96, ell_moe: 0, L_mtp: 0, R_ad: 49152, gated: 0, h: 12288,
+         d_ff: 49152, d_sh: 0, t: 1, L_moe: 0},
+        "4.7e6",
+        Source("hu2022", "table 4: GPT-3 175B, 4.7M"),
+    ),
+)  # fmt: skip
+
+expert_adapter_parameters = Formula(
+    P_ad_s,
+    r_lora * _blocks * R_s,
+    title="Parameters of adapters of experts on one rank",
+    source=LORA,
+    assumes="Every product of every expert has an adapter of its own.",
+    convention=RANK,
+    example=Example({r_lora: 16, lora_targets: "all_linear", R_s: 1769472}, "28311552", derived="16 * 1769472"),
+)
+
+adapted_products = Formula(
+    K_d,
+    (ell + L_mtp) * K_attn
+    + _blocks * (2 + gated) * (ell - ell_moe + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1)),
+    title="Products of one rank that have adapters",
+    source=LORA,
+    convention=RANK,
+    example=Example(
+        {ell: 32, ell_moe: 0, L_mtp: 0, K_attn: 4, lora_targets: "all_linear", gated: 1, d_sh: 0, L_moe: 0},
+        "224",
+        derived="32 * (4 + 3)",
+    ),
+)
+
+adapted_expert_products = Formula(
+    K_s,
+    _blocks * (2 + gated) * _experts,
+    title="Products of experts of one rank that have adapters",
+    source=LORA,
+    convention=RANK,
+    example=Example({lora_targets: "all_linear", gated: 1, ell_moe: 32, L_mtp: 0, E: 8, e: 8}, "96", derived="32 * 3"),
+)
+
+gradient_share = Formula(
+    f_w,
+    when(FULL, f),
+    title="Share of the weights whose gradients are computed",
+    source=LORA,
+    assumes="A backward pass needs the gradients of its inputs in any case.",
+    example=Example({finetuning: "full", f: 0.25}, "0.25", derived="0.25"),
+)
+
+trained_dense = Formula(
+    T_d,
+    when(FULL, f * (P_dense - router_bias * E * (n_s * ell_moe + (2 - n_s) * L_mtp)), P_ad_d),
+    title="Trained parameters of one rank that are not of experts",
+    source=LORA,
+    assumes="A router's correction bias is set by counting, without gradients.",
+    convention=RANK,
+    example=Example(
+        {
+            finetuning: "full",
+            f: 1,
+            P_dense: 2910133504,
+            router_bias: 1,
+            E: 256,
+            n_s: 1,
+            ell_moe: 1,
+            L_mtp: 0,
+            P_ad_d: 0,
+        },
+        "2910133248",
+        derived="2910133504 - 256",
+    ),
+)
+
+trained_experts = Formula(
+    T_s,
+    when(FULL, f * P_sparse, P_ad_s),
+    title="Trained parameters of the experts of one rank",
+    source=LORA,
+    convention=RANK,
+    example=Example({finetuning: "lora", f: 1, P_sparse: 5637144576, P_ad_s: 28311552}, "28311552", derived="28311552"),
+)
+
+trained = Formula(
+    T_r,
+    T_d + T_s,
+    title="Trained parameters of one rank",
+    source=LORA,
+    convention=RANK,
+    example=Example({T_d: 37.7e6, T_s: 0}, "37.7e6", Source("hu2022", "table 4: GPT-3 175B, 37.7M")),
+)
+
+trained_layer = Formula(
+    T_unit,
+    when(
+        FULL,
+        f * P_unit,
+        r_lora
+        * (
+            R_ad
+            + _blocks
+            * Max(
+                Min(1, L - L_moe) * block_edges(d_ff),
+                Min(1, L_moe) * (_shared + when(n_z > e, E / e * block_edges(d_e))),
+            )
+        ),
+    ),
+    title="Trained parameters of the largest layer on one rank",
+    source=Source("zhao2023", "section 3.2"),
+    convention=RANK,
+    example=Example(
+        {finetuning: "lora", f: 1, P_unit: 218112000, r_lora: 16, lora_targets: "all_linear", R_ad: 26624, L: 32,
+         L_moe: 0, gated: 1, h: 4096, d_ff: 14336, d_sh: 0, d_e: 0, t: 1, n_z: 8, e: 1, E: 1},
+        "1310720",
+        derived="16 * (26624 + 3 * (4096 + 14336))",
+    ),
+)  # fmt: skip
+
+trained_bytes = Formula(
+    q_t,
+    when(FULL, q_w, Max(q_a, 2 * byte)),
+    title="Bytes of a trained weight",
+    source=QLORA,
+    assumes="Adapters have the format of hidden states.",
+    example=Example({finetuning: "qlora", q_w: 0.516, q_a: 2}, "2 byte", QLORA),
+)
+
+adapter_weights = Formula(
+    W_ad,
+    when(FULL, 0, q_t * (P_ad_d / sharded(Z >= 3, n_z) + P_ad_s / sharded(Z >= 3, n_z / e))),
+    title="Weights of adapters held by one rank",
+    source=LORA,
+    convention=RANK + " GB = 1e9 bytes.",
+    example=Example(
+        {finetuning: "lora", q_t: 2, P_ad_d: 41943040, P_ad_s: 0, Z: 0, n_z: 8, e: 1},
+        "83.886 MB",
+        derived="2 * 41943040 / 1e6",
+    ),
+)
+
+FORMULAS = (
+    attention_edges,
+    attention_vectors,
+    vectors,
+    expert_vectors,
+    matrix_edges,
+    expert_edges,
+    adapted_attention_products,
+    adapted_attention_edges,
+    adapter_parameters,
+    expert_adapter_parameters,
+    adapted_products,
+    adapted_expert_products,
+    gradient_share,
+    trained_dense,
+    trained_experts,
+    trained,
+    trained_layer,
+    trained_bytes,
+    adapter_weights,
+)
