@@ -12,7 +12,7 @@ from mlsysim import (
     ServingCapacityModel,
     TrainingMemoryModel,
 )
-from mlsysim.formats import BITS, SCALES
+from mlsysim.formats import BITS, SCALES, WEIGHT_FORMATS
 from mlsysim.models import every_model
 
 STEP, MEMORY, ITERATION = DistributedModel(), TrainingMemoryModel("per_operator"), IterationModel()
@@ -169,10 +169,8 @@ class TestTrainedShare:
 class TestScales:
     """A format with scales is wider than without by what they take in a block, and by nothing else."""
 
-    @pytest.mark.parametrize("name", BITS)
+    @pytest.mark.parametrize("name", WEIGHT_FORMATS)
     def test_stored_bytes(self, name):
-        if name in ("tf32",):
-            pytest.skip("no format of storage")
         point = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16", "peak_flops": "1 PFLOP/s"}
         found = IterationModel("saturated").solve(**point, weight_dtype=name)
         block, scales = SCALES.get(name, (1, 0))
