@@ -109,6 +109,7 @@ bytes_per_element = Formula(
 
 _trained = _as_given(weight_dtype, "trained", STORED_WEIGHT)
 _quantised: Any = Eq(finetuning, label(finetuning, "qlora"))
+_not_given: Any = Eq(weight_dtype, label(weight_dtype, AS_PRECISION))
 
 trained_weight_bytes = Formula(
     q_w,
@@ -125,7 +126,7 @@ trained_weight_bytes = Formula(
 
 finetuned_weight_bytes = Formula(
     q_w,
-    when(And(_quantised, Eq(weight_dtype, label(weight_dtype, AS_PRECISION))), _bytes("nf4"), _trained),
+    when(And(_quantised, _not_given), _bytes("nf4"), _trained),
     title="Bytes of a weight in training, frozen or not",
     source=Source("dettmers2023", "section 3"),
     variant="finetuning",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Max, Min, Ne, ceiling
+from sympy import And, Eq, Max, Min, Not, ceiling
 
 from mlsysim.formulas.parameter_counts import (
     block_matrices,
@@ -101,11 +101,11 @@ COUNTED = "Equal, tensor for tensor, to PyTorch and transformers models (docs/va
 RANK = "The rank that holds the most."
 
 #: Where weights are trained themselves, without adapters.
-FULL = Eq(finetuning, label(finetuning, "full"))
+FULL: Any = Eq(finetuning, label(finetuning, "full"))
 #: Where every product of a layer has an adapter.
 EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
 #: Where frozen weights are kept narrower than their products are computed.
-WIDENED = And(Ne(finetuning, label(finetuning, "full")), q_w < q_c)
+WIDENED = And(Not(FULL), q_w < q_c)
 
 
 def edges(rows: Any, columns: Any) -> Any:

@@ -71,12 +71,10 @@ CHUNK_REQUIREMENTS = (
 #: Forms that divide every part by every kind of rank would hold fewer experts than there are.
 UNSPLIT_EXPERTS = Requirement(e, Eq(e, 1), "must be 1 in this variant; variant='per_operator' counts what ranks hold")
 #: Forms without shapes know no rows and columns.
+_BY_SHAPE = [name for name, each in OPTIMIZERS.items() if each.factored or each.elsewhere]
+_PER_PARAMETER: Any = [Ne(optimizer, label(optimizer, name)) for name in _BY_SHAPE]
 COUNTED_STATES = Requirement(
-    optimizer,
-    And(
-        *(Ne(optimizer, label(optimizer, name)) for name, each in OPTIMIZERS.items() if each.factored or each.elsewhere)
-    ),
-    "has a state by the shapes of matrices, which variant='per_operator' counts",
+    optimizer, And(*_PER_PARAMETER), "has a state by the shapes of matrices, which variant='per_operator' counts"
 )
 #: What is trained unless a call says otherwise.
 FINETUNING: dict[str, Any] = {
@@ -97,7 +95,7 @@ ADAPTER_REQUIREMENTS = (
 #: What a rank with both ends of a pipeline holds is counted by parameters alone.
 ENDS = Requirement(
     schedule,
-    ~DUALPIPE | (FULL & COUNTED_STATES.condition),
+    ~DUALPIPE | And(FULL, *_PER_PARAMETER),
     "must be another with adapters and with states by the shapes of matrices (muon, adafactor)",
 )
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
