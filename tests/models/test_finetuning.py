@@ -44,6 +44,21 @@ def test_65_billion_parameters_on_one_gpu():
     assert states > 780e9
 
 
+def test_qwen_7b_as_it_was_measured():
+    """What a quick run looks at of tests/validation/published_finetuning.py: 1,024 tokens, 21.5 GB and 2.8 s."""
+    qwen = TransformerWorkload(
+        name="Qwen 7B", layers=32, hidden_dim=4096, heads=32, ffn_dim=11008, vocab_size=151936, gated=True,
+        qkv_bias=True,
+    )  # fmt: skip
+    found = STEP.solve(
+        qwen, hardware="A100", fleet_size=1, batch_size=8, gradient_accumulation_steps=8, seq_len=1024,
+        precision="bf16", finetuning="lora", lora_rank=64, activation_checkpointing="full",
+        elementwise_kernels="eager", fabric_bandwidth="25 GB/s", fabric_latency="10 us",
+    )  # fmt: skip
+    assert found.canonical("total_memory") == pytest.approx(21.5e9, rel=0.1)
+    assert found.canonical("step_time") == pytest.approx(2.8, rel=0.15)
+
+
 def test_states_of_llama_3_in_full():
     """Bytes per parameter of each optimizer, by hand where no shapes are needed."""
     P = 8_030_261_248

@@ -8,6 +8,7 @@ from validation import (
     published_collectives,
     published_counts,
     published_exchanges,
+    published_finetuning,
     published_flops,
     published_iterations,
     published_kernels,
@@ -38,5 +39,6 @@ GROUPS: tuple[Group, ...] = (
     *published_iterations.GROUPS,
     *published_servers.GROUPS,
     *published_steps.GROUPS,
+    *published_finetuning.GROUPS,
     *published_memory_expansion.GROUPS,
 )
