@@ -27,9 +27,7 @@ UNPACKED = (
     "takes: ours counts the bytes alone"
 )
 GATHERED = "theirs takes the same time at any length here: weights are gathered without running ahead"
-EAGER = (
-    "ours moves every intermediate of eager element-wise work; with fused kernels, which it offers, half is left"
-)
+EAGER = "ours moves every intermediate of eager element-wise work; with fused kernels, which it offers, half is left"
 #: Rows out of reach, by part, model and method: why, and at which lengths.
 MISSED = {
     ("memory", "1.8B", "LoRA"): {HELD: TOKENS[:5]},
