@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Min
 
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
-from mlsysim.symbols.activations import r_up, selective_policy
+from mlsysim.symbols.activations import r_up, selective_policy, sequence_parallel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.layers import w_ad
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
@@ -34,7 +34,7 @@ from mlsysim.symbols.step import (
     w_redo,
 )
 from mlsysim.symbols.trained import f_w
-from mlsysim.symbols.training import b, checkpointing
+from mlsysim.symbols.training import b, checkpointing, t
 from mlsysim.symbols.workload import (
     L,
     L_moe,
@@ -88,6 +88,12 @@ def products(load: Any) -> Any:
     return 2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * sparse + further) / token
 
 
+def repeated() -> Any:
+    """Forward arithmetic of what every tensor-parallel rank computes alike: compressed vectors, and routers."""
+    latent = when(r_kv > 0, h * (r_q + r_kv + d_rope))
+    return 2 * flop * ((L + L_mtp) * latent + (L_moe + when(L_moe > 0, L_mtp)) * P_rt) / token
+
+
 def reach(tokens: Any) -> Any:
     """Of so many tokens those that a sliding-window layer attends to."""
     return when(window > 0, Min(window, tokens), tokens)
@@ -125,10 +131,12 @@ product_work = Formula(
 
 hot_product_work = Formula(
     w_hot,
-    products(gamma_r),
+    products(gamma_r) + (t - 1) * (1 - sequence_parallel) * repeated(),
     title="Arithmetic of the products on the hot rank, per token",
     source=Source("fedus2022", "section 2.2"),
-    assumes="Routed experts alone grow with the imbalance.",
+    assumes="Routed experts alone grow with the imbalance. Tensor-parallel ranks repeat down-projections of latent "
+    "attention and routers, unless they split the sequence.",
+    convention="Of all tensor-parallel ranks together.",
     example=Example(
         {
             L: 32,
@@ -142,9 +150,14 @@ hot_product_work = Formula(
             P_rt: 32768,
             P_sh: 0,
             P_exp: 176160768,
+            t: 4,
+            sequence_parallel: 0,
+            r_q: 0,
+            r_kv: 0,
+            d_rope: 0,
         },
-        "30.872 GFLOP/token",
-        derived="2 * 32 * (41943040 + 32768 + 1.25 * 2 * 176160768) / 1e9",
+        "30.878 GFLOP/token",
+        derived="2 * 32 * (41943040 + 4 * 32768 + 1.25 * 2 * 176160768) / 1e9",
     ),
 )
 

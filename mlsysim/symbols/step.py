@@ -32,7 +32,7 @@ w_hot = variable(
     "hot_product_flops",
     r"w_{\mathrm{hot}}",
     "FLOP/token",
-    "The same on the rank with the hottest experts.",
+    "The same where the hottest experts are, with what tensor-parallel ranks repeat.",
     positive(),
 )
 w_redo = variable(
