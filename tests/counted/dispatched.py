@@ -185,3 +185,20 @@ def count_per_token(kind: str, **sizes: Any) -> tuple[float, float]:
     few, many = (count(kind, **{**sizes, "b": sizes.get("b", 1) * times}) for times in (1, 2))
     tokens = many.shape.tokens - few.shape.tokens
     return (many.forward.bytes - few.forward.bytes) / tokens, (many.backward.bytes - few.backward.bytes) / tokens
+
+
+def count_model(number: int, **sizes: Any) -> Counted:
+    """Operators of a whole Llama of so many layers: embedding, layers, head and loss, forward and backward."""
+    torch.manual_seed(0)
+    shape = Shape(**sizes)
+    config = layers.llama_config(shape, vocab_size=512, use_cache=False)
+    config.num_hidden_layers = number
+    model = llama.LlamaForCausalLM(config).to(BF16).train()
+    tokens = torch.randint(512, (shape.b, shape.s))
+    mode = Dispatched()
+    with mode:
+        loss = model(input_ids=tokens, labels=tokens).loss
+    forward, mode.now = mode.now, Pass()
+    with mode:
+        loss.backward()
+    return Counted(shape, forward, mode.now)

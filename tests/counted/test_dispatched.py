@@ -94,3 +94,11 @@ def test_operators_of_a_llama_layer(dispatched):
     # A product writes no more the more tokens: bytes per token do not depend on them.
     once, twice = (dispatched.count_per_token("llama", b=b) for b in (1, 2))
     assert once == pytest.approx(twice, rel=1e-12)
+
+
+def test_a_model_is_its_layers_and_the_same_beside_them(dispatched):
+    two, four, six = (dispatched.count_model(number, s=32, h=64, heads=4, f=128) for number in (2, 4, 6))
+    launches = [found.forward.launches + found.backward.launches for found in (two, four, six)]
+    layer = dispatched.count("llama", s=32, h=64, heads=4, f=128)
+    assert launches[2] - launches[1] == launches[1] - launches[0]
+    assert launches[1] - launches[0] == 2 * (layer.forward.launches + layer.backward.launches)

@@ -38,6 +38,8 @@ LAYERS: tuple[tuple[str, str, dict[str, Any], str, str], ...] = (
 #: The proportions of DeepSeek-V3, a sixteenth as wide.
 LATENT = {"b": 1, "s": 64, "h": 448, "heads": 8, "kv_heads": 8, "f": 1152, "q_rank": 96, "kv_rank": 32, "nope": 128,
           "rope": 64, "v_dim": 128}  # fmt: skip
+#: Layers of a whole model.
+MODEL = 32
 #: Experts of torchtitan, as its loop computes them.
 EXPERTS = {"h": 256, "heads": 4, "kv_heads": 2, "f": 896, "f_expert": 128, "s": 128}
 IN_ONE = {**FUSED, "score": "output_bf16"}
@@ -66,7 +68,7 @@ def sizes_of(kind: str, place: int) -> dict[str, Any]:
 
 def launches() -> list[Check]:
     """Operators that are no views, forward and backward, per layer, per expert, and for latent attention."""
-    from counted.dispatched import count
+    from counted.dispatched import count, count_model
 
     def operators(kind: str, sizes: dict[str, Any], how: dict[str, Any]) -> int:
         counted = count(kind, **sizes, **how)
@@ -79,6 +81,13 @@ def launches() -> list[Check]:
         mine = launched(ours(kind, sizes, how))
         found.append(Check(what, theirs[kind, bool(how.get("norm"))], mine, 0.1, "operators", None, missed))
     heads, latent = (launched(ours(kind, sizes_of(kind, 0), {**FUSED, "moe": False})) for kind in ("llama", "deepseek"))
+    sizes = sizes_of("llama", 0)
+    whole = count_model(MODEL, **sizes)
+    mine = 1e6 * ours("llama", sizes, {}, layers=MODEL).canonical("micro_batch_launch_time")
+    theirs_whole = whole.forward.launches + whole.backward.launches
+    found.append(
+        Check(f"a Llama of {MODEL} layers with embedding, head and loss", theirs_whole, mine, 0.1, "operators")
+    )
     # Attention alone: the rotation of DeepSeek-V3 stands apart from that of Llama.
     extra = theirs["deepseek", True] - operators("llama", sizes_of("llama", 0), {"mlp": "fused", **UNROTATED})
     found.append(Check("latent attention beyond heads, fused", extra, latent - heads, 0.1, "operators"))
