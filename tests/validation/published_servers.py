@@ -50,6 +50,7 @@ def nim() -> list[Check]:
 CACHED = "theirs is of 1.8 prefills, the queue for one and the hand-over, which one iteration has not"
 
 
+FAST = "the reciprocal of the prefill, which ours has a sixth too fast; theirs carries a discount of its own"
 APART = "ours prefills a sixth faster and decodes a tenth slower than theirs, and the quotient has both"
 
 
@@ -77,7 +78,7 @@ def aiconfigurator() -> list[Check]:
     rows = (
         ("prefill, two devices", apart["prefill_ms"], "ms", prefill, 0.2, ""),
         ("first token, two devices", apart["ttft_ms"], "ms", prefill, 0.2, CACHED),
-        ("prefill apart from decoding", apart["tokens_per_second_per_gpu"], "token/s/GPU", matched, 0.2, ""),
+        ("prefill apart from decoding", apart["tokens_per_second_per_gpu"], "token/s/GPU", matched, 0.2, FAST),
         ("68 requests on four devices keep up with their prefill", 1, "", keeps_up, 0, ""),
         (
             "together, batch of 16 on four devices", together["tokens_per_second_per_gpu"], "token/s/GPU",
