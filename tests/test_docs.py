@@ -9,9 +9,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from format_tables import PAGE, written
 from typer.testing import CliRunner
 
 from mlsysim.cli import app
+from mlsysim.symbols import formats as vocabulary
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md",)
@@ -87,3 +89,11 @@ def test_the_readme_says_how_its_commands_are_reached():
     assert "source .venv/bin/activate" in text.partition("## Three questions")[0]
     assert ".venv/bin/mlsysim" in text.partition("## Three questions")[0]
     assert '-e ".[plot]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_the_tables_of_formats_are_those_of_the_presets():
+    """``python tests/format_tables.py`` writes them."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == written(page)
+    arguments = set(re.findall(r"`(\w+_dtype)`", page))
+    assert arguments == {name for name in vocabulary.__dict__ if name.endswith("_dtype")}
