@@ -6,6 +6,7 @@ Each class checks the dimension of its fields when an entry is built, from a TOM
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -331,7 +332,7 @@ class TransformerWorkload(Entry):
         if name == "head_dim":
             nope, rope = self.qk_nope_head_dim, self.qk_rope_head_dim
             return _sum(nope, rope) if nope is not None and rope is not None else _quotient(self.hidden_dim, self.heads)
-        return Value.of(_DENSE[name], source="a dense model") if name in _DENSE else None
+        return _of_dense(name) if name in _DENSE else None
 
     @classmethod
     def from_hf(cls, path: str | Path, *, ignore: str | Iterable[str] = (), **fields: Any) -> TransformerWorkload:
@@ -473,6 +474,12 @@ _DENSE = {
     "experts": 1, "active_experts_per_token": 1, "expert_ffn_dim": 0, "moe_layers": 0, "shared_ffn_dim": 0,
     "moe_layer_interval": 1, "router_bias": 0, "expert_bias": 0,
 }  # fmt: skip
+
+
+@lru_cache
+def _of_dense(name: str) -> Value:
+    """What a dense model has for an input of experts; cached, because every call asks for it."""
+    return Value.of(_DENSE[name], source="a dense model")
 
 
 #: What a node and a fleet pass on of the accelerators they are made of.

@@ -56,7 +56,8 @@ class CompiledFunction:
             Value per output name.
         """
         with np.errstate(all="ignore"):
-            found = self.raw(*[np.asarray(values[name], float)[()] for name in self.inputs])
+            given = map(values.__getitem__, self.inputs)
+            found = self.raw(*[np.float64(x) if type(x) is float else np.asarray(x, float)[()] for x in given])
         return dict(zip(self.outputs, found, strict=True))
 
 

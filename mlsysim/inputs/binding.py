@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -332,8 +332,8 @@ class _Binder:
             self._put(name, value.canonical, (), value)
 
     def _bind_from_entries(self, name: str) -> bool:
-        for argument, slot in self.model.slots.items():
-            if argument not in self.entries or name not in slot.gives:
+        for argument, slot in self.model.givers.get(name, ()):
+            if argument not in self.entries:
                 continue
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
@@ -440,10 +440,16 @@ class _Binder:
         return self.model.how_to_give(name)
 
 
+@lru_cache(maxsize=4096)
+def _allow(name: str, canonical: float) -> None:
+    """Check a number of the catalog; cached, because every call asks for it."""
+    convert.check(variable_of(name), canonical)
+
+
 def _checked(name: str, value: Value, entry: Entry) -> float:
     """A catalog value in canonical units, checked as if it were typed."""
     try:
-        convert.check(variable_of(name), value.canonical)
+        _allow(name, value.canonical)
     except InputError as error:
         amount = f"{value.value:g} {value.unit}".strip()
         raise InputError(name, amount, error.allowed, f"given by {entry.name}") from None

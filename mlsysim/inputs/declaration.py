@@ -79,6 +79,8 @@ class DeclaredModel:
         The variant that counts, and the output on which the others must agree with it.
     savings : dict
         For each argument that costs something to save something: its value without, and the output it lowers.
+    givers : dict
+        For each input that catalog entries give, the arguments that take one, and their slots.
     arguments : dict
         For each argument its variable, or None if it takes a catalog entry. An instance has the arguments that its
         variant uses.
@@ -93,6 +95,7 @@ class DeclaredModel:
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()
     headline: tuple[str, ...] = ()
@@ -128,6 +131,10 @@ class DeclaredModel:
         if cls._keywords_follow:
             used = {name for variant in cls.variants for name in _uses(cls, variant)}.difference(provided)
             cls.keywords = tuple(sorted(used, key=declaration_order().__getitem__))
+        cls.givers = {
+            name: tuple((argument, slot) for argument, slot in cls.slots.items() if name in slot.gives)
+            for name in dict.fromkeys(provided)
+        }
         cls.arguments = {
             **dict.fromkeys(cls.slots),
             **{name: variable_of(name) for name in (*cls.keywords, *provided)},
@@ -218,7 +225,7 @@ class DeclaredModel:
 
     def fallback(self, name: str, precision: str) -> Value | None:
         """The value of an input from the default entry of a slot; None without one."""
-        found = (slot.fallback(name, precision) for slot in self.slots.values())
+        found = (slot.fallback(name, precision) for _, slot in self.givers.get(name, ()))
         return next((value for value in found if value is not None), None)
 
     @classmethod

@@ -97,4 +97,10 @@ class Slot:
         """The value of an input from the default entry; None without one."""
         if not self.default or name not in self.gives:
             return None
-        return builtin().find(self.entry.what, self.default).value_of(name, precision)
+        return _value_of_default(self.entry.what, self.default, name, precision)
+
+
+@lru_cache(maxsize=4096)
+def _value_of_default(kind: str, default: str, name: str, precision: str) -> Value | None:
+    """The value of an input from a named entry; cached, because every call asks for it."""
+    return builtin().find(kind, default).value_of(name, precision)
