@@ -11,7 +11,7 @@ from sympy import Eq, Max, Min, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.formulas.rank_parameters import DUALPIPE
-from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED, block_edges
+from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, token, when
 from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule
 from mlsysim.symbols.formats import q_a, q_c, q_w
@@ -45,7 +45,7 @@ from mlsysim.symbols.layers import (
     x_cast,
 )
 from mlsysim.symbols.step import eta_mem, rho_attn, rho_lin, w_attn, w_head, w_hot
-from mlsysim.symbols.trained import K_d, R_ad, f_w, finetuning, lora_targets, r_lora
+from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
 from mlsysim.symbols.workload import (
     E,
@@ -228,8 +228,8 @@ adapted_edges = Formula(
         + when(
             EVERYWHERE,
             Max(
-                (1 - _sparse) * block_edges(d_ff),
-                _sparse * (k * block_edges(d_e) + Min(1, d_sh) * block_edges(d_sh)),
+                (1 - _sparse) * R_ff,
+                _sparse * (k * R_e + R_sh),
             ),
         ),
     ),
@@ -238,10 +238,10 @@ adapted_edges = Formula(
     assumes="In a model with experts every layer is taken as one with experts.",
     convention="One layer on one rank.",
     example=Example(
-        {finetuning: "lora", lora_targets: "all_linear", R_ad: 26624, L_moe: 0, gated: 1, h: 4096, d_ff: 14336, t: 1,
-         k: 1, d_e: 0, d_sh: 0},
+        {finetuning: "lora", lora_targets: "all_linear", R_ad: 26624, L_moe: 0, R_ff: 55296, k: 1, R_e: 0,
+         R_sh: 0},
         "81920",
-        derived="26624 + 3 * (4096 + 14336)",
+        derived="26624 + 55296",
     ),
 )  # fmt: skip
 

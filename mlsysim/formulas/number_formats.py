@@ -38,7 +38,7 @@ from mlsysim.symbols.formats import (
     weight_dtype,
 )
 from mlsysim.symbols.step import q_red
-from mlsysim.symbols.trained import finetuning
+from mlsysim.symbols.trained import finetuning, q_full
 from mlsysim.symbols.training import q_g
 from mlsysim.symbols.workload import precision, q
 
@@ -124,16 +124,24 @@ trained_weight_bytes = Formula(
     ),
 )
 
+full_weight_bytes = Formula(
+    q_full,
+    _trained,
+    title="Bytes of a weight where all are trained",
+    source=MICIKEVICIUS,
+    example=Example({weight_dtype: "as_precision", precision: "bf16"}, "2 byte", derived="16 / 8"),
+)
+
 finetuned_weight_bytes = Formula(
     q_w,
-    when(And(_quantised, _not_given), _bytes("nf4"), _trained),
+    when(And(_quantised, _not_given), _bytes("nf4"), q_full),
     title="Bytes of a weight in training, frozen or not",
     source=Source("dettmers2023", "section 3"),
     variant="finetuning",
     assumes="QLoRA keeps frozen weights as nf4: blocks of 64 with a scale of one byte, itself scaled in fp32 once in "
     "256 blocks, 4.127 bits a weight; wide only for the product at work.",
     example=Example(
-        {finetuning: "qlora", weight_dtype: "as_precision", precision: "bf16"},
+        {finetuning: "qlora", weight_dtype: "as_precision", q_full: 2},
         "0.515869140625 byte",
         derived="1 / 2 + (1 + 4 / 256) / 64",
     ),
@@ -262,6 +270,7 @@ FIRST_ORDER = (bytes_per_element,)
 EXCHANGED = (dispatch_bytes, combine_bytes)
 KEPT = (trained_weight_bytes, hidden_bytes, gradient_bytes)
 TRAINING = (
+    full_weight_bytes,
     finetuned_weight_bytes,
     embedding_bytes,
     hidden_bytes,
@@ -275,6 +284,7 @@ SERVING = (served_weight_bytes, embedding_bytes, product_bytes, kv_cache_bytes)
 FORMULAS = (
     *FIRST_ORDER,
     trained_weight_bytes,
+    full_weight_bytes,
     finetuned_weight_bytes,
     served_weight_bytes,
     embedding_bytes,

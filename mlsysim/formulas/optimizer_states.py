@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Max, Rational
+from sympy import Eq, Max, Piecewise, Rational
 
 from mlsysim.formats import STORED
 from mlsysim.formulas.trained_parameters import FULL
 from mlsysim.optimizers import AS_WEIGHTS, OPTIMIZERS, Optimizer
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, when
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import (
     K_d,
@@ -93,7 +93,12 @@ optimizer_bytes = Formula(
 
 def _further(outside: Any, factors: Any) -> Any:
     """Numbers beside those of each parameter: of what is no matrix of a layer, of rows and columns."""
-    return _by_optimizer(lambda each: each.elsewhere * outside + (factors if each.factored else 0))
+    cases: list[Any] = [
+        (each.elsewhere * outside + (factors if each.factored else 0), Eq(optimizer, label(optimizer, name)))
+        for name, each in OPTIMIZERS.items()
+        if each.elsewhere or each.factored
+    ]
+    return Piecewise(*cases, (0, True))
 
 
 def _of_adapters(parameters: Any, products: Any) -> Any:
@@ -103,7 +108,7 @@ def _of_adapters(parameters: Any, products: Any) -> Any:
 
 further_numbers = Formula(
     N_d,
-    when(FULL, f * _further(U_d + P_edge_r, R_d + U_d + P_norm), _further(0, _of_adapters(P_ad_d, K_d))),
+    _further(when(FULL, f * (U_d + P_edge_r)), when(FULL, f * (R_d + U_d + P_norm), _of_adapters(P_ad_d, K_d))),
     title="Numbers an optimizer keeps beside those of each parameter",
     source=Source("shazeer2018", "section 3"),
     assumes="Adafactor: one for each row and column of a matrix and each number of a vector, no first moment. Muon: "
@@ -121,7 +126,7 @@ further_numbers = Formula(
 
 further_expert_numbers = Formula(
     N_s,
-    when(FULL, f * _further(U_s, R_s + U_s), _further(0, _of_adapters(P_ad_s, K_s))),
+    _further(when(FULL, f * U_s), when(FULL, f * (R_s + U_s), _of_adapters(P_ad_s, K_s))),
     title="Numbers an optimizer keeps for experts beside those of each parameter",
     source=Source("jordan2024"),
     assumes="Muon updates the matrices of experts, and Adam their biases.",

@@ -31,10 +31,14 @@ from mlsysim.symbols.trained import (
     K_s,
     P_ad_d,
     P_ad_s,
+    P_ad_unit,
     R_ad,
     R_attn,
     R_d,
+    R_e,
+    R_ff,
     R_s,
+    R_sh,
     T_d,
     T_r,
     T_s,
@@ -119,9 +123,8 @@ def block_edges(width: Any) -> Any:
 
 
 _compressed, _plain, _rest = (summed(matrices, edges) for matrices in latent_matrices(t))
-_shared = Min(1, d_sh) * block_edges(d_sh)
 #: The block of a layer that predicts one more token is that of the others.
-_further_block = when(L_moe > 0, _shared, block_edges(d_ff))
+_further_block = when(L_moe > 0, R_sh, R_ff)
 
 attention_edges = Formula(
     R_attn,
@@ -140,6 +143,36 @@ attention_edges = Formula(
         "26624",
         derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
     ),
+)
+
+ffn_edges = Formula(
+    R_ff,
+    block_edges(d_ff),
+    title="Rows and columns of the matrices of a dense feed-forward block",
+    source=FACTORS,
+    convention="One layer on one rank.",
+    accuracy=COUNTED,
+    example=Example({gated: 1, h: 4096, d_ff: 14336, t: 1}, "55296", derived="3 * (4096 + 14336)"),
+)
+
+shared_edges = Formula(
+    R_sh,
+    Min(1, d_sh) * block_edges(d_sh),
+    title="Rows and columns of the matrices of shared experts",
+    source=FACTORS,
+    convention="One layer on one rank.",
+    accuracy=COUNTED,
+    example=Example({gated: 1, h: 7168, d_sh: 2048, t: 1}, "27648", derived="3 * (7168 + 2048)"),
+)
+
+single_expert_edges = Formula(
+    R_e,
+    Min(1, d_e) * block_edges(d_e),
+    title="Rows and columns of the matrices of one routed expert",
+    source=FACTORS,
+    convention="On one rank.",
+    accuracy=COUNTED,
+    example=Example({gated: 1, h: 4096, d_e: 14336, t: 1}, "55296", derived="3 * (4096 + 14336)"),
 )
 
 attention_vectors = Formula(
@@ -196,34 +229,34 @@ _vocabulary = ceiling(V / t) + h
 matrix_edges = Formula(
     R_d,
     (ell + L_mtp) * R_attn
-    + (ell - ell_moe) * block_edges(d_ff)
-    + ell_moe * (_router + _shared)
-    + L_mtp * (when(L_moe > 0, _router + _shared, block_edges(d_ff)) + h + 2 * h / t)
+    + (ell - ell_moe) * R_ff
+    + ell_moe * (_router + R_sh)
+    + L_mtp * (when(L_moe > 0, _router + R_sh, R_ff) + h + 2 * h / t)
     + when(p > 1, _vocabulary + _positions, (2 - tied) * _vocabulary + _positions),
     title="Rows and columns of the matrices of one rank",
     source=FACTORS,
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, gated: 1, h: 4096, d_ff: 14336, t: 1, E: 1, d_sh: 0, L_moe: 0,
+        {ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, t: 1, E: 1, R_sh: 0, L_moe: 0,
          p: 1, V: 128256, n_pos: 0, tied: 0},
         "2886144",
-        derived="32 * (26624 + 3 * (4096 + 14336)) + 2 * (128256 + 4096)",
+        derived="32 * (26624 + 55296) + 2 * (128256 + 4096)",
     ),
 )  # fmt: skip
 
 expert_edges = Formula(
     R_s,
-    _experts * Min(1, d_e) * block_edges(d_e),
+    _experts * R_e,
     title="Rows and columns of the matrices of the experts of one rank",
     source=FACTORS,
     assumes="Every expert has matrices of its own.",
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell_moe: 32, L_mtp: 0, E: 8, e: 8, gated: 1, h: 4096, d_e: 14336, t: 1},
+        {ell_moe: 32, L_mtp: 0, E: 8, e: 8, R_e: 55296},
         "1769472",
-        derived="32 * 3 * (4096 + 14336)",
+        derived="32 * 55296",
     ),
 )
 
@@ -266,7 +299,7 @@ adapter_parameters = Formula(
     r_lora
     * (
         (ell + L_mtp) * R_ad
-        + _blocks * ((ell - ell_moe) * block_edges(d_ff) + ell_moe * _shared + L_mtp * _further_block)
+        + _blocks * ((ell - ell_moe) * R_ff + ell_moe * R_sh + L_mtp * _further_block)
     ),
     title="Parameters of adapters on one rank",
     source=LORA,
@@ -274,8 +307,8 @@ adapter_parameters = Formula(
     convention=RANK,
     accuracy="Equal to adapters made of PyTorch modules, product by product.",
     example=Example(
-        {r_lora: 1, lora_targets: "query_value", ell: 96, ell_moe: 0, L_mtp: 0, R_ad: 49152, gated: 0, h: 12288,
-         d_ff: 49152, d_sh: 0, t: 1, L_moe: 0},
+        {r_lora: 1, lora_targets: "query_value", ell: 96, ell_moe: 0, L_mtp: 0, R_ad: 49152, R_ff: 122880,
+         R_sh: 0, L_moe: 0},
         "4.7e6",
         Source("hu2022", "table 4: GPT-3 175B, 4.7M"),
     ),
@@ -365,31 +398,33 @@ trained = Formula(
     example=Example({T_d: 37.7e6, T_s: 0}, "37.7e6", Source("hu2022", "table 4: GPT-3 175B, 37.7M")),
 )
 
+adapter_layer = Formula(
+    P_ad_unit,
+    r_lora
+    * (
+        R_ad
+        + _blocks
+        * Max(Min(1, L - L_moe) * R_ff, Min(1, L_moe) * (R_sh + when(n_z > e, E / e * R_e)))
+    ),
+    title="Parameters of the adapters of the largest layer on one rank",
+    source=LORA,
+    convention=RANK,
+    example=Example(
+        {r_lora: 16, lora_targets: "all_linear", R_ad: 26624, L: 32, L_moe: 0, R_ff: 55296, R_sh: 0, R_e: 0, n_z: 8,
+         e: 1, E: 1},
+        "1310720",
+        derived="16 * (26624 + 55296)",
+    ),
+)  # fmt: skip
+
 trained_layer = Formula(
     T_unit,
-    when(
-        FULL,
-        f * P_unit,
-        r_lora
-        * (
-            R_ad
-            + _blocks
-            * Max(
-                Min(1, L - L_moe) * block_edges(d_ff),
-                Min(1, L_moe) * (_shared + when(n_z > e, E / e * block_edges(d_e))),
-            )
-        ),
-    ),
+    when(FULL, f * P_unit, P_ad_unit),
     title="Trained parameters of the largest layer on one rank",
     source=Source("zhao2023", "section 3.2"),
     convention=RANK,
-    example=Example(
-        {finetuning: "lora", f: 1, P_unit: 218112000, r_lora: 16, lora_targets: "all_linear", R_ad: 26624, L: 32,
-         L_moe: 0, gated: 1, h: 4096, d_ff: 14336, d_sh: 0, d_e: 0, t: 1, n_z: 8, e: 1, E: 1},
-        "1310720",
-        derived="16 * (26624 + 3 * (4096 + 14336))",
-    ),
-)  # fmt: skip
+    example=Example({finetuning: "lora", f: 1, P_unit: 218112000, P_ad_unit: 1310720}, "1310720", derived="1310720"),
+)
 
 trained_bytes = Formula(
     q_t,
@@ -415,6 +450,9 @@ adapter_weights = Formula(
 
 FORMULAS = (
     attention_edges,
+    ffn_edges,
+    shared_edges,
+    single_expert_edges,
     attention_vectors,
     vectors,
     expert_vectors,
@@ -430,6 +468,7 @@ FORMULAS = (
     trained_dense,
     trained_experts,
     trained,
+    adapter_layer,
     trained_layer,
     trained_bytes,
     adapter_weights,

@@ -34,6 +34,27 @@ R_attn = variable(
     "Rows and columns of the matrices of attention of one layer on one rank, added up.",
     positive(),
 )
+R_ff = variable(
+    "ffn_edges_per_rank",
+    r"R_{\mathrm{ff}}",
+    N_COUNT,
+    "Rows and columns of the matrices of a dense feed-forward block on one rank, added up.",
+    positive(),
+)
+R_sh = variable(
+    "shared_edges_per_rank",
+    r"R_{\mathrm{sh}}",
+    N_COUNT,
+    "Rows and columns of the matrices of the shared experts of one layer on one rank, added up.",
+    nonnegative(),
+)
+R_e = variable(
+    "single_expert_edges_per_rank",
+    r"R_{\mathrm{e}}",
+    N_COUNT,
+    "Rows and columns of the matrices of one routed expert on one rank, added up.",
+    nonnegative(),
+)
 R_d = variable(
     "matrix_edges_per_rank",
     r"R_{\mathrm{d}}",
@@ -129,6 +150,13 @@ T_r = variable(
     "Trained parameters of one rank, before ZeRO shards their gradients.",
     nonnegative(),
 )
+P_ad_unit = variable(
+    "largest_layer_adapter_parameters",
+    r"P_{\mathrm{ad,unit}}",
+    N_COUNT,
+    "Parameters of the adapters of the largest layer on one rank.",
+    nonnegative(),
+)
 T_unit = variable(
     "largest_layer_trained_parameters",
     r"P_{\mathrm{t,unit}}",
@@ -144,6 +172,9 @@ f_w = variable(
     between(0, 1),
 )
 
+q_full = variable(
+    "full_weight_bytes", r"q_{\mathrm{full}}", "byte", "Bytes of one weight where all are trained.", positive()
+)
 q_t = variable("trained_bytes", r"q_{\mathrm{t}}", "byte", "Bytes of one trained weight.", positive())
 q_mw = variable(
     "master_bytes", r"q_{\mathrm{mw}}", "byte", "Bytes of the 32-bit copy of one trained weight.", nonnegative()
