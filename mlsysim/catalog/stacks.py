@@ -40,6 +40,8 @@ class Stack(Entry):
         Share of the computing (of the traffic, of attention) that traffic may hide behind.
     ep_overlap : Value, optional
         Share of the computing that exchanges of experts may hide behind.
+    exchange_multiprocessor_share : Value, optional
+        Share of the multiprocessors that exchanges of experts keep while the others compute.
     eight_bit_efficiency : Value, optional
         Share of the peak rate that products reach at 8 bit over that at 16 bit.
     host_operation_time : Value, optional
@@ -85,6 +87,7 @@ class Stack(Entry):
     tp_overlap: Count | None = None
     cp_overlap: Count | None = None
     ep_overlap: Count | None = None
+    exchange_multiprocessor_share: Count | None = None
     eight_bit_efficiency: Count | None = None
     host_operation_time: Seconds | None = None
     layer_operations: Count | None = None

@@ -31,9 +31,11 @@ from mlsysim.symbols.layers import (
     eta_8,
     g_c,
     grouped,
+    kappa,
     n_full,
     n_left,
     on_last,
+    s_ep,
     split,
     t_head,
     t_host,
@@ -163,6 +165,15 @@ slowest_stage_moe_layers = Formula(
 
 #: Where products are computed at less than 16 bit.
 _narrow = q_c < 2 * byte
+
+computing_share = Formula(
+    kappa,
+    1 - when(e > 1, s_ep),
+    title="Share of the multiprocessors that computes layers",
+    source=Source("deepseek2024", "section 3.2.2"),
+    assumes="Kernels of exchanges that run beside computing keep some to themselves, and fewer reach the memory.",
+    example=Example({e: 64, s_ep: 0.1515}, "0.8485", derived="1 - 0.1515"),
+)
 
 wide_rate = Formula(
     F_wide,
@@ -348,6 +359,7 @@ FORMULAS = (
     last_is_slowest,
     slowest_stage_layers,
     slowest_stage_moe_layers,
+    computing_share,
     wide_rate,
     product_rate,
     product_widths,

@@ -24,6 +24,7 @@ from mlsysim.symbols.layers import (
     ell_rest,
     ell_s,
     ell_s_moe,
+    kappa,
     phi_ep,
     t_dev,
     t_head,
@@ -132,7 +133,7 @@ _eager_scores = Eq(attention_kernel, label(attention_kernel, "eager"))
 
 product_time = Formula(
     t_lin,
-    n_tok / t * ell_s / (L + L_mtp) * ((2 + f_w + rho_lin) * w_hot + w_redo + (3 + rho_lin) * w_ad) / F_lin,
+    n_tok / t * ell_s / (L + L_mtp) * ((2 + f_w + rho_lin) * w_hot + w_redo + (3 + rho_lin) * w_ad) / (kappa * F_lin),
     title="Products with weights, one micro-batch",
     source=Source("kaplan2020", "section 2.1"),
     assumes="Backward is twice the forward, but that frozen weights need no gradients. The slowest "
@@ -150,6 +151,7 @@ product_time = Formula(
             w_hot: 140e9,
             w_redo: 0,
             w_ad: 0,
+            kappa: 1,
             F_lin: 593.4,
         },
         "181.19 ms",
@@ -159,7 +161,7 @@ product_time = Formula(
 
 score_time = Formula(
     t_attn,
-    n_tok / t * ell_s / (L + L_mtp) * (3 + rho_attn) * w_attn / (F_wide * when(_eager_scores, 1, eta_attn)),
+    n_tok / t * ell_s / (L + L_mtp) * (3 + rho_attn) * w_attn / (kappa * F_wide * when(_eager_scores, 1, eta_attn)),
     title="Core of attention, one micro-batch",
     source=Source("dao2022", "section 3"),
     assumes="Eager attention is products; fused kernels reach part of their rate, and what they compute backward "
@@ -174,6 +176,7 @@ score_time = Formula(
             L_mtp: 0,
             rho_attn: 1,
             w_attn: 10e9,
+            kappa: 1,
             F_wide: 593.4,
             attention_kernel: "flash",
             eta_attn: 0.5,
@@ -271,7 +274,7 @@ elementwise_time = Formula(
             + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a * s / (t * token) / token)
         )
     )
-    / (B_mem * eta_mem),
+    / (kappa * B_mem * eta_mem),
     title="Everything bound by memory, one micro-batch",
     source=Source("williams2009"),
     assumes="Eager attention writes and reads its scores thirteen bytes a number at 16 bit.",
@@ -281,6 +284,7 @@ elementwise_time = Formula(
             n_tok: 8192,
             ell_s: 20,
             rho_el: 0,
+            kappa: 1,
             x_el: 52224,
             x_el_redo: 0,
             x_cast: 0,

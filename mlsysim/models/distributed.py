@@ -124,6 +124,7 @@ class DistributedModel(PerformanceModel):
                 "tp_overlap",
                 "cp_overlap",
                 "ep_overlap",
+                "exchange_multiprocessor_share",
                 "eight_bit_efficiency",
                 "host_operation_time",
                 "layer_operations",

@@ -139,6 +139,20 @@ phi_ep = variable(
     "Share of the computing beside which exchanges of experts may run.",
     between(0, 1),
 )
+s_ep = variable(
+    "exchange_multiprocessor_share",
+    r"s_{\mathrm{ep}}",
+    N_COUNT,
+    "Share of the multiprocessors that exchanges of experts keep while the others compute.",
+    between(0, 0.9),
+)
+kappa = variable(
+    "computing_share",
+    r"\kappa",
+    N_COUNT,
+    "Share of the multiprocessors that computes layers.",
+    between(0, 1, open_lower=True),
+)
 F_lin = variable("product_rate", r"F_{\mathrm{lin}}", "TFLOP/s", "Rate of products in layers.", positive())
 F_wide = variable(
     "wide_rate",

@@ -86,6 +86,20 @@ def test_layouts_without_two_directions_are_refused(given, message):
         MEMORY.solve(**{**RUN, **RANKS, **given})
 
 
+def test_the_stack_takes_a_seventh_of_the_processors():
+    """A rank that exchanges nothing has them all."""
+    stack = {"stack": "DeepSeek_H800"}
+    taken, left = (
+        DistributedModel().solve(**RUN, **FLEET, **stack, **given)
+        for given in ({}, {"exchange_multiprocessor_share": 0})
+    )
+    assert taken.canonical("ep_time") == 0
+    for part in ("product_time", "score_time", "elementwise_time"):
+        assert taken.canonical(part) == pytest.approx(left.canonical(part) * 132 / 112, rel=1e-3)
+    alone = {**RUN, **FLEET, **stack, "ep_size": 1}
+    assert DistributedModel().solve(**alone).computing_share == 1
+
+
 @pytest.mark.parametrize("layers", range(16, 90, 7))
 def test_every_layer_stands_on_a_stage(layers):
     found = DistributedModel().solve(**{**RUN, **FLEET, "layers": layers, "moe_layers": layers - 3})

@@ -50,7 +50,10 @@ CALIBRATED: dict[str, tuple[tuple[str, tuple[str, ...], float, float], ...]] = {
         ("tp_overlap", ("megatron_bridge L3 70B fp8 h100",), 0.0, 1.0),
         ("host_operation_time", _HOST_BOUND, 1.0, 200.0),
     ),
-    "Megatron_Bridge_GB200": (("efficiency", ("megatron_bridge L3 8B GB200 fp8",), 0.3, 1.0),),
+    "Megatron_Bridge_GB200": (
+        ("efficiency", ("megatron_bridge L3 8B GB200 fp8",), 0.3, 1.0),
+        ("exchange_link_efficiency", _RACK, 0.1, 1.0),
+    ),
     "Megatron_Bridge_GB300": (
         ("efficiency", ("megatron_bridge DSV3 GB300 bf16", "megatron_bridge DSV3 GB300 fp8"), 0.3, 1.0),
     ),

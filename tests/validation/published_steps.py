@@ -26,7 +26,6 @@ SMALL = "products of a small model are short, and slower than those efficiency i
 HIDDEN = "with four sequences on a rank more of its traffic hides than a ring of 2021 is taken to hide"
 FABRIC = "between these nodes less of the fabric is reached"
 LIMIT = "the layout just fits, and its allocator frees and asks again"
-EXCHANGE = "the exchange over a rack is slower than its links, and this release differs from the calibrated one"
 HEAD = "with two layers a stage the head is a fifth of the last one, and this stack may cut it out of the last stage"
 LATER = "H200 reaches more of its peak than the H100 with slower memory that the stack is calibrated on"
 #: Why a row is further off than allowed. A row that comes within its tolerance must leave this table.
@@ -46,7 +45,6 @@ MISSED = {
     "mpt 70b s2048 64 a100_40gb m2x1": FABRIC,
     "mpt 1b s2048 32 a100_40gb m10x1": FABRIC,
     "mpt 125m s32768 8 a100_40gb m1x4": LONG,
-    "megatron_bridge DSV3 GB300 fp8": EXCHANGE,
     "llama4_ep EP=4": LIMIT,
 }
 

@@ -113,6 +113,9 @@ def arguments(row: dict[str, Any]) -> list[dict[str, Any]]:
         found["fabric_bandwidth"] = f"{row['fabric'] / 1e9} GB/s"
     if "mtp" in row:
         found["mtp_layers"] = row["mtp"]
+    if "redo" in row:
+        # The module that the recipe recomputes; its expert activation is ours of all feed-forward blocks.
+        found[f"recompute_{row['redo']}"] = True
     if "captured" in row:
         found["captured_share"] = row["captured"]
     if row["p"] > 1:
