@@ -32,7 +32,7 @@ from mlsysim.symbols.step import (
     t_rs_x,
 )
 from mlsysim.symbols.trained import f_w
-from mlsysim.symbols.training import Z, e, ell, n_mb, n_z
+from mlsysim.symbols.training import Z, e, ell, n_mb, n_z, r_dp
 
 ZERO = Source("rajbhandari2020", "section 7")
 OVERLAP = Source("li2020", "section 3.2")
@@ -51,12 +51,25 @@ def each_step(reduce: Any, gather: Any) -> Any:
 
 data_parallel_bytes = Formula(
     V_dp,
-    (n_z - 1) / n_z * each_step(S_g["dp"], V_g["dp"]) + (n_z - e) / n_z * each_step(S_g["edp"], V_g["edp"]),
+    (n_z - 1) / n_z * each_step(S_g["dp"], V_g["dp"])
+    + (n_z - e) / n_z * each_step(S_g["edp"], V_g["edp"])
+    + each_step(S_g["rep"], 0) * when(Z < 1, 1, 2) * (r_dp - 1) / r_dp,
     title="Data-parallel traffic one rank sends in a step",
     source=ZERO,
-    assumes="An expert is shared by one in e ranks, so expert parallelism lowers its traffic.",
+    assumes="An expert is shared by one in e ranks, so expert parallelism lowers its traffic. Replicas sum shards.",
     example=Example(
-        {Z: 1, n_z: 64, e: 8, S_g["dp"]: 8e3, V_g["dp"]: 4e3, S_g["edp"]: 32e3, V_g["edp"]: 16e3, n_mb: 4},
+        {
+            Z: 1,
+            n_z: 64,
+            e: 8,
+            S_g["dp"]: 8e3,
+            V_g["dp"]: 4e3,
+            S_g["edp"]: 32e3,
+            V_g["edp"]: 16e3,
+            n_mb: 4,
+            r_dp: 1,
+            S_g["rep"]: 0,
+        },
         "53.8125 GB",
         derived="63 / 64 * (8 + 4) + 56 / 64 * (32 + 16)",
     ),

@@ -73,10 +73,11 @@ expert_replicas = Formula(
 
 stride = Formula(
     delta_g[group],
-    by_member(tp=1, cp=t, dp=t, edp=t * e, ep=t),
+    by_member(tp=1, cp=t, dp=t, edp=t * e, ep=t, rep=t * n_z),
     title="How far apart the ranks of a group stand",
     source=Source("narayanan2021", "section 3"),
-    assumes="Tensor-parallel ranks are neighbours; those that share experts stand apart by all that do not.",
+    assumes="Tensor-parallel ranks are neighbours; those that share experts stand apart by all that do not, "
+    "and replicas of what ZeRO shards by all its shards.",
     example=Example({t: 8, e: 4}, "32", derived="8 * 4", member="edp"),
 )
 
@@ -171,10 +172,11 @@ message = Formula(
 
 summed = Formula(
     S_g[group],
-    by_member(tp=V_g["tp"], dp=q_red * T_d, edp=q_red * T_s),
+    by_member(tp=V_g["tp"], dp=q_red * T_d, edp=q_red * T_s, rep=q_red * (T_d + e * T_s) / n_z),
     title="What is summed over a group",
     source=Source("rajbhandari2020", "section 7"),
-    assumes="Hidden states over tensor-parallel ranks, gradients over those that hold the same weights.",
+    assumes="Hidden states over tensor-parallel ranks, gradients over those that hold the same weights, and the share "
+    "of each rank once more over the replicas.",
     example=Example({q_red: 4, T_d: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
 )
 
@@ -310,11 +312,12 @@ exchange_time = Formula(
 
 gradient_reduction = Formula(
     t_rs,
-    total(group, t_rs_g[group], over=REPLICAS),
+    total(group, t_rs_g[group], over=REPLICAS) + when(Z < 1, 1, 2) * t_rs_g["rep"],
     title="One reduce-scatter of all gradients",
     source=Source("rajbhandari2020", "section 7"),
-    assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these.",
-    example=Example({t_rs_g["dp"]: 52, t_rs_g["edp"]: 38}, "90 ms", derived="52 + 38"),
+    assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these. Where there are "
+    "replicas, the shards are summed over them in two passes; without ZeRO the other pass comes with the second half.",
+    example=Example({Z: 1, t_rs_g["dp"]: 52, t_rs_g["edp"]: 38, t_rs_g["rep"]: 5}, "100 ms", derived="52 + 38 + 2 * 5"),
 )
 
 weight_gather = Formula(

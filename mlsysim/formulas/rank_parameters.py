@@ -46,6 +46,7 @@ from mlsysim.symbols.training import (
     n_z,
     p,
     q_g,
+    r_dp,
     t,
 )
 from mlsysim.symbols.workload import (
@@ -251,11 +252,12 @@ parameters_per_rank = Formula(
 
 zero_ranks = Formula(
     n_z,
-    d * c_cp,
-    title="Ranks that hold the same dense parameters",
+    d * c_cp / r_dp,
+    title="Ranks among which dense parameters are sharded",
     source=Source("liu2024", "section 3"),
-    assumes="Context-parallel ranks share sequences, not weights, so they are data-parallel to the parameters.",
-    example=Example({d: 8, c_cp: 16}, "128", derived="8 * 16"),
+    assumes="Context-parallel ranks share sequences, not weights, so they are data-parallel to the parameters. Hybrid "
+    "sharding keeps several copies, each on as many ranks.",
+    example=Example({d: 8, c_cp: 16, r_dp: 2}, "64", derived="8 * 16 / 2"),
 )
 
 weights = Formula(

@@ -27,7 +27,7 @@ from mlsysim.models.training_memory import LAYOUT_REQUIREMENTS, PER_OPERATOR, Tr
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
-from mlsysim.symbols.training import b, c_cp, e, g, p, t
+from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t
 from mlsysim.symbols.workload import s
 
 DISTRIBUTED = swapped(
@@ -181,8 +181,8 @@ class DistributedModel(PerformanceModel):
         *WINDOW_REQUIREMENTS,
         Requirement(
             n_fleet,
-            Eq(Mod(n_fleet, t * p * c_cp * e), 0),
-            "must be a multiple of {tp_size} times {pp_size} times {cp_size} times {ep_size}",
+            Eq(Mod(n_fleet, t * p * c_cp * e * r_dp), 0),
+            "must be a multiple of {tp_size} times {pp_size} times {cp_size} times {ep_size} times {dp_replicate_size}",
         ),
         Requirement(
             b,

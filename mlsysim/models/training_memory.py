@@ -28,7 +28,7 @@ from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.trained import lora_targets
-from mlsysim.symbols.training import d, e, f, g, optimizer, p, t
+from mlsysim.symbols.training import d, e, f, g, optimizer, p, r_dp, t
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -159,7 +159,11 @@ class TrainingMemoryModel(PerformanceModel):
             "saved tensors, peaks of torchtitan within 21% but for one layout.",
             requirements=(
                 *LAYOUT_REQUIREMENTS,
-                Requirement(e, Eq(Mod(d, e), 0), "must divide {dp_size}: expert-parallel ranks are data-parallel too"),
+                Requirement(
+                    e,
+                    Eq(Mod(d, e * r_dp), 0),
+                    "times {dp_replicate_size} must divide {dp_size}: expert-parallel ranks are data-parallel too",
+                ),
             ),
             headline=(
                 "parameters_per_rank",
@@ -203,6 +207,7 @@ class TrainingMemoryModel(PerformanceModel):
         "pp_size",
         "cp_size",
         "ep_size",
+        "dp_replicate_size",
         "gradient_accumulation_steps",
         "trainable_fraction",
         "communication_buffer_fraction",
@@ -237,6 +242,7 @@ class TrainingMemoryModel(PerformanceModel):
         "pp_size": 1,
         "cp_size": 1,
         "ep_size": 1,
+        "dp_replicate_size": 1,
         "gradient_accumulation_steps": 1,
         "trainable_fraction": 1.0,
         "communication_buffer_fraction": 0.05,

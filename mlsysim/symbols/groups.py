@@ -2,7 +2,7 @@
 
 from mlsysim.symbolic import Index, at_least, family, integer, nonnegative, positive, variable
 from mlsysim.symbols.step import T_cp, T_dp, T_ep, T_tp
-from mlsysim.symbols.training import c_cp, e, n_z, t
+from mlsysim.symbols.training import c_cp, e, n_z, r_dp, t
 
 group = Index(
     "group",
@@ -13,16 +13,18 @@ group = Index(
         "dp": "data-parallel",
         "edp": "expert-data-parallel",
         "ep": "expert-parallel",
+        "rep": "replicated",
     },
 )
 #: Groups that pass messages around a ring, and those of them that hold the same weights.
-RINGS, REPLICAS = ("tp", "cp", "dp", "edp"), ("dp", "edp")
+GATHERS, REPLICAS = ("tp", "cp", "dp", "edp"), ("dp", "edp")
+RINGS = (*GATHERS, "rep")
 #: Groups that sum what each of their ranks has.
 SUMS = ("tp", "dp", "edp")
 
 n_g = family(
     "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, integer(1),
-    existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e},
+    existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp},
 )  # fmt: skip
 delta_g = family(
     "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, integer(1)
@@ -52,19 +54,19 @@ h_kv = variable(
 )
 V_g = family(
     "{}_message_bytes", "V_{}", "MB", "Bytes on each rank of one {} group that one exchange is about.", group,
-    nonnegative(),
+    nonnegative(), over=(*GATHERS, "ep"),
 )  # fmt: skip
 S_g = family(
     "{}_summed_bytes", "S_{}", "MB", "Bytes on each rank of one {} group that are summed over it.", group,
-    nonnegative(), over=SUMS,
+    nonnegative(), over=(*SUMS, "rep"),
 )  # fmt: skip
 t_ag_g = family(
     "{}_gather_time", r"t_{\mathrm{ag},{}}", "ms", "One all-gather around one {} group.", group, nonnegative(),
-    over=RINGS,
+    over=GATHERS,
 )  # fmt: skip
 t_rs_g = family(
     "{}_reduction_time", r"t_{\mathrm{rs},{}}", "ms", "One reduce-scatter of the gradients of one {} group.", group,
-    nonnegative(), over=REPLICAS,
+    nonnegative(), over=(*REPLICAS, "rep"),
 )  # fmt: skip
 t_ring_g = family(
     "{}_ring_time", r"t_{\mathrm{ring},{}}", "ms", "One all-reduce of one {} group around a ring.", group,

@@ -125,7 +125,14 @@ n_tok = variable(
     "micro_batch_tokens", r"n_{\mathrm{tok}}", "token", "Tokens of one micro-batch on one rank.", positive()
 )
 n_z = variable(
-    "zero_ranks", r"n_Z", "count", "Ranks that hold the same dense parameters, over which ZeRO shards.", integer(1)
+    "zero_ranks", r"n_Z", "count", "Ranks among which ZeRO shards dense parameters and their states.", integer(1)
+)
+r_dp = variable(
+    "dp_replicate_size",
+    r"n_{\mathrm{rep}}",
+    "count",
+    "Copies of what ZeRO shards, each on data-parallel ranks of its own (hybrid sharding, HSDP).",
+    integer(1),
 )
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
 c_act = variable(

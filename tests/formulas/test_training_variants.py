@@ -279,7 +279,7 @@ def per_operator(x):
     if x["finetuning"] == "qlora" and x["weight_dtype"] == "as_precision":
         wide = formats.STORED["nf4"]
     e, t, p, Z = x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
-    d = x["dp_size"] * x["cp_size"]
+    d = x["dp_size"] * x["cp_size"] // x["dp_replicate_size"]
     L, L_moe, h, s = x["layers"], x["moe_layers"], x["hidden_dim"], x["seq_len"] / x["cp_size"]
     m, deepest = micro_batch(x)[0], up(L, p)
     rows = up(x["vocab_size"], t)
@@ -485,6 +485,7 @@ def draw_per_operator(r):
         "lora_rank": r.choice([1, 16, r.randint(1, 200)]),
         "lora_target_modules": r.choice(["attention", "all_linear"] if latent else LORA_TARGETS),
         **formats.draw(r, "compute_dtype", "saved_dtype"),
+        "dp_replicate_size": r.choice([n for n in (1, 1, 2, 3, 5) if x["dp_size"] % (e * n) == 0]),
         **{f"recompute_{name}": r.randint(0, 1) for name in ("layernorm", "mla_up_proj", "activation_func")},
         "attention_kernel": r.choice(["flash", "eager"]),
         "elementwise_kernels": r.choice(["fused", "eager"]),
