@@ -21,14 +21,15 @@ def test_dense_steps():
 
 
 def test_steps_that_the_host_binds():
-    """Left out of every calibration; the device alone would be half as fast again to more than twice as fast.
+    """Left out of every calibration; the device alone would be nearly half as fast again to more than twice as fast.
 
     Against what is published DeepSeek-V3 would be 45% too fast: with a byte for whatever is sent at fp8 it was 58%, and
-    16 bit for gathered weights, exchanges and element-wise work are 0.9 s of the 10.6 s that the device takes.
+    16 bit for gathered weights, exchanges and element-wise work are 0.9 s of the 10.6 s that the device takes, and
+    the up-projections that its recipe recomputes 0.3 s.
     """
     errors = experts_left_out()
     for case in ("GPTOSS h100", "Qwen30 fp8 h100", "DSV3 B200 fp8"):
         row = BY_NAME[f"megatron_bridge {case}"]
         assert abs(errors[name(row)]) < 0.1
         with_host, without = (seconds(row, stack=stack_of(row), **clock) for clock in ({}, {"host_operation_time": 0}))
-        assert with_host > 1.5 * without
+        assert with_host > 1.4 * without
