@@ -1,6 +1,8 @@
 """Quick tests by default; with ``--long`` every test, at full size. The rule stands in tests/README.md."""
 
+import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,21 @@ LONG_FOLDERS = {
 }
 #: The one notebook that a quick run goes through.
 QUICK_NOTEBOOK = "tutorial.ipynb"
-#: Half of a quick run is compiling, which is quicker without LLVM's optimisation; a long run compiles as users do.
-QUICK_COMPILING = "--xla_backend_optimization_level=0"
+#: Half of a quick run is compiling, which is quicker without optimising and fusing; a long run compiles as users do.
+QUICK_COMPILING = "--xla_backend_optimization_level=0 --xla_disable_hlo_passes=fusion"
+#: What a process may hold, in pages of memory, before it forgets what it compiled for earlier files.
+HELD = 2**30 // os.sysconf("SC_PAGESIZE")
 HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten():
+    """What was compiled for a file of tests is forgotten after it, where it has become too much."""
+    yield
+    resident = Path("/proc/self/statm")
+    if "jax" in sys.modules and resident.exists() and int(resident.read_text().split()[1]) > HELD:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,8 @@ Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
 #: Grids of up to so many points are evaluated in NumPy, while XLA would still be compiling. Fewer points if each
 #: of them sums up a queue, which NumPy does a hundred times slower.
 SMALL, SMALL_ITERATED = 1 << 15, 1 << 7
+#: Slopes at up to so many points are compiled without fusing loops, which would take longer than the slopes.
+FEW = 1 << 10
 
 
 @lru_cache(maxsize=256)
@@ -95,21 +97,24 @@ def _jitted_outputs(
 
 
 @lru_cache(maxsize=256)
-def _jitted_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...]) -> Any:
+def _jitted_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], fused: bool) -> Any:
     import jax
     import jax.numpy as jnp
 
     pure = pure_function(system, outputs)
 
-    def directional(values: Values, name: str) -> dict[str, Any]:
-        def along(x: Any) -> dict[str, Any]:
-            found = pure({**values, name: x})
-            # Truth values and whole numbers have no tangent in JAX; as floats they have a zero one.
-            return {output: jnp.asarray(value, float) for output, value in found.items()}
+    def found(values: Values, given: Values) -> dict[str, Any]:
+        # Truth values and whole numbers have no tangent in JAX; as floats they have a zero one.
+        return {name: jnp.asarray(value, float) for name, value in pure({**given, **values}).items()}
 
-        return jax.jvp(along, (values[name],), (jnp.ones_like(values[name]),))[1]
+    def slopes(given: Values) -> dict[str, dict[str, Any]]:
+        at = {name: given[name] for name in wrt}
+        # One direction per input, pushed through the formulas together: they are traced and compiled once.
+        directions = {name: jnp.zeros((len(wrt), *at[name].shape)).at[place].set(1.0) for place, name in enumerate(wrt)}
+        along = jax.vmap(lambda direction: jax.jvp(lambda x: found(x, given), (at,), (direction,))[1])(directions)
+        return {name: {output: along[output][place] for output in outputs} for place, name in enumerate(wrt)}
 
-    return jax.jit(lambda values: {name: directional(values, name) for name in wrt})
+    return jax.jit(slopes, compiler_options=None if fused else {"xla_disable_hlo_passes": "fusion"})
 
 
 def evaluate(system: System, outputs: Sequence[str], values: Values) -> dict[str, np.ndarray]:
@@ -242,7 +247,10 @@ def slopes(
     dict
         Per input, per output: an array in canonical units.
     """
-    return _in_float64(_jitted_slopes(system, tuple(outputs), tuple(wrt)), values)
+    if not wrt:
+        return {}
+    fused = max((np.size(value) for value in values.values()), default=1) > FEW
+    return _in_float64(_jitted_slopes(system, tuple(outputs), tuple(wrt), fused), values)
 
 
 def _in_float64(function: Any, values: Values) -> Any:

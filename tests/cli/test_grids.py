@@ -183,6 +183,7 @@ def test_designs_and_policies_are_swept_and_searched(run):
     assert best["entries"]["design"] == "Integrated chip, joined by GPUs (design 4)"
 
 
+@pytest.mark.long
 def test_the_methods_agree(run):
     best = {}
     for method in ("auto", "bounds", "dense"):

@@ -235,6 +235,7 @@ def test_a_model_with_searches_inside():
     assert found.indices.tolist() == where
 
 
+@pytest.mark.long
 def test_several_devices_find_the_same(tmp_path):
     """The same problem on one device here and on four in a process of their own."""
     code = textwrap.dedent("""

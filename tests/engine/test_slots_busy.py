@@ -116,6 +116,7 @@ def test_equals_fifty_digits_with_broken_exponents(probability):
         assert worst(rows, probability(rows), expected) <= 1
 
 
+@pytest.mark.long
 def test_thousands_of_slots(probability):
     rows = [
         (m, share * m * (1 - b), b, e, 1 / (1 - min(share, 0.99)))
@@ -242,6 +243,7 @@ def test_reverse_mode_equals_forward_mode(slots):
     np.testing.assert_allclose(along, [precise_slopes((24, a, *row[2:]))[0] for a in (0.5, 4.0, 40.0)], rtol=1e-11)
 
 
+@pytest.mark.long
 def test_second_derivative_forward_over_reverse(slots):
     pure = pure_function(slots, ("busy",))
 

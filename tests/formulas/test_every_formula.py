@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 import sympy
+from fuzz import is_long
 from sympy.functions.elementary.piecewise import Piecewise
 
 from mlsysim import units
@@ -165,8 +166,11 @@ def pint_value(node, values):
 @every
 def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
     function = compiled(System([formula]))
-    count = 4 if formula.expression.has(LeastInteger) else 20
-    for point in draw_points(formula, count):
+    counts = formula.expression.has(LeastInteger)
+    points = draw_points(formula, 4 if counts else 20)
+    if counts and not is_long():  # they are counted up one by one
+        points = sorted(points, key=lambda point: float(function(to_canonical(point))[formula.name]))[:2]
+    for point in points:
         quantities = {name: units.Q_(value, variable_of(name).unit) for name, value in point.items()}
         value = with_unit(pint_value(formula.expression, quantities), [units.Q_(1.0, formula.variable.unit)])
         assert value.is_compatible_with(formula.variable.unit or "")

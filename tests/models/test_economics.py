@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from fuzz import rest_long
 
 from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel
 from mlsysim.engine.bounds import Search
@@ -175,10 +174,8 @@ class TestARateOfZeroCostsZero:
         slope = EconomicsModel("serving").derivative("carbon", "tdp").at(**self.never, **self.free)
         assert slope.magnitude == 0
 
-    @pytest.mark.parametrize(
-        "minimize",
-        rest_long(["energy_cost + maintenance_cost", "carbon", "maintenance_cost", "total_cost"], quick=1),
-    )
+    @pytest.mark.long
+    @pytest.mark.parametrize("minimize", ["energy_cost + maintenance_cost", "carbon", "maintenance_cost", "total_cost"])
     def test_a_search_agrees_with_every_point(self, minimize, monkeypatch):
         monkeypatch.setattr(search, "AT_ONCE", 0.0)
         monkeypatch.setattr(Search, "LEAF", 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import sympy
@@ -16,7 +17,7 @@ from mlsysim.inputs.binding import bind, bind_grid
 from mlsysim.inputs.refusal import Gap
 from mlsysim.models import every_model
 from mlsysim.study.problem import problem
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import LeastInteger, variable_of
 
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
 DENSE = {**TRAINING, "model": "Llama3_70B", "batch_size": 512}
@@ -199,6 +200,14 @@ def random_constraints(random, binding, sample):
         limit = int(np.median(binding.values[one.name]) * np.median(binding.values[other.name]))
         found.append(one * other <= limit if random.random() < 0.7 else sympy.Eq(sympy.Mod(one, other), 0))
     return tuple(found)
+
+
+@cache
+def searches(seed):
+    """Whether every point of a family of problems is a search for replicas of its own."""
+    kind, variant, *_ = FAMILIES[seed % len(FAMILIES)]
+    system = next(each for each in every_model() if each.__name__ == kind)(variant).system
+    return any(formula.expression.has(LeastInteger) for formula in system)
 
 
 def random_problem(seed, points=100_000):

@@ -5,6 +5,7 @@ import math
 import jax
 import pytest
 import sympy
+from fuzz import rest_long
 
 from mlsysim import Q_, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.engine import compiled
@@ -73,7 +74,7 @@ def in_canonical_units(quantity, output, by):
 
 
 @EVERY
-@pytest.mark.parametrize("relax", [False, True], ids=["with steps", "relaxed"])
+@pytest.mark.parametrize("relax", [False, pytest.param(True, marks=pytest.mark.long)], ids=["with steps", "relaxed"])
 def test_closed_form_equals_central_differences(model, point, relax):
     """Steps count as constant without relaxing: points where the difference sees one are left out."""
     binding = bind(model, point)
@@ -99,7 +100,9 @@ def test_closed_form_equals_central_differences(model, point, relax):
     assert checked >= 10
 
 
-@pytest.mark.parametrize("name", ["memory", "memory of experts", "many replicas, memory bound", "too big", "routing"])
+@pytest.mark.parametrize(
+    "name", rest_long(["memory", "routing", "memory of experts", "many replicas, memory bound", "too big"], quick=2)
+)
 def test_closed_form_equals_automatic_differentiation(name):
     """In canonical float64; least integers, ceilings and floors count as constant on both sides."""
     model, point = POINTS[name]

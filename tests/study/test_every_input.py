@@ -32,9 +32,9 @@ def build(kind, variant):
 
 
 def cases():
-    """Every input of every variant; long where an earlier variant of the model has it and it is not the first."""
+    """Every input of every variant; long where an earlier model or variant has it and it is not the first."""
+    met = set()
     for kind in every_model():
-        met = set()
         for variant in kind.variants:
             for place, name in enumerate(kind(variant).arguments):
                 case, again = (kind.__name__, variant, name), place > 0 and name in met

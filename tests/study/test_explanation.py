@@ -244,6 +244,7 @@ def test_an_output_that_was_not_computed_names_what_is_missing():
     )
 
 
+@pytest.mark.long
 def test_the_text_is_the_same_in_every_process():
     """Sympy numbers its bound variables at random, which once shuffled the clauses that fail."""
     code = (

@@ -120,7 +120,7 @@ def wait_for(path):
     raise AssertionError(f"{path} was never begun")
 
 
-@KINDS
+@pytest.mark.parametrize("kind", rest_long(["zarr", "nc"], quick=1))
 def test_a_second_process_is_told_and_a_lost_one_holds_nothing(whole, tmp_path, kind):
     path = tmp_path / f"grid.{kind}"
     (first,) = writers(path, 0.5, 1)
@@ -134,7 +134,8 @@ def test_a_second_process_is_told_and_a_lost_one_holds_nothing(whole, tmp_path, 
     assert 0 < len(again) < 6
 
 
-@pytest.mark.parametrize("kind", rest_long(["zarr", "nc"], quick=1))
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["zarr", "nc"])
 def test_processes_that_begin_at_once_leave_a_whole_store(whole, tmp_path, kind):
     path = tmp_path / f"grid.{kind}"
     several = writers(path, 0.02, 3)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from fuzz import rest_long
-from study.search_cases import FAMILIES, by_brute_force, first_best, random_problem, searched
+from study.search_cases import FAMILIES, by_brute_force, first_best, random_problem, searched, searches
 
 from mlsysim import DistributedModel, TrainingMemoryModel, derived, linked
 from mlsysim.engine.bounds import Search
@@ -19,14 +19,12 @@ from mlsysim.symbolic import variable_of
 
 #: More cases, and larger ones, where asked for.
 CASES, FULL = int(os.environ.get("MLSYSIM_SEARCH_CASES", "36")), "MLSYSIM_SEARCH_CASES" in os.environ
-#: Families whose every point is a search for replicas of its own.
-SLOW = (14, 15, 16, 17, 22)
 
 
 @cache
 def case(seed):
     """A random problem, and the objective at every point of its grid."""
-    slow = seed % len(FAMILIES) in SLOW
+    slow = searches(seed)
     points = 1_500 if slow else 20_000
     if FULL:
         random = np.random.default_rng(seed)
@@ -35,10 +33,15 @@ def case(seed):
     return asked, by_brute_force(asked)
 
 
-@pytest.mark.parametrize("seed", rest_long(range(CASES), quick=len(FAMILIES)))
+#: The first family of every model, and then the others.
+ONE_EACH = list({kind: seed for seed, (kind, *_) in reversed([*enumerate(FAMILIES)])}.values())
+SEEDS = [*ONE_EACH, *(seed for seed in range(CASES) if seed not in ONE_EACH)]
+
+
+@pytest.mark.parametrize("seed", rest_long(SEEDS, quick=len(ONE_EACH)))
 def test_bounds_find_what_brute_force_finds(seed, monkeypatch, record_property):
     monkeypatch.setattr(module, "AT_ONCE", 0.0)
-    monkeypatch.setattr(Search, "LEAF", 512 if seed % len(FAMILIES) in SLOW else 4096 if FULL else 64)
+    monkeypatch.setattr(Search, "LEAF", 512 if searches(seed) else 4096 if FULL else 64)
     asked, values = case(seed)
     record_property("points", asked.grid.points)
     true = int(np.isfinite(values).sum())
@@ -72,6 +75,7 @@ def test_streaming_finds_what_brute_force_finds(seed):
     assert found.certificate.method == "dense"
 
 
+@pytest.mark.long
 def test_most_random_problems_have_an_answer():
     answered = [bool(np.isfinite(case(seed)[1]).any()) for seed in range(len(FAMILIES))]
     assert sum(answered) > 0.5 * len(answered)
