@@ -46,7 +46,7 @@ from mlsysim.symbols.layers import (
     x_ad,
     x_cast,
 )
-from mlsysim.symbols.step import eta_mem, rho_attn, rho_lin, w_attn, w_head, w_hot
+from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_hot
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
 from mlsysim.symbols.workload import (
@@ -78,13 +78,13 @@ PROFILE = Source("megatron_bridge_profile", "kernels of one step")
 
 head_layers = Formula(
     H_head,
-    ((2 + f_w) * w_head * (L + L_mtp) / ((2 + f_w + rho_lin) * w_hot + (3 + rho_attn) * w_attn) + L_mtp) / n_s,
+    ((2 + f_w) * w_head * (L + L_mtp) / ((2 + f_w) * w_hot + 3 * w_attn) + L_mtp) / n_s,
     title="Layers that are as much work as the head",
     source=SCHEDULE,
-    assumes="By arithmetic alone. Layers that predict further tokens stand beside the head. A rank with two stages "
-    "does each for half of the micro-batches.",
+    assumes="By arithmetic alone, without recomputing. Layers that predict further tokens stand beside the head. A "
+    "rank with two stages does each for half of the micro-batches.",
     example=Example(
-        {n_s: 1, w_head: 1.05e9, f_w: 1, L: 32, L_mtp: 0, rho_lin: 0, rho_attn: 0, w_hot: 13.96e9, w_attn: 2.15e9},
+        {n_s: 1, w_head: 1.05e9, f_w: 1, L: 32, L_mtp: 0, w_hot: 13.96e9, w_attn: 2.15e9},
         "2.0857",
         derived="3 * 1.05 * 32 / (3 * 13.96 + 3 * 2.15)",
     ),
@@ -148,10 +148,10 @@ last_is_slowest = Formula(
 
 slowest_stage_layers = Formula(
     ell_s,
-    on_last * (ell_last + L_mtp / n_s) + (1 - on_last) * ell_rest,
+    Piecewise((ell_last + L_mtp / n_s, on_last > 0), (ell_rest, True)),
     title="Layers of the stage with the most to do",
     source=SCHEDULE,
-    example=Example({n_s: 1, on_last: 0, ell_last: 2, L_mtp: 0, ell_rest: 5}, "5", derived="0 * (2 + 0) + (1 - 0) * 5"),
+    example=Example({n_s: 1, on_last: 0, ell_last: 2, L_mtp: 0, ell_rest: 5}, "5", derived="max(0, 5)"),
 )
 
 slowest_stage_moe_layers = Formula(
@@ -326,8 +326,11 @@ stage_launching = Formula(
 
 loss_time = Formula(
     t_head,
-    (2 + f_w) * w_head * on_last * n_tok / (n_s * t * F_wide)
-    + when(EAGER, 40, 20) * byte * V * on_last * n_tok / (token * n_s * t * B_mem * eta_mem),
+    when(
+        on_last > 0,
+        (2 + f_w) * w_head * n_tok / (n_s * t * F_wide)
+        + when(EAGER, 40, 20) * byte * V * n_tok / (token * n_s * t * B_mem * eta_mem),
+    ),
     title="Head and loss, one micro-batch",
     source=SCHEDULE,
     assumes="Logits at 16 bit, whatever the layers are computed in; the loss passes over them in fp32.",

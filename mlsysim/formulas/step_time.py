@@ -30,6 +30,7 @@ from mlsysim.symbols.layers import (
     t_head,
     t_host,
     t_stage_host,
+    t_wait,
     w_ad,
     x_ad,
     x_cast,
@@ -368,28 +369,30 @@ layers_on_device = Formula(
     ),
 )
 
-micro_batch_time = Formula(
-    t_mb,
-    Max(t_head + Max(t_dev, ell_s * t_host), ell_rest * t_host),
-    title="One micro-batch through one stage, forward and backward",
+micro_batch_wait = Formula(
+    t_wait,
+    Max(0, ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head),
+    title="Time of one micro-batch in which the device waits for launches",
     source=Source("megatron_bridge_profile", "kernels of one step"),
     assumes="The host launches while the device works, and the slower of the two sets the pace: of the stage with the "
     "most to do, or of one with more layers to launch.",
-    example=Example(
-        {t_head: 5, t_dev: 354, ell_s: 20, t_host: 15, ell_rest: 20}, "359 ms", derived="5 + max(354, 20 * 15)"
-    ),
+    example=Example({ell_s: 20, ell_rest: 20, t_host: 20, t_dev: 354, t_head: 5}, "46 ms", derived="20 * 20 - 354"),
+)
+
+micro_batch_time = Formula(
+    t_mb,
+    t_dev + t_head + t_wait,
+    title="One micro-batch through one stage, forward and backward",
+    source=Source("megatron_bridge_profile", "kernels of one step"),
+    example=Example({t_dev: 354, t_head: 5, t_wait: 46}, "405 ms", derived="354 + 5 + 46"),
 )
 
 host_wait = Formula(
     T_host,
-    n_mb * Max(0, ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head),
+    n_mb * t_wait,
     title="Time of a step in which the device waits for launches",
     source=Source("megatron_bridge_profile", "kernels of one step"),
-    example=Example(
-        {n_mb: 4, ell_s: 20, ell_rest: 20, t_host: 20, t_dev: 354, t_head: 5},
-        "184 ms",
-        derived="4 * (20 * 20 - 354)",
-    ),
+    example=Example({n_mb: 4, t_wait: 46}, "184 ms", derived="4 * 46"),
 )
 
 stage_work = Formula(
@@ -626,6 +629,7 @@ FORMULAS = (
     context_parallel_time,
     micro_batch_computing,
     layers_on_device,
+    micro_batch_wait,
     micro_batch_time,
     host_wait,
     stage_work,

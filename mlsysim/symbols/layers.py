@@ -110,6 +110,13 @@ t_head = variable(
     "Head and loss of one micro-batch, both ways; 0 where another stage is slower.",
     nonnegative(),
 )
+t_wait = variable(
+    "micro_batch_wait_time",
+    r"t_{\mathrm{wait}}",
+    MS,
+    "Time of one micro-batch in which the device waits for launches.",
+    nonnegative(),
+)
 T_host = variable(
     "host_wait_time", r"T_{\mathrm{host}}", MS, "Time of a step in which the device waits for launches.", nonnegative()
 )

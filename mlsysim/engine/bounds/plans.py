@@ -53,12 +53,15 @@ class Plans:
 
     #: Most sums that one plan may bound, and that all plans together may.
     BUDGET, LARGEST = 16, 96
+    #: Share of points at which an argument of a maximum must be the largest for a plan to go on from it.
+    SELDOM = 0.1
     #: Most values of an axis that is taken value by value because it switches terms on and off.
     SHORT = 6
 
     def __init__(self, forms: Forms) -> None:
         self.forms = forms
         self.least: Any = None
+        self.sample: Any = None
         self._plans: dict[int, Plan] = {}
         self._opened_sums = 0
         self._groups: dict[int, tuple[tuple[Term, Sum | None], ...]] = {}
@@ -198,7 +201,8 @@ class Plans:
     def _plan(self, of: Sum, budget: int) -> Plan:
         if budget < 2 or self._opened_sums >= self.LARGEST:
             return Plan(of)
-        for place, term in enumerate(of.terms):
+        for place in self._largest_first(of):
+            term = of.terms[place]
             for atom, exponent in term.atoms:
                 if exponent != 1:
                     continue
@@ -206,6 +210,8 @@ class Plans:
                 if branches is None:
                     continue
                 how, choices, condition = branches
+                if how == "any":
+                    choices = self._often_largest(choices)
                 sums = [self._opened(of, place, atom, choice) for choice in choices]
                 if not self._useful(of, term, choices, sums):
                     continue
@@ -213,6 +219,22 @@ class Plans:
                 self._opened_sums += len(sums)
                 return Plan(of, how, tuple(self._plan(each, share) for each in sums), condition)
         return Plan(of)
+
+    def _largest_first(self, of: Sum) -> list[int]:
+        """Places of the terms, those first that are the largest part of the sum at points of the grid."""
+        if len(of.terms) < 2 or self.sample is None:
+            return list(range(len(of.terms)))
+        sizes = np.array([np.abs(self.sample.value(self.forms.one(term))) for term in of.terms])
+        shares = np.nan_to_num(sizes / np.maximum(sizes.sum(axis=0), 1e-300), nan=0.0, posinf=1.0).mean(axis=1)
+        return np.argsort(-shares, kind="stable").tolist()
+
+    def _often_largest(self, choices: list[Sum]) -> list[Sum]:
+        """Of the arguments of a maximum those that are it at many points of the grid: the others seldom bound it."""
+        if len(choices) < 2 or self.sample is None:
+            return choices
+        values = np.array([np.nan_to_num(self.sample.value(choice), nan=-np.inf) for choice in choices])
+        wins = (values >= values.max(axis=0) - 1e-9 * np.abs(values.max(axis=0))).mean(axis=1)
+        return [choice for choice, share in zip(choices, wins, strict=True) if share >= self.SELDOM]
 
     def _branches(self, term: Term, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
         rest = Term(1.0, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))

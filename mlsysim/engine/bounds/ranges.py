@@ -95,6 +95,12 @@ class Ranges:
         low, high = self._once("term", term.key, lambda: self._term(term))
         return float(np.min(low * term.number if term.number >= 0 else high * term.number))
 
+    def value(self, of: Sum) -> np.ndarray:
+        """About what a sum is in boxes of one point."""
+        with np.errstate(all="ignore"):
+            low, high = self.range(of)
+            return np.where(np.isfinite(low + high), (low + high) / 2, np.where(np.isfinite(low), low, high))
+
     def _range(self, of: Sum) -> Pair:
         if (value := of.constant) is not None:
             return self._full(value), self._full(value)
@@ -172,20 +178,24 @@ class Ranges:
         return found
 
     def _term(self, term: Term) -> Pair:
-        """Range of a term without its number."""
+        """Range of a term without its number. Inverses come first: they have more to cancel, and plans are few."""
+        inverses = [self._within(lambda of=inverse: self.range(of)) for inverse in self._inverses(term)]
         found = self._once("tables", term.tables, lambda: self._tables(term.tables)) if term.tables else None
         for atom, exponent in term.atoms:
             found = _times(found, self._power(atom, exponent))
         if found is None:
             return self._full(1.0), self._full(1.0)
-        for inverse in self._inverses(term):
-            low, high = self._within(lambda of=inverse: self.range(of))
+        for low, high in inverses:
             least, greatest = _inverse(low, high)
             found = np.maximum(found[0], least), np.minimum(found[1], greatest)
         return found
 
     def _end(self, term: Term, side: int) -> np.ndarray:
         """One end of the range of a term without its number, none of whose factors is negative."""
+        inverses = [
+            self._within(lambda of=inverse: self.upper(of) if side == 0 else self.lower(of))
+            for inverse in self._inverses(term)
+        ]
         found = self._once("side", (side, *term.tables), lambda: self._table_end(term.tables, side))
         for atom, exponent in term.atoms:
             way = side if exponent > 0 else 1 - side
@@ -193,8 +203,7 @@ class Ranges:
                 self._once("atom end", (way, atom.number), lambda a=atom, w=way: self._atom_end(a, w)), 0.0
             )
             found = found * (end if exponent == 1 else end**exponent)
-        for inverse in self._inverses(term):
-            bound = self._within(lambda of=inverse: self.upper(of) if side == 0 else self.lower(of))
+        for bound in inverses:
             tighter = np.where(bound > 0, 1.0 / bound, (-np.inf, np.inf)[side])
             found = (np.fmax, np.fmin)[side](found, tighter)
         return np.where(np.isnan(found), 0.0 if side == 0 else np.inf, found) if term.atoms else found

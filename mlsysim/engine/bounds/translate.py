@@ -16,6 +16,8 @@ from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.compiled import compiled, compiled_expression
 from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, System, lower
 
+#: Points of the grid at which it is seen which terms of a sum are large.
+SAMPLE = 64
 #: Most pairs of values for which a condition on two axes is tabulated.
 LARGEST_PAIRS = 1 << 20
 
@@ -42,8 +44,10 @@ class Translator:
         self.forms = Forms(sizes)
         self.plans = Plans(self.forms)
         last = np.array(sizes, dtype=np.int64)[:, None] - 1
-        self._whole = Ranges(self.plans, np.zeros_like(last), last)
+        self._whole = Ranges(self.plans, np.zeros_like(last), last, thorough=False)
         self.plans.least = self._whole.least
+        somewhere = np.random.default_rng(0).integers(0, last + 1, (len(sizes), SAMPLE))
+        self.plans.sample = Ranges(self.plans, somewhere, somewhere, thorough=False)
         names = {s.name for e in needed for s in lower(e).free_symbols}  # type: ignore[attr-defined]
         inside = [name for name in names if name in system]
         self._system = system.closure(inside) if inside else System(())

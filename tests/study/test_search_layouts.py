@@ -1,0 +1,52 @@
+"""The best of 1e12 layouts, for every objective of a training step: what cancels in an objective stands outside maxima."""
+
+import pytest
+
+from mlsysim import DistributedModel
+
+AXES = {
+    "tp_size": [1, 2, 4, 8],
+    "zero_stage": [0, 1, 2, 3],
+    "activation_checkpointing": ["none", "selective", "full"],
+    "sequence_parallel": [False, True],
+    "cp_size": [1, 2, 4, 8],
+    "precision": ["bf16", "fp8"],
+    "seq_len": 8192,
+    "fleet_size": range(8, 1001, 8),
+    "pp_size": range(1, 81),
+    "gradient_accumulation_steps": range(1, 513),
+    "batch_size": range(16, 4097, 16),
+}
+FITS = ["total_memory <= 0.9 * memory_capacity", "batch_size >= 1024"]
+FABRIC = {"hardware": "H100", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
+#: Boxes after which a proof must stand; a maximum in the way takes millions.
+MOST_BOXES = 900_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {"minimize": "step_time"},
+        {"maximize": "tokens_per_second_per_accelerator"},
+        {"minimize": "step_time * fleet_size / (batch_size * seq_len)"},
+    ],
+    ids=["step time", "throughput", "accelerator seconds"],
+)
+def test_a_proof_over_a_million_million_layouts(goal):
+    found = DistributedModel().search(
+        "Llama3_70B", **FABRIC, **AXES, **goal, subject_to=FITS, method="bounds", time_limit=120
+    )
+    assert found.certificate.points > 1e12
+    assert found.certificate.proven
+    assert found.certificate.boxes < MOST_BOXES
+
+
+def test_a_quotient_that_cancels_is_bounded_before_any_axis_is_split():
+    """Tokens per second and accelerator hardly depend on batch, micro-batches and fleet: a few boxes prove them."""
+    axes = {"fleet_size": range(8, 1001, 8), "batch_size": range(1024, 4097, 16), "gradient_accumulation_steps": [8]}
+    found = DistributedModel().search(
+        "Llama3_8B", **FABRIC, **axes, seq_len=8192, maximize="tokens_per_second_per_accelerator", method="bounds"
+    )
+    assert found.certificate.proven
+    assert found.certificate.boxes < 2_000
