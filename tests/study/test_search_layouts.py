@@ -1,4 +1,4 @@
-"""The best of 1e12 layouts, for every objective of a training step: what cancels in an objective stands outside maxima."""
+"""The best of 1e12 layouts, for every objective of a training step: what cancels in it stands outside maxima."""
 
 import pytest
 

@@ -234,7 +234,7 @@ class Plans:
             return choices
         values = np.array([np.nan_to_num(self.sample.value(choice), nan=-np.inf) for choice in choices])
         wins = (values >= values.max(axis=0) - 1e-9 * np.abs(values.max(axis=0))).mean(axis=1)
-        return [choice for choice, share in zip(choices, wins, strict=True) if share >= self.SELDOM]
+        return [choice for choice, share in zip(choices, wins, strict=True) if share >= min(self.SELDOM, wins.max())]
 
     def _branches(self, term: Term, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
         rest = Term(1.0, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
