@@ -66,7 +66,7 @@ from mlsysim.symbols.batching import (
 )
 from mlsysim.symbols.formats import q_e, q_kv, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
-from mlsysim.symbols.iteration import eta_kv, n_kv, u_gpu, w_dec
+from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -153,7 +153,7 @@ stored_weights = Formula(
     source=Source("lin2024", "section 5.1"),
     variant=NAME,
     assumes="Embedding and head keep 16 bit beside narrower weights; norms and routers are taken as the other weights.",
-    accuracy="Published 4-bit and 8-bit checkpoints of Llama-3.1-8B within 1%.",
+    accuracy="A published 4-bit checkpoint of Llama-3.1-8B within 1%; none of 8 bits was checked.",
     example=Example(
         {P: 8.03e9, q_w: 0.51953125, q_e: 2, tied: 0, V: 128256, h: 4096},
         "5.7273 GB",
@@ -225,27 +225,42 @@ def reading(experts: Any) -> Any:
     return (W_s - q_w * L_moe * (E - experts) * P_exp) / (eta_mem * B_mem)
 
 
+def cache_memory(weights: Any, ranks: Any = 1) -> Any:
+    """Memory for keys and values: of the share an engine takes (vLLM), or of what weights leave (TensorRT-LLM)."""
+    return f_kv * (u_gpu * ranks * (M_cap - M_work) - weights)
+
+
+kv_memory = Formula(
+    M_kv,
+    cache_memory(W_s),
+    title="Memory for keys and values of a replica",
+    source=Source("kwon2023", "section 4"),
+    variant=NAME,
+    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
+    example=Example(
+        {f_kv: 1, u_gpu: 0.9, M_cap: 85.9, M_work: 0, W_s: 16.06}, "61.25 GB", derived="0.9 * 85.9 - 16.06"
+    ),
+)
+
 active_batch_size = Formula(
     B_a,
-    Max(0, Min(B_max, floor((u_gpu * M_cap - W_s) / kv_request))),
+    Max(0, Min(B_max, floor(M_kv / kv_request))),
     title="Requests one replica decodes together, in the memory an engine takes",
     source=Source("kwon2023", "section 4"),
     variant=NAME,
     example=Example(
-        {B_max: 256, u_gpu: 0.9, M_cap: 85.9, W_s: 16.06, kv_request: 0.25}, "245 request",
-        derived="floor((0.9 * 85.9 - 16.06) / 0.25)",
+        {B_max: 256, M_kv: 61.25, kv_request: 0.25}, "245 request", derived="floor(61.25 / 0.25)",
     ),
 )  # fmt: skip
 
 kv_cache_tokens = Formula(
     n_kv,
-    Max(0, (u_gpu * M_cap - W_s) / kv_token),
+    Max(0, M_kv / kv_token),
     title="Tokens whose keys and values fit beside the weights of a replica",
     source=Source("kwon2023", "section 4"),
     variant=NAME,
     example=Example(
-        {u_gpu: 0.9, M_cap: 85.9, W_s: 16.06, kv_token: 131.072}, "467300 token",
-        derived="(0.9 * 85.9 - 16.06) / 131.072e-6",
+        {M_kv: 61.25, kv_token: 131.072}, "467300 token", derived="61.25 / 131.072e-6",
     ),
 )  # fmt: skip
 
@@ -900,6 +915,7 @@ FORMULAS = (
     peak_seq_len,
     kv_bytes_per_request,
     kv_bytes_read,
+    kv_memory,
     active_batch_size,
     kv_cache_tokens,
     touched_experts,

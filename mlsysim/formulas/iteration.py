@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sympy import Max, Min, Piecewise
 
-from mlsysim.formulas.continuous_batching import touched
+from mlsysim.formulas.continuous_batching import cache_memory, touched
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, request, token, when
@@ -21,6 +21,7 @@ from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
 from mlsysim.symbols.iteration import (
     F_16,
     K_dec,
+    M_kv,
     M_work,
     N_it,
     N_out,
@@ -358,18 +359,27 @@ binding_part = Formula(
     ),
 )
 
+kv_memory = Formula(
+    M_kv,
+    cache_memory(W_s, t),
+    title="Memory for keys and values of all ranks",
+    source=Source("kwon2023", "section 4"),
+    variant="engine",
+    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
+    example=Example(
+        {f_kv: 0.9, u_gpu: 1, t: 2, M_cap: 85.9, M_work: 2, W_s: 72.65},
+        "85.635 GB",
+        derived="0.9 * (2 * (85.9 - 2) - 72.65)",
+    ),
+)
+
 cache_tokens = Formula(
     n_kv,
-    Max(0, f_kv * (u_gpu * t * (M_cap - M_work) - W_s) / (t * kv_rank)),
+    Max(0, M_kv / (t * kv_rank)),
     title="Tokens whose keys and values fit beside the weights",
     source=Source("kwon2023", "section 4"),
     variant="engine",
-    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave free (TensorRT-LLM).",
-    example=Example(
-        {f_kv: 0.9, u_gpu: 1, t: 2, M_cap: 85.9, M_work: 2, W_s: 72.65, kv_rank: 80},
-        "535218.75 token",
-        derived="0.9 * (2 * (85.9 - 2) - 72.65) / (2 * 80e-6)",
-    ),
+    example=Example({M_kv: 85.635, t: 2, kv_rank: 80}, "535218.75 token", derived="85.635 / (2 * 80e-6)"),
 )
 
 saturated_batch = Formula(
@@ -433,6 +443,7 @@ FORMULAS = (
     iteration_time,
     longest_part,
     binding_part,
+    kv_memory,
     cache_tokens,
     saturated_batch,
     saturated_context,
@@ -442,4 +453,4 @@ FORMULAS = (
 #: One iteration, whatever passes through it.
 ITERATION = FORMULAS[: FORMULAS.index(binding_part) + 1]
 #: The batch and the throughput where requests never run out.
-SATURATED = FORMULAS[FORMULAS.index(cache_tokens) :]
+SATURATED = FORMULAS[FORMULAS.index(kv_memory) :]

@@ -7,7 +7,7 @@ that launches every operation while the device works.
 
 from __future__ import annotations
 
-from sympy import Eq, Max, Min, Piecewise, Rational, ceiling, floor
+from sympy import Eq, Max, Min, Piecewise, ceiling, floor
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.formulas.rank_parameters import DUALPIPE
@@ -16,6 +16,7 @@ from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, token,
 from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
+from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.layers import (
     K_0,
     F_lin,
@@ -177,11 +178,11 @@ computing_share = Formula(
 
 wide_rate = Formula(
     F_wide,
-    F * eta * when(q_c < byte, Rational(1, 4), when(_narrow, Rational(1, 2), 1)),
+    F_16 * eta,
     title="Rate of products at 16 bit",
     source=FORMAT,
-    assumes="A format of half the width has twice the peak.",
-    example=Example({F: 1979, eta: 0.6, q_c: 1}, "593.7 TFLOP/s", derived="1979 * 0.6 / 2"),
+    assumes="Attention and logits, whatever narrower format the layers are computed in.",
+    example=Example({F_16: 989, eta: 0.6}, "593.4 TFLOP/s", derived="989 * 0.6"),
 )
 
 product_rate = Formula(

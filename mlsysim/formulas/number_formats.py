@@ -268,6 +268,7 @@ combine_bytes = Formula(
 
 FIRST_ORDER = (bytes_per_element,)
 EXCHANGED = (dispatch_bytes, combine_bytes)
+FACTORS = (served_weight_bytes, hidden_bytes, product_bytes, product_input_bytes)
 KEPT = (trained_weight_bytes, hidden_bytes, gradient_bytes)
 TRAINING = (
     full_weight_bytes,

@@ -55,7 +55,7 @@ from mlsysim.symbols.groups import (
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
 from mlsysim.symbols.network import beta_a, beta_l, beta_x, e_sw, n_mesh, n_pod, node_limit, tau_0, tau_coll, tau_sw
 from mlsysim.symbols.routing import gamma_r
-from mlsysim.symbols.step import q_red, t_ag, t_rs
+from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
 from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, a_kv_r, e, m, n_tok, n_z, t
 from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
@@ -312,12 +312,21 @@ exchange_time = Formula(
 
 gradient_reduction = Formula(
     t_rs,
-    total(group, t_rs_g[group], over=REPLICAS) + when(Z < 1, 1, 2) * t_rs_g["rep"],
+    total(group, t_rs_g[group], over=REPLICAS) + 2 * t_rs_g["rep"],
     title="One reduce-scatter of all gradients",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these. Where there are "
-    "replicas, the shards are summed over them in two passes; without ZeRO the other pass comes with the second half.",
-    example=Example({Z: 1, t_rs_g["dp"]: 52, t_rs_g["edp"]: 38, t_rs_g["rep"]: 5}, "100 ms", derived="52 + 38 + 2 * 5"),
+    "replicas, the shards are summed over them in two passes.",
+    example=Example({t_rs_g["dp"]: 52, t_rs_g["edp"]: 38, t_rs_g["rep"]: 5}, "100 ms", derived="52 + 38 + 2 * 5"),
+)
+
+gradient_sum = Formula(
+    t_ar,
+    total(group, t_ar_g[group], over=REPLICAS) + 2 * t_rs_g["rep"],
+    title="One all-reduce of all gradients",
+    source=Source("rajbhandari2020", "section 7"),
+    assumes="Where there are replicas, each rank's share is summed over them in between.",
+    example=Example({t_ar_g["dp"]: 90, t_ar_g["edp"]: 70, t_rs_g["rep"]: 5}, "170 ms", derived="90 + 70 + 2 * 5"),
 )
 
 weight_gather = Formula(
@@ -348,5 +357,6 @@ FORMULAS = (
     sum_time,
     exchange_time,
     gradient_reduction,
+    gradient_sum,
     weight_gather,
 )

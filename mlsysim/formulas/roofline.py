@@ -13,6 +13,7 @@ from sympy import Max, Min, Piecewise, ceiling, sqrt
 
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, when
 from mlsysim.symbols.costs import tdp
+from mlsysim.symbols.formats import q_in, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.roofline import (
     I_0,
@@ -40,7 +41,6 @@ from mlsysim.symbols.roofline import (
     tau_quant,
 )
 from mlsysim.symbols.step import eta_mem
-from mlsysim.symbols.workload import q
 
 WILLIAMS = Source("williams2009", "section 3")
 WAVES = Source("nvidia_gemm_guide", "section 2")
@@ -77,12 +77,13 @@ product_arithmetic = Formula(
 
 product_traffic = Formula(
     Q_k,
-    q * (m_k * k_k + k_k * n_k) + q_out * m_k * n_k,
+    q_in * m_k * k_k + q_w * k_k * n_k + q_out * m_k * n_k,
     title="Memory traffic of a matrix product",
     source=WILLIAMS,
-    assumes="Each factor is read once and the result written once: blocks fit the caches.",
+    assumes="Activations and weights are read once, each in the format they have, and the result is written once: "
+    "blocks fit the caches.",
     example=Example(
-        {m_k: 8192, n_k: 14336, k_k: 4096, q: 1, q_out: 2},
+        {m_k: 8192, n_k: 14336, k_k: 4096, q_in: 1, q_w: 1, q_out: 2},
         "327.16 MB",
         derived="(8192 * 4096 + 4096 * 14336 + 2 * 8192 * 14336) / 1e6",
     ),
@@ -204,14 +205,14 @@ memory_time = Formula(
 
 quantizing_time = Formula(
     t_q,
-    dynamic * when(q < 2 * byte, tau_quant + (2 * byte + q) * m_k * k_k / (B_mem * eta_mem)),
+    dynamic * when(q_in < 2 * byte, tau_quant + (2 * byte + q_in) * m_k * k_k / (B_mem * eta_mem)),
     title="Quantising the activations",
     source=Source("micikevicius2022", "section 4"),
     assumes="Activations are read at 16 bit and written at the precision of the product. Scales that are known before "
     "are put on by the kernel that writes the activations, and cost nothing.",
     accuracy="168 products at 8 bit on H100, B200: median 4.0%; those of a device left out 5.4% and 4.4%.",
     example=Example(
-        {dynamic: 1, q: 1, tau_quant: 11, m_k: 1024, k_k: 4096, B_mem: 7700, eta_mem: 0.91},
+        {dynamic: 1, q_in: 1, tau_quant: 11, m_k: 1024, k_k: 4096, B_mem: 7700, eta_mem: 0.91},
         "0.012796 ms",
         derived="0.011 + 3 * 1024 * 4096 / (7700e9 * 0.91) * 1e3",
     ),

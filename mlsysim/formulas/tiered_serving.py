@@ -17,7 +17,7 @@ from sympy import Min, Piecewise, floor
 from mlsysim.formulas import continuous_batching as plain
 from mlsysim.symbolic import Example, Formula, Source
 from mlsysim.symbols.hardware import B_mem, M_cap
-from mlsysim.symbols.iteration import eta_kv, u_gpu
+from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, u_gpu
 from mlsysim.symbols.offload import (
     B_far,
     B_kv,
@@ -74,9 +74,8 @@ kv_bandwidth = Formula(
 )
 
 
-def _room(capacity: Any, weights: Any, cache: Any) -> Any:
-    """Requests whose part of the cache fits beside the weights of a tier, up to those asked for."""
-    left = capacity - weights
+def _room(left: Any, cache: Any) -> Any:
+    """Requests whose part of the cache fits in what weights leave of a tier, up to those asked for."""
     return Piecewise((0, left < 0), (B_max, cache * B_max <= left), (floor(left / cache), True))
 
 
@@ -97,22 +96,31 @@ remote_cache = Formula(
     example=Example({unified: 0, omega_kv: 0.5, kv_request: 0.9}, "0.45 GB/request", derived="0.5 * 0.9"),
 )
 
+kv_memory = Formula(
+    M_kv,
+    plain.cache_memory(W_s - W_rem),
+    title="Local memory for keys and values",
+    source=INFERENCE,
+    variant=NAME,
+    assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
+    example=Example({f_kv: 1, u_gpu: 1, M_cap: 32, M_work: 0, W_s: 40, W_rem: 20}, "12 GB", derived="32 - (40 - 20)"),
+)
+
 local_batch = Formula(
     B_near,
-    _room(u_gpu * M_cap, W_s - W_rem, kv_request - kv_rem),
+    _room(M_kv, kv_request - kv_rem),
     title="Requests the local memory has room for",
     source=INFERENCE,
-    assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
     example=Example(
-        {B_max: 64, u_gpu: 1, M_cap: 32, W_s: 40, W_rem: 20, kv_request: 0.9, kv_rem: 0.45},
+        {B_max: 64, M_kv: 12, kv_request: 0.9, kv_rem: 0.45},
         "26 request",
-        derived="min(64, floor((32 - 20) / 0.45))",
+        derived="min(64, floor(12 / 0.45))",
     ),
 )
 
 remote_batch = Formula(
     B_rem,
-    _room(M_far, W_rem, kv_rem),
+    _room(M_far - W_rem, kv_rem),
     title="Requests the remote memory has room for",
     source=INFERENCE,
     example=Example(
@@ -192,6 +200,7 @@ FORMULAS = (
     kv_bandwidth,
     remote_weights,
     remote_cache,
+    kv_memory,
     local_batch,
     remote_batch,
     active_batch_size,

@@ -28,16 +28,16 @@ class KernelModel(PerformanceModel):
     answer = "kernel_time"
     variants = {
         "waves": Variant(
-            (*number_formats.FIRST_ORDER, *roofline.PRODUCT),
+            (*number_formats.FACTORS, *roofline.PRODUCT),
             about="Whole tiles, whole waves, a ceiling that follows from power, and a rounded roof: median 7.4% on "
             "products of a device that no constant was fitted on.",
         ),
         "smooth": Variant(
-            (*number_formats.FIRST_ORDER, *roofline.SMOOTH),
+            (*number_formats.FACTORS, *roofline.SMOOTH),
             about="Without the steps of tiles and waves, for a search or a gradient: median 8.5% on a device left out.",
         ),
         "roofline": Variant(
-            (*number_formats.FIRST_ORDER, *roofline.ROOFLINE),
+            (*number_formats.FACTORS, *roofline.ROOFLINE),
             headline=(
                 "kernel_time",
                 "arithmetic_intensity",
@@ -64,6 +64,9 @@ class KernelModel(PerformanceModel):
         "product_columns",
         "product_inner",
         "precision",
+        "weight_dtype",
+        "compute_dtype",
+        "activation_dtype",
         "output_bytes",
         "dynamic_quantization",
         "efficiency",
@@ -71,6 +74,9 @@ class KernelModel(PerformanceModel):
     )
     defaults = {
         "precision": "bf16",
+        "weight_dtype": "as_precision",
+        "compute_dtype": "as_precision",
+        "activation_dtype": "as_precision",
         "output_bytes": 2,
         "dynamic_quantization": True,
         "efficiency": 1.0,

@@ -258,10 +258,13 @@ class MemoryExpansionModel(PerformanceModel):
             (
                 "memory_bandwidth",
                 "peak_flops",
+                "attention_peak_flops",
                 "remote_bandwidth",
                 "remote_sharers",
                 "link_bandwidth",
                 "node_bandwidth",
+                "switch_reduces",
+                "direct_mesh",
                 "unified",
             ),
             extras=("memory_capacity", "remote_capacity", "local_price", "remote_price"),

@@ -108,6 +108,8 @@ class ServingCapacityModel(PerformanceModel):
                 "dispatch_tax",
                 "layer_tax",
                 "gpu_memory_utilization",
+                "kv_memory_fraction",
+                "workspace_memory",
             )
         ),
     }

@@ -1,6 +1,6 @@
 """Symbols of one iteration of an inference engine: prompts and decoding requests in one forward pass."""
 
-from mlsysim.symbolic import between, choice, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, between, choice, nonnegative, positive, variable
 
 n_dec = variable(
     "decode_requests", r"n_{\mathrm{d}}", "request", "Requests that decode one token in an iteration.", nonnegative()
@@ -129,6 +129,13 @@ M_work = variable(
     "workspace_memory", r"M_{\mathrm{ws}}", "GB", "Memory of each accelerator that an engine keeps for its work.",
     nonnegative(),
 )  # fmt: skip
+M_kv = variable(
+    "kv_memory",
+    r"M_{\kappa}",
+    "GB",
+    "Memory for keys and values; below zero where the weights do not fit.",
+    Domain(),
+)
 n_kv = variable(
     "kv_cache_tokens", r"n_{\kappa}", "token", "Tokens whose keys and values fit beside the weights.", nonnegative()
 )

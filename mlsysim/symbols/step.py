@@ -195,6 +195,9 @@ t_mb = variable("micro_batch_time", r"t_{\mathrm{mb}}", MS, "One micro-batch thr
 t_rs = variable(
     "gradient_reduction_time", r"t_{\mathrm{rs}}", MS, "One reduce-scatter of all gradients of a rank.", nonnegative()
 )
+t_ar = variable(
+    "gradient_all_reduce_time", r"t_{\mathrm{ar,g}}", MS, "One all-reduce of all gradients of a rank.", nonnegative()
+)
 t_ag = variable(
     "weight_gather_time",
     r"t_{\mathrm{ag}}",

@@ -57,8 +57,9 @@ class Replica:
         return max(0.0, 1 + (Z99 - self.cv / 3) * self.cv / 3) ** 3
 
 
-def usable(x):
-    return x["gpu_memory_utilization"] * x["memory_capacity"]
+def room(x, weights):
+    used = x["gpu_memory_utilization"] * (x["memory_capacity"] - x["workspace_memory"])
+    return x["kv_memory_fraction"] * (used - weights)
 
 
 def passed(x):
@@ -96,7 +97,7 @@ def replica(x):
         pair = absorbed = 4 * L * x["heads"] * x["head_dim"]
     wide, weights = served(x)
     longest = math.ceil((s + n) / x["kv_page_size"]) * x["kv_page_size"]
-    slots = max(0, min(x["max_batch_size"], math.floor((usable(x) - weights) / (token_bytes * longest))))
+    slots = max(0, min(x["max_batch_size"], math.floor(room(x, weights) / (token_bytes * longest))))
     E, k = x["experts"], x["active_experts_per_token"]
     touched = E * (1 - (1 - k / E) ** slots) if slots else k
     expert = (3 if x["gated"] else 2) * x["hidden_dim"] * x["expert_ffn_dim"]
@@ -123,7 +124,7 @@ def replica(x):
             "kv_bytes_read": token_bytes * context,
             "touched_experts": touched,
             "prefill_flops": work,
-            "kv_cache_tokens": max(0.0, (usable(x) - weights) / token_bytes),
+            "kv_cache_tokens": max(0.0, room(x, weights) / token_bytes),
         },
     )
 
@@ -317,8 +318,13 @@ def draw(rng):
         "layer_tax": rng.choice([0.0, 10 ** rng.uniform(-6, -4)]),
         "max_replicas": rng.choice([1, 4, rng.randint(2, 40), 40]),
     }
-    x |= draw_formats(random.Random(x["parameters"]))
+    apart = random.Random(x["parameters"])
+    x |= draw_formats(apart)
     x["memory_capacity"] = served(x)[1] * rng.choice([0.9, 1.05, 1.3, 3.0, 20.0])
+    x |= {
+        "kv_memory_fraction": apart.choice([0.95, 1.0]),
+        "workspace_memory": apart.choice([0, x["memory_capacity"] / 50]),
+    }
     r = replica(x)
     busy = rng.choice([rng.uniform(0.01, 0.95), rng.uniform(0.5, 1), rng.uniform(0.9, 0.999), rng.uniform(1, 3)])
     x["qps"] = busy * rng.randint(1, x["max_replicas"]) / (r.occupied if r.slots else r.alone)

@@ -12,7 +12,12 @@ from mlsysim import DistributedModel, ParameterCountModel, TrainingMemoryModel
 
 COUNT, MEMORY, STEP = ParameterCountModel(), TrainingMemoryModel("per_operator"), DistributedModel()
 #: A device without limits, so that every layout is answered.
-DEVICE = {"memory_capacity": "1e6 GB", "memory_bandwidth": "1e9 GB/s", "peak_flops": "1000 TFLOP/s"}
+DEVICE = {
+    "memory_capacity": "1e6 GB",
+    "memory_bandwidth": "1e9 GB/s",
+    "peak_flops": "1000 TFLOP/s",
+    "attention_peak_flops": "1000 TFLOP/s",
+}
 LINKS = {"node_bandwidth": "450 GB/s", "fabric_bandwidth": "50 GB/s", "fabric_latency": "5 us",
          "accelerators_per_node": 1024}  # fmt: skip
 HEAD = 16

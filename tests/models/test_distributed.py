@@ -273,6 +273,7 @@ def test_an_overlapped_step_is_never_below_its_traffic():
                         "weight_gradient_share": 1.0,
                         "dp_overlap": overlap,
                         "gradient_reduction_time": each,
+                        "gradient_all_reduce_time": 2 * each,
                         "weight_gather_time": each,
                     }
                 )["dp_time"]
@@ -363,7 +364,7 @@ def test_layouts_that_do_not_fit_are_refused(bad, message):
 
 
 def test_energy_is_left_out_where_the_power_is_not_known():
-    bare = {"memory_capacity": 80, "memory_bandwidth": 3350, "peak_flops": 989, **LINKS}
+    bare = {"memory_capacity": 80, "memory_bandwidth": 3350, "peak_flops": 989, "attention_peak_flops": 989, **LINKS}
     point = {k: v for k, v in DENSE.items() if k != "hardware"} | bare
     found = STEP.solve(**point, fleet_size=8, batch_size=8)
     assert found.step_time.magnitude > 0

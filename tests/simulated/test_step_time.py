@@ -111,6 +111,7 @@ def test_data_parallel_traffic(seed, stage):
             "recomputed_products": 0,
             "dp_overlap": 1.0,
             "gradient_reduction_time": reduce,
+            "gradient_all_reduce_time": 2 * reduce,
             "weight_gather_time": gather,
         }
     )["dp_time"]
