@@ -7,7 +7,7 @@ that launches every operation while the device works.
 
 from __future__ import annotations
 
-from sympy import Eq, Max, Min, Piecewise, ceiling, floor
+from sympy import Eq, Max, Min, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.formulas.rank_parameters import DUALPIPE
