@@ -116,6 +116,8 @@ EXPECTED = {
             "efficiency": 0.5,
             **dict.fromkeys(("memory_efficiency", "kv_read_efficiency", "dispatch_tax", "layer_tax")),
             "gpu_memory_utilization": None,
+            "kv_memory_fraction": None,
+            "workspace_memory": None,
         },
     ),
     MoERoutingModel: (
@@ -170,6 +172,7 @@ UNITS = {
     "node_latency": "µs",
     "dropout_mask_bytes": "byte",
     "reserved_memory": "GB",
+    "workspace_memory": "GB",
 }
 
 
