@@ -53,7 +53,25 @@ from mlsysim.symbols.groups import (
     tau_g,
 )
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
-from mlsysim.symbols.network import beta_a, beta_l, beta_x, e_sw, n_mesh, n_pod, node_limit, tau_0, tau_coll, tau_sw
+from mlsysim.symbols.network import (
+    X_l,
+    X_x,
+    beta_a,
+    beta_l,
+    beta_near,
+    beta_port,
+    beta_x,
+    e_sw,
+    m_N,
+    m_R,
+    n_mesh,
+    n_open,
+    n_pod,
+    node_limit,
+    tau_0,
+    tau_coll,
+    tau_sw,
+)
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
@@ -285,30 +303,87 @@ sum_time = Formula(
     ),
 )
 
-_nodes_ep = n_g["ep"] / nu_g["ep"]
-_limited = limited_nodes(_nodes_ep)
-_fabric = V_g["ep"] / k * distinct(_limited, k) * (1 - nu_g["ep"] / n_g["ep"])
-_links = V_g["ep"] / k * distinct(nu_g["ep"] * _limited, k) * (1 - 1 / nu_g["ep"])
+exchange_links = Formula(
+    beta_near,
+    meshed(nu_g["ep"], beta_a),
+    title="Bandwidth of an expert-parallel group's links in one node",
+    source=NCCL,
+    variant="step",
+    example=Example({nu_g["ep"]: 4, n_mesh: 8, beta_a: 134}, "57.4286 GB/s", derived="134 * (4 - 1) / (8 - 1)"),
+)
+
+exchange_ports = Formula(
+    beta_port,
+    port_rate(n_g["ep"], delta_g["ep"]),
+    title="Bandwidth of a port where an expert-parallel group exchanges",
+    source=NCCL,
+    variant="step",
+    assumes="A group that leaves a pod shares the oversubscribed level with those beside it.",
+    example=Example(
+        {n_g["ep"]: 64, delta_g["ep"]: 1, n_node: 8, n_pod: 32, beta_x: 44, oversubscription: 4},
+        "11 GB/s",
+        derived="44 / 4",
+    ),
+)
+
+reachable = Formula(
+    n_open,
+    limited_nodes(n_g["ep"] / nu_g["ep"]),
+    title="Nodes of a group that the experts of one token may stand in",
+    source=Source("deepseek2024", "section 2.1.2"),
+    variant="step",
+    example=Example({n_g["ep"]: 64, nu_g["ep"]: 8, node_limit: 4}, "4", derived="min(4, 64 / 8)"),
+)
+
+distinct_ranks = Formula(
+    m_R,
+    distinct(nu_g["ep"] * n_open, k),
+    title="Ranks of a group that one token goes to",
+    source=Source("deepseek2024", "section 2.1.2"),
+    variant="step",
+    assumes="Experts are drawn with replacement, all alike.",
+    example=Example({nu_g["ep"]: 8, n_open: 4, k: 8}, "7.1776", derived="32 * (1 - (1 - 1 / 32)**8)"),
+)
+
+through_port = Formula(
+    X_x,
+    V_g["ep"] / k * m_N * (1 - nu_g["ep"] / n_g["ep"]),
+    title="What an exchange sends through the port of a rank",
+    source=Source("deepseek2024", "section 3.2.2"),
+    variant="step",
+    assumes="One copy of a token for each node that holds one of its experts, sent on over the links there.",
+    example=Example(
+        {V_g["ep"]: 200, k: 8, m_N: 3.5995, nu_g["ep"]: 8, n_g["ep"]: 64},
+        "78.739 MB",
+        derived="200 / 8 * 3.5995 * (1 - 8 / 64)",
+    ),
+)
+
+over_links = Formula(
+    X_l,
+    V_g["ep"] / k * m_R * (1 - 1 / nu_g["ep"]),
+    title="What an exchange sends over the links of a rank",
+    source=Source("deepseek2024", "section 3.2.2"),
+    variant="step",
+    assumes="One copy of a token for each rank that holds one of its experts.",
+    example=Example(
+        {V_g["ep"]: 200, k: 8, m_R: 7.1776, nu_g["ep"]: 8}, "157.01 MB", derived="200 / 8 * 7.1776 * (1 - 1 / 8)"
+    ),
+)
 
 exchange_time = Formula(
     t_aa,
-    sent(
-        n_g["ep"],
-        V_g["ep"],
-        Max(_fabric / port_rate(n_g["ep"], delta_g["ep"]), _links / meshed(nu_g["ep"], beta_a)) + tau_0,
-    ),
+    sent(n_g["ep"], V_g["ep"], Max(X_x / beta_port, X_l / beta_near) + tau_0),
     title="One all-to-all exchange of experts",
     source=Source("deepseek2024", "section 3.2.2"),
-    assumes="One copy of a token for each node that holds one of its experts, sent on over the links there, both "
-    "at once.",
+    assumes="Ports and links work at once.",
     accuracy=EXCHANGES,
     example=Example(
-        {n_g["ep"]: 64, nu_g["ep"]: 8, delta_g["ep"]: 1, n_node: 8, V_g["ep"]: 200, k: 8, node_limit: 4, beta_a: 134,
-         beta_x: 44, tau_0: 30, n_mesh: 0, n_pod: 0, oversubscription: 1},
+        {n_g["ep"]: 64, V_g["ep"]: 200, X_x: 78.739, beta_port: 44, X_l: 157.01, beta_near: 134, tau_0: 30},
         "1.8195 ms",
-        derived="200 / 8 * 4 * (1 - (1 - 1 / 4)**8) * 7 / 8 / 44 + 0.03",
+        derived="max(78.739 / 44, 157.01 / 134) + 0.03",
     ),
-)  # fmt: skip
+)
 
 gradient_reduction = Formula(
     t_rs,
@@ -355,6 +430,12 @@ FORMULAS = (
     switch_reduction,
     all_reduce_time,
     sum_time,
+    exchange_links,
+    exchange_ports,
+    reachable,
+    distinct_ranks,
+    through_port,
+    over_links,
     exchange_time,
     gradient_reduction,
     gradient_sum,

@@ -37,6 +37,7 @@ DISTRIBUTED = swapped(
         *number_formats.EXCHANGED,
         *collectives.REACHED,
         expert_exchange.exchange_links_reached,
+        expert_exchange.distinct_nodes,
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
         *pipeline_schedule.FORMULAS,
