@@ -199,6 +199,7 @@ ports = Formula(
     port_rate(n_c, delta_c),
     title="Bandwidth of a port where all send to all",
     source=NCCL,
+    variant="collective",
     assumes="A group that leaves a pod shares the oversubscribed level with those beside it.",
     example=Example(
         {n_c: 64, delta_c: 1, n_node: 8, n_pod: 32, beta_x: 44, oversubscription: 4}, "11 GB/s", derived="44 / 4"

@@ -72,6 +72,7 @@ reachable = Formula(
     limited_nodes(n_c / n_near),
     title="Nodes that the experts of one token may stand in",
     source=Source("deepseek2024", "section 2.1.2"),
+    variant="collective",
     example=Example({n_c: 64, n_near: 8, node_limit: 4}, "4", derived="min(4, 64 / 8)"),
 )
 
@@ -89,6 +90,7 @@ distinct_ranks = Formula(
     distinct(n_near * n_open, k),
     title="Ranks that one token goes to",
     source=Source("deepseek2024", "section 2.1.2"),
+    variant="collective",
     assumes="Experts are drawn with replacement, all alike.",
     example=Example({n_near: 8, n_open: 4, k: 8}, "7.1776", derived="32 * (1 - (1 - 1 / 32)**8)"),
 )
