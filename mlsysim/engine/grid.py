@@ -96,8 +96,8 @@ def _jitted_outputs(
     return tuple(sorted(needed.union(code_of.inputs if code_of else ()))), all_outputs
 
 
-@lru_cache(maxsize=256)
-def _jitted_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], fused: bool) -> Any:
+def pure_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...]) -> Pure:
+    """The derivatives that :func:`slopes` returns, as a pure JAX function of a dict of canonical inputs."""
     import jax
     import jax.numpy as jnp
 
@@ -107,14 +107,22 @@ def _jitted_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...
         # Truth values and whole numbers have no tangent in JAX; as floats they have a zero one.
         return {name: jnp.asarray(value, float) for name, value in pure({**given, **values}).items()}
 
-    def slopes(given: Values) -> dict[str, dict[str, Any]]:
+    def along_each(given: Values) -> dict[str, dict[str, Any]]:
         at = {name: given[name] for name in wrt}
         # One direction per input, pushed through the formulas together: they are traced and compiled once.
         directions = {name: jnp.zeros((len(wrt), *at[name].shape)).at[place].set(1.0) for place, name in enumerate(wrt)}
         along = jax.vmap(lambda direction: jax.jvp(lambda x: found(x, given), (at,), (direction,))[1])(directions)
         return {name: {output: along[output][place] for output in outputs} for place, name in enumerate(wrt)}
 
-    return jax.jit(slopes, compiler_options=None if fused else {"xla_disable_hlo_passes": "fusion"})
+    return along_each
+
+
+@lru_cache(maxsize=256)
+def _jitted_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], fused: bool) -> Any:
+    import jax
+
+    options = None if fused else {"xla_disable_hlo_passes": "fusion"}
+    return jax.jit(pure_slopes(system, outputs, wrt), compiler_options=options)
 
 
 def evaluate(system: System, outputs: Sequence[str], values: Values) -> dict[str, np.ndarray]:
