@@ -258,7 +258,12 @@ def slopes(
     if not wrt:
         return {}
     fused = max((np.size(value) for value in values.values()), default=1) > FEW
-    return _in_float64(_jitted_slopes(system, tuple(outputs), tuple(wrt), fused), values)
+    found = _in_float64(_jitted_slopes(system, tuple(outputs), tuple(wrt), fused), values)
+    for name in wrt:
+        # A direction that leaves an input alone still multiplies the input's slope, which may be infinite, by zero.
+        if len(wrt) > 1 and any(np.isnan(along).any() for along in found[name].values()):
+            found |= _in_float64(_jitted_slopes(system, tuple(outputs), (name,), fused), values)
+    return found
 
 
 def _in_float64(function: Any, values: Values) -> Any:

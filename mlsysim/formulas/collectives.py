@@ -346,7 +346,7 @@ exchange_on_wire = Formula(
 
 exchanging = Formula(
     T_c,
-    sent(n_c, V_c, tau_ch + (n_c - 1) * alpha_aa + pipelined(t_wire, tau_ch)),
+    sent(n_c, V_c, tau_ch + (n_c - 1) * alpha_aa + t_wire + when(tau_ch * t_wire > 0, sqrt(2 * tau_ch * t_wire))),
     title="All-to-all",
     source=Source(THAKUR, "section 4.4"),
     variant="all_to_all",

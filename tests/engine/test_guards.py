@@ -10,7 +10,7 @@ import sympy
 
 from mlsysim.engine import compiled, evaluate, pure_function, slopes
 from mlsysim.engine.guards import Guard, guarded
-from mlsysim.symbolic import ErlangC
+from mlsysim.symbolic import ErlangC, Formula, Source, System, nonnegative, variable
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +99,13 @@ def test_a_later_branch_is_guarded_by_not_being_earlier(x, y):
     taken = {guard.args[0]: guard.args[1] for guard in three.atoms(Guard)}
     where = {operand: [bool(condition.subs(y, at)) for at in (2, 0.5, -1)] for operand, condition in taken.items()}
     assert where == {x: [False, True, False], 1 + x: [False, False, True]}
+
+
+def test_an_infinite_slope_is_that_of_its_own_input_alone():
+    """The root of zero has an infinite slope; what is added to it keeps its own."""
+    x, y = (variable(name, name, "count", "A number.", nonnegative()) for name in ("root_x", "root_y"))
+    total = variable("root_total", "t", "count", "A sum.", nonnegative())
+    formula = Formula(total, sympy.sqrt(x) + 3 * y, title="test", source=Source("gross2008"), no_example="a test")
+    found = slopes(System([formula]), ["root_total"], ["root_x", "root_y"], {"root_x": 0.0, "root_y": 2.0})
+    assert found["root_y"]["root_total"] == 3
+    assert found["root_x"]["root_total"] == np.inf

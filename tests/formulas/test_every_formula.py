@@ -11,7 +11,6 @@ import jax
 import numpy as np
 import pytest
 import sympy
-from fuzz import is_long
 from sympy.functions.elementary.piecewise import Piecewise
 
 from mlsysim import units
@@ -167,10 +166,10 @@ def pint_value(node, values):
 @every
 def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
     function = compiled(System([formula]))
-    counts = formula.expression.has(LeastInteger)
-    points = draw_points(formula, 4 if counts else 20)
-    if counts and not is_long():  # they are counted up one by one
-        points = sorted(points, key=lambda point: float(function(to_canonical(point))[formula.name]))[:2]
+    points = draw_points(formula, 20)
+    if formula.expression.has(LeastInteger):  # they are counted up one by one
+        points = [p for p in draw_points(formula) if function(to_canonical(p))[formula.name] < 1000][:4]
+    assert points
     for point in points:
         quantities = {name: units.Q_(value, variable_of(name).unit) for name, value in point.items()}
         value = with_unit(pint_value(formula.expression, quantities), [units.Q_(1.0, formula.variable.unit)])
@@ -288,7 +287,15 @@ def drawn_slopes(draw_points, to_canonical):
             all_of = jax.jit(lambda given: {key: slopes_of(given[key]) for key, slopes_of in pure.items()})
             return jax.tree.map(np.asarray, all_of(given))
 
-    return lambda formula: of_topic(topics[formula.id])[formula.id]
+    @cache
+    def found(formula):
+        together = of_topic(topics[formula.id])[formula.id]
+        if not any(np.isnan(along[formula.name]).any() for along in together.values()):
+            return together
+        columns = as_columns([to_canonical(point) for point in draw_points(formula)])
+        return slopes(System([formula]), [formula.name], continuous(formula), columns)
+
+    return found
 
 
 @pytest.mark.parametrize("formula", NUMERIC, ids=[formula.id for formula in NUMERIC])
