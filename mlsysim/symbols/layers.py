@@ -155,7 +155,7 @@ s_ep = variable(
 )
 kappa = variable(
     "computing_share",
-    r"\kappa",
+    r"\kappa_{\mathrm{sm}}",
     N_COUNT,
     "Share of the multiprocessors that computes layers.",
     between(0, 1, open_lower=True),

@@ -189,7 +189,7 @@ N_d = variable(
 )
 N_s = variable(
     "further_expert_state_numbers",
-    r"N_{\mathrm{s}}",
+    r"N_{\mathrm{st,e}}",
     N_COUNT,
     "Numbers an optimizer keeps beside those of each trained parameter of experts.",
     nonnegative(),

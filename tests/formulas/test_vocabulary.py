@@ -204,6 +204,7 @@ FAMILIES = (
     "parameters",
     "hardware",
     "training",
+    "trained",
     "activations",
     "serving",
     "batching",

@@ -47,7 +47,9 @@ def test_copies_that_are_whole_reduce_as_without_zero(stage):
     for part in ("total_memory", "dp_traffic_bytes"):
         if part != "total_memory" or stage < 2:
             assert whole.canonical(part) == pytest.approx(plain.canonical(part), rel=1e-12)
-    assert whole.canonical("dp_traffic_time") == pytest.approx(plain.canonical("dp_traffic_time"), rel=1e-12)
+    # Without ZeRO the quickest all-reduce counts, a ring or a tree; with copies a reduce-scatter and a gather.
+    assert plain.canonical("dp_traffic_time") <= whole.canonical("dp_traffic_time")
+    assert whole.canonical("dp_traffic_time") == pytest.approx(plain.canonical("dp_traffic_time"), rel=0.02)
 
 
 def test_copies_must_divide_the_ranks():

@@ -87,7 +87,8 @@ def test_arithmetic_is_that_of_the_plain_step():
         MOE, batch_size=64, fleet_size=256, tp_size=8, ep_size=32, zero_stage=3, gradient_dtype="both",
         activation_checkpointing="full", attention_mask="full", efficiency=1, attention_efficiency=1,
         peak_flops=2048, attention_peak_flops=2048, memory_bandwidth=4096, memory_capacity=80, node_bandwidth=900,
-        fabric_bandwidth=900, fabric_latency=0, node_latency=0, accelerators_per_node=8, **shape,
+        fabric_bandwidth=900, fabric_latency=0, node_latency=0, accelerators_per_node=8,
+        sequence_parallel=True, **shape,
     )  # fmt: skip
     arithmetic = plain.canonical("product_time") + plain.canonical("score_time")
     assert ours.canonical("compute_time") == pytest.approx(arithmetic, rel=1e-5)

@@ -21,7 +21,10 @@ CASES = [
 
 def parts(system, name):
     """Names of the terms of a total, and whether the common factor is in each."""
-    terms = sympy.Add.make_args(sympy.expand(system[name].expression))
+    total = system[name].expression
+    if isinstance(total, sympy.Max):  # of the rank that has all parts, and of one that is a quantity of its own
+        (total,) = (arg for arg in total.args if not arg.is_Symbol)
+    terms = sympy.Add.make_args(sympy.expand(total))
     named = {}
     for term in terms:
         symbols = {str(symbol) for symbol in sympy.Mul.make_args(term) if symbol.is_Symbol}

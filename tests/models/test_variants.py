@@ -159,9 +159,11 @@ REFUSED = [
      "node_bandwidth='450 GB/s': the variant first_order does not use it; variant=per_layer does"),
     # Requirements.
     (PER_OPERATOR, {"ep_size": 8, "dp_size": 4},
-     "ep_size=8: must divide dp_size=4: expert-parallel ranks are data-parallel too; nearest: 4"),
+     "ep_size=8: times dp_replicate_size=1 must divide dp_size=4: expert-parallel ranks are data-parallel "
+     "too; nearest: 4"),
     (PER_OPERATOR, {"ep_size": 8, "dp_size": 12},
-     "ep_size=8: must divide dp_size=12: expert-parallel ranks are data-parallel too; nearest: 6, 12"),
+     "ep_size=8: times dp_replicate_size=1 must divide dp_size=12: expert-parallel ranks are data-parallel "
+     "too; nearest: 6, 12"),
     (PER_OPERATOR, {"ep_size": 3, "dp_size": 3},
      "ep_size=3: must divide experts=8 (1 for a dense model); nearest: 2, 4"),
     (PER_OPERATOR, {"interleaved_stages": 2},
@@ -352,8 +354,8 @@ def test_a_memory_explains_itself_operator_by_operator():
         "binds: p + {(p − 1)/v if v > 1; 0 otherwise} = 5.50, the smallest; n_mb = 8",
         "case: selective = core_attention  (selective = core_attention)",
         "Training memory of one rank at its peak  [rajbhandari2020, section 3]",
-        "A_peak = max(A + A_bwd, A/n_fly + A_loss)",
-        "M = M_res + W_gather + W + G + O + C + A_peak",
+        "A_peak = max(A + A_bwd, A/n_fly + {0 if schedule = dualpipe; A_loss otherwise})",
+        "binds: M_res + W_gather + W + G + O + C + A_peak = 25.32 GB, the largest; M_end = 0.000 GB",
     ):
         assert line in text
     assert "Parameters, counted" not in text, "only what the total needs"

@@ -6,10 +6,10 @@ import pytest
 import sympy
 
 from mlsysim.errors import FormulaError, UnknownNameError
-from mlsysim.symbolic import ErlangC, LeastInteger, by_label, byte, label, lower, sharded, when
+from mlsysim.symbolic import ErlangC, LeastInteger, by_label, byte, choice, label, lower, sharded, variable, when
 from mlsysim.symbolic.functions import ErlangCSlope, erlang_c_slope
 from mlsysim.symbols.serving import c, load
-from mlsysim.symbols.training import Z, d, optimizer
+from mlsysim.symbols.training import Z, d
 from mlsysim.symbols.workload import L, P, h
 
 n = sympy.Symbol("n")
@@ -107,6 +107,9 @@ def test_when_is_nothing_otherwise():
     assert when(P > 1, h, 2) == sympy.Piecewise((h, P > 1), (2, True))
 
 
+optimizer = variable("table_optimizer", "o", "", "Optimizer.", choice("adam", "adamw", "sgd", "none"))
+
+
 def test_sharded_is_a_divisor():
     assert sharded(Z >= 3, d) == sympy.Piecewise((d, Z >= 3), (1, True))
 
@@ -121,7 +124,7 @@ def test_a_table_follows_the_declared_labels():
 def test_a_table_must_give_every_label_and_no_other():
     with pytest.raises(FormulaError) as refused:
         by_label(optimizer, {"adam": 1, "adamw": 1, "sgd": 1})
-    expected = "table over optimizer must give exactly adam, adamw, sgd, none; got adam, adamw, sgd"
+    expected = "table over table_optimizer must give exactly adam, adamw, sgd, none; got adam, adamw, sgd"
     assert str(refused.value) == expected
     with pytest.raises(FormulaError, match="must give exactly"):
         by_label(optimizer, {"adam": 1, "adamw": 1, "sgd": 1, "none": 1, "lion": 1})

@@ -21,7 +21,7 @@ WORDS = {
     "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "cast", "copy", "core", "cost", "edge", "fill", "free",
     "full", "grid", "head", "host", "hot", "idle", "in", "is", "kept", "last", "link", "load", "loss", "mask", "max",
     "mean", "mesh", "node", "norm", "own", "page", "part", "peak", "per", "pod", "rank", "rate", "read", "rows",
-    "run", "send", "size", "slot", "step", "tax", "tied", "tile", "time", "to", "wait", "wide", "work",
+    "run", "send", "size", "slot", "step", "tax", "tied", "tile", "time", "to", "up", "wait", "wide", "work",
 }  # fmt: skip
 
 

@@ -15,9 +15,11 @@ from mlsysim.symbolic import (
     UnitSymbol,
     by_label,
     byte,
+    choice,
     request,
     sharded,
     token,
+    variable,
     variable_of,
     when,
     words_latex,
@@ -25,10 +27,13 @@ from mlsysim.symbolic import (
 from mlsysim.symbolic.printing import constants, equation, latex, latex_to_text, symbol_text, text
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.serving import B_a, W_s, c, kv_request, load, mu, qps, s_pad, t_step
-from mlsysim.symbols.training import P_r, W, Z, b, d, ell, feasible, g, m, optimizer, p, t
+from mlsysim.symbols.training import P_r, W, Z, b, d, ell, feasible, g, m, p, t
 from mlsysim.symbols.workload import L, P, h, q, s
 
 n = sympy.Symbol("n")
+optimizer = variable(
+    "printed_optimizer", r"\mathrm{optimizer}", "", "Optimizer.", choice("adam", "adamw", "sgd", "none")
+)
 OPTIMIZER_BYTES = {"adam": 12 * byte, "adamw": 12 * byte, "sgd": 4 * byte, "none": 0}
 
 PRINTED = {
@@ -187,9 +192,9 @@ def test_symbols_as_text(source):
 
 def test_no_symbol_of_the_vocabulary_leaves_latex_in_its_text():
     for _, formula in every_formula():
-        for variable in (formula.variable, *formula.inputs):
-            shown = symbol_text(variable)
-            assert not set(shown) & set("\\{}"), variable.name
+        for each in (formula.variable, *formula.inputs):
+            shown = symbol_text(each)
+            assert not set(shown) & set("\\{}"), each.name
             assert shown
 
 
@@ -197,10 +202,10 @@ def test_no_python_name_leaks_into_print():
     """A field's letter stands for every variable; the long name is for code."""
     for _, formula in every_formula():
         factors, latex = formula.text().split(" = ", 1)[1].split("·"), formula.latex()
-        for variable in (formula.variable, *formula.inputs):
-            if variable.latex not in (rf"\mathrm{{{variable.name}}}", variable.name):
-                assert variable.name not in factors
-                assert variable.name not in latex
+        for each in (formula.variable, *formula.inputs):
+            if each.latex not in (rf"\mathrm{{{each.name}}}", each.name):
+                assert each.name not in factors
+                assert each.name not in latex
 
 
 def test_a_symbol_is_printed_by_its_variable(declare):

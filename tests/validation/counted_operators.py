@@ -10,7 +10,8 @@ from mlsysim import DistributedModel
 
 STEP = DistributedModel()
 FUSED = {"norm": "fused", "mlp": "fused"}
-ALONE = {"peak_flops": "1 PFLOP/s", "memory_bandwidth": "1 TB/s", "fleet_size": 1, "fabric_bandwidth": "1 GB/s",
+ALONE = {"peak_flops": "1 PFLOP/s", "attention_peak_flops": "1 PFLOP/s",
+         "memory_bandwidth": "1 TB/s", "fleet_size": 1, "fabric_bandwidth": "1 GB/s",
          "fabric_latency": "1 us", "node_bandwidth": "1 GB/s"}  # fmt: skip
 
 PROFILE = (
