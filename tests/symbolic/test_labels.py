@@ -18,10 +18,11 @@ OURS = [
 ]
 #: Short parts of names that are words.
 WORDS = {
-    "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "cast", "copy", "core", "cost", "edge", "fill", "free",
-    "full", "grid", "head", "host", "hot", "idle", "in", "is", "kept", "last", "link", "load", "loss", "mask", "max",
-    "mean", "mesh", "node", "norm", "own", "page", "part", "peak", "per", "pod", "rank", "rate", "read", "rows",
-    "run", "send", "size", "slot", "step", "tax", "tied", "tile", "time", "to", "up", "wait", "wide", "work",
+    "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "cast", "copy", "core", "cost", "edge", "end",
+    "fill", "free", "full", "grid", "head", "host", "hot", "idle", "in", "is", "kept", "last", "link", "load",
+    "loss", "mask", "max", "mean", "mesh", "node", "norm", "own", "page", "part", "peak", "per", "pod", "port",
+    "rank", "rate", "read", "ring", "rows", "run", "send", "size", "slot", "step", "tax", "tied", "tile", "time",
+    "to", "tree", "up", "wait", "wide", "wire", "work",
 }  # fmt: skip
 
 
