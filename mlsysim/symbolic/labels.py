@@ -18,6 +18,7 @@ ABBREVIATIONS = {
     "itl": "inter-token latency",
     "kv": "KV",
     "len": "length",
+    "lora": "LoRA",
     "mfu": "model FLOPs utilization",
     "mla": "latent attention",
     "proj": "projection",
