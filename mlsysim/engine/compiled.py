@@ -136,13 +136,14 @@ def _namespace(backend: Backend) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4096)
-def compiled_expression(expression: sympy.Basic) -> CompiledFunction:
+def compiled_expression(expression: sympy.Basic, infinite: frozenset[sympy.Symbol] = frozenset()) -> CompiledFunction:
     """Compile one expression, such as a part of a formula or a condition; cached.
 
-    Works on scalars and on NumPy arrays.
+    Works on scalars and on NumPy arrays. Beside a factor of zero, ``infinite`` symbols count as zero.
     """
     lowered = lower(expression)
     inputs = sorted(lowered.free_symbols, key=lambda symbol: symbol.name)  # type: ignore[attr-defined]
-    function = sympy.lambdify(inputs, [lowered], modules=[vector.NAMESPACE], printer=CodePrinter, docstring_limit=0)
+    _, asked = kept_zero((), [lowered], infinite)
+    function = sympy.lambdify(inputs, asked, modules=[vector.NAMESPACE], printer=CodePrinter, docstring_limit=0)
     names = tuple(symbol.name for symbol in inputs)  # type: ignore[attr-defined]
     return CompiledFunction(names, ("value",), "", function)

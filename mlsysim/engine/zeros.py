@@ -8,7 +8,7 @@ stays undefined, for no rule knows its value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import sympy
@@ -32,7 +32,9 @@ class Beside(sympy.Function):
         return self.args[0].sort_key(order)
 
 
-def kept_zero(lines: Iterable[Line], asked: Sequence[Any] = ()) -> tuple[list[Line], list[Any]]:
+def kept_zero(
+    lines: Iterable[Line], asked: Sequence[Any] = (), infinite: Iterable[sympy.Symbol] = ()
+) -> tuple[list[Line], list[Any]]:
     """Formulas in which nothing times infinity is nothing.
 
     Parameters
@@ -41,22 +43,29 @@ def kept_zero(lines: Iterable[Line], asked: Sequence[Any] = ()) -> tuple[list[Li
         Variables with the lowered expressions that give them, each after those it needs.
     asked : sequence of sympy.Basic
         Further lowered expressions in these variables.
+    infinite : iterable of sympy.Symbol
+        Symbols in ``asked`` that may be infinite, beside those of ``lines``.
 
     Returns
     -------
     list of (sympy.Symbol, sympy.Basic), list of sympy.Basic
         The same, with :class:`Beside` around what may be infinite beside a factor that may be zero.
     """
+    lines = tuple(lines)
+    known = may_be_infinite(lines) | frozenset(infinite)
+    return [(symbol, _kept(expression, known)) for symbol, expression in lines], [_kept(each, known) for each in asked]
+
+
+def may_be_infinite(lines: Iterable[Line]) -> frozenset[sympy.Symbol]:
+    """Variables of which formulas state that they may be infinite; lines as for :func:`kept_zero`."""
     infinite: set[sympy.Symbol] = set()
-    found = []
     for symbol, expression in lines:
-        found.append((symbol, _kept(expression, infinite)))
         if _may_be_infinite(expression, infinite):
             infinite.add(symbol)
-    return found, [_kept(expression, infinite) for expression in asked]
+    return frozenset(infinite)
 
 
-def _may_be_infinite(node: Any, infinite: set[sympy.Symbol]) -> bool:
+def _may_be_infinite(node: Any, infinite: Set[sympy.Symbol]) -> bool:
     if node.is_Atom:
         return node in infinite or node in (sympy.oo, -sympy.oo)
     if isinstance(node, LeastInteger | EvaluatedAt):
@@ -72,7 +81,7 @@ def _may_be_infinite(node: Any, infinite: set[sympy.Symbol]) -> bool:
     return least(_may_be_infinite(arg, infinite) for arg in node.args)
 
 
-def _kept(node: Any, infinite: set[sympy.Symbol]) -> Any:
+def _kept(node: Any, infinite: Set[sympy.Symbol]) -> Any:
     if isinstance(node, LeastInteger | EvaluatedAt) or not _mentions(node, infinite):
         return node
     args = [_kept(arg, infinite) for arg in node.args]
@@ -84,12 +93,12 @@ def _kept(node: Any, infinite: set[sympy.Symbol]) -> Any:
     return node.func(*args, evaluate=False) if unevaluated else node.func(*args)
 
 
-def _mentions(node: Any, infinite: set[sympy.Symbol]) -> bool:
+def _mentions(node: Any, infinite: Set[sympy.Symbol]) -> bool:
     """Whether something infinite may stand anywhere within."""
     return not infinite.isdisjoint(node.free_symbols) or node.has(sympy.oo, LeastInteger)
 
 
-def _guarded(factor: Any, others: Sequence[Any], infinite: set[sympy.Symbol]) -> Any:
+def _guarded(factor: Any, others: Sequence[Any], infinite: Set[sympy.Symbol]) -> Any:
     if not _may_be_infinite(factor, infinite):
         return factor
     zeros = [other for other in others if not _divides(other) and other.is_zero is not False]

@@ -20,14 +20,10 @@ AXES = {
 FITS = ["total_memory <= 0.9 * memory_capacity", "batch_size >= 1024"]
 FABRIC = {"hardware": "H100", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
 #: Boxes after which a proof must stand; a maximum in the way takes millions.
-MOST_BOXES = 900_000
+MOST_BOXES = 500_000
 
 
 @pytest.mark.long
-@pytest.mark.xfail(
-    reason="the layers of a stage depend by name on the tensor ranks: no proof within the limit",
-    strict=False,
-)
 @pytest.mark.parametrize(
     "goal",
     [
@@ -39,7 +35,7 @@ MOST_BOXES = 900_000
 )
 def test_a_proof_over_a_million_million_layouts(goal):
     found = DistributedModel().search(
-        "Llama3_70B", **FABRIC, **AXES, **goal, subject_to=FITS, method="bounds", time_limit=30
+        "Llama3_70B", **FABRIC, **AXES, **goal, subject_to=FITS, method="bounds", time_limit=120
     )
     assert found.certificate.points > 1e12
     assert found.certificate.proven

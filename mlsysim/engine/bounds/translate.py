@@ -14,12 +14,15 @@ from mlsysim.engine.bounds.forms import Condition, Forms, Sum, shows_positive
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.compiled import compiled, compiled_expression
+from mlsysim.engine.zeros import may_be_infinite
 from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, System, lower
 
 #: Points of the grid at which it is seen which terms of a sum are large.
 SAMPLE = 64
 #: Most pairs of values for which a condition on two axes is tabulated.
 LARGEST_PAIRS = 1 << 20
+#: Most points on which it is seen along which of its axes a variable changes.
+LARGEST_FELT = 512
 
 
 class Translator:
@@ -51,12 +54,14 @@ class Translator:
         names = {s.name for e in needed for s in lower(e).free_symbols}  # type: ignore[attr-defined]
         inside = [name for name in names if name in system]
         self._system = system.closure(inside) if inside else System(())
+        self._infinite = may_be_infinite((f.variable.symbol, lower(f.expression)) for f in self._system)
         self._function = compiled(system, None, "vector")
         self._values = {name: np.asarray(value, float) for name, value in values.items()}
         self._axes_of_name: dict[str, frozenset[int]] = {n: self._swept(v) for n, v in self._values.items()}
+        self._on: dict[frozenset[int], dict[str, Any]] = {}
         for formula in self._system:
-            needs = [self._axes_of_name[v.name] for v in formula.inputs]
-            self._axes_of_name[formula.name] = frozenset().union(*needs)
+            needs = frozenset[int]().union(*(self._axes_of_name[v.name] for v in formula.inputs))
+            self._axes_of_name[formula.name] = self._felt(formula.name, needs)
         self._exact = {axis: self._along(axis) for axis in range(len(sizes))}
         self._sums: dict[sympy.Basic, Sum] = {}
         self._conditions: dict[sympy.Basic, Condition] = {}
@@ -101,6 +106,21 @@ class Translator:
     def _swept(self, value: np.ndarray) -> frozenset[int]:
         return frozenset(axis for axis, size in enumerate(value.shape) if size > 1)
 
+    def _felt(self, name: str, needs: frozenset[int]) -> frozenset[int]:
+        """Of the axes that a variable is computed from, those along which its value changes; all if they are many."""
+        if len(needs) < 2 or np.prod([self.sizes[axis] for axis in needs]) > LARGEST_FELT:
+            return needs
+        if needs not in self._on:
+            self._on[needs] = self._function({n: self._restricted(value, needs) for n, value in self._values.items()})
+        value = np.asarray(self._on[needs][name], float)
+        first = {axis: value.take([0], axis) for axis in self._swept(value)}
+        same = {axis: np.array_equal(value, np.broadcast_to(row, value.shape), True) for axis, row in first.items()}
+        return frozenset(axis for axis, constant in same.items() if not constant)
+
+    def _restricted(self, value: np.ndarray, axes: frozenset[int]) -> np.ndarray:
+        """A value along some axes, at the first place of all others."""
+        return value[tuple(slice(None) if a in axes else slice(0, 1) for a in range(value.ndim))]
+
     def _along(self, axis: int) -> dict[str, Any]:
         """Along one axis, the values of all inputs and of every variable that depends on no other axis."""
         slices = {}
@@ -131,7 +151,7 @@ class Translator:
         else:
             names = {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
             with np.errstate(all="ignore"):
-                found = compiled_expression(expression)({name: known[name] for name in names})["value"]
+                found = compiled_expression(expression, self._infinite)({name: known[name] for name in names})["value"]
         return np.broadcast_to(np.asarray(found), self.sizes[axis])
 
     def _one_axis(self, expression: sympy.Basic) -> int | None:
@@ -397,7 +417,7 @@ class Translator:
             row = self._tabulated(symbol, next(iter(own), first))
             values[symbol.name] = row[:, None] if own == {first} else row[None, :] if own == {second} else row[0]
         with np.errstate(all="ignore"):
-            found = compiled_expression(expression)(values)["value"]
+            found = compiled_expression(expression, self._infinite)(values)["value"]
         mask = np.broadcast_to(np.asarray(found, bool), (self.sizes[first], self.sizes[second]))
         return self._tabulated_pairs(first, second, mask)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import sympy
-from engine.bounds.expressions import A, B, Case, M, N, cases
+from engine.bounds.expressions import INNER, A, B, Case, M, N, cases
 from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +153,19 @@ def test_terms_of_three_axes_and_a_constant_stay_a_sum(order):
     total = forms.add([parts[place] for place in order])
     for point in np.ndindex(2, 3, 4):
         assert Reader(point).sum(total) == pytest.approx(5 + sum(point) + 3, rel=1e-12)
+
+
+def test_what_names_an_axis_and_does_not_change_along_it_is_a_table():
+    """Where no design has the case that needs M, steps of the rest stand in tables, too."""
+    inner = sympy.Piecewise((N * M, N > 100), (N, True))
+    case = Case(sympy.ceiling(INNER / 2) + M, {N: [1, 2, 3], M: [2, 3]}, inner=inner)
+    translator = case.translator()
+    assert translator.sum(INNER) is translator.sum(N)
+    assert not any(term.atoms for term in translator.sum(case.expression).terms)
+    case = Case(sympy.ceiling(INNER / 2), {N: [1, 2, 101], M: [2, 3]}, inner=inner)
+    translator = case.translator()
+    assert translator.sum(INNER) is not translator.sum(N)
+    np.testing.assert_allclose(read(case, translator.sum(case.expression)), case.at_all(case.expression))
 
 
 def test_equal_forms_are_one():

@@ -169,6 +169,16 @@ def test_infinite_values(expression):
     assert values.max() <= high
 
 
+def test_a_condition_in_which_nothing_is_a_rate_of_something_infinite():
+    """A table of a condition takes zero times infinity for zero, as the compiled function does."""
+    rate = LeastInteger(LEAST, A <= LEAST * B, 12) * sympy.floor(N / 3)
+    stated = sympy.Piecewise((1 / A, A > 1), (sympy.oo, True))
+    for of, inner in ((rate, 1), (INNER * sympy.floor(N / 3), stated)):
+        case = Case(sympy.Piecewise((of, of <= 1), (7, True)), {A: [1], B: [0.001], N: [1, 2]}, inner=inner)
+        assert not case.at_all(case.expression).any()
+        assert whole(case) == (0, 0)
+
+
 @pytest.mark.parametrize(
     "expression",
     [
