@@ -15,8 +15,6 @@ LONG_FOLDERS = {
     "benchmarks": "timings, and the answers of what is timed",
     "counted": "tensors counted on real layers; needs PyTorch",
 }
-#: The one notebook that a quick run goes through.
-QUICK_NOTEBOOK = "tutorial.ipynb"
 #: Half of a quick run is compiling, which is quicker without optimising and fusing; a long run compiles as users do.
 QUICK_COMPILING = "--xla_backend_optimization_level=0 --xla_disable_hlo_passes=fusion"
 #: What a process may hold, in pages of memory, before it forgets what it compiled for earlier files.
@@ -87,6 +85,6 @@ def pytest_collection_modifyitems(config, items):
 
 def _is_long(item):
     if item.path.suffix == ".ipynb":
-        return item.path.name != QUICK_NOTEBOOK
+        return True
     in_long_folder = any((HERE / name) in item.path.parents for name in LONG_FOLDERS)
     return in_long_folder or item.get_closest_marker("long") is not None

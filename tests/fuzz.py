@@ -1,6 +1,6 @@
 """How many random examples a test tries: a part of them in a quick run, all with ``--long``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -32,8 +32,8 @@ def fuzzing(examples: int, quick: int | None = None, *, derandomize: bool = True
     )
 
 
-def rest_long(params: Sequence[Any], quick: int) -> list[Any]:
+def rest_long(params: Iterable[Any], quick: int) -> list[Any]:
     """Parameters of a test of which only the first few are quick."""
-    marks = pytest.mark.long
-    rest = [pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=marks) for each in params[quick:]]
-    return [*params[:quick], *rest]
+    first, marks = list(params), pytest.mark.long
+    rest = [pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=marks) for each in first[quick:]]
+    return [*first[:quick], *rest]

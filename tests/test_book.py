@@ -128,6 +128,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "first"), rest_long(SEEDS, quick=1))
 def test_the_same_bytes_in_every_process_and_no_jax(pages, seed, first):
     script = (

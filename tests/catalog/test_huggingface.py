@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fuzz import rest_long
 
 from mlsysim import TrainingMemoryModel
 from mlsysim.catalog import SparseTransformerWorkload, TransformerWorkload, builtin
@@ -291,7 +292,7 @@ TOKENS = (
 )
 
 
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("name", rest_long(SAME, quick=4))
 def test_a_file_with_any_one_field_changed_loads_or_is_refused(write, name):
     content = config(name)
     part = content.get("text_config", content)
@@ -376,6 +377,7 @@ def stored(model):
     return sum(p.numel() for p in model.parameters()) + biases
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model_type", WRITTEN)
 def test_what_transformers_writes_counts_as_what_it_builds(model_type, tmp_path, total):
     """The file of a tiny model gives a shape whose tensors, added up in plain Python, are those of its modules."""

@@ -63,6 +63,7 @@ def test_exit_codes(run, words, code, said):
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("words", "code", "said"), rest_long(EXITS, quick=1), ids=NAMES)
 def test_exit_codes_of_a_process(process, words, code, said):
     done = process("-m", "mlsysim", *words.split())
@@ -72,6 +73,7 @@ def test_exit_codes_of_a_process(process, words, code, said):
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.long
 def test_an_ascii_terminal_is_no_error(process):
     done = process("-m", "mlsysim", "formula", "prefill_flops", PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr

@@ -56,6 +56,7 @@ def test_its_formulas_have_a_card(run):
     assert run("formula", "read_time").exit_code == 2
 
 
+@pytest.mark.long
 def test_the_book_has_a_page_of_it_and_ours_are_as_before(run, tmp_path, book_pages):
     done = run("book", *WITH, "--out", str(tmp_path / "pages"))
     assert done.exit_code == 0, done.output

@@ -2,6 +2,7 @@ import json
 import shlex
 
 import pytest
+from fuzz import rest_long
 
 from mlsysim import TrainingMemoryModel
 from mlsysim.cli.options import option_name
@@ -33,7 +34,7 @@ def options(name):
     return {option.name: option for option in question_command(MODELS[name]).params}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", rest_long(MODELS, quick=2))
 def test_every_argument_of_the_model_is_an_option_and_nothing_else(name):
     model = MODELS[name]
     own = {"variant", "catalog", "as_json", "explain"} | ({"strict"} if "feasible" in model.headline else set())

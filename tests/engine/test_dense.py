@@ -215,6 +215,7 @@ def test_a_model_against_its_own_grid():
     assert found.feasible == int((held <= limit).sum())
 
 
+@pytest.mark.long
 def test_a_model_with_searches_inside():
     model = ServingCapacityModel()
     fixed = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 4000}

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy
+from fuzz import rest_long
 
 from mlsysim.engine import compiled, evaluate, pure_function
 from mlsysim.formulas.training_memory import local_micro_batch
@@ -79,7 +80,7 @@ def test_two_axes(micro_batch):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("d", DIVISORS)
+@pytest.mark.parametrize("d", rest_long(DIVISORS, quick=3))
 def test_a_divisor_bound_as_a_constant_of_a_users_jit(micro_batch, d):
     pure = pure_function(micro_batch, ("local_micro_batch",))
 
@@ -98,7 +99,7 @@ def test_a_divisor_bound_as_a_constant_of_a_users_jit(micro_batch, d):
 
 
 @pytest.mark.parametrize("rounding", [sympy.ceiling, sympy.floor])
-@pytest.mark.parametrize("d", DIVISORS)
+@pytest.mark.parametrize("d", rest_long(DIVISORS, quick=3))
 def test_a_divisor_written_into_the_formula(pure, system_of, rounding, d):
     """Printed as a product with a rational number, so one rounding more than a division."""
     x, steps = pure("step_x"), pure("step_count")

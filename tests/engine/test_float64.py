@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fuzz import rest_long
 
 from mlsysim.engine import compiled, evaluate, pure_function, slopes
 from mlsysim.models import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
@@ -121,7 +122,7 @@ def test_single_precision_inputs_stay_single_where_double_is_on(model, points):
             assert value.dtype in (jnp.float32, jnp.bool_) or value.weak_type, name
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", rest_long(MODELS, quick=1))
 def test_the_pure_function_maps_and_differentiates(model, points):
     name = {TrainingMemoryModel: "total_memory", ServingCapacityModel: "estimated_p99_latency",
             MoERoutingModel: "all_to_all_latency"}[model]  # fmt: skip

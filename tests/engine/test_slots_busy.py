@@ -232,6 +232,7 @@ def test_chain_rule_by_sympy(symbols):
     assert found == pytest.approx(float(expected), rel=1e-12)
 
 
+@pytest.mark.long
 def test_reverse_mode_equals_forward_mode(slots):
     pure = pure_function(slots, ("busy",))
     row = (24.0, 4.0, 0.7, 0.8, 5.0)
@@ -257,6 +258,7 @@ def test_second_derivative_forward_over_reverse(slots):
     assert found == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.long
 def test_single_precision_stays_finite(slots):
     pure = pure_function(slots, ("busy",))
     function, gradient = jax.jit(pure), jax.grad(lambda values: pure(values)["busy"])

@@ -83,6 +83,7 @@ def test_every_intermediate_is_returned(small):
     }
 
 
+@pytest.mark.long
 def test_nothing_is_printed_outside_the_namespace():
     """Every name of the generated code is an argument, a left side, or has a rule; ``math`` has none."""
     for _, formula in every_formula():

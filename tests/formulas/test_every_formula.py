@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 import sympy
+from fuzz import rest_long, tries
 from sympy.functions.elementary.piecewise import Piecewise
 
 from mlsysim import units
@@ -166,7 +167,7 @@ def pint_value(node, values):
 @every
 def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
     function = compiled(System([formula]))
-    points = draw_points(formula, 20)
+    points = draw_points(formula, tries(20, quick=8))
     if formula.expression.has(LeastInteger):  # they are counted up one by one
         points = [p for p in draw_points(formula) if function(to_canonical(p))[formula.name] < 1000][:4]
     assert points
@@ -270,16 +271,24 @@ def continuous(formula):
 
 
 NUMERIC = [formula for formula in FORMULAS if continuous(formula)]
+TOPIC = {member.id: name for name, member in PLACED}
+#: Topics whose derivatives a quick run compiles: those of the tutorial. A long run compiles all.
+QUICK_TOPICS = {"training_memory", "serving_capacity", "queueing", "moe_routing"}
+
+
+def quick_first(formulas):
+    """The formulas as parameters; long, but for those of quick topics."""
+    marks = {True: (), False: pytest.mark.long}
+    return [pytest.param(f, id=f.id, marks=marks[TOPIC[f.id] in QUICK_TOPICS]) for f in formulas]
 
 
 @pytest.fixture(scope="module")
 def drawn_slopes(draw_points, to_canonical):
     """``drawn_slopes(formula)``: derivative by every continuous input at its points; a topic is compiled at once."""
-    topics = {member.id: name for name, member in PLACED}
 
     @cache
     def of_topic(topic):
-        formulas = [formula for formula in NUMERIC if topics[formula.id] == topic]
+        formulas = [formula for formula in NUMERIC if TOPIC[formula.id] == topic]
         columns = {f.id: as_columns([to_canonical(point) for point in draw_points(f)]) for f in formulas}
         pure = {f.id: pure_slopes(System([f]), (f.name,), continuous(f)) for f in formulas}
         with jax.enable_x64(True):
@@ -289,7 +298,7 @@ def drawn_slopes(draw_points, to_canonical):
 
     @cache
     def found(formula):
-        together = of_topic(topics[formula.id])[formula.id]
+        together = of_topic(TOPIC[formula.id])[formula.id]
         if not any(np.isnan(along[formula.name]).any() for along in together.values()):
             return together
         columns = as_columns([to_canonical(point) for point in draw_points(formula)])
@@ -298,7 +307,7 @@ def drawn_slopes(draw_points, to_canonical):
     return found
 
 
-@pytest.mark.parametrize("formula", NUMERIC, ids=[formula.id for formula in NUMERIC])
+@pytest.mark.parametrize("formula", quick_first(NUMERIC))
 def test_derivatives_are_finite(formula, drawn_slopes):
     found = drawn_slopes(formula)
     for name in continuous(formula):
@@ -331,6 +340,7 @@ def test_a_replica_that_serves_nothing_gives_an_infinite_load():
     assert evaluate(System([formula]), ["offered_load"], idle)["offered_load"] == math.inf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["wait_probability", "queue_wait_p99"])
 def test_rounding_at_the_edge_of_stability_gives_a_number(name):
     """Arrivals may round below the capacity where the load rounds to the number of replicas.
@@ -362,7 +372,9 @@ def test_rounding_at_the_edge_of_stability_gives_a_number(name):
     assert all(np.all(np.isfinite(found[wrt][name])) for wrt in continuous(formula))
 
 
-@pytest.mark.parametrize(("name", "singular"), SINGULAR, ids=[f"{name}-{i}" for i, (name, _) in enumerate(SINGULAR)])
+@pytest.mark.parametrize(
+    ("name", "singular"), rest_long(SINGULAR, quick=5), ids=[f"{name}-{i}" for i, (name, _) in enumerate(SINGULAR)]
+)
 def test_derivatives_are_finite_where_an_untaken_branch_divides_by_zero(name, singular, draw_points, to_canonical):
     formula = formula_of(name)
     drawn = to_canonical(draw_points(formula, 1)[0])
@@ -375,7 +387,7 @@ def test_derivatives_are_finite_where_an_untaken_branch_divides_by_zero(name, si
 SMOOTH = [f for f in FORMULAS if f.variable.domain.kind == "real" and not f.expression.has(sympy.ceiling, sympy.floor)]
 
 
-@pytest.mark.parametrize("formula", SMOOTH, ids=[formula.id for formula in SMOOTH])
+@pytest.mark.parametrize("formula", quick_first(SMOOTH))
 def test_derivatives_equal_central_differences(formula, drawn_slopes, draw_points, to_canonical):
     """Finite is not enough: the slopes must be those of the values the numpy backend returns."""
     function = compiled(System([formula]))

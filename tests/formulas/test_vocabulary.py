@@ -235,6 +235,7 @@ def test_symbols_are_declared_in_the_order_of_the_families():
     assert sorted(expected, key=place.__getitem__) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["mlsysim.symbols.routing", "mlsysim.formulas.moe_routing", "mlsysim.models"])
 def test_the_order_does_not_depend_on_what_is_imported_first(first):
     ours = [name for name in declaration_order() if name in {symbol.name for symbol in SYMBOLS}]

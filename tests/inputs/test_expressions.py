@@ -302,6 +302,7 @@ QUANTITIES = [
 ]
 
 
+@pytest.mark.long
 def test_every_backend_gives_the_same():
     import jax
 

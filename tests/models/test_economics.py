@@ -74,6 +74,7 @@ def test_a_serving_fleet_is_one_system():
     assert found.canonical("cost_per_request") == pytest.approx(found.canonical("cost_per_token") * 128, rel=1e-12)
 
 
+@pytest.mark.long
 def test_a_chain_sweeps_and_is_differentiated_end_to_end():
     model = EconomicsModel("rented_training")
     grid = model.sweep(**{**RUN, "efficiency": [0.3, 0.6]}, rental_price=2, outputs=["total_cost"])

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from fuzz import rest_long
 
 from mlsysim import (
     Q_,
@@ -425,7 +426,7 @@ def test_points_that_do_not_fit_can_be_masked():
     assert reasons[code] == "interleaved_stages_must_be_1_where_pp_size"
 
 
-@pytest.mark.parametrize(("model", "output"), NEW, ids=NEW_IDS)
+@pytest.mark.parametrize(("model", "output"), rest_long(NEW, quick=1), ids=NEW_IDS)
 def test_sensitivity_agrees_with_a_small_change(model, output):
     found = model.sensitivity(output, **point(model))
     name = "trainable_fraction" if isinstance(model, TrainingMemoryModel) else "node_bandwidth"

@@ -15,6 +15,7 @@ from mlsysim.models import every_model
 from mlsysim.plot import style
 
 
+@pytest.mark.long
 def test_every_symbol_of_every_model_can_be_drawn():
     found = {v for model in every_model() for variant in model.variants for v in model(variant).outputs}
     found |= {v for model in every_model() for variant in model.variants for v in model(variant).inputs}
@@ -76,6 +77,7 @@ def run(code, **environment):
     return done.stdout
 
 
+@pytest.mark.long
 def test_importing_the_room_loads_no_matplotlib():
     code = (
         "import importlib, json, sys; importlib.import_module('mlsysim.plot');"
@@ -94,6 +96,7 @@ print(ax.figure.get_size_inches().tolist())
 """
 
 
+@pytest.mark.long
 def test_without_axes_there_is_a_new_figure_of_six_by_four():
     assert json.loads(run(FIGURE, MPLBACKEND="Agg")) == [6.0, 4.0]
 

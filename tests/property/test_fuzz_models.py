@@ -238,6 +238,7 @@ def test_extreme_sizes_of_the_routing_model():
     fuzz_sizes(ROUTING, 100)
 
 
+@pytest.mark.long
 @other
 def test_extreme_sizes_of_the_other_variants(model):
     fuzz_sizes(model, 40)

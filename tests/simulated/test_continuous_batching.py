@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from fuzz import rest_long
 
 pytest.importorskip("simpy")
 
@@ -31,20 +32,21 @@ def test_it_is_an_m_m_1_queue_where_one_request_is_served_at_a_time():
     assert p99 == pytest.approx(math.log(100) / (50 - 25), rel=0.03)
 
 
+@pytest.mark.long
 def test_at_light_load_the_p99_is_that_of_the_service():
     p99 = simulate(replace(SERVER, cv=1.0), 1.0, 200_000, seed=1).p99()
     assert p99 == pytest.approx(math.log(100) / (50 - 1), rel=0.02)
     assert p99 == pytest.approx(0.0940, rel=0.02)
 
 
-@pytest.mark.parametrize("cv", [0.0, 0.5, 1.5])
+@pytest.mark.parametrize("cv", rest_long([0.0, 0.5, 1.5], quick=1))
 def test_the_mean_wait_is_pollaczek_khinchine(cv):
     load = 0.6
     expected = load / (1 - load) * (1 + cv**2) / 2 * 0.02
     assert waits(replace(SERVER, cv=cv), load / 0.02, 200_000).mean() == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.parametrize(("replicas", "load"), [(2, 0.7), (8, 0.8)])
+@pytest.mark.parametrize(("replicas", "load"), rest_long([(2, 0.7), (8, 0.8)], quick=1))
 def test_requests_wait_with_the_probability_of_erlang(replicas, load):
     wait = waits(replace(SERVER, cv=1.0, replicas=replicas), load * replicas / 0.02, 200_000)
     expected = erlang_c(replicas, load * replicas)

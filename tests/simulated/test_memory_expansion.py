@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from fuzz import rest_long
 from simulated.memory_expansion import Layer, executed
 
 from mlsysim import MemoryExpansionModel
@@ -77,7 +78,7 @@ def test_without_prefetching_the_closed_form_is_the_schedule(design, policy, inp
 
 
 @pytest.mark.parametrize("eta", [0.4, 1.0])
-@pytest.mark.parametrize(("design", "policy", "inputs"), CASES)
+@pytest.mark.parametrize(("design", "policy", "inputs"), rest_long(CASES, quick=6))
 def test_with_prefetching_two_schedules_bound_the_closed_form(design, policy, inputs, eta):
     """Nothing fetched ahead from above; from below everything, behind all that a phase does, but for the first pull."""
     found = solved(design, policy, eta, **inputs)

@@ -81,6 +81,7 @@ def assert_same(found, wanted):
         assert found[name].values.tobytes() == wanted[name].values.tobytes(), name
 
 
+@pytest.mark.long
 def test_a_store_has_the_same_bits(client, grid, template, tmp_path):
     with (
         write(grid, template, tmp_path / "here.nc", block_points=100) as here,
@@ -95,6 +96,7 @@ def assert_same_points(found, wanted):
     assert (found.feasible, found.points) == (wanted.feasible, wanted.points)
 
 
+@pytest.mark.long
 def test_a_front_has_the_same_bits(client, grid):
     asked = [variable_of("required_replicas").symbol, -variable_of("qps").symbol]
     assert_same_points(pareto(grid, asked, client=client, block_points=100), pareto(grid, asked, block_points=100))

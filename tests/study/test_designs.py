@@ -53,6 +53,7 @@ def test_a_sequence_of_results_best_first(designs):
     assert again.total_memory == best.total_memory
 
 
+@pytest.mark.long
 def test_they_survive_a_pickle(designs, empty):
     again = pickle.loads(pickle.dumps(designs))
     assert repr(again) == repr(designs)

@@ -120,6 +120,7 @@ def wait_for(path):
     raise AssertionError(f"{path} was never begun")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", rest_long(["zarr", "nc"], quick=1))
 def test_a_second_process_is_told_and_a_lost_one_holds_nothing(whole, tmp_path, kind):
     path = tmp_path / f"grid.{kind}"
@@ -223,7 +224,7 @@ def shortened(file):
     file.write_bytes(file.read_bytes()[:-1])
 
 
-@pytest.mark.parametrize("damage", [removed, flipped, shortened])
+@pytest.mark.parametrize("damage", rest_long([removed, flipped, shortened], quick=1))
 @pytest.mark.parametrize("chunk", CHUNKS, ids="/".join)
 def test_a_changed_chunk_is_computed_again(whole, tmp_path, chunk, damage):
     path = tmp_path / "grid.zarr"
@@ -267,7 +268,7 @@ def test_a_lost_coordinate_value_is_noticed(tmp_path, file, part):
 
 
 @pytest.mark.parametrize("file", ["zarr.json", "cost/zarr.json", "hours/zarr.json"])
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"{}", b"[1]", b"null"])
+@pytest.mark.parametrize("content", rest_long([b"\xff\xfe", b"", b"{}", b"[1]", b"null"], quick=2))
 def test_damaged_metadata_is_a_library_error(tmp_path, file, content):
     path = tmp_path / "grid.zarr"
     run(path)

@@ -64,6 +64,7 @@ def test_inputs_left_out_keep_their_bound_value():
     assert float(total({"batch_size": 16.0})) > float(total())
 
 
+@pytest.mark.long
 def test_it_survives_a_pickle(latency):
     expected = latency({"qps": 400.0})
     again = pickle.loads(pickle.dumps(latency))
@@ -177,6 +178,7 @@ class TestDtypes:
         weights = TrainingMemoryModel().function("weights", **MEMORY)
         assert float(weights({"parameters": np.float32(2e9)})) == 4e9
 
+    @pytest.mark.long
     def test_the_global_flag_is_never_touched(self):
         """In a fresh process: after solve, sweep, sensitivity, function and grad JAX still makes float32."""
         code = """

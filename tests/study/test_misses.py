@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fuzz import rest_long
 
 from mlsysim import DistributedModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.errors import InfeasibleError
@@ -22,7 +23,7 @@ def by_solve(side, **axes):
     return float(excess.isel(at)), grid.isel(at)
 
 
-@pytest.mark.parametrize("method", ["auto", "bounds", "dense"])
+@pytest.mark.parametrize("method", rest_long(["auto", "bounds", "dense"], quick=2))
 def test_the_nearest_miss_is_that_of_the_grid(method, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 0.0 if method == "bounds" else module.AT_ONCE)
     found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to=FITS, method=method, progress=False)

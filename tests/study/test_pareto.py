@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from fuzz import fuzzing
+from fuzz import fuzzing, rest_long
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,7 +64,7 @@ def everywhere(model, fixed, axes, names, signs, feasible=None):
 
 @fuzzing(15, derandomize=False)
 @given(st.data())
-@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("dense", rest_long([False, True], quick=1))
 def test_equals_a_quadratic_check(dense, data):
     model, fixed, objectives = data.draw(st.sampled_from(QUESTIONS))
     choices = ROUTES if model is ROUTING else LAYOUT

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fuzz import rest_long
 
 from mlsysim import DistributedModel, EconomicsModel, Hardware, TrainingMemoryModel, derived, linked
 from mlsysim.errors import InfeasibleError, InputError
@@ -55,7 +56,7 @@ def accepted_by_solve(**axes):
     return int((grid.refused == 0).sum()) if "refused" in grid else grid.total_memory.size
 
 
-@pytest.mark.parametrize("method", ["auto", "bounds", "dense"])
+@pytest.mark.parametrize("method", rest_long(["auto", "bounds", "dense"], quick=2))
 def test_every_method_refuses_the_same(method, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 0.0 if method == "bounds" else module.AT_ONCE)
     found = MODEL.search(**POINT, **AXES, minimize="total_memory", method=method, progress=False)

@@ -74,6 +74,7 @@ def test_the_clock_does_not_change_what_bounds_prove(monkeypatch, seed):
     assert certificate.method == "bounds"
 
 
+@pytest.mark.long
 def test_the_clock_does_not_change_what_is_out_of_reach(monkeypatch):
     said = set()
     for seed in range(3):
@@ -128,6 +129,7 @@ def test_an_enumeration_that_is_cut_short_says_so(monkeypatch):
     assert low <= np.isfinite(values).sum() <= high
 
 
+@pytest.mark.long
 def test_streaming_that_is_cut_short_says_so_and_goes_on(monkeypatch, tmp_path):
     values = hashed(5000)
     asked = {**POINT, "batch_size": range(1, 5000), "seq_len": range(1, 5000), "minimize": HASHED, "method": "dense"}

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from fuzz import rest_long
 
 from mlsysim import Q_, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.errors import InputError, MissingInputError, MlsysimError, UnknownNameError
@@ -34,7 +35,7 @@ POINTS = {
     "exchange": (ROUTING, "all_to_all_latency", ROUTE),
     "capped": (ROUTING, "token_dispatch_bytes", {**ROUTE, "routing_imbalance_factor": 9}),
 }
-EVERY = pytest.mark.parametrize(("model", "output", "point"), POINTS.values(), ids=POINTS)
+EVERY = pytest.mark.parametrize(("model", "output", "point"), rest_long(POINTS.values(), quick=6), ids=POINTS)
 
 
 def magnitude(value):
@@ -297,7 +298,7 @@ GRIDS = {
 }
 
 
-@pytest.mark.parametrize(("model", "output", "point", "axes"), GRIDS.values(), ids=GRIDS)
+@pytest.mark.parametrize(("model", "output", "point", "axes"), rest_long(GRIDS.values(), quick=1), ids=GRIDS)
 def test_on_a_grid_equals_point_by_point(model, output, point, axes):
     grid = model.sensitivity(output, **{**point, **axes})
     names = grid.input.values.tolist()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sympy
 import xarray
+from fuzz import rest_long
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -179,6 +180,7 @@ def test_smallest_leaves_out_what_is_refused(grid, whole):
     assert set(found.indices.tolist()) <= set(np.flatnonzero(allowed.ravel()).tolist())
 
 
+@pytest.mark.long
 def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
     cost = symbol("total_memory") / symbol("batch_size")
     wanted = smallest(grid, cost, k=9)
@@ -239,7 +241,7 @@ def test_many_objectives_in_batches():
     assert sorted(indices.tolist()) == quadratic(values)
 
 
-@pytest.mark.parametrize("points", [10_000, 70, 13])
+@pytest.mark.parametrize("points", rest_long([10_000, 70, 13], quick=1))
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_front_of_a_model(grid, whole, points, number):
     objectives = [symbol("total_memory"), -symbol("batch_size"), symbol("dp_size") * symbol("tp_size")][:number]
@@ -256,6 +258,7 @@ def test_the_front_of_a_model(grid, whole, points, number):
     assert found.points == allowed.size
 
 
+@pytest.mark.long
 def test_a_large_block_is_filtered_by_witnesses(grid):
     """Witnesses drop most of a block before it leaves the device; the front stays the same."""
     model = ServingCapacityModel()
@@ -288,6 +291,7 @@ def test_at_least_one_objective(grid):
         pareto(grid, [])
 
 
+@pytest.mark.long
 def test_stores_are_plain_data_sets(grid, template, tmp_path):
     """Read without mlsysim."""
     write(grid, template, tmp_path / "a.zarr", block_points=30)

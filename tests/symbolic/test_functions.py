@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 import sympy
+from fuzz import rest_long
 
 from mlsysim.errors import FormulaError, UnknownNameError
 from mlsysim.symbolic import ErlangC, LeastInteger, by_label, byte, choice, label, lower, sharded, variable, when
@@ -91,7 +92,7 @@ def exact(servers, a):
     return last / (sum(a**k / sympy.factorial(k) for k in range(servers)) + last)
 
 
-@pytest.mark.parametrize("servers", [1, 2, 3, 7])
+@pytest.mark.parametrize("servers", rest_long([1, 2, 3, 7], quick=3))
 def test_the_closed_form_of_its_slope_is_the_derivative(servers):
     """As rational functions, so for every load at once."""
     a = sympy.Symbol("a", positive=True)

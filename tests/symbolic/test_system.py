@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import sympy
+from fuzz import rest_long
 
 from mlsysim.engine import compiled
 from mlsysim.engine.compiled import compiled_expression
@@ -253,7 +254,7 @@ def test_a_system_survives_pickling(model):
     assert compiled(copy).source == compiled(system).source
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", rest_long(MODELS, quick=1))
 def test_a_pickled_system_compiles_and_prints_alike_in_a_fresh_process(model):
     """Labels are looked up by name, so variables must be declared again where they arrive."""
     system = model().system
@@ -270,6 +271,7 @@ def test_variables_of_a_pickled_system_are_the_declared_ones():
     assert all(mine is theirs for mine, theirs in zip(copy.inputs, system.inputs, strict=True))
 
 
+@pytest.mark.long
 def test_a_users_own_variables_arrive_with_a_pickled_system(declare, formula):
     colour, size = declare("sys_colour", "", choice("red", "green")), declare("sys_size")
     system = System([formula(size, by_label(colour, {"red": 1, "green": 2}))])

@@ -50,6 +50,7 @@ def shown(mathematics):
         pytest.skip(str(reason))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_equation_is_found(shown, what):
     assert shown[BROKEN[what]]["error"]

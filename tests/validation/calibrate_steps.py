@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from validation.step_rows import ROWS, name, speed_error, stack_of
+from validation.step_rows import ROWS, name, published, seconds_along, stack_of
 
 CATALOG = Path(__file__).parents[2] / "mlsysim" / "catalog" / "data" / "stacks.toml"
 BY_NAME = {name(row): row for row in ROWS}
@@ -61,16 +63,13 @@ CALIBRATED: dict[str, tuple[tuple[str, tuple[str, ...], float, float], ...]] = {
 
 
 def fitted(row: dict[str, Any], argument: str, lower: float, upper: float, **stack: Any) -> float:
-    """The value at which our step is the one a row publishes, by bisection; a limit where none is."""
-
-    def error(value: float) -> float:
-        return speed_error(row, **stack, **{argument: value})
-
-    rises = error(upper) > error(lower)
-    for _ in range(40):
-        middle = (lower + upper) / 2
-        lower, upper = (middle, upper) if (error(middle) < 0) == rises else (lower, middle)
-    return (lower + upper) / 2
+    """The value at which our step is the one a row publishes, in ever finer steps; a limit where none is."""
+    for _ in range(4):
+        values = np.linspace(lower, upper, 1001)
+        times = seconds_along(row, argument, values, **stack)
+        inner = np.count_nonzero((times[1:-1] > published(row)) == (times[-1] < times[0]))
+        lower, upper = values[inner], values[inner + 1]
+    return float(lower + upper) / 2
 
 
 def value_of(stack: str, argument: str, *, without: str = "", **given: Any) -> float:

@@ -159,7 +159,7 @@ GROUPS: tuple[Group, ...] = (
         "95 the published slope is 0.58 us. DeepSeek-V3 is at Megatron-Bridge's efficiency of H100, by DualPipe with "
         "exchanges hidden; norms, up-projections and gates are recomputed, and the hottest rank is assumed to have a "
         "tenth more than the mean. By defaults exchanges are not hidden. 30%.",
-        "papers, model cards and engines as the tables of each area cite them", checks, beside="First order or default",
-        spreads=spreads,
+        "papers, model cards and engines as the tables of each area cite them", checks, long=True,
+        beside="First order or default", spreads=spreads,
     ),
 )  # fmt: skip

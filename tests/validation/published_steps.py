@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 from validation.calibrate_steps import CALIBRATED, calibrated_on, without
 from validation.checks import Check, Group, spread
-from validation.step_rows import ROWS, measured, name, published, seconds, stack_of
+from validation.step_rows import ROWS, measured, name, published, seconds, seconds_along, stack_of
 
 UNITS = {"s": "s", "tps": "token/s", "TFLOPS": "TFLOP/s"}
 USED = {row for stack in CALIBRATED for row in calibrated_on(stack)}
@@ -73,15 +74,17 @@ def speed_errors(rows: Iterable[dict[str, Any]], *, stacks: bool) -> list[float]
     ]
 
 
+@cache
+def _errors_by_efficiency() -> np.ndarray:
+    """Errors of dense rows (rows) with each default efficiency that is tried (columns)."""
+    return np.array([published(row) / seconds_along(row, "efficiency", CHOICES) - 1 for row in DENSE])
+
+
 def left_out(source: str) -> list[float]:
     """Errors of a source with the one default efficiency that fits the other sources best."""
-
-    def errors(rows: Iterable[dict[str, Any]], efficiency: float) -> list[float]:
-        return [published(row) / seconds(row, efficiency=efficiency) - 1 for row in rows]
-
-    others = [row for row in DENSE if row["group"] != source]
-    best = min(CHOICES, key=lambda efficiency: spread(errors(others, efficiency))[0])
-    return errors((row for row in DENSE if row["group"] == source), best)
+    errors, own = _errors_by_efficiency(), np.array([row["group"] == source for row in DENSE])
+    best = min(range(len(CHOICES)), key=lambda choice: spread(errors[~own, choice])[0])
+    return errors[own, best].tolist()
 
 
 def experts_left_out() -> dict[str, float]:

@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mlsysim import DistributedModel
 
 ROWS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("steps.json").read_text(encoding="utf-8"))
@@ -142,6 +144,12 @@ def seconds(row: dict[str, Any], **stack: Any) -> float:
     """Our step, with a stack or values of one."""
     calls = _calls(ROWS.index(row))
     return sum(STEP.solve(**{**call, **stack}).canonical("step_time") for call in calls) / len(calls)
+
+
+def seconds_along(row: dict[str, Any], argument: str, values: Any, **stack: Any) -> np.ndarray:
+    """Our step at each of several values of an argument."""
+    calls = [{**call, **stack, argument: values} for call in _calls(ROWS.index(row))]
+    return np.mean([STEP.sweep(**call, outputs=["step_time"]).step_time.values for call in calls], axis=0)
 
 
 def measured(row: dict[str, Any], step: float) -> float:

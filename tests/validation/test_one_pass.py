@@ -10,7 +10,6 @@ def test_a_number_that_was_wanted(row):
         assert check.holds, f"{check.what}: {check.ours:.6g} for {check.theirs:.6g}"
 
 
-# Quick is the group ``one_pass`` of test_checks.py, where the other tables have computed the same.
 @pytest.mark.long
 @pytest.mark.parametrize("row", SPREADS)
 def test_errors_that_were_wanted(row):

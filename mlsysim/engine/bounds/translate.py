@@ -111,7 +111,8 @@ class Translator:
         if len(needs) < 2 or np.prod([self.sizes[axis] for axis in needs]) > LARGEST_FELT:
             return needs
         if needs not in self._on:
-            self._on[needs] = self._function({n: self._restricted(value, needs) for n, value in self._values.items()})
+            values: dict[str, Any] = {n: self._restricted(value, needs) for n, value in self._values.items()}
+            self._on[needs] = self._function(values)
         value = np.asarray(self._on[needs][name], float)
         first = {axis: value.take([0], axis) for axis in self._swept(value)}
         same = {axis: np.array_equal(value, np.broadcast_to(row, value.shape), True) for axis, row in first.items()}
