@@ -73,18 +73,16 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("only_long"):
-        config.hook.pytest_deselected(items=[item for item in items if not _is_long(item)])
-        items[:] = [item for item in items if _is_long(item)]
-    if config.getoption("long"):
+    if config.getoption("long") and not config.getoption("only_long"):
         return
-    left_out = [item for item in items if _is_long(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not _is_long(item)]
+    asked = {True: [], False: []}
+    for item in items:
+        asked[_is_long(item) == config.getoption("long")].append(item)
+    config.hook.pytest_deselected(items=asked[False])
+    items[:] = asked[True]
 
 
 def _is_long(item):
     if item.path.suffix == ".ipynb":
         return True
-    in_long_folder = any((HERE / name) in item.path.parents for name in LONG_FOLDERS)
-    return in_long_folder or item.get_closest_marker("long") is not None
+    return item.path.parent.name in LONG_FOLDERS or item.get_closest_marker("long") is not None

@@ -36,7 +36,7 @@ def declared_in(symbol):
 
 
 SYMBOLS = [symbol for module in MODULES for symbol in symbols_of(module)]
-every_symbol = pytest.mark.parametrize("symbol", SYMBOLS, ids=[symbol.name for symbol in SYMBOLS])
+every_module = pytest.mark.parametrize("module", MODULES, ids=mlsysim.symbols.__all__)
 
 
 # --- formulas -------------------------------------------------------------------------------------
@@ -129,48 +129,50 @@ def test_no_hardware_number_stands_in_a_formula():
 # --- symbols --------------------------------------------------------------------------------------
 
 
-@every_symbol
-def test_a_symbol_is_a_declared_variable(symbol):
-    variable = variable_of(symbol)
-    assert variable.symbol is symbol
-    assert variable.name == symbol.name
-    assert variable.name.isidentifier()
-    assert variable.latex.strip() == variable.latex != ""
+@every_module
+def test_a_symbol_is_a_declared_variable(module):
+    for symbol in symbols_of(module):
+        variable = variable_of(symbol)
+        assert variable.symbol is symbol
+        assert variable.name == symbol.name
+        assert variable.name.isidentifier()
+        assert variable.latex.strip() == variable.latex != "", variable.name
 
 
-@every_symbol
-def test_a_variable_is_described_in_one_sentence(symbol):
-    text = variable_of(symbol).description
-    assert text[0].isupper()
-    assert text.endswith(".")
-    assert "\n" not in text
-    assert len(text) > 5
+@every_module
+def test_a_variable_is_described_in_one_sentence(module):
+    for variable in map(variable_of, symbols_of(module)):
+        text = variable.description
+        assert text[0].isupper(), variable.name
+        assert text.endswith("."), variable.name
+        assert "\n" not in text, variable.name
+        assert len(text) > 5, variable.name
 
 
-@every_symbol
-def test_a_unit_is_known_and_a_domain_fits_it(symbol):
-    variable = variable_of(symbol)
-    units.unit(variable.unit)
-    domain = variable.domain
-    assert domain.lower <= domain.upper
-    if domain.kind in ("choice", "boolean"):
-        assert variable.unit == ""
-    else:
-        assert variable.unit != "", "a pure number is in 'count'"
-    if domain.kind == "choice":
-        assert len(set(domain.labels)) == len(domain.labels) > 1
-    if domain.kind == "integer":
-        assert domain.lower == int(domain.lower)
-        assert units.factor(variable.unit) == 1, "whole numbers are canonical as typed"
+@every_module
+def test_a_unit_is_known_and_a_domain_fits_it(module):
+    for variable in map(variable_of, symbols_of(module)):
+        units.unit(variable.unit)
+        domain = variable.domain
+        assert domain.lower <= domain.upper, variable.name
+        if domain.kind in ("choice", "boolean"):
+            assert variable.unit == "", variable.name
+        else:
+            assert variable.unit != "", f"{variable.name}: a pure number is in 'count'"
+        if domain.kind == "choice":
+            assert len(set(domain.labels)) == len(domain.labels) > 1, variable.name
+        if domain.kind == "integer":
+            assert domain.lower == int(domain.lower), variable.name
+            assert units.factor(variable.unit) == 1, f"{variable.name}: whole numbers are canonical as typed"
 
 
-@every_symbol
-def test_a_name_says_its_unit_only_where_results_are_plain_numbers(symbol):
-    variable = variable_of(symbol)
+@every_module
+def test_a_name_says_its_unit_only_where_results_are_plain_numbers(module):
     said = {"qps": "QPS", "ms": "ms"}
-    last = [said[part] for part in variable.name.split("_") if part in said]
-    assert variable.named_unit == bool(last)
-    assert not last or last[-1] == variable.unit
+    for variable in map(variable_of, symbols_of(module)):
+        last = [said[part] for part in variable.name.split("_") if part in said]
+        assert variable.named_unit == bool(last), variable.name
+        assert not last or last[-1] == variable.unit, variable.name
 
 
 def test_names_are_distinct():

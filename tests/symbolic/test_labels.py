@@ -10,12 +10,8 @@ from mlsysim.symbolic import variable, variable_of
 from mlsysim.symbolic.labels import ABBREVIATIONS, from_name
 from mlsysim.symbolic.variable import declaration_order
 
-OURS = [
-    name
-    for module in mlsysim.symbols.__all__
-    for name in declaration_order()
-    if name in {str(symbol) for symbol in vars(getattr(mlsysim.symbols, module)).values()}
-]
+DECLARED = [set(map(str, vars(getattr(mlsysim.symbols, module)).values())) for module in mlsysim.symbols.__all__]
+OURS = [name for names in DECLARED for name in declaration_order() if name in names]
 #: Short parts of names that are words.
 WORDS = {
     "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "cast", "copy", "core", "cost", "edge", "end",
