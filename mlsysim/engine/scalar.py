@@ -112,22 +112,30 @@ def least_integer(condition: Callable[..., Any], limit: float, given: State) -> 
 
 def ceil(x: np.float64) -> np.float64:
     """The ceiling; see :func:`mlsysim.engine.functions.ceil`."""
-    return functions.ceil(FLOATS, x)
+    return x + 0.0 if type(x) is np.float64 and x.is_integer() else functions.ceil(FLOATS, x)
 
 
 def floor(x: np.float64) -> np.float64:
     """The floor; see :func:`mlsysim.engine.functions.floor`."""
-    return functions.floor(FLOATS, x)
+    return x if type(x) is np.float64 and x.is_integer() else functions.floor(FLOATS, x)
 
 
 def maximum(left: Any, right: Any) -> np.float64:
     """The larger number; several times faster than NumPy's, which is made for arrays."""
-    return np.float64(FLOATS.maximum(left, right))
+    found = left if left >= right or left != left else right
+    return found if type(found) is np.float64 else np.float64(found)
 
 
 def minimum(left: Any, right: Any) -> np.float64:
     """The smaller number; as for :func:`maximum`."""
-    return np.float64(FLOATS.minimum(left, right))
+    found = left if left <= right or left != left else right
+    return found if type(found) is np.float64 else np.float64(found)
+
+
+def where(condition: Any, then: Any, otherwise: Any) -> np.float64:
+    """One of two numbers."""
+    found = then if condition else otherwise
+    return found if type(found) is np.float64 else np.float64(found)
 
 
 #: What these return are NumPy floats, which divide by zero without raising.
@@ -149,5 +157,5 @@ NAMESPACE: dict[str, Any] = {
     "slots_busy": slots_busy,
     "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,
-    "where": lambda condition, then, otherwise: np.float64(then if condition else otherwise),
+    "where": where,
 }

@@ -17,7 +17,8 @@ from mlsysim.formats import rate_format
 from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, refuse, unmet
+from mlsysim.inputs.plan import Plan, Plans
+from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, reason_function, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.symbolic import System, Variable, variable_of
 from mlsysim.symbolic.family import families_among
@@ -26,6 +27,8 @@ GIVEN, DEFAULT = "given", "default"
 
 #: Arguments that choose the peak rate, and what each is for a model without it.
 _CHOOSE_RATE = {"precision": "", "compute_dtype": "as_precision"}
+
+_PLANS = Plans()
 
 #: Names in the data set of a sweep that no linked axis can have.
 RESERVED = ("refused", "variant", "input", "outputs")
@@ -221,6 +224,7 @@ class _Binder:
         self.entries: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
         self.origins: dict[str, Value | str] = {}
+        self.by_format: dict[str, str] = {}
         self.derived: tuple[DerivedInput, ...] = ()
 
     def run(self) -> Binding:
@@ -233,6 +237,28 @@ class _Binder:
                 self.axes[name] = convert.axis(variable_of(name), value)
                 self.along[name] = name
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
+        if self.axes or given:
+            return self._bind_all(given)
+        plan = _PLANS.find(self.model, self.typed, self.entries, self._rate_format)
+        if plan is None:
+            bound = self._bind_all(given)
+            self._keep_plan(bound)
+            return bound
+        values, origins = plan.bound(self.typed, GIVEN)
+        return Binding(self.model, values, origins, {}, self.entries, plan.system, plan.reasons)
+
+    def _keep_plan(self, bound: Binding) -> None:
+        """Keep what later calls with the same names and entries have in common with this one."""
+        typed = tuple(v for name, v in self.model.arguments.items() if v is not None and name in self.typed)
+        code = reason_function(bound.reasons, bound.system) if bound.reasons else None
+        plan = Plan(
+            self.model, dict(self.model.defaults), dict(self.entries), self.by_format, self._rate_format,
+            dict(bound.values), dict(bound.origins), typed, bound.system, bound.reasons, code,
+        )  # fmt: skip
+        _PLANS.keep(self.typed, plan)
+
+    def _bind_all(self, given: Mapping[str, Derived]) -> Binding:
+        """Bind every input of the model."""
         self.derived = derived_inputs(self.model, given)
         for name, variable in self.model.arguments.items():
             if variable is not None and name not in given:
@@ -346,6 +372,8 @@ class _Binder:
             if value is None:
                 continue
             self._put(name, _checked(name, value, self.entries[argument]), (), value)
+            if name in slot.entry.by_precision:
+                self.by_format[name] = argument
             return True
         return False
 

@@ -19,6 +19,9 @@ from mlsysim.symbolic import Variable
 #: Magnitudes outside would overflow in products, and whole numbers from 2**53 on are not exact.
 LARGEST, SMALLEST, LARGEST_INTEGER = 1e30, 1e-30, 2**53
 
+#: Types of most arguments, none of which holds several values.
+_PLAIN = frozenset({str, int, float, bool})
+
 #: Points of a grid held in memory; one output of so many takes 0.8 GB.
 LARGEST_GRID = 100_000_000
 
@@ -53,6 +56,8 @@ class Axis:
 
 def is_axis(value: Any) -> bool:
     """Whether an argument is swept: a list, tuple, range, array, or a quantity that holds an array."""
+    if type(value) in _PLAIN:
+        return False
     if units.is_quantity(value):
         return np.ndim(value.magnitude) > 0
     if hasattr(value, "__array__"):
@@ -209,6 +214,8 @@ def _label_code(variable: Variable, value: Any) -> int:
 
 
 def _number(variable: Variable, given: Any) -> float:
+    if type(given) is float or (type(given) is int and abs(given) < LARGEST_INTEGER):
+        return float(given)
     value = given
     refuse_masked(variable.name, value)
     allowed = f"must be {variable.domain.describe()}" + (f", in {variable.unit}" if _has_unit(variable) else "")

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression
+from mlsysim.engine import CompiledFunction, compiled, compiled_expression
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.symbolic import Requirement, System, Variable, reason_code, variable_of
@@ -195,10 +195,13 @@ def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any])
 
 def first_reason(reasons: Sequence[Reason], system: System, values: Mapping[str, float]) -> int:
     """The reason code of one point: 0 if it is allowed, else the number of the first reason, counted from 1."""
-    if not reasons:
-        return 0
+    return int(reason_function(reasons, system)(values)["code"]) if reasons else 0
+
+
+def reason_function(reasons: Sequence[Reason], system: System) -> CompiledFunction:
+    """The reason code of one point as a compiled function, which returns it as ``code``."""
     code = _code(tuple(reason.condition for reason in reasons))
-    return int(compiled(system, None, "numpy", (("code", code),))(values)["code"])
+    return compiled(system, None, "numpy", (("code", code),))
 
 
 @lru_cache(maxsize=256)

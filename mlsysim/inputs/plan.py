@@ -1,0 +1,127 @@
+"""What all calls with the same names and catalog entries have in common, so that only what was typed is bound anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlsysim.catalog import Entry, Value
+from mlsysim.engine import CompiledFunction
+from mlsysim.errors import InputError
+from mlsysim.inputs import convert
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.refusal import Reason, reason_function, refuse
+from mlsysim.symbolic import System, Variable
+
+#: Plans that are kept; the oldest one goes first.
+LARGEST_NUMBER = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The binding of one point, to be used again for other values of what was typed.
+
+    Attributes
+    ----------
+    model : DeclaredModel
+        Whose inputs were bound.
+    defaults : dict
+        Its defaults at that time.
+    entries : dict
+        Catalog entries used, by argument.
+    by_format : dict
+        For each input that a number format chooses, the argument whose entry gave it.
+    number_format : str
+        That format.
+    values, origins : dict
+        Of every input.
+    typed : tuple of Variable
+        Inputs that were typed, in the order in which they are checked.
+    system : System
+        The formulas that can be evaluated.
+    reasons : tuple of Reason
+        Why the point may be refused.
+    reason_code : CompiledFunction or None
+        The number of the first reason; None without reasons.
+    """
+
+    model: DeclaredModel
+    defaults: dict[str, Any]
+    entries: dict[str, Entry]
+    by_format: dict[str, str]
+    number_format: str
+    values: dict[str, float]
+    origins: dict[str, Value | str]
+    typed: tuple[Variable, ...]
+    system: System
+    reasons: tuple[Reason, ...]
+    reason_code: CompiledFunction | None
+
+    def fits(self, model: DeclaredModel) -> bool:
+        """Whether a model declares what this one did, and the entries still give what they gave."""
+        return (
+            model.system is self.model.system
+            and model.requirements == self.model.requirements
+            and model.defaults == self.defaults
+            and all(self._still_gives(argument, name) for name, argument in self.by_format.items())
+        )
+
+    def _still_gives(self, argument: str, name: str) -> bool:
+        """Whether an entry gives the same rate; its table of rates can be changed, unlike its fields."""
+        try:
+            found = self.model.slots[argument].value(self.entries[argument], name, self.number_format)
+        except InputError:
+            return False
+        return found is self.origins[name]
+
+    def bound(self, typed: Mapping[str, Any], given: str) -> tuple[dict[str, float], dict[str, Value | str]]:
+        """The value and origin of every input with what was typed.
+
+        Parameters
+        ----------
+        typed : mapping
+            What was typed, by argument.
+        given : str
+            Origin of what has no source of its own.
+
+        Raises
+        ------
+        InputError
+            If a value is not allowed, or does not fit the others.
+        UnitError
+            If a quantity has the wrong dimension.
+        """
+        values, origins = self.values.copy(), self.origins.copy()
+        for variable in self.typed:
+            value = typed[variable.name]
+            values[variable.name] = convert.scalar(variable, value)
+            origins[variable.name] = value if isinstance(value, Value) else given
+        if self.reason_code is not None and self.reason_code(values)["code"]:
+            refuse(self.reasons, self.system, values)
+        return values, origins
+
+
+class Plans:
+    """The plans of recent calls, by model, names that were typed, entries and number format."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, Plan] = {}
+
+    def find(
+        self, model: DeclaredModel, typed: Mapping[str, Any], entries: Mapping[str, Entry], number_format: str
+    ) -> Plan | None:
+        """The plan of such calls, if there is one."""
+        plan = self._kept.get(_key(model, typed, entries, number_format))
+        return plan if plan is not None and plan.fits(model) else None
+
+    def keep(self, typed: Mapping[str, Any], plan: Plan) -> None:
+        """Keep the plan of a call in which these arguments were typed."""
+        if len(self._kept) >= LARGEST_NUMBER:
+            self._kept.pop(next(iter(self._kept)), None)
+        self._kept[_key(plan.model, typed, plan.entries, plan.number_format)] = plan
+
+
+def _key(model: DeclaredModel, typed: Mapping[str, Any], entries: Mapping[str, Entry], number_format: str) -> Any:
+    """What a plan is found by; it holds its entries, so that none of these numbers comes to stand for another one."""
+    return type(model), model.variant, frozenset(typed), number_format, *map(id, entries.values()), *entries
