@@ -11,7 +11,7 @@ from mlsysim.engine import CompiledFunction
 from mlsysim.errors import InputError
 from mlsysim.inputs import convert
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.inputs.refusal import Reason, reason_function, refuse
+from mlsysim.inputs.refusal import Reason, refuse
 from mlsysim.symbolic import System, Variable
 
 #: Plans that are kept; the oldest one goes first.

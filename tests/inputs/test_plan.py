@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import Accelerator, Hardware, Q_, Stacks, TrainingMemoryModel
+from mlsysim import Q_, Accelerator, Hardware, Stacks, TrainingMemoryModel
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs import binding, plan
 
