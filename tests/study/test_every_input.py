@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from fuzz import rest_long
 from study.points import NETWORK, POINTS
 
 from mlsysim import units
@@ -67,7 +66,7 @@ def comparable(name, value):
     return labels.index(value) if isinstance(value, str) else getattr(value, "magnitude", value)
 
 
-@pytest.mark.parametrize(("kind", "variant", "name"), rest_long(list(cases()), quick=60))
+@pytest.mark.parametrize(("kind", "variant", "name"), list(cases()))
 def test_a_sweep_over_one_input_is_a_loop_of_solve(kind, variant, name):
     model, point = build(kind, variant), POINTS[kind, variant]
     binding = bind(model, point)
