@@ -387,21 +387,21 @@ exchange_time = Formula(
 
 gradient_reduction = Formula(
     t_rs,
-    total(group, t_rs_g[group], over=REPLICAS) + 2 * t_rs_g["rep"],
+    total(group, t_rs_g[group], over=REPLICAS) + t_ar_g["rep"],
     title="One reduce-scatter of all gradients",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these. Where there are "
-    "replicas, the shards are summed over them in two passes.",
-    example=Example({t_rs_g["dp"]: 52, t_rs_g["edp"]: 38, t_rs_g["rep"]: 5}, "100 ms", derived="52 + 38 + 2 * 5"),
+    "replicas, the shards are all-reduced over them.",
+    example=Example({t_rs_g["dp"]: 52, t_rs_g["edp"]: 38, t_ar_g["rep"]: 10}, "100 ms", derived="52 + 38 + 10"),
 )
 
 gradient_sum = Formula(
     t_ar,
-    total(group, t_ar_g[group], over=REPLICAS) + 2 * t_rs_g["rep"],
+    total(group, t_ar_g[group], over=(*REPLICAS, "rep")),
     title="One all-reduce of all gradients",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Where there are replicas, each rank's share is summed over them in between.",
-    example=Example({t_ar_g["dp"]: 90, t_ar_g["edp"]: 70, t_rs_g["rep"]: 5}, "170 ms", derived="90 + 70 + 2 * 5"),
+    example=Example({t_ar_g["dp"]: 90, t_ar_g["edp"]: 70, t_ar_g["rep"]: 10}, "170 ms", derived="90 + 70 + 10"),
 )
 
 weight_gather = Formula(

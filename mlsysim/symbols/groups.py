@@ -20,7 +20,7 @@ group = Index(
 GATHERS, REPLICAS = ("tp", "cp", "dp", "edp"), ("dp", "edp")
 RINGS = (*GATHERS, "rep")
 #: Groups that sum what each of their ranks has.
-SUMS = ("tp", "dp", "edp")
+SUMS = ("tp", "dp", "edp", "rep")
 
 n_g = family(
     "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, integer(1),
@@ -58,7 +58,7 @@ V_g = family(
 )  # fmt: skip
 S_g = family(
     "{}_summed_bytes", "S_{}", "MB", "Bytes on each rank of one {} group that are summed over it.", group,
-    nonnegative(), over=(*SUMS, "rep"),
+    nonnegative(), over=SUMS,
 )  # fmt: skip
 t_ag_g = family(
     "{}_gather_time", r"t_{\mathrm{ag},{}}", "ms", "One all-gather around one {} group.", group, nonnegative(),
@@ -66,7 +66,7 @@ t_ag_g = family(
 )  # fmt: skip
 t_rs_g = family(
     "{}_reduction_time", r"t_{\mathrm{rs},{}}", "ms", "One reduce-scatter of the gradients of one {} group.", group,
-    nonnegative(), over=(*REPLICAS, "rep"),
+    nonnegative(), over=REPLICAS,
 )  # fmt: skip
 t_ring_g = family(
     "{}_ring_time", r"t_{\mathrm{ring},{}}", "ms", "One all-reduce of one {} group around a ring.", group,
