@@ -7,14 +7,13 @@ nodes that the experts of one token stand in.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
-from sympy import Max, Min, Rational
+from sympy import Max, Min
 
-from mlsysim.formats import BITS, STORED
 from mlsysim.formulas.collectives import DEEPEP, EXCHANGES, meshed
-from mlsysim.symbolic import Example, Formula, Source, byte, token, when
+from mlsysim.symbolic import Example, Formula, Source, token, when
+from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.hardware import beta_node
 from mlsysim.symbols.network import (
     T_c,
@@ -34,9 +33,8 @@ from mlsysim.symbols.network import (
     node_limit,
     tau_0,
 )
-from mlsysim.symbols.roofline import q_out
 from mlsysim.symbols.routing import n_rank
-from mlsysim.symbols.workload import h, k, q
+from mlsysim.symbols.workload import h, k
 
 
 def distinct(places: Any, choices: Any) -> Any:
@@ -95,26 +93,22 @@ distinct_ranks = Formula(
     example=Example({n_near: 8, n_open: 4, k: 8}, "7.1776", derived="32 * (1 - (1 - 1 / 32)**8)"),
 )
 
-#: Bytes of scales that come with each number sent below 16 bit.
-_SCALE = Rational(*(STORED["fp8_block"] - Fraction(BITS["fp8_block"], 8)).as_integer_ratio()) * byte
-
 dispatched_copy = Formula(
     b_copy,
-    h * (q + when(q < 2 * byte, _SCALE, 0)) / token,
+    q_disp * h / token,
     title="One token on the way to its experts",
     source=Source("deepseek2024", "section 3.3.2"),
     variant="dispatch",
-    assumes="Below 16 bit each 128 numbers have a scale of four bytes.",
-    example=Example({q: 1, h: 7168}, "7392 byte/token", derived="7168 * (1 + 4 / 128)"),
+    example=Example({q_disp: 1.03125, h: 7168}, "7392 byte/token", derived="7168 * (1 + 4 / 128)"),
 )
 
 combined_copy = Formula(
     b_copy,
-    q_out * h / token,
+    q_comb * h / token,
     title="One token on the way back",
     source=Source("deepseek2024", "section 3.3.2"),
     variant="combine",
-    example=Example({q_out: 2, h: 7168}, "14336 byte/token", derived="2 * 7168"),
+    example=Example({q_comb: 2, h: 7168}, "14336 byte/token", derived="2 * 7168"),
 )
 
 forwarded_fabric = Formula(

@@ -32,9 +32,13 @@ _ABOUT = {
 }
 
 
+_BYTES = {"dispatch": number_formats.dispatch_bytes, "combine": number_formats.combine_bytes}
 _KINDS = {
     **collectives.KINDS,
-    **{kind: (*collectives.PORTS, *formulas) for kind, formulas in expert_exchange.KINDS.items()},
+    **{
+        kind: (_BYTES[kind.removeprefix("low_latency_")], *collectives.PORTS, *formulas)
+        for kind, formulas in expert_exchange.KINDS.items()
+    },
 }
 
 
@@ -49,7 +53,7 @@ class CollectiveModel(PerformanceModel):
     answer = "collective_time"
     variants = {
         kind: Variant(
-            (*number_formats.FIRST_ORDER, *formulas) if kind.endswith("dispatch") else formulas,
+            formulas,
             headline=_EXCHANGE if kind in expert_exchange.KINDS else ("collective_time", "bus_bandwidth"),
             about=_ABOUT[kind],
         )
@@ -83,14 +87,16 @@ class CollectiveModel(PerformanceModel):
         "active_experts_per_token",
         "node_limit",
         "precision",
-        "output_bytes",
+        "dispatch_dtype",
+        "combine_dtype",
         "congestion_factor",
     )
     defaults = {
         "rank_stride": 1,
         "node_limit": 0,
         "precision": "bf16",
-        "output_bytes": 2,
+        "dispatch_dtype": "as_precision",
+        "combine_dtype": "as_precision",
         "congestion_factor": 1.0,
         "accelerators_per_node": 8,
         "switch_reduces": 0.0,

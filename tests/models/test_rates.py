@@ -191,8 +191,12 @@ def test_a_token_crosses_the_fabric_once_per_node():
 
 
 def test_a_dispatch_at_8_bit_carries_its_scales():
-    assert collective("dispatch", precision="fp8").copy_bytes.magnitude == 7168 + 4 * 7168 / 128
-    assert collective("combine").copy_bytes.magnitude == 2 * 7168
+    assert collective("dispatch", dispatch_dtype="fp8_block").copy_bytes.magnitude == 7168 + 4 * 7168 / 128
+    assert collective("dispatch", precision="fp8_deepseek").copy_bytes.magnitude == 7392
+    assert collective("combine", precision="fp8_deepseek").copy_bytes.magnitude == 2 * 7168
+    assert collective("low_latency_combine", combine_dtype="fp8").copy_bytes.magnitude == 7168
+    # Transformer Engine sends what it computes at 8 bit as 16.
+    assert collective("dispatch", precision="fp8").copy_bytes.magnitude == 2 * 7168
 
 
 def test_a_stack_of_ones_own_gives_latencies():

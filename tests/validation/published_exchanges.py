@@ -24,8 +24,8 @@ WIDTH, EXPERTS, NODES, FEW = 7168, 8, 4, 128
 BYTES = {"dispatch": FEW * EXPERTS * (WIDTH + WIDTH / 128 * 4), "combine": FEW * EXPERTS * WIDTH * 2}
 #: What a refit looks at.
 SHARES, FLOORS = np.linspace(0.5, 1.0, 101), np.linspace(5, 60, 111)
-#: The dispatch travels at 8 bit, the combine at 16.
-GIVEN: dict[str, dict[str, Any]] = {"dispatch": {"precision": "fp8"}, "combine": {}}
+#: The dispatch travels at 8 bit with scales, the combine at 16.
+GIVEN: dict[str, dict[str, Any]] = {"dispatch": {"dispatch_dtype": "fp8_block"}, "combine": {}}
 
 
 LINKED = "a node of B200 reaches more of its links than those of H800 that the share is then fitted on"
