@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Eq, Max, Min, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
-from mlsysim.formulas.rank_parameters import DUALPIPE, dense_layers, edges, sparse_layers
+from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.activations import (
     A_bwd,
@@ -39,6 +39,7 @@ from mlsysim.symbols.activations import (
     selective_policy,
     sequence_parallel,
     sigma,
+    sigma_e,
     v_chunks,
     x_all,
     x_attn,
@@ -55,6 +56,7 @@ from mlsysim.symbols.activations import (
     x_sparse,
 )
 from mlsysim.symbols.formats import q_a, q_e, q_in, q_o, q_s, q_w
+from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.training import (
@@ -76,7 +78,6 @@ from mlsysim.symbols.training import (
     c_cp,
     checkpointing,
     d,
-    e,
     ell,
     f,
     m,
@@ -201,6 +202,16 @@ sequence_shards = Formula(
 )
 
 
+expert_sequence_shards = Formula(
+    sigma_e,
+    t / n_g["etp"],
+    title="Ranks that share the tokens of a tensor-parallel group for their experts",
+    source=FOLDING,
+    assumes="Ranks that an expert is cut over work on the same tokens, the others on tokens of their own.",
+    example=Example({t: 8, n_g["etp"]: 2}, "4", derived="8 / 2"),
+)
+
+
 def normalised(width: Any) -> Any:
     """Bytes per token that a norm keeps with its output, which a product reads: eager, an fp32 copy; a statistic."""
     return ((q_a + q_in + q_copy) * width + 4 * byte) / token
@@ -309,7 +320,7 @@ ffn_activation = Formula(
 moe_activation = Formula(
     x_moe,
     (
-        gamma_r * k * ((q_in + (1 - r_act) * q_a) * h + q_ff * d_e / t)
+        gamma_r * k * ((q_in + (1 - r_act) * q_a) * h / sigma_e + q_ff * d_e / t)
         + q_ff * d_sh / t
         + 4 * byte * (E + 2 * k + 1)
     )
@@ -324,7 +335,7 @@ moe_activation = Formula(
     accuracy=HOOKS,
     example=Example(
         {gamma_r: 1.25, k: 8, q_a: 2, q_in: 2, h: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
-         r_act: 0},
+         r_act: 0, sigma_e: 1},
         "422980 byte/token",
         derived="1.25 * 8 * (2 * 2 * 7168 + 3 * 2 * 2048) + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
     ),
@@ -486,7 +497,7 @@ backward_buffer = Formula(
         x_all
         - Max(_has_dense * x_dense, _has_experts * x_sparse)
         + x_in
-        + 2 * q_a * Max(_has_dense * d_ff / t, _has_experts * gamma_r * k * (d_e / t + h)) / token
+        + 2 * q_a * Max(_has_dense * d_ff / t, _has_experts * gamma_r * k * (d_e / t + h / sigma_e)) / token
     ),
     title="What one layer's backward pass needs beyond what was kept",
     source=Source("chen2016", "section 3"),
@@ -494,7 +505,7 @@ backward_buffer = Formula(
     accuracy="Peaks of PyTorch layers on a few small shapes: dense layers within 10%.",
     example=Example(
         {n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2, h: 4096,
-         d_ff: 0, d_e: 14336, t: 1, gamma_r: 1, k: 2},
+         d_ff: 0, d_e: 14336, t: 1, gamma_r: 1, k: 2, sigma_e: 1},
         "3.3234 GB",
         derived="8192 * (258236 - 8192 + 8192 + 2 * 2 * 2 * (14336 + 4096)) / 1e9",
     ),
@@ -592,7 +603,7 @@ end_memory = Formula(
     when(
         DUALPIPE,
         _states(n_z) * P_end
-        + _states(n_z / e) * P_end_s
+        + _states(n_g["edp"]) * P_end_s
         + 2 * (q_e - q_w) * P_edge_r / sharded(Z >= 3, n_z)
         + A_end
         + A_loss
@@ -604,7 +615,7 @@ end_memory = Formula(
     assumes="DualPipe alone puts both ends on one rank. The loss is its peak.",
     convention="GB = 1e9 bytes.",
     example=Example(
-        {schedule: "dualpipe", Z: 1, n_z: 128, e: 64, q_w: 2, q_e: 2, q_g: 4, o: 8, f: 1, P_end: 4.4e9,
+        {schedule: "dualpipe", Z: 1, n_z: 128, n_g["edp"]: 2, q_w: 2, q_e: 2, q_g: 4, o: 8, f: 1, P_end: 4.4e9,
          P_end_s: 528482304, P_edge_r: 926686208, A_end: 20.8, A_loss: 6.4, C_buf: 0.1, reserve: 0},
         "59.26 GB",
         derived="(6 + 8 / 128) * 4.4 + (6 + 8 / 2) * 0.528482304 + 20.8 + 6.4 + 0.1",
@@ -632,6 +643,7 @@ PER_OPERATOR_FORMULAS = (
     micro_batch_tokens,
     in_flight_micro_batches,
     sequence_shards,
+    expert_sequence_shards,
     norm_copy_bytes,
     ffn_tensors,
     norm_activation,

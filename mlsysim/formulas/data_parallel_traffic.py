@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Max, Piecewise
 
 from mlsysim.symbolic import Example, Formula, Source, when
-from mlsysim.symbols.groups import S_g, V_g
+from mlsysim.symbols.groups import S_g, V_g, n_g
 from mlsysim.symbols.step import (
     T_dp,
     T_dpt,
@@ -33,7 +33,7 @@ from mlsysim.symbols.step import (
     t_rs_x,
 )
 from mlsysim.symbols.trained import f_w
-from mlsysim.symbols.training import Z, e, ell, n_mb, n_z, r_dp
+from mlsysim.symbols.training import Z, ell, n_mb, n_z, r_dp
 
 ZERO = Source("rajbhandari2020", "section 7")
 OVERLAP = Source("li2020", "section 3.2")
@@ -53,17 +53,18 @@ def each_step(sum_up: Any, reduce: Any, gather: Any) -> Any:
 data_parallel_bytes = Formula(
     V_dp,
     (n_z - 1) / n_z * each_step(2 * S_g["dp"], S_g["dp"], V_g["dp"])
-    + (n_z - e) / n_z * each_step(2 * S_g["edp"], S_g["edp"], V_g["edp"])
+    + (n_g["edp"] - 1) / n_g["edp"] * each_step(2 * S_g["edp"], S_g["edp"], V_g["edp"])
     + (r_dp - 1) / r_dp * each_step(2 * S_g["rep"], 2 * S_g["rep"], 0),
     title="Data-parallel traffic one rank sends in a step",
     source=ZERO,
-    assumes="An expert is shared by one in e ranks, so expert parallelism lowers its traffic. Replicas sum shards.",
+    assumes="An expert is shared by the ranks that hold it, so expert parallelism lowers its "
+    "traffic. Replicas sum shards.",
     convention="As rings send it.",
     example=Example(
         {
             Z: 1,
             n_z: 64,
-            e: 8,
+            n_g["edp"]: 8,
             S_g["dp"]: 8e3,
             V_g["dp"]: 4e3,
             S_g["edp"]: 32e3,
@@ -73,7 +74,7 @@ data_parallel_bytes = Formula(
             S_g["rep"]: 0,
         },
         "53.8125 GB",
-        derived="63 / 64 * (8 + 4) + 56 / 64 * (32 + 16)",
+        derived="63 / 64 * (8 + 4) + 7 / 8 * (32 + 16)",
     ),
 )
 

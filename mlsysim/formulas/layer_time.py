@@ -13,7 +13,7 @@ from mlsysim.formulas.activations import EAGER
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
 from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, token, when
-from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule
+from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule, sigma_e
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.iteration import F_16
@@ -241,17 +241,18 @@ adapted_edges = Formula(
             EVERYWHERE,
             Max(
                 (1 - _sparse) * R_ff,
-                _sparse * (k * R_e + R_sh),
+                _sparse * (k * R_e / sigma_e + R_sh),
             ),
         ),
     ),
     title="Rows and columns of the adapters that a token passes through",
     source=LORA,
-    assumes="In a model with experts every layer is taken as one with experts.",
+    assumes="In a model with experts every layer is taken as one with experts. Of ranks that experts are not cut over "
+    "each passes a share of the tokens through its own.",
     convention="One layer on one rank.",
     example=Example(
         {finetuning: "lora", lora_targets: "all_linear", R_ad: 26624, L_moe: 0, R_ff: 55296, k: 1, R_e: 0,
-         R_sh: 0},
+         R_sh: 0, sigma_e: 1},
         "81920",
         derived="26624 + 55296",
     ),

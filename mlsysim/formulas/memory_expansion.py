@@ -16,6 +16,7 @@ from mlsysim.formulas.parameter_counts import norms
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
+from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
 from mlsysim.symbols.offload import (
     A_rec,
@@ -197,13 +198,13 @@ dense_layer_kept = Formula(
 
 moe_layer_kept = Formula(
     P_ks,
-    _moe_whole / _sharded_dense + P_exp_r / sharded(Z >= 3, n_z / e),
+    _moe_whole / _sharded_dense + P_exp_r / sharded(Z >= 3, n_g["edp"]),
     title="Parameters of a layer with experts that a rank keeps",
     source=Source("rajbhandari2020", "section 5"),
     example=Example(
-        {P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, Z: 3, n_z: 8, e: 4, sandwich: 0},
+        {P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, Z: 3, n_z: 8, n_g["edp"]: 2, sandwich: 0},
         "127626250",
-        derived="(6e7 + 2 * 5000 + 1e6) / 8 + 2.4e8 / (8 / 4)",
+        derived="(6e7 + 2 * 5000 + 1e6) / 8 + 2.4e8 / 2",
     ),
 )
 
@@ -516,15 +517,15 @@ dense_gather = Formula(
 
 moe_gather = Formula(
     z_s,
-    when(Z >= 3, q_w * (_moe_whole * (n_z - 1) / n_z + P_exp_r * (n_z - e) / n_z)),
+    when(Z >= 3, q_w * (_moe_whole * (n_z - 1) / n_z + P_exp_r * (n_g["edp"] - 1) / n_g["edp"])),
     title="Gathering the weights of a layer with experts",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Experts that one rank holds alone are not gathered.",
     convention="Bytes one rank receives.",
     example=Example(
-        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, e: 4, sandwich: 0},
+        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, n_g["edp"]: 2, sandwich: 0},
         "0.3467675 GB",
-        derived="2 * ((6e7 + 2 * 5000 + 1e6) * 7 / 8 + 2.4e8 * (8 - 4) / 8) / 1e9",
+        derived="2 * ((6e7 + 2 * 5000 + 1e6) * 7 / 8 + 2.4e8 / 2) / 1e9",
     ),
 )
 

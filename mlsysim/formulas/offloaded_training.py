@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Max, Min, ceiling
+from sympy import Eq, Max, Min, ceiling
 
 from mlsysim.formulas import step_time
+from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED
 from mlsysim.symbolic import Example, Formula, Source, label, when
 from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
 from mlsysim.symbols.formats import q_a, q_e, q_w
+from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.layers import T_stage
 from mlsysim.symbols.offload import (
@@ -46,7 +48,7 @@ from mlsysim.symbols.step import (
     straggler,
     t_comp,
 )
-from mlsysim.symbols.trained import T_d, T_s, T_unit, f_w, q_t
+from mlsysim.symbols.trained import P_upd, T_unit, f_w, q_t
 from mlsysim.symbols.training import (
     A,
     C_buf,
@@ -56,7 +58,6 @@ from mlsysim.symbols.training import (
     W,
     W_gather,
     Z,
-    e,
     ell,
     n_gather,
     n_mb,
@@ -71,13 +72,10 @@ OFFLOAD = Source("ren2021", "section 4")
 INFINITY = Source("rajbhandari2021", "section 4")
 NAME = "offloaded_training"
 
-_gathers = And(Z >= 3, n_z > 1)
-_reduces = And(Z >= 2, n_z > 1)
-
 staging = Formula(
     M_stage,
-    omega_w * when(_gathers, 0, q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h)
-    + omega_g * when(_reduces, 0, q_a * T_unit),
+    omega_w * when(GATHERED, 0, q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h)
+    + omega_g * when(SCATTERED, 0, q_a * T_unit),
     title="Layers on their way from and to the remote tier",
     source=Source("rajbhandari2021", "section 5"),
     assumes="Where ZeRO gathers weights or reduces gradients anyway, its own buffers serve.",
@@ -87,6 +85,7 @@ staging = Formula(
             omega_g: 1,
             Z: 1,
             n_z: 8,
+            n_g["edp"]: 8,
             q_w: 2,
             q_e: 2,
             q_a: 2,
@@ -252,9 +251,9 @@ update = Formula(
     source=OFFLOAD,
     variant=NAME,
     example=Example(
-        {O: 36, q_g: 2, q_t: 2, Z: 1, n_z: 8, e: 4, T_d: 8e9, T_s: 4e9, B_mem: 2000, eta_mem: 0.8, rho_upd: 13},
+        {O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8, rho_upd: 13},
         "682.5 ms",
-        derived="(2 * 36e9 + (2 + 2) * (8e9 / 8 + 4e9 / 2)) / 1600e9 * 13 * 1000",
+        derived="(2 * 36e9 + (2 + 2) * 3e9) / 1600e9 * 13 * 1000",
     ),
 )  # fmt: skip
 

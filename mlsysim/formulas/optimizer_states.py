@@ -15,6 +15,7 @@ from mlsysim.formats import STORED
 from mlsysim.formulas.trained_parameters import FULL
 from mlsysim.optimizers import AS_WEIGHTS, OPTIMIZERS, Optimizer
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, when
+from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import (
     K_d,
@@ -36,7 +37,7 @@ from mlsysim.symbols.trained import (
     q_t,
     r_lora,
 )
-from mlsysim.symbols.training import O, P_edge_r, Z, e, f, n_z, o, optimizer
+from mlsysim.symbols.training import O, P_edge_r, Z, f, n_z, o, optimizer
 
 MIXED = Source("rajbhandari2020", "section 3.1")
 BLOCKS = Source("dettmers2022", "section 2.1")
@@ -141,15 +142,15 @@ further_expert_numbers = Formula(
 
 optimizer_state = Formula(
     O,
-    (o * T_d + q_m * N_d) / sharded(Z >= 1, n_z) + (o * T_s + q_m * N_s) / sharded(Z >= 1, n_z / e),
+    (o * T_d + q_m * N_d) / sharded(Z >= 1, n_z) + (o * T_s + q_m * N_s) / sharded(Z >= 1, n_g["edp"]),
     title="Optimizer state held by one rank, each kind over its own group",
     source=Source("rajbhandari2020", "section 5"),
     variant="per_operator",
     convention=RANK,
     example=Example(
-        {T_d: 1.606e9, T_s: 5.637e9, o: 12, q_m: 4, N_d: 0, N_s: 0, Z: 1, n_z: 64, e: 8},
+        {T_d: 1.606e9, T_s: 5.637e9, o: 12, q_m: 4, N_d: 0, N_s: 0, Z: 1, n_z: 64, n_g["edp"]: 8},
         "8.7566 GB",
-        derived="12 * (1.606e9 / 64 + 5.637e9 / (64 / 8)) / 1e9",
+        derived="12 * (1.606e9 / 64 + 5.637e9 / 8) / 1e9",
     ),
 )
 

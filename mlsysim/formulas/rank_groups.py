@@ -2,8 +2,8 @@
 
 The ranks of a training step form groups by what they share: a layer, a sequence, weights, experts. For
 each kind of group: where its ranks stand, what a ring among them reaches, what travels, how long one
-exchange takes. Ranks are counted tensor-parallel first, then context- and data-parallel (expert-parallel
-among them), stages last.
+exchange takes. Ranks are counted tensor-parallel first, then context- and data-parallel, stages last; for
+experts those of a stage once more, expert-tensor-parallel, expert-parallel, expert-data-parallel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mlsysim.formulas.collectives import (
 )
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
-from mlsysim.symbols.activations import n_s, sequence_parallel, sigma
+from mlsysim.symbols.activations import n_s, sequence_parallel, sigma, sigma_e
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
@@ -81,22 +81,14 @@ from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
 THAKUR = "thakur2005"
 _hidden = q_a * h * n_tok / token
 
-expert_replicas = Formula(
-    n_g["edp"],
-    n_z / e,
-    title="Ranks that hold the same experts",
-    source=Source("fedus2022", "section 5.5"),
-    example=Example({n_z: 64, e: 8}, "8", derived="64 / 8"),
-)
-
 stride = Formula(
     delta_g[group],
-    by_member(tp=1, cp=t, dp=t, edp=t * e, ep=t, rep=t * n_z),
+    by_member(tp=1, cp=t, dp=t, etp=1, edp=n_g["etp"] * e, ep=n_g["etp"], rep=t * n_z),
     title="How far apart the ranks of a group stand",
     source=Source("narayanan2021", "section 3"),
-    assumes="Tensor-parallel ranks are neighbours; those that share experts stand apart by all that do not, "
-    "and replicas of what ZeRO shards by all its shards.",
-    example=Example({t: 8, e: 4}, "32", derived="8 * 4", member="edp"),
+    assumes="Tensor-parallel ranks are neighbours, also those of an expert; those that share experts stand apart by "
+    "all that do not, and replicas of what ZeRO shards by all its shards.",
+    example=Example({n_g["etp"]: 8, e: 4}, "32", derived="8 * 4", member="edp"),
 )
 
 ranks_per_node = Formula(
@@ -171,17 +163,17 @@ message = Formula(
         cp=q_a * h_kv * m * s / token,
         dp=when(Z >= 3, q_w * P_dense, q_t * T_d) + when(Z >= 3, 1, f_w) * (2 - n_s) * (q_e - q_w) * P_edge_r,
         edp=when(Z >= 3, q_w * P_sparse, q_t * T_s),
-        ep=gamma_r * k * (q_disp + q_comb) / 2 * h * n_tok / (token * sigma),
+        ep=gamma_r * k * (q_disp + q_comb) / 2 * h * n_tok / (token * Max(sigma, sigma_e)),
     ),
     title="What an exchange of a group is about",
     source=Source("narayanan2021", "section 3"),
     assumes="Hidden states of a micro-batch among tensor-parallel ranks; its keys and values among context-parallel "
     "ones; weights among those that hold the same, of experts apart: all of them in ZeRO-3, before it those that an "
     "update changed; each token once per chosen expert among expert-parallel ranks, in the mean of the formats there "
-    "and back, where the hot rank receives the most and "
-    "sequence parallelism leaves each rank its own tokens.",
+    "and back, where the hot rank receives the most. Sequence parallelism leaves each rank its own tokens; without it "
+    "tensor-parallel ranks that no expert is cut over send a share each of the tokens that all of them hold.",
     example=Example(
-        {gamma_r: 1.25, k: 2, q_disp: 1, q_comb: 2, h: 4096, n_tok: 8192, sigma: 8},
+        {gamma_r: 1.25, k: 2, q_disp: 1, q_comb: 2, h: 4096, n_tok: 8192, sigma: 8, sigma_e: 1},
         "15.72864 MB",
         derived="1.25 * 2 * (1 + 2) / 2 * 4096 * 8192 / 8 / 1e6",
         member="ep",
@@ -190,7 +182,7 @@ message = Formula(
 
 summed = Formula(
     S_g[group],
-    by_member(tp=V_g["tp"], dp=q_red * T_d, edp=q_red * T_s, rep=q_red * (T_d + e * T_s) / n_z),
+    by_member(tp=V_g["tp"], dp=q_red * T_d, edp=q_red * T_s, rep=q_red * (T_d + n_z / n_g["edp"] * T_s) / n_z),
     title="What is summed over a group",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Hidden states over tensor-parallel ranks, gradients over those that hold the same weights, and the share "
@@ -390,8 +382,8 @@ gradient_reduction = Formula(
     total(group, t_rs_g[group], over=REPLICAS) + t_ar_g["rep"],
     title="One reduce-scatter of all gradients",
     source=Source("rajbhandari2020", "section 7"),
-    assumes="Dense gradients over all ranks that hold them; those of an expert over one in e of these. Where there are "
-    "replicas, the shards are all-reduced over them.",
+    assumes="Dense gradients over all ranks that hold them; those of an expert over those that hold it. Where there "
+    "are replicas, the shards are all-reduced over them.",
     example=Example({t_rs_g["dp"]: 52, t_rs_g["edp"]: 38, t_ar_g["rep"]: 10}, "100 ms", derived="52 + 38 + 10"),
 )
 
@@ -413,7 +405,6 @@ weight_gather = Formula(
 )
 
 FORMULAS = (
-    expert_replicas,
     stride,
     ranks_per_node,
     group_links,

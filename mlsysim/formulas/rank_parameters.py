@@ -3,21 +3,23 @@
 What one rank holds, tensor by tensor, of a model split by tensor, pipeline and expert parallelism.
 Each kind of tensor has its own group: projections are split over the tensor-parallel ranks, norms and
 routers are held by all of them, experts are split over the expert-parallel ranks, and ZeRO shards the
-dense parameters over all data-parallel ranks but an expert only over those that hold it. The
-expert-parallel ranks are data-parallel ranks for everything that is not an expert.
+dense parameters over all data-parallel ranks but an expert only over those that hold it. The ranks of a
+stage are laid out twice: tensor-, context- and data-parallel for everything that is not an expert,
+expert-tensor-, expert- and expert-data-parallel for experts (parallel folding).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Max, Min, ceiling, floor
+from sympy import And, Eq, Max, Min, Or, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
 from mlsysim.formulas.trained_parameters import WIDENED
 from mlsysim.symbolic import Example, Formula, Source, label, sharded, token, when
 from mlsysim.symbols.activations import n_s, schedule, sigma
 from mlsysim.symbols.formats import q_a, q_c, q_e, q_w
+from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm, P_rt
 from mlsysim.symbols.trained import T_d, T_s, T_unit, W_ad, finetuning
 from mlsysim.symbols.training import (
@@ -48,6 +50,7 @@ from mlsysim.symbols.training import (
     q_g,
     r_dp,
     t,
+    t_e,
 )
 from mlsysim.symbols.workload import (
     E,
@@ -82,12 +85,46 @@ from mlsysim.symbols.workload import (
 )
 
 MEGATRON = Source("shoeybi2019", "section 3")
+FOLDING = Source("liu2025folding", "parallel folding")
 ZERO = Source("rajbhandari2020", "section 5")
 RANK = "The rank that holds the most; GB = 1e9 bytes."
 COUNTED = "Equal, tensor for tensor, to PyTorch and transformers models split the same way (docs/validation.md)."
 
 #: Where every rank holds two stages, one from each end.
 DUALPIPE = Eq(schedule, label(schedule, "dualpipe"))
+
+expert_tensor_ranks = Formula(
+    n_g["etp"],
+    when(t_e > 0, t_e, t),
+    title="Tensor-parallel ranks of an expert",
+    source=FOLDING,
+    assumes="As many as everything else is cut over, unless an argument says fewer.",
+    example=Example({t_e: 0, t: 8}, "8", derived="8"),
+)
+
+zero_ranks = Formula(
+    n_z,
+    d * c_cp / r_dp,
+    title="Ranks among which dense parameters are sharded",
+    source=Source("liu2024", "section 3"),
+    assumes="Context-parallel ranks share sequences, not weights, so they are data-parallel to the parameters. Hybrid "
+    "sharding keeps several copies, each on as many ranks.",
+    example=Example({d: 8, c_cp: 16, r_dp: 2}, "64", derived="8 * 16 / 2"),
+)
+
+expert_replicas = Formula(
+    n_g["edp"],
+    t * n_z / (n_g["etp"] * e),
+    title="Ranks that hold the same part of the same experts",
+    source=FOLDING,
+    assumes="All ranks of a stage are laid out anew for experts. Tensor-parallel ranks that an expert is not cut over "
+    "are expert- or expert-data-parallel.",
+    example=Example({t: 2, n_z: 64, n_g["etp"]: 1, e: 8}, "16", derived="2 * 64 / (1 * 8)"),
+)
+
+#: Where ZeRO shards weights, and gradients, over more than one rank.
+GATHERED = And(Z >= 3, Max(n_z, n_g["edp"]) > 1)
+SCATTERED = And(Z >= 2, Max(n_z, n_g["edp"]) > 1)
 
 stages_per_rank = Formula(
     n_s,
@@ -152,13 +189,13 @@ shared_parameters_per_rank = Formula(
 
 layer_experts_per_rank = Formula(
     P_exp_r,
-    E / e * feed_forward(t, d_e, expert_bias),
+    E / e * feed_forward(n_g["etp"], d_e, expert_bias),
     title="Routed experts of one layer that one rank holds",
     source=Source("fedus2022", "section 5.5"),
-    assumes="Experts are split evenly over expert-parallel ranks, and each over the tensor-parallel ranks.",
+    assumes="Experts are split evenly over expert-parallel ranks, and each over expert-tensor-parallel ranks.",
     accuracy=COUNTED,
     example=Example(
-        {E: 256, e: 64, h: 7168, d_e: 2048, t: 2, gated: 1, expert_bias: 0},
+        {E: 256, e: 64, h: 7168, d_e: 2048, n_g["etp"]: 2, gated: 1, expert_bias: 0},
         "88080384",
         derived="256 / 64 * 3 * 7168 * 2048 / 2",
     ),
@@ -250,58 +287,65 @@ parameters_per_rank = Formula(
     example=Example({P_dense: 1605636096, P_sparse: 5637144576}, "7242780672", derived="1605636096 + 5637144576"),
 )
 
-zero_ranks = Formula(
-    n_z,
-    d * c_cp / r_dp,
-    title="Ranks among which dense parameters are sharded",
-    source=Source("liu2024", "section 3"),
-    assumes="Context-parallel ranks share sequences, not weights, so they are data-parallel to the parameters. Hybrid "
-    "sharding keeps several copies, each on as many ranks.",
-    example=Example({d: 8, c_cp: 16, r_dp: 2}, "64", derived="8 * 16 / 2"),
-)
-
 weights = Formula(
     W,
     (q_w * P_dense + (2 - n_s) * (q_e - q_w) * P_edge_r) / sharded(Z >= 3, n_z)
-    + q_w * P_sparse / sharded(Z >= 3, n_z / e)
+    + q_w * P_sparse / sharded(Z >= 3, n_g["edp"])
     + W_ad,
     title="Weights held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
-    assumes="An expert is on one in e of those ranks, so ZeRO-3 shards it over those only. Embedding and head keep 16 "
+    assumes="ZeRO-3 shards an expert over the ranks that hold the same part of it. Embedding and head keep 16 "
     "bit beside narrower weights.",
     convention=RANK,
     example=Example(
-        {n_s: 1, P_dense: 1.606e9, P_edge_r: 2.6e8, P_sparse: 5.637e9, q_w: 1, q_e: 2, Z: 3, n_z: 64, e: 8, W_ad: 0},
+        {
+            n_s: 1,
+            P_dense: 1.606e9,
+            P_edge_r: 2.6e8,
+            P_sparse: 5.637e9,
+            q_w: 1,
+            q_e: 2,
+            Z: 3,
+            n_z: 64,
+            n_g["edp"]: 8,
+            W_ad: 0,
+        },
         "0.7338 GB",
-        derived="((1.606e9 + (2 - 1) * 2.6e8) / 64 + 5.637e9 / (64 / 8)) / 1e9",
+        derived="((1.606e9 + (2 - 1) * 2.6e8) / 64 + 5.637e9 / 8) / 1e9",
     ),
 )
 
 gradients = Formula(
     G,
-    q_g * (T_d / sharded(Z >= 2, n_z) + T_s / sharded(Z >= 2, n_z / e)),
+    q_g * (T_d / sharded(Z >= 2, n_z) + T_s / sharded(Z >= 2, n_g["edp"])),
     title="Gradients held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
     convention=RANK,
     example=Example(
-        {T_d: 2910133248, T_s: 176160768, q_g: 4, Z: 2, n_z: 128, e: 64},
+        {T_d: 2910133248, T_s: 176160768, q_g: 4, Z: 2, n_z: 128, n_g["edp"]: 2},
         "443263200 byte",
-        derived="4 * (2910133248 / 128 + 176160768 / (128 / 64))",
+        derived="4 * (2910133248 / 128 + 176160768 / 2)",
     ),
 )
 
 largest_layer_parameters = Formula(
     P_unit,
-    P_attn_r + norms() + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(n_z > e, P_exp_r))),
+    when(
+        Or(n_z > 1, n_g["edp"] < 2),
+        P_attn_r
+        + norms()
+        + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(n_g["edp"] > 1, P_exp_r))),
+        P_exp_r,
+    ),
     title="Parameters of the largest layer on one rank",
     source=Source("zhao2023", "section 3.2"),
-    assumes="Experts held by one rank alone are not sharded, so they are not gathered.",
+    assumes="What one rank alone holds is not sharded, so it is not gathered: experts, or everything but them.",
     convention=RANK,
     example=Example(
         {P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 1409286144, L: 61,
-         L_moe: 58, n_z: 64, e: 8, sandwich: 0},
+         L_moe: 58, n_z: 64, n_g["edp"]: 8, sandwich: 0},
         "1642283264",
         derived="187107328 + 2 * 7168 + max(396361728, 45875456 + 1409286144)",
     ),
@@ -309,8 +353,8 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(And(Z >= 3, n_z > 1), q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h)
-    + when(WIDENED, q_c * h * Max(d_ff, d_e, d_sh, a * d_h) / t),
+    when(GATHERED, q_w * Min(n_gather, ell) * P_unit + when(n_z > 1, q_e * ceiling(V / t) * h))
+    + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh, a * d_h) / t, d_e / n_g["etp"])),
     title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),
     assumes="ZeRO-3 holds the layers at work and fetched ahead, and one embedding or head. Frozen weights that are "
@@ -325,6 +369,8 @@ gathered_weights = Formula(
             q_e: 2,
             Z: 3,
             n_z: 8,
+            n_g["edp"]: 8,
+            n_g["etp"]: 1,
             V: 128256,
             t: 1,
             h: 4096,
@@ -343,7 +389,7 @@ gathered_weights = Formula(
 
 communication_buffers = Formula(
     C_buf,
-    when(And(Z >= 2, n_z > 1), q_a * T_unit) + when(p > 1, 2 * q_a * n_tok / token * h / sigma),
+    when(SCATTERED, q_a * T_unit) + when(p > 1, 2 * q_a * n_tok / token * h / sigma),
     title="Buffers of the collectives, by layer",
     source=Source("zhao2023", "section 4.2"),
     variant="per_operator",
@@ -351,7 +397,7 @@ communication_buffers = Formula(
     "keeps one send and one receive buffer of hidden states.",
     convention=RANK,
     example=Example(
-        {T_unit: 109060096, q_a: 2, Z: 2, n_z: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
+        {T_unit: 109060096, q_a: 2, Z: 2, n_z: 8, n_g["edp"]: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
         "0.28523 GB",
         derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2) / 1e9",
     ),
@@ -359,6 +405,9 @@ communication_buffers = Formula(
 
 FORMULAS = (
     stages_per_rank,
+    expert_tensor_ranks,
+    zero_ranks,
+    expert_replicas,
     kv_heads_per_rank,
     attention_parameters_per_rank,
     ffn_parameters_per_rank,
@@ -369,7 +418,6 @@ FORMULAS = (
     dense_parameters_per_rank,
     expert_parameters_per_rank,
     parameters_per_rank,
-    zero_ranks,
     weights,
     gradients,
     largest_layer_parameters,

@@ -11,9 +11,9 @@ from sympy import And, Eq, Max, Min, Piecewise
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
-from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma
+from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
 from mlsysim.symbols.formats import q_a
-from mlsysim.symbols.groups import t_aa, t_ag_g, t_sum
+from mlsysim.symbols.groups import n_g, t_aa, t_ag_g, t_sum
 from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
 from mlsysim.symbols.layers import (
     F_lin,
@@ -86,7 +86,7 @@ from mlsysim.symbols.step import (
     x_el,
     x_el_redo,
 )
-from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
+from mlsysim.symbols.trained import P_upd, T_d, T_s, f_w, q_t
 from mlsysim.symbols.training import (
     M,
     O,
@@ -95,7 +95,6 @@ from mlsysim.symbols.training import (
     c_cp,
     checkpointing,
     d,
-    e,
     n_mb,
     n_tok,
     n_z,
@@ -126,7 +125,7 @@ data_parallel_ranks = Formula(
     n_fleet / (t * p * c_cp),
     title="Data-parallel ranks of a fleet",
     source=Source("narayanan2021", "section 3"),
-    assumes="Every accelerator works. Expert-parallel ranks are data-parallel ranks for all that is not an expert.",
+    assumes="Every accelerator works. Experts are laid out over the same ranks anew.",
     example=Example({n_fleet: 512, t: 8, p: 4, c_cp: 2}, "8", derived="512 / (8 * 4 * 2)"),
 )
 
@@ -221,7 +220,9 @@ inner_width = Formula(
 
 elementwise_traffic = Formula(
     x_el,
-    q_a * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(EAGER, 18.5, 7) * k * gamma_r * h) / token,
+    q_a
+    * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(EAGER, 18.5, 7) * k * gamma_r * h / sigma_e)
+    / token,
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
     source=Source("dao2022", "section 3.1"),
     assumes="With experts, more vectors of the width for each that a token is sent to: seven, and where their "
@@ -240,6 +241,7 @@ elementwise_traffic = Formula(
             elementwise_kernels: "fused",
             k: 1,
             gamma_r: 1,
+            sigma_e: 1,
         },
         "52224 byte/token",
         derived="2 * (15 * 8192 / 8 + 3 * 28672 / 8)",
@@ -450,9 +452,19 @@ context_parallel_share = Formula(
     example=Example({n_mb: 4, t_cp: 6}, "24 ms", derived="4 * 6"),
 )
 
+updated_parameters = Formula(
+    P_upd,
+    T_d / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_g["edp"]),
+    title="Trained parameters that one rank updates",
+    source=Source("rajbhandari2020", "section 5"),
+    assumes="A rank updates those whose optimizer state it holds.",
+    convention="The rank that holds the most.",
+    example=Example({Z: 1, n_z: 8, n_g["edp"]: 2, T_d: 8e9, T_s: 4e9}, "3e9", derived="8e9 / 8 + 4e9 / 2"),
+)
+
 optimizer_update = Formula(
     T_opt,
-    (2 * O + (q_g + q_t) * (T_d / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_z / e))) / (B_mem * eta_mem),
+    (2 * O + (q_g + q_t) * P_upd) / (B_mem * eta_mem),
     title="Update of weights and optimizer state",
     source=Source("rajbhandari2020", "section 3.1"),
     variant="per_operator",
@@ -460,9 +472,9 @@ optimizer_update = Formula(
     "Adam at 16 bit, 30 with 32-bit gradients. The products by which Muon orthogonalises are not counted: below 1% of "
     "a step of many tokens (jordan2024).",
     example=Example(
-        {O: 36, q_g: 2, q_t: 2, Z: 1, n_z: 8, e: 4, T_d: 8e9, T_s: 4e9, B_mem: 2000, eta_mem: 0.8},
+        {O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8},
         "52.5 ms",
-        derived="(2 * 36e9 + (2 + 2) * (8e9 / 8 + 4e9 / 2)) / (2000e9 * 0.8) * 1e3",
+        derived="(2 * 36e9 + (2 + 2) * 3e9) / (2000e9 * 0.8) * 1e3",
     ),
 )
 
@@ -638,6 +650,7 @@ FORMULAS = (
     tensor_parallel_share,
     expert_parallel_share,
     context_parallel_share,
+    updated_parameters,
     optimizer_update,
     step,
     throughput,

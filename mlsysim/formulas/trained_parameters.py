@@ -24,6 +24,7 @@ from mlsysim.formulas.parameter_counts import (
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, when
 from mlsysim.symbols.activations import n_s
 from mlsysim.symbols.formats import q_a, q_c, q_w
+from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import (
     K_attn,
@@ -117,9 +118,9 @@ def edges(rows: Any, columns: Any) -> Any:
     return rows + columns
 
 
-def block_edges(width: Any) -> Any:
-    """Rows and columns of a feed-forward block on one rank."""
-    return summed(block_matrices(t, width), edges)
+def block_edges(ways: Any, width: Any) -> Any:
+    """Rows and columns of a feed-forward block on one of so many ranks."""
+    return summed(block_matrices(ways, width), edges)
 
 
 _compressed, _plain, _rest = (summed(matrices, edges) for matrices in latent_matrices(t))
@@ -147,7 +148,7 @@ attention_edges = Formula(
 
 ffn_edges = Formula(
     R_ff,
-    block_edges(d_ff),
+    block_edges(t, d_ff),
     title="Rows and columns of the matrices of a dense feed-forward block",
     source=FACTORS,
     convention="One layer on one rank.",
@@ -157,7 +158,7 @@ ffn_edges = Formula(
 
 shared_edges = Formula(
     R_sh,
-    Min(1, d_sh) * block_edges(d_sh),
+    Min(1, d_sh) * block_edges(t, d_sh),
     title="Rows and columns of the matrices of shared experts",
     source=FACTORS,
     convention="One layer on one rank.",
@@ -167,12 +168,12 @@ shared_edges = Formula(
 
 single_expert_edges = Formula(
     R_e,
-    Min(1, d_e) * block_edges(d_e),
+    Min(1, d_e) * block_edges(n_g["etp"], d_e),
     title="Rows and columns of the matrices of one routed expert",
     source=FACTORS,
     convention="On one rank.",
     accuracy=COUNTED,
-    example=Example({gated: 1, h: 4096, d_e: 14336, t: 1}, "55296", derived="3 * (4096 + 14336)"),
+    example=Example({gated: 1, h: 4096, d_e: 14336, n_g["etp"]: 1}, "55296", derived="3 * (4096 + 14336)"),
 )
 
 attention_vectors = Formula(
@@ -210,13 +211,13 @@ vectors = Formula(
 _experts = (ell_moe + L_mtp) * E / e
 expert_vectors = Formula(
     U_s,
-    _experts * block_vectors(t, d_e, expert_bias),
+    _experts * block_vectors(n_g["etp"], d_e, expert_bias),
     title="Biases of the experts of one rank",
     source=FACTORS,
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell_moe: 24, L_mtp: 0, E: 32, e: 8, expert_bias: 1, gated: 1, d_e: 2880, t: 1, h: 2880},
+        {ell_moe: 24, L_mtp: 0, E: 32, e: 8, expert_bias: 1, gated: 1, d_e: 2880, n_g["etp"]: 1, h: 2880},
         "829440",
         derived="24 * 32 / 8 * 3 * 2880",
     ),
@@ -404,14 +405,15 @@ adapter_layer = Formula(
     * (
         R_ad
         + _blocks
-        * Max(Min(1, L - L_moe) * R_ff, Min(1, L_moe) * (R_sh + when(n_z > e, E / e * R_e)))
+        * Max(Min(1, L - L_moe) * R_ff, Min(1, L_moe) * (R_sh + when(n_g["edp"] > 1, E / e * R_e)))
     ),
     title="Parameters of the adapters of the largest layer on one rank",
     source=LORA,
+    assumes="Where one rank alone holds its experts, they are not counted.",
     convention=RANK,
     example=Example(
-        {r_lora: 16, lora_targets: "all_linear", R_ad: 26624, L: 32, L_moe: 0, R_ff: 55296, R_sh: 0, R_e: 0, n_z: 8,
-         e: 1, E: 1},
+        {r_lora: 16, lora_targets: "all_linear", R_ad: 26624, L: 32, L_moe: 0, R_ff: 55296, R_sh: 0, R_e: 0,
+         n_g["edp"]: 8, e: 1, E: 1},
         "1310720",
         derived="16 * (26624 + 55296)",
     ),
@@ -437,12 +439,12 @@ trained_bytes = Formula(
 
 adapter_weights = Formula(
     W_ad,
-    when(FULL, 0, q_t * (P_ad_d / sharded(Z >= 3, n_z) + P_ad_s / sharded(Z >= 3, n_z / e))),
+    when(FULL, 0, q_t * (P_ad_d / sharded(Z >= 3, n_z) + P_ad_s / sharded(Z >= 3, n_g["edp"]))),
     title="Weights of adapters held by one rank",
     source=LORA,
     convention=RANK + " GB = 1e9 bytes.",
     example=Example(
-        {finetuning: "lora", q_t: 2, P_ad_d: 41943040, P_ad_s: 0, Z: 0, n_z: 8, e: 1},
+        {finetuning: "lora", q_t: 2, P_ad_d: 41943040, P_ad_s: 0, Z: 0, n_z: 8, n_g["edp"]: 8},
         "83.886 MB",
         derived="2 * 41943040 / 1e6",
     ),

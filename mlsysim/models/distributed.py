@@ -23,11 +23,17 @@ from mlsysim.inputs.variant import swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
-from mlsysim.models.training_memory import LAYOUT_REQUIREMENTS, PER_OPERATOR, TrainingMemoryModel
+from mlsysim.models.training_memory import (
+    EXPERT_RANKS,
+    EXPERT_RANKS_WORDS,
+    LAYOUT_REQUIREMENTS,
+    PER_OPERATOR,
+    TrainingMemoryModel,
+)
 from mlsysim.symbolic import Requirement, System
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
-from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t
+from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
 
 DISTRIBUTED = swapped(
@@ -184,8 +190,14 @@ class DistributedModel(PerformanceModel):
         *WINDOW_REQUIREMENTS,
         Requirement(
             n_fleet,
-            Eq(Mod(n_fleet, t * p * c_cp * e * r_dp), 0),
-            "must be a multiple of {tp_size} times {pp_size} times {cp_size} times {ep_size} times {dp_replicate_size}",
+            Eq(Mod(n_fleet, t * p * c_cp * r_dp), 0),
+            "must be a multiple of {tp_size} times {pp_size} times {cp_size} times {dp_replicate_size}",
+        ),
+        Requirement(
+            n_fleet,
+            Eq(Mod(n_fleet, EXPERT_RANKS * p * e * r_dp), 0),
+            f"must be a multiple of {EXPERT_RANKS_WORDS} times {{pp_size}} times {{ep_size}} times "
+            "{dp_replicate_size}",
         ),
         Requirement(
             b,
@@ -213,7 +225,8 @@ class DistributedModel(PerformanceModel):
             for blamed, ranks, words in (
                 (t, t, ""),
                 (c_cp, t * c_cp, "times {tp_size} "),
-                (e, t * e, "times {tp_size} "),
+                (t_e, EXPERT_RANKS, "(0: {tp_size}) "),
+                (e, EXPERT_RANKS * e, f"times {EXPERT_RANKS_WORDS} "),
             )
         ),
     )

@@ -30,7 +30,7 @@ from mlsysim.symbolic import Formula, Requirement, System, label, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.trained import finetuning
-from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t
+from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import E, L_mtp, a, d_e, d_ff, d_sh
 
 _SEGMENTS = (
@@ -105,6 +105,7 @@ _ONE_STAGE = (
     Requirement(p, Eq(p, 1), "must be 1: the phases are those of one stage"),
     Requirement(schedule, Eq(schedule, label(schedule, "1f1b")), "must be 1f1b: the phases are those of one stage"),
     Requirement(r_dp, Eq(r_dp, 1), "must be 1: the phases are those of one copy"),
+    Requirement(t_e, Eq(t_e, 0) | Eq(t_e, t), "must be 0 or {tp_size}: the phases cut experts as everything else"),
     Requirement(c_cp, Eq(c_cp, 1), "must be 1: the phases are those of whole sequences"),
     Requirement(n_fleet, Eq(Mod(n_fleet, t * e), 0), "must be a multiple of {tp_size} times {ep_size}"),
     Requirement(
@@ -144,6 +145,7 @@ _STUDY = {
     "fleet_size": 256,
     "tp_size": 8,
     "ep_size": 32,
+    "etp_size": 0,
     "dp_replicate_size": 1,
     "pp_size": 1,
     "pipeline_schedule": "1f1b",

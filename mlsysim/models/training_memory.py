@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Mod, Ne, ceiling
+from sympy import And, Eq, Max, Mod, Ne, ceiling
 
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
@@ -17,7 +17,7 @@ from mlsysim.formulas import (
     trained_parameters,
     training_memory,
 )
-from mlsysim.formulas.rank_parameters import DUALPIPE
+from mlsysim.formulas.rank_parameters import DUALPIPE, expert_tensor_ranks
 from mlsysim.formulas.trained_parameters import FULL
 from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
@@ -28,7 +28,7 @@ from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.trained import lora_targets
-from mlsysim.symbols.training import d, e, f, g, optimizer, p, r_dp, t
+from mlsysim.symbols.training import c_cp, d, e, f, g, optimizer, p, r_dp, t, t_e
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -98,10 +98,15 @@ ENDS = Requirement(
     ~DUALPIPE | And(FULL, *_PER_PARAMETER),
     "must be another with adapters and with states by the shapes of matrices (muon, adafactor)",
 )
+#: Ranks that an expert is cut over, in words that show both arguments it follows from.
+EXPERT_RANKS = expert_tensor_ranks.expression
+EXPERT_RANKS_WORDS = "the ranks of an expert ({etp_size}; 0: as {tp_size})"
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
 LAYOUT_REQUIREMENTS = (
     Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
-    Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
+    Requirement(t_e, Eq(t_e, 0) | Eq(Mod(t, Max(1, t_e)), 0), "must divide {tp_size}, or be 0 for as many"),
+    Requirement(t, (t_e > 0) | Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim} where {etp_size}"),
+    Requirement(t_e, Eq(Mod(d_e, Max(1, t_e)), 0), "must divide {expert_ffn_dim}"),
     Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
     Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
     *CHUNK_REQUIREMENTS,
@@ -159,10 +164,12 @@ class TrainingMemoryModel(PerformanceModel):
             "saved tensors, peaks of torchtitan within 21% but for one layout.",
             requirements=(
                 *LAYOUT_REQUIREMENTS,
+                Requirement(r_dp, Eq(Mod(d, r_dp), 0), "must divide {dp_size}"),
                 Requirement(
                     e,
-                    Eq(Mod(d, e * r_dp), 0),
-                    "times {dp_replicate_size} must divide {dp_size}: expert-parallel ranks are data-parallel too",
+                    Eq(Mod(t * c_cp * d, EXPERT_RANKS * e * r_dp), 0),
+                    f"times {{dp_replicate_size}} times {EXPERT_RANKS_WORDS} must divide the ranks of a stage: "
+                    "{tp_size} times {cp_size} times {dp_size}",
                 ),
             ),
             headline=(
@@ -207,6 +214,7 @@ class TrainingMemoryModel(PerformanceModel):
         "pp_size",
         "cp_size",
         "ep_size",
+        "etp_size",
         "dp_replicate_size",
         "gradient_accumulation_steps",
         "trainable_fraction",
@@ -242,6 +250,7 @@ class TrainingMemoryModel(PerformanceModel):
         "pp_size": 1,
         "cp_size": 1,
         "ep_size": 1,
+        "etp_size": 0,
         "dp_replicate_size": 1,
         "gradient_accumulation_steps": 1,
         "trainable_fraction": 1.0,

@@ -10,6 +10,7 @@ ABBREVIATIONS = {
     "dp": "data-parallel",
     "edp": "expert-data-parallel",
     "ep": "expert-parallel",
+    "etp": "expert-tensor-parallel",
     "ffn": "feed-forward",
     "flop": "FLOP",
     "flops": "FLOPs",

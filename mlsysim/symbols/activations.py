@@ -126,6 +126,13 @@ mask = variable(
     nonnegative(),
 )
 sigma = variable("sequence_shards", r"\sigma", "count", "Ranks that share norms, residuals and dropout.", integer(1))
+sigma_e = variable(
+    "expert_sequence_shards",
+    r"\sigma_{\mathrm{e}}",
+    "count",
+    "Ranks of a tensor-parallel group that bring tokens of their own to their experts.",
+    integer(1),
+)
 q_copy = variable(
     "norm_copy_bytes",
     r"q_{\mathrm{copy}}",

@@ -11,6 +11,7 @@ group = Index(
         "tp": "tensor-parallel",
         "cp": "context-parallel",
         "dp": "data-parallel",
+        "etp": "expert-tensor-parallel",
         "edp": "expert-data-parallel",
         "ep": "expert-parallel",
         "rep": "replicated",

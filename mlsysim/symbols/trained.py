@@ -150,6 +150,13 @@ T_r = variable(
     "Trained parameters of one rank, before ZeRO shards their gradients.",
     nonnegative(),
 )
+P_upd = variable(
+    "updated_parameters_per_rank",
+    r"P_{\mathrm{upd}}",
+    N_COUNT,
+    "Trained parameters that one rank updates.",
+    nonnegative(),
+)
 P_ad_unit = variable(
     "largest_layer_adapter_parameters",
     r"P_{\mathrm{ad,unit}}",

@@ -8,6 +8,14 @@ t = variable("tp_size", "t", "count", "Tensor-parallel ranks.", integer(1))
 p = variable("pp_size", "p", "count", "Pipeline-parallel stages.", integer(1))
 d = variable("dp_size", "d", "count", "Data-parallel ranks.", integer(1))
 e = variable("ep_size", "e", "count", "Expert-parallel ranks.", integer(1))
+t_e = variable(
+    "etp_size",
+    r"t_{\mathrm{e}}",
+    "count",
+    "Tensor-parallel ranks that each expert is cut over; 0 for as many as everything else.",
+    integer(0),
+    label="Expert-tensor-parallel size",
+)
 c_cp = variable(
     "cp_size", r"c_{\mathrm{cp}}", "count", "Context-parallel ranks, which share every sequence.", integer(1)
 )
@@ -53,7 +61,7 @@ P_unit = variable(
     r"P_{\mathrm{unit}}",
     "count",
     "Parameters of the largest layer on one rank, before ZeRO shards it.",
-    positive(),
+    nonnegative(),
 )
 P_dense = variable(
     "dense_parameters_per_rank",

@@ -55,7 +55,7 @@ def test_a_member_has_the_card_of_its_family(run):
         "      otherwise}, j in {tp, cp, dp, edp}\n"
     ) in card
     assert "example      n_j = 64, V_j = 640 MB" in card
-    assert "example      for edp: t = 8, e = 4" in run("formula", "tp_stride").stdout
+    assert "example      for edp: n_etp = 8, e = 4" in run("formula", "tp_stride").stdout
 
 
 def test_a_family_without_a_formula_of_its_own_lists_its_members(run):

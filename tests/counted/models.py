@@ -256,13 +256,24 @@ def split(name: str, tensor: Tensor, kv_heads: int, tp: int, rank: int = 0) -> T
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes of the groups; the expert-parallel ranks are data-parallel ranks of everything else."""
+    """Sizes of the groups; experts are laid out over the same ranks anew, cut over ``etp`` of them (0: over ``tp``)."""
 
     tp: int = 1
     pp: int = 1
     dp: int = 1
     ep: int = 1
     zero: int = 0
+    etp: int = 0
+
+    @property
+    def cut(self) -> dict[str, int]:
+        """Ranks that a tensor of each kind is cut over."""
+        return {"dense": self.tp, "experts": self.etp or self.tp}
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """Ranks of one stage that hold the same part of a tensor of each kind."""
+        return {"dense": self.dp, "experts": self.tp * self.dp // (self.cut["experts"] * self.ep)}
 
     def arguments(self) -> dict[str, int]:
         return {
@@ -270,6 +281,7 @@ class Layout:
             "pp_size": self.pp,
             "dp_size": self.dp,
             "ep_size": self.ep,
+            "etp_size": self.etp,
             "zero_stage": self.zero,
         }
 
@@ -297,7 +309,8 @@ def held(named: Mapping[str, Tensor], spec: Spec, layout: Layout, rank: int = 0)
         for name in sorted(names):
             kind = "experts" if part(name) == "experts" else "dense"
             tensor = named[name].chunk(layout.ep)[0] if kind == "experts" else named[name]
-            stage[kind].append(split(name, tensor, kv_heads, layout.tp, rank))
+            cut = layout.cut[kind]
+            stage[kind].append(split(name, tensor, kv_heads, cut, rank % cut))
         found.append(stage)
     return found
 
@@ -327,8 +340,7 @@ def shard(some: list[Tensor], ranks: int) -> int:
 
 def most_bytes(kept: Mapping[str, list[Tensor]], spec: Spec, layout: Layout, sharded_from: int) -> int:
     """Bytes of one state on the stage that holds the most, cut over its group from a ZeRO stage on."""
-    ways = layout.zero >= sharded_from
-    groups = {"dense": layout.dp if ways else 1, "experts": layout.dp // layout.ep if ways else 1}
+    groups = {kind: ranks if layout.zero >= sharded_from else 1 for kind, ranks in layout.copies.items()}
     depth = max(map(len, kept.values()), default=0)
     copies = [{name: tensors[i] for name, tensors in kept.items()} for i in range(depth)]
     per_copy = [held(named, spec, layout) for named in copies]

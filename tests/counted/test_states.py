@@ -85,6 +85,22 @@ def test_parameters_of_the_fullest_rank(models, name):
         assert most == models.solve(spec.workload(), layout)["parameters_per_rank"], layout
 
 
+#: Experts cut over fewer ranks than the rest: sizes of tp, pp, dp, ep, and of the ranks of an expert.
+FOLDED = ((2, 1, 1, 2, 1), (4, 2, 1, 4, 1), (4, 1, 2, 4, 2), (4, 1, 4, 2, 1), (4, 2, 2, 1, 2), (2, 2, 4, 8, 1))
+
+
+@pytest.mark.parametrize("name", ["mixtral", "deepseek_v3"])
+@pytest.mark.parametrize("sizes", FOLDED)
+def test_bytes_of_the_fullest_rank_with_experts_cut_over_fewer(models, name, sizes):
+    spec = models.SMALL[name]
+    kept = states(models, name, "adamw", "bf16", "as_precision")
+    for zero in range(4):
+        layout = models.Layout(*sizes[:4], zero, sizes[4])
+        said = models.solve(trained_workload(spec), layout, precision="bf16", optimizer="adamw")
+        for state, tensors in kept.items():
+            assert models.most_bytes(tensors, spec, layout, SHARDED_FROM[state]) == said.canonical(state), layout
+
+
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
@@ -100,6 +116,7 @@ def test_parameters_of_the_fullest_rank(models, name):
         ("Qwen3 0.6B", (4, 7, 8, 1)),
         ("DeepSeek-V3", (1, 1, 128, 64)),
         ("DeepSeek-V3", (8, 1, 64, 32)),
+        ("DeepSeek-V3", (8, 1, 64, 256, 0, 1)),
         ("Llama 4 Maverick", (8, 6, 32, 16)),
     ],
 )
@@ -115,16 +132,21 @@ def test_parameters_of_the_largest_layer(models, name):
     """What ZeRO-3 gathers for a layer; an expert on one rank alone is there already."""
     spec = models.SMALL[name]
     named = models.tensors(spec.build())
-    for tp, _, dp, ep in layouts(name in DENSE):
-        layers = {}
+    folded = () if name in DENSE else FOLDED
+    for tp, _, dp, ep, *etp in (*layouts(name in DENSE), *folded):
+        layers, layout = {}, models.Layout(tp, 1, dp, ep, 0, *etp)
+        alone = {kind for kind, ranks in layout.copies.items() if ranks == 1}
+        # Where nothing is shared, everything but the experts counts.
+        gathered = {"dense", "experts"} - ({"experts"} if len(alone) == 2 else alone)
         for key, tensor in named.items():
-            if models.layer(key) is not None and not (dp == ep and models.part(key) == "experts"):
-                tensor = tensor.chunk(ep)[0] if models.part(key) == "experts" else tensor
+            kind = "experts" if models.part(key) == "experts" else "dense"
+            if models.layer(key) is not None and kind in gathered:
+                tensor = tensor.chunk(ep)[0] if kind == "experts" else tensor
                 layers.setdefault(models.layer(key), []).append(
-                    models.split(key, tensor, spec.shape.get("kv_heads", spec.shape["heads"]), tp)
+                    models.split(key, tensor, spec.shape.get("kv_heads", spec.shape["heads"]), layout.cut[kind])
                 )
-        said = models.solve(spec.workload(), models.Layout(tp, 1, dp, ep))
-        assert max(map(models.count, layers.values())) == said["largest_layer_parameters"], (tp, dp, ep)
+        said = models.solve(spec.workload(), layout)
+        assert max(map(models.count, layers.values())) == said["largest_layer_parameters"], layout
 
 
 def test_experts_over_ranks_are_refused_where_everything_would_be_divided(models):

@@ -63,6 +63,7 @@ EXPECTED = {
             "pp_size": 1,
             "cp_size": 1,
             "ep_size": 1,
+            "etp_size": 0,
             "dp_replicate_size": 1,
             "gradient_accumulation_steps": 1,
             "trainable_fraction": 1.0,

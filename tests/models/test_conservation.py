@@ -54,15 +54,23 @@ def layouts(draw, experts):
     """A layout that divides the model, with as many layers on every stage."""
     t, p, c = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2]))
     d, g = draw(st.sampled_from([1, 2, 4, 8])), draw(st.sampled_from([4, 8]))
+    etp = draw(st.sampled_from([n for n in (0, 1, 2, 4) if n <= t]))
+    places = t * c * d // (etp or t)
     chosen = {
         "tp_size": t, "pp_size": p, "cp_size": c,
-        "ep_size": draw(st.sampled_from([n for n in (1, 2, 4, 8) if d % n == 0])) if experts > 1 else 1,
+        "ep_size": draw(st.sampled_from([n for n in (1, 2, 4, 8) if places % n == 0])) if experts > 1 else 1,
+        "etp_size": etp,
         "zero_stage": draw(st.integers(0, 3)), "gradient_accumulation_steps": g, "batch_size": d * g,
         "interleaved_stages": draw(st.sampled_from([1, 2])) if p > 1 else 1, "seq_len": 256,
         "sequence_parallel": draw(st.booleans()), "gradient_dtype": draw(st.sampled_from(["bf16", "fp32"])),
         "activation_checkpointing": draw(st.sampled_from(["none", "full"])), "precision": "bf16",
     }  # fmt: skip
     return chosen, d
+
+
+def holders(layout):
+    """Ranks of a stage that hold all experts of its layers between them: those an expert is cut over, and ep."""
+    return (layout["etp_size"] or layout["tp_size"]) * layout["ep_size"]
 
 
 points = models().flatmap(lambda shape: st.tuples(st.just(shape), layouts(shape["experts"])))
@@ -101,12 +109,12 @@ def solved(model, shape, layout, **given):
 @given(points)
 def test_parameters_over_ranks_are_the_model_and_its_copies(point):
     shape, (layout, d) = point
-    t, p, e = (layout[name] for name in ("tp_size", "pp_size", "ep_size"))
+    t, p = layout["tp_size"], layout["pp_size"]
     whole = COUNT.solve(**{name: value for name, value in shape.items() if name in COUNT.arguments})
     found = solved(MEMORY, shape, layout, dp_size=d)
     event(f"{'experts' if shape['moe_layers'] else 'dense'}, {'latent' if 'kv_lora_rank' in shape else 'heads'}")
     experts = shape["moe_layers"] * shape["experts"] * whole.canonical("expert_parameters")
-    assert p * t * e * found["expert_parameters_per_rank"] == experts
+    assert p * holders(layout) * found["expert_parameters_per_rank"] == experts
     edges = whole.canonical("embedding_parameters") + whole.canonical("head_parameters")
     last = shape["hidden_dim"] * (1 + shape.get("norm_bias", 0))
     layers = whole.canonical("parameters") - experts - edges - last
@@ -126,8 +134,9 @@ def test_no_layout_has_fewer_parameters_than_the_model(point, layers, interval, 
     found = solved(MEMORY, shape, layout, dp_size=d)
     experts = shape["moe_layers"] * shape["experts"] * whole.canonical("expert_parameters")
     rest = whole.canonical("parameters") - experts
-    stages, t, e = (layout[name] for name in ("pp_size", "tp_size", "ep_size"))
-    assert stages * t * (found["dense_parameters_per_rank"] + e * found["expert_parameters_per_rank"]) >= rest + experts
+    stages, t = layout["pp_size"], layout["tp_size"]
+    dense, sparse = found["dense_parameters_per_rank"], found["expert_parameters_per_rank"]
+    assert stages * (t * dense + holders(layout) * sparse) >= rest + experts
 
 
 @fuzzing(200)
@@ -135,15 +144,15 @@ def test_no_layout_has_fewer_parameters_than_the_model(point, layers, interval, 
 def test_states_are_held_once_where_they_are_shared_and_by_all_where_they_are_not(point):
     """Summed over the ranks of a stage that share them: ``Z`` of ZeRO decides which are held once."""
     shape, (layout, d) = point
-    zero, e = layout["zero_stage"], layout["ep_size"]
+    zero, t = layout["zero_stage"], layout["tp_size"]
     found = solved(MEMORY, shape, layout, dp_size=d)
-    sharing = d * layout["cp_size"]
+    ranks = t * d * layout["cp_size"]
     dense, sparse = found["dense_parameters_per_rank"], found["expert_parameters_per_rank"]
     widths = {"weights": 2, "gradients": 4 if layout["gradient_dtype"] == "fp32" else 2, "optimizer_state": 12}
     for (name, width), shared in zip(widths.items(), (zero >= 3, zero >= 2, zero >= 1), strict=True):
-        # Where they are shared, what one expert-parallel group holds is there once, and the e parts of it together.
-        expected = width * (dense + e * sparse if shared else sharing * (dense + sparse))
-        assert sharing * found.canonical(name) == pytest.approx(expected, rel=1e-12), name
+        # Where they are shared, what tensor-parallel ranks hold is there once, and so are all parts of the experts.
+        expected = width * (t * dense + holders(layout) * sparse if shared else ranks * (dense + sparse))
+        assert ranks * found.canonical(name) == pytest.approx(expected, rel=1e-12), name
 
 
 @fuzzing(120)

@@ -62,5 +62,5 @@ def test_copies_of_experts_are_summed_with_the_rest():
 def test_copies_must_divide_the_ranks():
     with pytest.raises(InputError, match="must be a multiple"):
         STEP.solve(**RUN, **FLEET, dp_replicate_size=3)
-    with pytest.raises(InputError, match="must divide dp_size"):
+    with pytest.raises(InputError, match=r"times dp_replicate_size=4 .* must divide the ranks of a stage"):
         MEMORY.solve(**EXPERTS, hardware="H100", dp_size=8, dp_replicate_size=4)

@@ -160,11 +160,12 @@ REFUSED = [
      "node_bandwidth='450 GB/s': the variant first_order does not use it; variant=per_layer does"),
     # Requirements.
     (PER_OPERATOR, {"ep_size": 8, "dp_size": 4},
-     "ep_size=8: times dp_replicate_size=1 must divide dp_size=4: expert-parallel ranks are data-parallel "
-     "too; nearest: 4"),
+     "ep_size=8: times dp_replicate_size=1 times the ranks of an expert (etp_size=0; 0: as tp_size=1) must divide the "
+     "ranks of a stage: tp_size=1 times cp_size=1 times dp_size=4; nearest: 4"),
     (PER_OPERATOR, {"ep_size": 8, "dp_size": 12},
-     "ep_size=8: times dp_replicate_size=1 must divide dp_size=12: expert-parallel ranks are data-parallel "
-     "too; nearest: 6, 12"),
+     "ep_size=8: times dp_replicate_size=1 times the ranks of an expert (etp_size=0; 0: as tp_size=1) must divide the "
+     "ranks of a stage: tp_size=1 times cp_size=1 times dp_size=12; nearest: 6, 12"),
+    (PER_OPERATOR, {"etp_size": 2}, "etp_size=2: must divide tp_size=1, or be 0 for as many; nearest: 1"),
     (PER_OPERATOR, {"ep_size": 3, "dp_size": 3},
      "ep_size=3: must divide experts=8 (1 for a dense model); nearest: 2, 4"),
     (PER_OPERATOR, {"interleaved_stages": 2},
@@ -186,7 +187,8 @@ REFUSED = [
      "ffn_dim=0: must be above 0 where layers have no experts; nearest: 1"),
     (PER_OPERATOR, {"kv_heads": 64}, "kv_heads=64: must divide heads=32; nearest: 32"),
     (PER_OPERATOR, {"active_experts_per_token": 9}, "active_experts_per_token=9: must be at most experts=8; nearest: "),
-    (PER_OPERATOR, {"tp_size": 8, "expert_ffn_dim": 12}, "tp_size=8: must divide expert_ffn_dim=12; nearest: "),
+    (PER_OPERATOR, {"tp_size": 8, "expert_ffn_dim": 12},
+     "tp_size=8: must divide expert_ffn_dim=12 where etp_size=0; nearest: "),
     (PER_OPERATOR, {"tp_size": 8, "kv_heads": 12}, "tp_size=8: must divide kv_heads=12 or be a multiple of it; "),
     (PER_LAYER, {"model": "DeepSeek_V3", "ep_size": 64, "accelerators_per_node": 12},
      "ep_size=64: must be at most accelerators_per_node=12 or a multiple of it; nearest: "),

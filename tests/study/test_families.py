@@ -62,7 +62,7 @@ GIVEN = {"flow_factor": 2, "kind_flow": {"hot": 4, "cold": 2, "off": 1}}
 def test_a_family_is_a_dict_by_member():
     assert FOUND["group_time"] == {member: FOUND[name] for member, name in MEMBERS.items()}
     assert FOUND.group_time["tp"] == FOUND.tp_time
-    assert list(FOUND["group_ranks"].values()) == [8, 1, 64, 16, 4, 1]
+    assert list(FOUND["group_ranks"].values()) == [8, 1, 64, 8, 16, 4, 1]
 
 
 def test_no_number_is_there_twice():
@@ -122,7 +122,7 @@ def test_what_bound_is_the_last_column():
     assert "\n  tp   387.0 GB/s  8    1    8.00  387.0 GB/s  n_node ≥ t·δ_tp\n" in text
     assert "\n  dp   44.25 GB/s  64   8    1.00  387.0 GB/s  otherwise; otherwise; β_x·ν_dp = 44.25 GB/s\n" in text
     nested = block(FOUND.explain(), "Ranks of one group in one node").splitlines()
-    assert [line.split()[-1] for line in nested[2:]] == ["binds", "8", "1", "1", "1", "1", "1"]
+    assert [line.split()[-1] for line in nested[2:]] == ["binds", "8", "1", "1", "8", "1", "1", "1"]
     assert nested[3].endswith("t = 8")
 
 
@@ -133,8 +133,9 @@ def test_a_table_has_the_value_and_the_expression_of_each_member():
         "  tp   1    1\n"
         "  cp   8    t = 8\n"
         "  dp   8    t = 8\n"
-        "  edp  32   t·e = 8·4\n"
-        "  ep   8    t = 8\n"
+        "  etp  1    1\n"
+        "  edp  32   e·n_etp = 4·8\n"
+        "  ep   8    n_etp = 8\n"
         "  rep  512  t·n_Z = 8·64"
     )
 
