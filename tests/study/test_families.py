@@ -224,7 +224,7 @@ def test_a_family_is_a_variable_along_its_index_beside_its_members():
 
 def test_families_of_one_index_share_its_dimension():
     found = grid(outputs=["group_reduction_time", "group_gather_time"])
-    assert found.group.values.tolist() == ["tp", "cp", "dp", "edp", "rep"]
+    assert found.group.values.tolist() == ["tp", "cp", "dp", "edp"]
     assert np.isnan(found.group_reduction_time.sel(group="tp")).all()
     np.testing.assert_array_equal(found.group_reduction_time.sel(group="edp"), found.edp_reduction_time)
 
