@@ -16,6 +16,7 @@ _HOME = {
     "Fleet": "mlsysim.catalog",
     "MemoryDesign": "mlsysim.catalog",
     "MemoryKind": "mlsysim.catalog",
+    "Recipe": "mlsysim.catalog",
     "Rent": "mlsysim.catalog",
     "Node": "mlsysim.catalog",
     "SparseTransformerWorkload": "mlsysim.catalog",
@@ -73,7 +74,7 @@ _HOME = {
     "Q_": "mlsysim.units",
     "ureg": "mlsysim.units",
 }
-_CATALOG = ("Hardware", "Models", "Systems", "Stacks")
+_CATALOG = ("Hardware", "Models", "Systems", "Stacks", "Recipes")
 _ROOMS = (
     "book",
     "catalog",
@@ -114,6 +115,8 @@ __all__ = [
     "Node",
     "ParameterCountModel",
     "PerformanceModel",
+    "Recipe",
+    "Recipes",
     "Reference",
     "Rent",
     "Requirement",
@@ -170,6 +173,7 @@ if TYPE_CHECKING:
         MemoryDesign,
         MemoryKind,
         Node,
+        Recipe,
         Rent,
         SparseTransformerWorkload,
         TransformerWorkload,
@@ -231,6 +235,7 @@ if TYPE_CHECKING:
     Models: Group
     Systems: Group
     Stacks: Group
+    Recipes: Group
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The data: devices, models, fleets and software stacks, every value with unit, source, date and kind."""
+"""The data: devices, models, fleets, software stacks and recipes, every value with unit, source, date and kind."""
 
 from mlsysim.catalog.entries import (
     Accelerator,
@@ -13,12 +13,14 @@ from mlsysim.catalog.entries import (
     TransformerWorkload,
 )
 from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog
+from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
-from mlsysim.catalog.value import Value
+from mlsysim.catalog.value import Choice, Sourced, Value
 
 __all__ = [
     "Accelerator",
     "Catalog",
+    "Choice",
     "Entry",
     "Fabric",
     "Fleet",
@@ -26,7 +28,9 @@ __all__ = [
     "MemoryDesign",
     "MemoryKind",
     "Node",
+    "Recipe",
     "Rent",
+    "Sourced",
     "SparseTransformerWorkload",
     "Stack",
     "TransformerWorkload",

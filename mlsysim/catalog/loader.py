@@ -24,13 +24,15 @@ from mlsysim.catalog.entries import (
     TransformerWorkload,
 )
 from mlsysim.catalog.files import content_of
+from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
 from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError
 
 #: What a value inherits from its entry when it does not say otherwise.
 _PROVENANCE = ("source", "date", "kind")
-#: Tables of a file, and the one whose entries stand in no group.
-_TABLES, _FLAT = ("Hardware", "Models", "Systems", "Stacks"), "Stacks"
+#: Tables of a file, and those whose entries stand in no group.
+_FLAT: dict[str, type[Entry]] = {"Stacks": Stack, "Recipes": Recipe}
+_TABLES = ("Hardware", "Models", "Systems", *_FLAT)
 _FREE_TEXT = ("name", "description", "architecture")
 _REFERENCES = {
     "node": "Systems.Nodes",
@@ -38,6 +40,10 @@ _REFERENCES = {
     "accelerator": "Hardware",
     "local_memory": "Systems.Memories",
     "remote_memory": "Systems.Memories",
+    "model": "Models",
+    "hardware": "Hardware",
+    "fleet": "Systems.Clusters",
+    "stack": "Stacks",
 }
 
 
@@ -84,7 +90,8 @@ class Catalog:
     Parameters
     ----------
     content : mapping
-        Parsed TOML: ``Hardware``, ``Models`` and ``Systems`` tables of groups of entries, ``Stacks`` of entries.
+        Parsed TOML: ``Hardware``, ``Models`` and ``Systems`` tables of groups of entries, ``Stacks`` and ``Recipes`` of
+        entries.
     origin : str
         File name used in errors.
     base : Catalog, optional
@@ -100,7 +107,7 @@ class Catalog:
         for top, groups in content.items():
             if top not in _TABLES:
                 raise CatalogError(f"{origin}: {UnknownNameError('table', top, _TABLES)}")
-            if top == _FLAT:
+            if top in _FLAT:
                 self._raw |= {f"{top}.{name}": fields for name, fields in _tables(groups, f"{origin}: {top}").items()}
                 continue
             for group, entries in _tables(groups, f"{origin}: {top}").items():
@@ -127,6 +134,11 @@ class Catalog:
         """Software stacks."""
         return Group(self, "Stacks")
 
+    @property
+    def Recipes(self) -> Group:  # noqa: N802
+        """Training runs."""
+        return Group(self, "Recipes")
+
     def paths(self) -> tuple[str, ...]:
         """Full names of all entries, in file order."""
         return tuple(self._raw)
@@ -138,7 +150,7 @@ class Catalog:
         ----------
         what : str
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
-            ``memory``, ``rent`` or ``stack``.
+            ``memory``, ``rent``, ``stack`` or ``recipe``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``.
 
@@ -198,6 +210,10 @@ class Catalog:
                     fields[field] = self._referred(content, field)
                 elif field not in _FREE_TEXT:
                     fields[field] = _with_provenance(content, inherited)
+            if kind is Recipe:
+                fields["arguments"] = {
+                    name: fields.pop(name) for name in list(fields) if name not in Recipe.model_fields
+                }
             entry = kind(**fields)
         except MlsysimError as error:
             raise CatalogError(f"{where}: {error}") from None
@@ -227,7 +243,7 @@ def load_catalog(path: str | Path) -> Catalog:
     Returns
     -------
     Catalog
-        With ``.Hardware``, ``.Models``, ``.Systems`` and ``.Stacks``.
+        With ``.Hardware``, ``.Models``, ``.Systems``, ``.Stacks`` and ``.Recipes``.
 
     Raises
     ------
@@ -282,8 +298,8 @@ def _tables(content: Any, where: str) -> dict[str, Any]:
 
 def _class_of(path: str, fields: Mapping[str, Any]) -> type[Entry]:
     top, group, *_ = path.split(".")
-    if top == _FLAT:
-        return Stack
+    if top in _FLAT:
+        return _FLAT[top]
     if top == "Hardware":
         return Accelerator
     if top == "Models":

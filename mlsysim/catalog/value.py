@@ -1,11 +1,11 @@
-"""One number of the catalog with everything needed to trust it."""
+"""One number or word of the catalog with everything needed to trust it."""
 
 from __future__ import annotations
 
 import datetime
 import math
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pydantic
 
@@ -28,15 +28,15 @@ def problems(error: pydantic.ValidationError) -> str:
     return "; ".join(text.replace("Value error, ", "") for text in found)
 
 
-class Value(pydantic.BaseModel):
-    """A number with unit and provenance.
+class Sourced(pydantic.BaseModel):
+    """What the catalog says, with provenance; a :class:`Value` or a :class:`Choice`.
 
     Parameters
     ----------
-    value : float
-        Magnitude.
+    value : object
+        What it says.
     unit : str
-        Its unit; empty for a pure number.
+        Its unit; empty for a pure number and for a word.
     source : str
         URL, or citation key of the bibliography.
     date : str
@@ -49,7 +49,7 @@ class Value(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
-    value: float
+    value: Any
     unit: str = ""
     source: str
     date: str
@@ -61,6 +61,58 @@ class Value(pydantic.BaseModel):
             super().__init__(**fields)
         except pydantic.ValidationError as error:
             raise CatalogError(problems(error)) from None
+
+    @pydantic.field_validator("date", mode="before")
+    @classmethod
+    def _calendar(cls, given: Any) -> Any:
+        text = given.isoformat() if isinstance(given, datetime.date) else given
+        if isinstance(text, str) and text:
+            try:
+                datetime.datetime.strptime(text if len(text) > 7 else f"{text}-01", "%Y-%m-%d")
+            except ValueError:
+                raise ValueError(f"{text!r} must be YYYY-MM or YYYY-MM-DD") from None
+        return text
+
+    @pydantic.model_validator(mode="after")
+    def _has_provenance(self) -> Self:
+        if self.kind == "user":
+            return self
+        if not self.date:
+            raise ValueError("date is missing")
+        if not self.source.startswith(("https://", "http://")) and self.source not in bibliography():
+            raise ValueError(f"source {self.source!r} is neither a URL nor a key of the bibliography")
+        return self
+
+    def text(self, digits: int = 6) -> str:
+        """It alone, for a reader."""
+        return str(self.value)
+
+    def __str__(self) -> str:
+        return f"{self.text()} ({self.kind}: {self.source}{', ' + self.date if self.date else ''})"
+
+
+class Choice(Sourced):
+    """A word with provenance: one of the labels of an argument, or yes or no; parameters as for :class:`Sourced`."""
+
+    value: str
+
+    @pydantic.model_validator(mode="after")
+    def _word(self) -> Choice:
+        if self.unit or not self.value:
+            raise ValueError("a word has no unit" if self.unit else "must not be empty")
+        return self
+
+
+class Value(Sourced):
+    """A number with unit and provenance; parameters as for :class:`Sourced`.
+
+    Parameters
+    ----------
+    value : float
+        Magnitude.
+    """
+
+    value: float
 
     @pydantic.field_validator("value", mode="before")
     @classmethod
@@ -76,32 +128,11 @@ class Value(pydantic.BaseModel):
             raise ValueError("must be a finite number")
         return value
 
-    @pydantic.field_validator("date", mode="before")
-    @classmethod
-    def _calendar(cls, given: Any) -> Any:
-        text = given.isoformat() if isinstance(given, datetime.date) else given
-        if isinstance(text, str) and text:
-            try:
-                datetime.datetime.strptime(text if len(text) > 7 else f"{text}-01", "%Y-%m-%d")
-            except ValueError:
-                raise ValueError(f"{text!r} must be YYYY-MM or YYYY-MM-DD") from None
-        return text
-
     @pydantic.field_validator("unit")
     @classmethod
     def _known_unit(cls, text: str) -> str:
         units.unit(text)
         return text
-
-    @pydantic.model_validator(mode="after")
-    def _has_provenance(self) -> Value:
-        if self.kind == "user":
-            return self
-        if not self.date:
-            raise ValueError("date is missing")
-        if not self.source.startswith(("https://", "http://")) and self.source not in bibliography():
-            raise ValueError(f"source {self.source!r} is neither a URL nor a key of the bibliography")
-        return self
 
     @classmethod
     def of(cls, given: Any, unit: str = "", kind: Kind = "user", source: str = CALLER) -> Value:
@@ -132,8 +163,6 @@ class Value(pydantic.BaseModel):
         """The value in canonical units (byte, second, FLOP, ...)."""
         return float(units.to_canonical(self.value, self.unit))
 
-    def __str__(self) -> str:
-        return (
-            f"{self.value:g} {self.unit}".strip()
-            + f" ({self.kind}: {self.source}{', ' + self.date if self.date else ''})"
-        )
+    def text(self, digits: int = 6) -> str:
+        """See :meth:`Sourced.text`; with its unit."""
+        return f"{self.value:.{digits}g} {self.unit}".strip()

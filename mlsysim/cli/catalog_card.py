@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlsysim.catalog import Catalog, Entry, Value, builtin, load_catalog
+from mlsysim.catalog import Catalog, Entry, Recipe, Sourced, builtin, load_catalog
 from mlsysim.cli import output
 from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import json_text
@@ -62,6 +62,8 @@ def _print_entry(path: str, entry: Entry) -> None:
     output.heading(f"{path}  {entry.name}")
     if entry.description:
         output.paragraph(entry.description)
+    if isinstance(entry, Recipe):
+        output.paragraph("; ".join(f"{name} {part.key or part.name}" for name, part in entry.entries.items()))
     values = _values(entry)
     sources = list(dict.fromkeys(value.source for value, _ in values.values()))
     rows = [
@@ -79,9 +81,13 @@ def _print_entry(path: str, entry: Entry) -> None:
     output.block("\n".join(["Sources", *(f"  [{place}] {work}" for place, work in enumerate(works, start=1))]))
 
 
-def _values(entry: Entry, prefix: str = "") -> dict[str, tuple[Value, str]]:
-    """Every value of an entry and of the entries it is made of, with its text."""
-    found = {f"{prefix}{field}": (value, entry.text(field, digits=15)) for field, value in entry.values().items()}
+def _values(entry: Entry, prefix: str = "") -> dict[str, tuple[Sourced, str]]:
+    """Every value of an entry and of the entries it is made of, with its text; a recipe only names entries."""
+    found: dict[str, tuple[Sourced, str]] = {
+        f"{prefix}{field}": (value, entry.text(field, digits=15)) for field, value in entry.values().items()
+    }
+    if isinstance(entry, Recipe):
+        return found
     for field in type(entry).model_fields:
         part = getattr(entry, field)
         if isinstance(part, Entry):

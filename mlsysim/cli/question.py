@@ -82,7 +82,7 @@ def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
         lost = "; without it, what needs them is left out" if slot.optional else ""
         lost += f"; {slot.default} by default" if slot.default else ""
         or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
-        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {', '.join(slot.gives)}{lost}."
+        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {slot.described}{lost}."
         yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))
     for name, variable in model.arguments.items():
         if variable is not None and model.variants_using(name):

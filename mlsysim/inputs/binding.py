@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.catalog import Entry, Value, builtin
+from mlsysim.catalog import Entry, Recipe, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
@@ -18,6 +18,7 @@ from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.plan import Plan, Plans
+from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of
 from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, reason_function, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.symbolic import System, Variable, variable_of
@@ -46,7 +47,7 @@ class Binding:
         Canonical value per input, a float or an array over the axes. Derived inputs that vary over the grid are
         not among them: they are formulas of the system.
     origins : dict
-        Where each value came from: a catalog value, ``"given"`` or ``"default"``.
+        Where each value came from: a catalog value, a recipe, ``"given"`` or ``"default"``.
     axes : dict
         Dimensions of the grid in order.
     entries : dict
@@ -57,16 +58,22 @@ class Binding:
         Why points may be refused, in order. Reasons that depend on no axis have been checked.
     derived : tuple of DerivedInput
         Inputs that follow from others.
+    by_recipe : tuple of str
+        Arguments that a recipe gave.
+    left_out : tuple of str
+        What the recipe gives and the model has no argument for.
     """
 
     model: DeclaredModel = field(repr=False)
     values: dict[str, Any]
-    origins: dict[str, Value | str]
+    origins: dict[str, Origin]
     axes: dict[str, convert.Axis]
     entries: dict[str, Any]
     system: System = field(repr=False)
     reasons: tuple[Reason, ...] = field(default=(), repr=False)
     derived: tuple[DerivedInput, ...] = field(default=(), repr=False)
+    by_recipe: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -223,14 +230,19 @@ class _Binder:
         self.along: dict[str, str] = {}
         self.entries: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
-        self.origins: dict[str, Value | str] = {}
+        self.origins: dict[str, Origin] = {}
         self.by_format: dict[str, str] = {}
         self.derived: tuple[DerivedInput, ...] = ()
+        self.recipe = Given()
+        self.recipe_argument = _recipe_argument(type(model))
 
     def run(self) -> Binding:
+        self._take_recipe()
         for name, value in self.typed.items():
             if isinstance(value, Linked):
                 self._bind_linked(name, value)
+            elif name == self.recipe_argument and convert.is_axis(value):
+                self._bind_recipes(name, value)
             elif name in self.model.slots:
                 self._bind_entry(name, value)
             elif convert.is_axis(value):
@@ -239,13 +251,24 @@ class _Binder:
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         if self.axes or given:
             return self._bind_all(given)
-        plan = _PLANS.find(self.model, self.typed, self.entries, self._rate_format)
+        plan = _PLANS.find(self.model, self.typed, self.entries, self._rate_format, tuple(self.recipe.typed))
         if plan is None:
             bound = self._bind_all(given)
             self._keep_plan(bound)
             return bound
         values, origins = plan.bound(self.typed, GIVEN)
-        return Binding(self.model, values, origins, {}, self.entries, plan.system, plan.reasons)
+        origins |= {name: self._from_recipe(GIVEN, name) for name in self.recipe.origins}
+        return Binding(
+            self.model,
+            values,
+            origins,
+            {},
+            self.entries,
+            plan.system,
+            plan.reasons,
+            by_recipe=tuple(self.recipe.typed),
+            left_out=self.recipe.left_out,
+        )
 
     def _keep_plan(self, bound: Binding) -> None:
         """Keep what later calls with the same names and entries have in common with this one."""
@@ -253,7 +276,7 @@ class _Binder:
         code = reason_function(bound.reasons, bound.system) if bound.reasons else None
         plan = Plan(
             self.model, dict(self.model.defaults), dict(self.entries), self.by_format, self._rate_format,
-            dict(bound.values), dict(bound.origins), typed, bound.system, bound.reasons, code,
+            dict(bound.values), dict(bound.origins), typed, bound.by_recipe, bound.system, bound.reasons, code,
         )  # fmt: skip
         _PLANS.keep(self.typed, plan)
 
@@ -271,7 +294,16 @@ class _Binder:
         self.reasons += (reason for reason in map(unmet, self.model.requirements) if known.issuperset(reason.inputs))
         self._refuse_constants(system)
         return Binding(
-            self.model, self.values, self.origins, self.axes, self.entries, system, tuple(self.reasons), self.derived
+            self.model,
+            self.values,
+            self.origins,
+            self.axes,
+            self.entries,
+            system,
+            tuple(self.reasons),
+            self.derived,
+            tuple(self.recipe.typed),
+            self.recipe.left_out,
         )
 
     def _refuse_constants(self, system: System) -> None:
@@ -285,19 +317,50 @@ class _Binder:
             name = entry.variable.name
             if name not in swept:
                 self.values[name] = fixed[name] = compiled_expression(entry.formula.expression)(fixed)["value"]
-                self.origins[name] = f"derived: {entry.text}"
+                self.origins[name] = self._from_recipe(f"derived: {entry.text}", name)
         if self.axes:
             self.reasons = varying
 
+    def _take_recipe(self) -> None:
+        """Add what one recipe gives to what was typed."""
+        name = self.recipe_argument
+        if name in self.typed and not convert.is_axis(self.typed[name]):
+            found: Any = self._entry(name, self.model.slots[name], self.typed[name])
+            self.recipe = given_by(found, self.model, self.typed)
+            self.typed = {**self.typed, name: found, **self.recipe.typed}
+
+    def _bind_recipes(self, name: str, value: Any) -> None:
+        """Bind what several recipes give along one axis."""
+        axis = self._distinct_entries(name, value)
+        members = {name: axis}
+        for member, values in along_axis(self.entries[name], self.model, self.typed).items():
+            entry = member in self.model.slots
+            members[member] = (
+                self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
+            )
+        self.along |= dict.fromkeys(members, name)
+        self.axes[name] = convert.Axis(name, axis.coordinates, axis.canonical, members=members)
+
+    def _from_recipe(self, origin: Any, argument: str) -> Origin:
+        """Where a value came from, if it was given by an argument that a recipe gave."""
+        if argument not in self.recipe.typed:
+            return origin
+        recipe = self.entries[self.recipe_argument]
+        entry = argument if argument in self.model.slots else ""
+        return FromRecipe(name_of(recipe), self.recipe.origins.get(argument, origin), entry)
+
     def _bind_entry(self, name: str, value: Any) -> None:
         if convert.is_axis(value):
-            axis = self._entry_axis(name, value)
-            if not len(axis) or len(set(axis.coordinates.tolist())) != len(axis):
-                raise InputError(name, value, "an axis has at least one entry, and each once")
-            self.axes[name] = axis
+            self.axes[name] = self._distinct_entries(name, value)
             self.along[name] = name
         else:
             self.entries[name] = self._entry(name, self.model.slots[name], value)
+
+    def _distinct_entries(self, name: str, value: Any) -> convert.Axis:
+        axis = self._entry_axis(name, value)
+        if not len(axis) or len(set(axis.coordinates.tolist())) != len(axis):
+            raise InputError(name, value, "an axis has at least one entry, and each once")
+        return axis
 
     def _entry_axis(self, name: str, values: Any) -> convert.Axis:
         found = [self._entry(name, self.model.slots[name], item) for item in values]
@@ -309,6 +372,8 @@ class _Binder:
         """Bind several arguments along one axis, whose own values are positions."""
         members: dict[str, convert.Axis] = {}
         for member, values in value.axes.items():
+            if member == self.recipe_argument:
+                raise InputError(member, values, "is not linked with others", "give one recipe, or a list of its own")
             if member in self.typed or member in self.along:
                 raise InputError(member, values, "is given twice", f"it is linked along {name}")
             entry = member in self.model.slots
@@ -345,7 +410,8 @@ class _Binder:
             self._put(name, self._swept(name).canonical, (self.along[name],), GIVEN)
         elif name in self.typed:
             value = self.typed[name]
-            self._put(name, convert.scalar(variable, value), (), value if isinstance(value, Value) else GIVEN)
+            origin = value if isinstance(value, Value) else GIVEN
+            self._put(name, convert.scalar(variable, value), (), self._from_recipe(origin, name))
         elif not self._bind_from_entries(name):
             self._bind_default(name)
 
@@ -371,7 +437,8 @@ class _Binder:
             value = slot.value(self.entries[argument], name, self._rate_format)
             if value is None:
                 continue
-            self._put(name, _checked(name, value, self.entries[argument]), (), value)
+            origin = self._from_recipe(value, argument)
+            self._put(name, _checked(name, value, self.entries[argument]), (), origin)
             if name in slot.entry.by_precision:
                 self.by_format[name] = argument
             return True
@@ -429,7 +496,7 @@ class _Binder:
                 chosen.append(str(self.typed.get(name, self.model.defaults.get(name, absent))))
         return rate_format(*chosen)
 
-    def _put(self, name: str, value: Any, over: tuple[str, ...], origin: Value | str) -> None:
+    def _put(self, name: str, value: Any, over: tuple[str, ...], origin: Origin) -> None:
         """Store a value; an array gets one dimension per axis, in the order of the axes."""
         if over:
             order = list(self.axes)
@@ -466,6 +533,12 @@ class _Binder:
         if lacking:
             return f"{' and '.join(lacking)} has no value for it; give {name}=..."
         return self.model.how_to_give(name)
+
+
+@cache
+def _recipe_argument(model: type[DeclaredModel]) -> str:
+    """The argument that takes a recipe; empty where the model has none."""
+    return next((name for name, slot in model.slots.items() if issubclass(slot.entry, Recipe)), "")
 
 
 @lru_cache(maxsize=4096)

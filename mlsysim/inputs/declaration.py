@@ -144,8 +144,8 @@ class DeclaredModel:
 
     @classmethod
     def positional(cls) -> tuple[str, ...]:
-        """Arguments that can be given without a name: catalog entries without a default."""
-        return tuple(name for name, slot in cls.slots.items() if not slot.default)
+        """Arguments that can be given without a name: catalog entries without a default, but recipes."""
+        return tuple(name for name, slot in cls.slots.items() if not slot.by_name)
 
     @classmethod
     def question(cls) -> str:

@@ -11,6 +11,7 @@ from mlsysim.engine import CompiledFunction
 from mlsysim.errors import InputError
 from mlsysim.inputs import convert
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.inputs.refusal import Reason, refuse
 from mlsysim.symbolic import System, Variable
 
@@ -38,6 +39,8 @@ class Plan:
         Of every input.
     typed : tuple of Variable
         Inputs that were typed, in the order in which they are checked.
+    by_recipe : tuple of str
+        Arguments of them that a recipe gave.
     system : System
         The formulas that can be evaluated.
     reasons : tuple of Reason
@@ -52,8 +55,9 @@ class Plan:
     by_format: dict[str, str]
     number_format: str
     values: dict[str, float]
-    origins: dict[str, Value | str]
+    origins: dict[str, Origin]
     typed: tuple[Variable, ...]
+    by_recipe: tuple[str, ...]
     system: System
     reasons: tuple[Reason, ...]
     reason_code: CompiledFunction | None
@@ -73,9 +77,10 @@ class Plan:
             found = self.model.slots[argument].value(self.entries[argument], name, self.number_format)
         except InputError:
             return False
-        return found is self.origins[name]
+        origin = self.origins[name]
+        return found is (origin.origin if isinstance(origin, FromRecipe) else origin)
 
-    def bound(self, typed: Mapping[str, Any], given: str) -> tuple[dict[str, float], dict[str, Value | str]]:
+    def bound(self, typed: Mapping[str, Any], given: str) -> tuple[dict[str, float], dict[str, Origin]]:
         """The value and origin of every input with what was typed.
 
         Parameters
@@ -109,19 +114,31 @@ class Plans:
         self._kept: dict[Any, Plan] = {}
 
     def find(
-        self, model: DeclaredModel, typed: Mapping[str, Any], entries: Mapping[str, Entry], number_format: str
+        self,
+        model: DeclaredModel,
+        typed: Mapping[str, Any],
+        entries: Mapping[str, Entry],
+        number_format: str,
+        by_recipe: tuple[str, ...] = (),
     ) -> Plan | None:
         """The plan of such calls, if there is one."""
-        plan = self._kept.get(_key(model, typed, entries, number_format))
+        plan = self._kept.get(_key(model, typed, entries, number_format, by_recipe))
         return plan if plan is not None and plan.fits(model) else None
 
     def keep(self, typed: Mapping[str, Any], plan: Plan) -> None:
         """Keep the plan of a call in which these arguments were typed."""
         if len(self._kept) >= LARGEST_NUMBER:
             self._kept.pop(next(iter(self._kept)), None)
-        self._kept[_key(plan.model, typed, plan.entries, plan.number_format)] = plan
+        self._kept[_key(plan.model, typed, plan.entries, plan.number_format, plan.by_recipe)] = plan
 
 
-def _key(model: DeclaredModel, typed: Mapping[str, Any], entries: Mapping[str, Entry], number_format: str) -> Any:
+def _key(
+    model: DeclaredModel,
+    typed: Mapping[str, Any],
+    entries: Mapping[str, Entry],
+    number_format: str,
+    by_recipe: tuple[str, ...],
+) -> Any:
     """What a plan is found by; it holds its entries, so that none of these numbers comes to stand for another one."""
-    return type(model), model.variant, frozenset(typed), number_format, *map(id, entries.values()), *entries
+    names = frozenset(typed), by_recipe
+    return type(model), model.variant, names, number_format, *map(id, entries.values()), *entries

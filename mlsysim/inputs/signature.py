@@ -51,7 +51,7 @@ def parameters_help(cls: type[DeclaredModel]) -> str:
     known, lines = _defaults(cls), []
     for name, slot in cls.slots.items():
         default = f"default {slot.default!r}" if slot.default else "optional"
-        lines += [f"{name} : {slot.entry.__name__} or str, {default}", f"    Gives {', '.join(slot.gives)}."]
+        lines += [f"{name} : {slot.entry.__name__} or str, {default}", f"    Gives {slot.described}."]
     for name, variable in cls.arguments.items():
         if variable is None:
             continue
@@ -94,8 +94,9 @@ def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.S
     ]
     inputs, known = [], _defaults(cls)
     for name, slot in cls.slots.items():
-        if slot.default:
-            inputs.append(kind(name, kind.KEYWORD_ONLY, default=slot.default, annotation=slot.entry.__name__))
+        if slot.by_name:
+            default = slot.default or None
+            inputs.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=slot.entry.__name__))
     for name, variable in cls.arguments.items():
         if variable is not None:
             required = name in cls.keywords and name not in known

@@ -88,6 +88,16 @@ class Slot:
         """All inputs it gives."""
         return self.provides + self.extras
 
+    @property
+    def by_name(self) -> bool:
+        """Whether it is given by name alone: it has a default, or gives what a recipe says."""
+        return bool(self.default) or not self.gives
+
+    @property
+    def described(self) -> str:
+        """What it gives, in words; a recipe gives arguments."""
+        return ", ".join(self.gives) or "arguments of the model that are left out"
+
     def value(self, entry: Entry, name: str, precision: str) -> Value | None:
         """The value of an input from an entry: given or counted, and None if it is neither."""
         value = entry.value_of(name, precision)

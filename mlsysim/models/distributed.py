@@ -21,6 +21,7 @@ from mlsysim.formulas import (
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import swapped
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import (
@@ -142,6 +143,7 @@ class DistributedModel(PerformanceModel):
                 "captured_share",
             )
         ),
+        **RECIPE,
     }
     keywords = (
         *(name for name in _MEMORY.keywords if name != "dp_size"),

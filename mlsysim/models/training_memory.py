@@ -23,6 +23,7 @@ from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Requirement, System, label
@@ -192,6 +193,7 @@ class TrainingMemoryModel(PerformanceModel):
     slots = {
         "model": Slot(TransformerWorkload, ("parameters", *SHAPE, "moe_layer_interval"), counted=COUNTED),
         "hardware": Slot(Accelerator, ("memory_capacity",)),
+        **RECIPE,
     }
     keywords = (
         "batch_size",

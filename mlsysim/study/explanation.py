@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 import sympy
 
 from mlsysim import formatting, units
-from mlsysim.catalog import Value
+from mlsysim.catalog import Sourced
 from mlsysim.engine import compiled_expression
+from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.study.display import as_text
 from mlsysim.study.member_table import member_table
 from mlsysim.symbolic import Formula, LeastInteger, System, family_of, variable_of
@@ -32,10 +33,15 @@ class Explanation:
         Canonical value of every input and variable.
     origins : mapping
         Where each input came from.
+    beside : str
+        What else a reader of the inputs must know.
     """
 
-    def __init__(self, system: System, values: Mapping[str, Any], origins: Mapping[str, Value | str]) -> None:
+    def __init__(
+        self, system: System, values: Mapping[str, Any], origins: Mapping[str, Origin], beside: str = ""
+    ) -> None:
         self.system = system
+        self.beside = beside
         self.values = {name: float(value) for name, value in values.items()}
         self.origins = origins
 
@@ -52,7 +58,7 @@ class Explanation:
             lines.append(
                 f"  {symbol_text(variable):<15} {self._value(variable.name):<16} {variable.name}  [{_short(origin)}]"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *_wrapped(f"  {self.beside}")] if self.beside else lines)
 
     def __str__(self) -> str:
         return "\n\n".join(["Inputs\n" + self.given(), *self.steps()])
@@ -217,9 +223,11 @@ def _condition(condition: Any) -> str:
     return "otherwise" if condition == True else text(condition)  # noqa: E712
 
 
-def _short(origin: Value | str) -> str:
-    if not isinstance(origin, Value) or origin.kind == "user":
-        return origin.source if isinstance(origin, Value) else origin
+def _short(origin: Origin | Sourced) -> str:
+    if isinstance(origin, FromRecipe):
+        return f"{origin.by}; {_short(origin.origin)}"
+    if not isinstance(origin, Sourced) or origin.kind == "user":
+        return origin.source if isinstance(origin, Sourced) else origin
     host = urlsplit(origin.source).netloc or origin.source
     return f"{origin.kind}: {host}, {origin.date}"
 

@@ -17,14 +17,20 @@ NOTHING = 0.01
 
 
 def notes(result: Result) -> tuple[str, ...]:
-    """What a better variant says against a result, and arguments that cost time and save nothing.
+    """What a recipe gave in vain, what a better variant says, and arguments that cost time and save nothing.
 
     Parameters
     ----------
     result : Result
         Of ``solve``.
     """
-    return tuple(note for note in (_contradiction(result), *_vain(result)) if note)
+    return tuple(note for note in (left_out(result), _contradiction(result), *_vain(result)) if note)
+
+
+def left_out(result: Result) -> str:
+    """What a recipe gives and the model has no argument for; empty where that is nothing."""
+    model, names = result.model, ", ".join(result.left_out)
+    return f"{type(model).__name__} ({model.variant}) takes no {names}, which the recipe gives" if names else ""
 
 
 def _contradiction(result: Result) -> str:
@@ -68,7 +74,8 @@ def _asked_again(result: Result, variant: str, **changed: Any) -> Result | None:
         for name in result.inputs
         if result.origin(name) == GIVEN and name in model.arguments
     }
-    entries = {name: entry for name, entry in result.entries.items() if name in model.arguments}
+    typed = [name for name in result.entries if name not in result.by_recipe]
+    entries = {name: result.entries[name] for name in typed if name in model.arguments}
     try:
         return model.solve(**{**entries, **given, **changed})
     except MlsysimError:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from mlsysim.catalog import Entry, Value
+from mlsysim.catalog import Entry, Sourced
 from mlsysim.errors import UnknownNameError
 from mlsysim.inputs.axes import Typed
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import as_text, plain, presented
 from mlsysim.study.explanation import Explanation
-from mlsysim.study.notes import notes
+from mlsysim.study.notes import left_out, notes
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import families_among, members_among
 
@@ -92,7 +93,7 @@ class Result:
         return float(self._values[name])
 
     def source(self, name: str) -> str:
-        """Where an input came from: a catalog value with its citation, ``"given"`` or ``"default"``.
+        """Where an input came from: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
 
         Raises
         ------
@@ -104,18 +105,28 @@ class Result:
             raise UnknownNameError("input", name, origins)
         return str(origins[name])
 
-    def origin(self, name: str) -> Value | str:
-        """Where an input came from: a catalog value, ``"given"`` or ``"default"``."""
+    def origin(self, name: str) -> Origin:
+        """Where an input came from: a catalog value, a recipe, ``"given"`` or ``"default"``."""
         return self._binding.origins[name]
 
     @property
     def entries(self) -> dict[str, Entry]:
-        """The catalog entries it was asked with, by argument."""
+        """The catalog entries it was asked with, by argument; also those that a recipe names."""
         return dict(self._binding.entries)
 
     @property
+    def by_recipe(self) -> tuple[str, ...]:
+        """Arguments that a recipe gave."""
+        return self._binding.by_recipe
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What the recipe gives and the model has no argument for."""
+        return self._binding.left_out
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """What a better variant says against it, and arguments that cost time and save nothing; one line each."""
+        """What a recipe gave in vain, what a better variant says, what costs time and saves nothing; one line each."""
         return notes(self)
 
     def references(self) -> tuple[Reference, ...]:
@@ -123,10 +134,11 @@ class Result:
         sources = [formula.source for formula in self._binding.system if not isinstance(formula.source, Typed)]
         works = {source.key: source.work for source in sources}
         pages: dict[str, list[str]] = {}
-        for name, origin in self._binding.origins.items():
-            if isinstance(origin, Value) and origin.source in bibliography():
+        for name, given in self._binding.origins.items():
+            origin = given.origin if isinstance(given, FromRecipe) else given
+            if isinstance(origin, Sourced) and origin.source in bibliography():
                 works[origin.source] = reference(origin.source)
-            elif isinstance(origin, Value) and origin.kind != "user":
+            elif isinstance(origin, Sourced) and origin.kind != "user":
                 pages.setdefault(origin.source, []).append(f"{name} ({origin.kind}, {origin.date})")
         found = [Reference.page(address, ", ".join(what)) for address, what in pages.items()]
         return (*works.values(), *found)
@@ -148,7 +160,7 @@ class Result:
         if outputs:
             names = [each for name in outputs for each in members_among(name, system).values() or (name,)]
             system = system.closure([self._binding.require(name).name for name in names])
-        return Explanation(system, self._values, self._binding.origins)
+        return Explanation(system, self._values, self._binding.origins, left_out(self))
 
     def latex(self) -> str:
         """The formulas as an ``align*`` block, each followed by its value; one with an index by that of each member."""
@@ -168,6 +180,7 @@ class Result:
             "model": type(self.model).__name__,
             "variant": self.model.variant,
             "entries": {name: entry.name for name, entry in self._binding.entries.items()},
+            **({"left_out": list(self.left_out)} if self.left_out else {}),
             "inputs": {
                 name: {**plain(variable_of(name), value), "source": self.source(name)}
                 for name, value in self._binding.values.items()

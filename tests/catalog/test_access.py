@@ -66,7 +66,7 @@ def test_the_whole_catalog():
             for group in getattr(catalog, top)
             for name in getattr(catalog, top)[group]
         ),
-        *(f"Stacks.{name}" for name in catalog.Stacks),
+        *(f"{top}.{name}" for top in ("Stacks", "Recipes") for name in getattr(catalog, top)),
     }
 
 
@@ -117,6 +117,7 @@ class TestFind:
             ("fleet", "Research_256", "Fleet"),
             ("node", "DGX_H100", "Node"),
             ("fabric", "Ethernet_100G_TCP", "Fabric"),
+            ("recipe", "torchtitan_issue_1624", "Recipe"),
         ],
     )
     def test_every_kind(self, what, name, kind):

@@ -43,6 +43,7 @@ EXPECTED = {
     TrainingMemoryModel: (
         {"model": None, "hardware": None},
         {
+            "recipe": None,
             "batch_size": REQUIRED,
             "seq_len": 2048,
             "precision": "fp16",
@@ -244,7 +245,7 @@ def test_help_describes_every_argument_with_its_default(model, verb):
         start = next(place for place, line in enumerate(lines) if line.startswith(f"{name} : "))
         annotation = f"{name} : {parameters(model, verb)[name].annotation}"
         if name in model.slots:
-            assert lines[start] == f"{annotation} or str, default {default!r}"
+            assert lines[start] == f"{annotation} or str, {f'default {default!r}' if default else 'optional'}"
             continue
         if default is REQUIRED:
             assert lines[start] == annotation

@@ -22,6 +22,7 @@ ENTRIES = {
     "fabric": ["RoCE_400G", "Meta_RoCE_400G"],
     "stack": ["Ideal", "Generic"],
     "rent": RENTS,
+    "recipe": ["Megatron_DeepSeek_V3_GB200_bf16", "Megatron_DeepSeek_V3_GB200_fp8"],
     "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
 }
 

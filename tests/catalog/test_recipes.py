@@ -1,0 +1,153 @@
+"""Recipes: published runs in the catalog, and of one's own."""
+
+import pickle
+
+import pytest
+from validation.step_rows import ROWS, name, seconds, stack_of
+
+from mlsysim import DistributedModel, Models, Recipe, Recipes, TrainingMemoryModel
+from mlsysim.catalog import Choice, Value, builtin, load_catalog
+from mlsysim.errors import CatalogError, UnknownNameError
+
+STEP, MEMORY = DistributedModel(), TrainingMemoryModel("per_operator")
+PUBLISHED = {
+    "torchtitan_issue_1624": "llama4_ep EP=1",
+    "Megatron_Qwen3_30B_A3B_H100": "megatron_bridge Qwen30 fp8 h100",
+    "Megatron_Qwen3_30B_A3B_GB200": "megatron_bridge Qwen30 GB200 fp8",
+    "Megatron_Qwen3_235B_A22B_GB200": "megatron_bridge Qwen235 GB200 bf16",
+    "Megatron_DeepSeek_V3_GB300_bf16": "megatron_bridge DSV3 GB300 bf16",
+    "Megatron_DeepSeek_V3_GB300_fp8": "megatron_bridge DSV3 GB300 fp8",
+    "Megatron_DeepSeek_V3_GB200_bf16": "megatron_bridge DSV3 GB200 bf16",
+    "Megatron_DeepSeek_V3_GB200_fp8": "megatron_bridge DSV3 GB200 fp8",
+    "Megatron_DeepSeek_V3_B200_fp8": "megatron_bridge DSV3 B200 fp8",
+    "Megatron_gpt_oss_120B_H100": "megatron_bridge GPTOSS h100",
+}
+MINE = """
+[Recipes.Night]
+name = "A night on two nodes"
+source = "https://example.org/run"
+date = 2026-01-01
+kind = "measured"
+model = "Models.Language.Llama3_8B"
+fleet = "Systems.Clusters.SuperPOD_H100"
+fleet_size = 16
+batch_size = { value = 32, note = "Two on each." }
+seq_len = 4096
+precision = "bf16"
+zero_stage = 3
+master_weights = true
+fabric_latency = "8 µs"
+"""
+
+
+def load(tmp_path, text=MINE):
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    return load_catalog(file)
+
+
+@pytest.mark.parametrize("key", PUBLISHED)
+def test_a_recipe_is_the_row_that_was_published(key):
+    """The rows of the tests know no bias of a router and no norm of queries, which are small."""
+    row = next(row for row in ROWS if name(row) == PUBLISHED[key])
+    assert STEP.solve(recipe=key).canonical("step_time") == pytest.approx(seconds(row, stack=stack_of(row)), rel=1e-3)
+
+
+@pytest.mark.parametrize("key", list(Recipes))
+def test_every_recipe_answers_both_questions_with_one_memory(key):
+    step, memory = STEP.solve(recipe=key), MEMORY.solve(recipe=key)
+    assert step.left_out == ()
+    assert memory.canonical("total_memory") == step.canonical("total_memory")
+    assert memory.dp_size == step.dp_size
+    assert "stack" in memory.left_out or Recipes[key].stack is None
+
+
+def test_runs_whose_devices_have_the_memory():
+    assert {key for key in Recipes if not MEMORY.solve(recipe=key).feasible} == {
+        "Megatron_Qwen3_30B_A3B_GB200", "Megatron_DeepSeek_V3_GB200_bf16", "Megatron_DeepSeek_V3_GB200_fp8",
+        "Megatron_DeepSeek_V3_B200_fp8",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "published", "within"), [("Megatron_Mixtral_8x7B_H100", 468e12, 0.15), ("DeepSeek_V3_2048_H800", 0, 0.3)]
+)
+def test_what_was_published_of_runs_that_calibrate_nothing(key, published, within):
+    """FLOP/s of a device by the count of causal products, and DeepSeek's tokens per second."""
+    found = STEP.solve(recipe=key)
+    if published:
+        ours = found.canonical("model_flops") / found.canonical("step_time") / found.fleet_size
+        assert ours == pytest.approx(published, rel=within)
+    else:
+        assert found.canonical("tokens_per_second_per_accelerator") == pytest.approx(1543, rel=within)
+
+
+def test_a_recipe_of_ones_own(tmp_path):
+    night = load(tmp_path).Recipes.Night
+    assert night.model is Models.Language.Llama3_8B
+    assert isinstance(night.values()["seq_len"], Value)
+    assert night.values()["precision"] == Choice(
+        value="bf16", source="https://example.org/run", date="2026-01-01", kind="measured"
+    )
+    assert night.values()["batch_size"].note == "Two on each."
+    assert night.values()["fabric_latency"].canonical == pytest.approx(8e-6)
+    assert night.text("master_weights") == "yes"
+    assert str(night) == (
+        "<Recipe A night on two nodes: model=Llama3_8B, fleet=SuperPOD_H100, fleet_size=16, batch_size=32, "
+        "seq_len=4096, precision=bf16, zero_stage=3, master_weights=yes, fabric_latency=8 µs>"
+    )
+    assert STEP.solve(recipe=night).fleet_size == 16
+    assert MEMORY.solve(recipe=night).dp_size == 16
+
+
+def test_it_falls_back_on_the_built_in_ones(tmp_path):
+    assert load(tmp_path).find("recipe", "DeepSpeed_MoE") is Recipes.DeepSpeed_MoE
+
+
+def test_a_recipe_made_by_hand():
+    made = Recipe(name="Mine", model=Models.Language.Llama3_8B, arguments={"batch_size": 8, "precision": "bf16"})
+    assert made.values()["batch_size"].kind == "user"
+    found = MEMORY.solve(recipe=made, hardware="H100")
+    assert str(found.origin("batch_size")) == "recipe Mine: 8 (user: given by the caller)"
+
+
+def test_copies_pickle_with_their_words():
+    again = pickle.loads(pickle.dumps(Recipes.DeepSeek_V3_2048_H800))
+    assert again == Recipes.DeepSeek_V3_2048_H800
+    assert again.values()["precision"].value == "fp8_deepseek"
+    assert len({again, Recipes.DeepSeek_V3_2048_H800}) == 1
+
+
+def swap(old, new):
+    return MINE.replace(old, new)
+
+
+MISTAKES = {
+    "a model that is none": (swap("Models.Language.Llama3_8B", "Hardware.Cloud.H100"), "unknown model 'Hardware."),
+    "a model by half its name": (swap("Models.Language.Llama3_8B", "Llama3_8B"), "did you mean Models.Language.Llama3"),
+    "a fleet that is a node": (swap("Clusters.SuperPOD_H100", "Nodes.DGX_H100"), "unknown fleet 'Systems.Nodes"),
+    "no name": (swap('name = "A night on two nodes"\n', ""), "Recipe: name: Field required"),
+    "no source": (swap('source = "https://example.org/run"\n', ""), "source: Field required"),
+    "an empty word": (swap('"bf16"', '""'), "must not be empty"),
+    "a word with a unit": (swap('"bf16"', '{ value = "bf16", unit = "GB" }'), "a word has no unit"),
+    "an unknown unit": (swap("8 µs", "8 fortnites"), "fortnites"),
+    "a list": (swap("= 16", "= [16, 32]"), "fleet_size"),
+    "not a number": (swap("= 16", "= nan"), "must be a finite number"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_names_the_recipe(tmp_path, text, message):
+    with pytest.raises(CatalogError, match=r"mine\.toml: Recipes\.Night: ") as caught:
+        load(tmp_path, text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_nearest_name_is_suggested():
+    with pytest.raises(
+        UnknownNameError, match=r"^unknown recipe 'torchtitan_1624': did you mean torchtitan_issue_1624"
+    ):
+        STEP.solve(recipe="torchtitan_1624")
+    with pytest.raises(UnknownNameError, match=r"^unknown recipe 'H100': "):
+        builtin().find("recipe", "H100")
