@@ -125,6 +125,10 @@ def test_an_unknown_command_gets_a_suggestion(run):
         ("mlsysim moe --model M", {"Mixtral_8x7B", "Mixtral_8x22B"}),
         ("mlsysim offload --design Integrated_", {"Integrated_CPU_Links", "Integrated_GPU_Links"}),
         ("mlsysim offload --policy zero", {"zero_offload", "zero_infinity"}),
+        (
+            "mlsysim train --recipe Megatron_DeepSeek_V3_GB300",
+            {f"Megatron_DeepSeek_V3_GB300_{x}" for x in ("bf16", "fp8")},
+        ),
         ("mlsysim memory --precision fp", {"fp32", "fp16", "fp8", "fp8_deepseek"}),
         ("mlsysim memory --sequence-parallel t", {"true"}),
         ("mlsysim memory --selective-policy a", {"alternate_matmuls"}),

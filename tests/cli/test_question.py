@@ -318,3 +318,46 @@ def test_strict_is_offered_only_where_there_is_something_to_meet(run):
     done = run("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "--strict")
     assert done.exit_code == 2
     assert "No such option: --strict" in done.stderr
+
+
+NIGHT = """
+[Recipes.Night]
+name = "A night"
+source = "https://example.org/run"
+date = "2026-01"
+kind = "measured"
+model = "Models.Language.Llama3_8B"
+hardware = "Hardware.Mine.H100"
+batch_size = 8
+"""
+
+
+def test_a_recipe_answers_alone_and_is_overridden(run):
+    alone = run("train", "--recipe", "torchtitan_issue_1624").stdout
+    assert alone.splitlines()[0].startswith(
+        "recipe: torchtitan, issue 1624, model: torchtitan llama4 3bx128e, hardware: "
+    )
+    given = json.loads(run("train", "--recipe", "torchtitan_issue_1624", "--ep-size", "2", "--json").stdout)
+    assert given["inputs"]["ep_size"] == {"value": 2, "unit": "", "source": "given"}
+    assert given["inputs"]["zero_stage"]["source"].startswith("recipe torchtitan_issue_1624: 3 (reported: ")
+
+
+def test_what_a_recipe_gives_in_vain_is_said(run):
+    said = run("memory", "--variant", "per_operator", "--recipe", "DeepSeek_V3_2048_H800").stdout
+    assert "TrainingMemoryModel (per_operator) takes no stack, node_limit, which the recipe gives" in said
+
+
+def test_a_recipe_of_ones_own(run, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN + NIGHT)
+    found = json.loads(run("memory", "--catalog", str(file), "--recipe", "Night", "--json").stdout)
+    assert found["entries"] == {"recipe": "A night", "model": "Llama 3 8B", "hardware": "My H100"}
+    assert found["inputs"]["batch_size"]["value"] == 8
+    swept = run("sweep", "memory", "--catalog", str(file), "recipe=Night", "batch_size=1,2").stdout
+    assert "2 points: batch_size 2" in swept
+
+
+def test_a_recipe_that_is_none(run):
+    asked = run("train", "--recipe", "torchtitan_1624")
+    assert asked.exit_code == 2
+    assert asked.stderr.startswith("error: unknown recipe 'torchtitan_1624': did you mean torchtitan_issue_1624")

@@ -17,8 +17,8 @@ GROUP = {"fleet": "SuperPOD_H100", "collective_ranks": 16}
 TOKENS = {"tokens_per_rank": 512, "hidden_dim": 7168, "active_experts_per_token": 8}
 POINTS = {
     ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
-    ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4},
-    ("TrainingMemoryModel", "korthikanti"): {**TRAINING, **LAYOUT, "dp_size": 4},
+    ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4, "ep_size": 1},
+    ("TrainingMemoryModel", "korthikanti"): {**TRAINING, **LAYOUT, "dp_size": 4, "ep_size": 1},
     ("TrainingMemoryModel", "per_operator"): {**TRAINING, **LAYOUT, "dp_size": 4, "ep_size": 2},
     ("ServingCapacityModel", "first_order"): SERVING,
     ("ServingCapacityModel", "prefill_aware"): SERVING,
