@@ -347,7 +347,8 @@ class _Binder:
             return origin
         recipe = self.entries[self.recipe_argument]
         entry = argument if argument in self.model.slots else ""
-        return FromRecipe(name_of(recipe), self.recipe.origins.get(argument, origin), entry)
+        found: Any = self.recipe.origins.get(argument, origin)
+        return FromRecipe(name_of(recipe), found, entry)
 
     def _bind_entry(self, name: str, value: Any) -> None:
         if convert.is_axis(value):
