@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlsysim.catalog.entries import Bytes, Count, EnergyPerOperation, Entry, Flag, Milliseconds, Seconds
+from mlsysim.catalog.entries import Bytes, BytesPerSecond, Count, EnergyPerOperation, Entry, Flag, Milliseconds, Seconds
 
 
 class Stack(Entry):
@@ -52,6 +52,10 @@ class Stack(Entry):
         Whether one kernel computes all experts of a rank.
     captured_share : Value, optional
         Share of the operations beside experts that captured graphs launch.
+    count_sync_time : Value, optional
+        Wait of the device while the host reads how many tokens each expert gets.
+    remap_bandwidth : Value, optional
+        Bytes a second that the allocator gives back to the device and maps again.
     dispatch_tax, layer_tax : Value, optional
         Fixed times to launch a request, and per layer and decode step.
     prefill_attention_efficiency : Value, optional
@@ -94,6 +98,8 @@ class Stack(Entry):
     expert_operations: Count | None = None
     grouped_experts: Flag | None = None
     captured_share: Count | None = None
+    count_sync_time: Milliseconds | None = None
+    remap_bandwidth: BytesPerSecond | None = None
     dispatch_tax: Milliseconds | None = None
     layer_tax: Milliseconds | None = None
     prefill_attention_efficiency: Count | None = None

@@ -33,6 +33,7 @@ TOPICS = (
     "data_parallel_traffic",
     "layer_time",
     "step_time",
+    "fsdp",
     "economics",
     "memory_expansion",
     "offloaded_training",

@@ -32,6 +32,7 @@ from mlsysim.symbols.formats import (
     q_kv,
     q_o,
     q_s,
+    q_u,
     q_w,
     reduce_dtype,
     saved_dtype,
@@ -189,6 +190,16 @@ product_bytes = Formula(
     example=Example({compute_dtype: "as_precision", precision: "fp8_deepseek"}, "1.03125 byte", derived="1 + 4 / 128"),
 )
 
+gathered_weight_bytes = Formula(
+    q_u,
+    Min(q_w, Max(q_c, 2 * byte)),
+    title="Bytes of a weight as it is gathered",
+    source=Source("zhao2023", "section 4.4"),
+    assumes="Shards that are kept wider than products are computed are cast before they travel; 16 bit at least, "
+    "unless they are kept narrower.",
+    example=Example({q_w: 4, q_c: 2}, "2 byte", derived="min(4, max(2, 2))"),
+)
+
 product_input_bytes = Formula(
     q_in,
     Min(q_a, q_c),
@@ -276,6 +287,7 @@ TRAINING = (
     embedding_bytes,
     hidden_bytes,
     product_bytes,
+    gathered_weight_bytes,
     product_input_bytes,
     saved_bytes,
     attention_output_bytes,
@@ -291,6 +303,7 @@ FORMULAS = (
     embedding_bytes,
     hidden_bytes,
     product_bytes,
+    gathered_weight_bytes,
     product_input_bytes,
     saved_bytes,
     attention_output_bytes,

@@ -13,9 +13,9 @@ from sympy import Eq, Max, Min, ceiling
 
 from mlsysim.formulas import step_time
 from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED
-from mlsysim.symbolic import Example, Formula, Source, label, when
+from mlsysim.symbolic import Example, Formula, Source, byte, label, when
 from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
-from mlsysim.symbols.formats import q_a, q_e, q_w
+from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.layers import T_stage
@@ -74,7 +74,7 @@ NAME = "offloaded_training"
 
 staging = Formula(
     M_stage,
-    omega_w * when(GATHERED, 0, q_w * Min(n_gather, ell) * P_unit + q_e * ceiling(V / t) * h)
+    omega_w * when(GATHERED, 0, q_u * Min(n_gather, ell) * P_unit + Max(q_u, 2 * byte) * ceiling(V / t) * h)
     + omega_g * when(SCATTERED, 0, q_a * T_unit),
     title="Layers on their way from and to the remote tier",
     source=Source("rajbhandari2021", "section 5"),
@@ -86,8 +86,7 @@ staging = Formula(
             Z: 1,
             n_z: 8,
             n_g["edp"]: 8,
-            q_w: 2,
-            q_e: 2,
+            q_u: 2,
             q_a: 2,
             n_gather: 2,
             ell: 32,

@@ -27,9 +27,9 @@ from mlsysim.formulas.collectives import (
     tree_all_reduce,
 )
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
-from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
+from mlsysim.symbolic import Example, Formula, Source, by_member, byte, token, total, when
 from mlsysim.symbols.activations import n_s, sequence_parallel, sigma, sigma_e
-from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
+from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_u, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
     S_g,
@@ -161,8 +161,9 @@ message = Formula(
     by_member(
         tp=_hidden,
         cp=q_a * h_kv * m * s / token,
-        dp=when(Z >= 3, q_w * P_dense, q_t * T_d) + when(Z >= 3, 1, f_w) * (2 - n_s) * (q_e - q_w) * P_edge_r,
-        edp=when(Z >= 3, q_w * P_sparse, q_t * T_s),
+        dp=when(Z >= 3, q_u * P_dense, q_t * T_d)
+        + (2 - n_s) * when(Z >= 3, Max(q_u, 2 * byte) - q_u, f_w * (q_e - q_w)) * P_edge_r,
+        edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
         ep=gamma_r * k * (q_disp + q_comb) / 2 * h * n_tok / (token * Max(sigma, sigma_e)),
     ),
     title="What an exchange of a group is about",

@@ -16,9 +16,9 @@ from sympy import And, Eq, Max, Min, Or, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
 from mlsysim.formulas.trained_parameters import WIDENED
-from mlsysim.symbolic import Example, Formula, Source, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Source, byte, label, sharded, token, when
 from mlsysim.symbols.activations import n_s, schedule, sigma
-from mlsysim.symbols.formats import q_a, q_c, q_e, q_w
+from mlsysim.symbols.formats import q_a, q_c, q_e, q_u, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm, P_rt
 from mlsysim.symbols.trained import T_d, T_s, T_unit, W_ad, finetuning
@@ -353,7 +353,7 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(GATHERED, q_w * Min(n_gather, ell) * P_unit + when(n_z > 1, q_e * ceiling(V / t) * h))
+    when(GATHERED, q_u * Min(n_gather, ell) * P_unit + when(n_z > 1, Max(q_u, 2 * byte) * ceiling(V / t) * h))
     + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh, a * d_h) / t, d_e / n_g["etp"])),
     title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),
@@ -365,8 +365,8 @@ gathered_weights = Formula(
             P_unit: 218112000,
             n_gather: 2,
             ell: 32,
+            q_u: 2,
             q_w: 2,
-            q_e: 2,
             Z: 3,
             n_z: 8,
             n_g["edp"]: 8,

@@ -7,6 +7,8 @@ at most the computing it runs beside. What one exchange takes stands under group
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import And, Eq, Max, Min, Piecewise
 
 from mlsysim.formulas.activations import EAGER
@@ -550,7 +552,8 @@ run_time = Formula(
 )
 
 _host_binds = T_host > 0
-_parts = {
+#: What a step is made of beside its arithmetic.
+PARTS = {
     "Host": n_mb * t_stage_host,
     "Memory bandwidth": n_mb * t_el,
     "Tensor parallel": T_tp,
@@ -562,11 +565,30 @@ _parts = {
 }
 _arithmetic = n_mb * (t_lin + t_attn + t_head)
 
+
+def longest(parts: dict[str, Any]) -> Any:
+    """The longest of arithmetic and these parts; launching counts where the device waits for it."""
+    return Max(_arithmetic, when(_host_binds, parts["Host"]), *(part for name, part in parts.items() if name != "Host"))
+
+
+def binding(parts: dict[str, Any], too_much: Any) -> Any:
+    """The name of the longest of these parts, of equal ones the first; Memory where there is too much."""
+    *others, last = (name for name in parts if name != "Host")
+    return Piecewise(
+        (label(step_bottleneck, "Memory"), too_much),
+        (label(step_bottleneck, "Host"), And(_host_binds, parts["Host"] >= T_max)),
+        (label(step_bottleneck, "Arithmetic"), _arithmetic >= T_max),
+        *((label(step_bottleneck, name), parts[name] >= T_max) for name in others),
+        (label(step_bottleneck, last), True),
+    )
+
+
 longest_part_time = Formula(
     T_max,
-    Max(_arithmetic, when(_host_binds, _parts["Host"]), *list(_parts.values())[1:]),
+    longest(PARTS),
     title="The longest part of a step",
     source=Source("williams2009"),
+    variant="per_operator",
     assumes="Launching is a part where the device waits for it.",
     example=Example(
         {
@@ -592,15 +614,10 @@ longest_part_time = Formula(
 
 longest_part = Formula(
     step_bottleneck,
-    Piecewise(
-        (label(step_bottleneck, "Memory"), M_cap < M),
-        (label(step_bottleneck, "Host"), And(_host_binds, _parts["Host"] >= T_max)),
-        (label(step_bottleneck, "Arithmetic"), _arithmetic >= T_max),
-        *((label(step_bottleneck, name), part >= T_max) for name, part in list(_parts.items())[1:-1]),
-        (label(step_bottleneck, "Optimizer"), True),
-    ),
+    binding(PARTS, M_cap < M),
     title="What binds a step",
     source=Source("williams2009"),
+    variant="per_operator",
     example=Example(
         {
             M_cap: 80,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mlsysim.models.collective import CollectiveModel
     from mlsysim.models.distributed import DistributedModel
     from mlsysim.models.economics import EconomicsModel
+    from mlsysim.models.expert_parallel import ExpertParallelModel
     from mlsysim.models.iteration import IterationModel
     from mlsysim.models.kernel import KernelModel
     from mlsysim.models.memory_expansion import MemoryExpansionModel
@@ -24,6 +25,7 @@ __all__ = [
     "CollectiveModel",
     "DistributedModel",
     "EconomicsModel",
+    "ExpertParallelModel",
     "IterationModel",
     "KernelModel",
     "MemoryExpansionModel",

@@ -30,6 +30,7 @@ OURS = (
     "iteration",
     "moe_routing",
     "distributed",
+    "expert_parallel",
     "economics",
     "memory_expansion",
     "kernel",

@@ -77,6 +77,7 @@ combine_dtype = variable(
     choice(AS_PRECISION, *ACTIVATION_FORMATS),
 )
 
+q_u = variable("gathered_weight_bytes", r"q_{\mathrm{u}}", "byte", "Bytes of a weight as it is gathered.", positive())
 q_w = variable("weight_bytes", r"q_{\mathrm{w}}", "byte", "Bytes of one weight as it is stored.", positive())
 q_e = variable(
     "embedding_bytes", r"q_{\mathrm{e}}", "byte", "Bytes of one weight of the embedding or the head.", positive()

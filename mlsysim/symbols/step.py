@@ -290,7 +290,7 @@ step_bottleneck = variable(
     "The longest part of the step; Memory where it does not fit.",
     choice(
         "Memory", "Arithmetic", "Host", "Memory bandwidth", "Tensor parallel", "Expert parallel", "Context parallel",
-        "Pipeline", "Data parallel", "Optimizer",
+        "Pipeline", "Data parallel", "Optimizer", "Token counts", "Allocator",
     ),
 )  # fmt: skip
 n_train = variable("training_tokens", r"n_{\mathrm{train}}", "token", "Tokens of the whole training run.", positive())

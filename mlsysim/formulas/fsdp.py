@@ -1,0 +1,380 @@
+"""Fully sharded training
+
+What FSDP holds beside its shards, and what its exchanges of experts cost beside their bytes. A caching
+allocator never lends a block of one stream to another, so the peaks of the streams that gather, compute
+and reduce add up, although they are reached at different times. Where they do not fit, pools are given
+back and mapped again in every step.
+"""
+
+from __future__ import annotations
+
+from sympy import And, Eq, Gt, Le, Max, Min, Ne, ceiling
+
+from mlsysim.formulas.parameter_counts import norms
+from mlsysim.formulas.step_time import PARTS, binding, longest
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, token, when
+from mlsysim.symbols.activations import A_bwd, A_loss
+from mlsysim.symbols.formats import q_a, q_u
+from mlsysim.symbols.fsdp import (
+    A_frag,
+    B_map,
+    G_edge,
+    M_ag,
+    M_comp,
+    M_live,
+    M_report,
+    M_rs,
+    M_usable,
+    T_again,
+    T_remap,
+    T_sync,
+    U_block,
+    U_edge,
+    U_exp,
+    n_e,
+    prefetch,
+    retries,
+    t_sync,
+)
+from mlsysim.symbols.groups import t_ag_g
+from mlsysim.symbols.hardware import M_cap
+from mlsysim.symbols.layers import T_host, T_stage, ell_s_moe, t_head, t_stage_host
+from mlsysim.symbols.parameters import P_norm
+from mlsysim.symbols.step import (
+    T_bub,
+    T_cp,
+    T_dp,
+    T_ep,
+    T_max,
+    T_opt,
+    T_pp,
+    T_step,
+    T_tp,
+    step_bottleneck,
+    straggler,
+    t_attn,
+    t_el,
+    t_lin,
+)
+from mlsysim.symbols.training import (
+    A,
+    C_buf,
+    G,
+    M,
+    O,
+    P_attn_r,
+    P_exp_r,
+    P_ffn_r,
+    P_sh_r,
+    W,
+    Z,
+    checkpointing,
+    e,
+    ell_moe,
+    feasible,
+    n_mb,
+    n_tok,
+    n_z,
+    reserve,
+    t,
+)
+from mlsysim.symbols.workload import L, L_moe, V, h, sandwich
+
+FSDP = Source("pytorch_fsdp2", "param group")
+ALLOCATOR = Source("pytorch_allocator", "memory management")
+REPORT = Source("torchtitan_issue_1624")
+RANK = "The rank that holds the most; GB = 1e9 bytes."
+TRACED = "Within 1.4% of reserved bytes that a traced step of torchtitan gives in a model of the allocator."
+
+_sharded = And(Z >= 3, n_z > 1)
+_wide = Max(q_u, 2 * byte)
+
+gathered_edge = Formula(
+    U_edge,
+    _wide * ceiling(V / t) * h,
+    title="Embedding or head, gathered",
+    source=FSDP,
+    example=Example({q_u: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
+)
+
+gathered_block = Formula(
+    U_block,
+    q_u * (P_attn_r + norms() + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * P_sh_r)),
+    title="A layer without its routed experts, gathered",
+    source=FSDP,
+    example=Example(
+        {q_u: 2, P_attn_r: 9437184, P_norm: 2048, sandwich: 0, L: 48, L_moe: 48, P_ffn_r: 0, P_sh_r: 4980736},
+        "28.844 MB",
+        derived="2 * (9437184 + 2 * 2048 + 4980736) / 1e6",
+    ),
+)
+
+gathered_experts = Formula(
+    U_exp,
+    q_u * P_exp_r,
+    title="The routed experts of a layer, gathered",
+    source=FSDP,
+    example=Example({q_u: 2, P_exp_r: 150994944}, "0.30199 GB", derived="2 * 150994944 / 1e9"),
+)
+
+expert_shards = Formula(
+    n_e,
+    n_z / e,
+    title="Ranks over which experts are sharded",
+    source=Source("fedus2022", "section 5.5"),
+    example=Example({n_z: 8, e: 4}, "2", derived="8 / 4"),
+)
+
+_apart = And(e > 1, L_moe > 0)
+#: Where a backward pass runs a forward pass that gathers for a layer behind it.
+_recomputed = And(Eq(prefetch, label(prefetch, "accumulated")), Ne(checkpointing, label(checkpointing, "none")))
+_released = (1 + 1 / n_z) * U_edge + U_block + when(n_e > 1, U_exp)
+_kept = 2 * U_edge + (ell_moe - 1 + 1 / n_e) * U_exp
+
+gather_pool = Formula(
+    M_ag,
+    when(
+        _sharded,
+        when(
+            _apart,
+            Max(_released, when(_recomputed, when(n_e > 1, _kept, (2 + 1 / n_z) * U_edge))),
+            (1 + 1 / n_z) * U_edge + (2 + 1 / n_z) * (U_block + U_exp),
+        ),
+    ),
+    title="Pool of the stream that gathers weights",
+    source=REPORT,
+    assumes="Without expert parallelism a layer is one unit: one is at work and one gathered ahead, beside the head "
+    "and the shards that travel. With it, experts are a unit of their own. Until PyTorch 2.9 the recomputed forward pass "
+    "put them into the order of prefetching once more, so each layer gathered those of the layer behind it, which "
+    "are freed at the end of the backward pass. Experts that one rank holds whole are not gathered.",
+    accuracy=TRACED,
+    example=Example(
+        {Z: 3, n_z: 8, e: 4, L_moe: 48, prefetch: "accumulated", checkpointing: "full", U_edge: 0.827589,
+         U_block: 0.028844, U_exp: 0.301990, ell_moe: 48, n_e: 2},
+        "16.00 GB",
+        derived="2 * 0.827589 + (48 - 1 + 1 / 2) * 0.301990",
+    ),
+)  # fmt: skip
+
+reduction_pool = Formula(
+    M_rs,
+    when(Z >= 2, G),
+    title="Pool of the stream that reduces gradients",
+    source=ALLOCATOR,
+    assumes="The shards of gradients are what reductions give, so their stream allocates them.",
+    example=Example({Z: 3, G: 15.2554}, "15.255 GB", derived="15.2554"),
+)
+
+edge_gradient = Formula(
+    G_edge,
+    when(Z >= 2, q_a * ceiling(V / t) * h),
+    title="Gradient of the head before its reduction",
+    source=FSDP,
+    example=Example({Z: 3, q_a: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
+)
+
+loss_pool = Formula(
+    A_frag,
+    A_loss + q_a * n_tok / token * ceiling(V / t),
+    title="Pool of the loss",
+    source=REPORT,
+    assumes="The gradient of the log-softmax does not fit the hole that the 16-bit logits leave: 14 bytes per token "
+    "and row of the vocabulary are reserved where 12 are alive.",
+    accuracy=TRACED,
+    example=Example(
+        {A_loss: 19.997, q_a: 2, n_tok: 8192, V: 202048, t: 1}, "23.307 GB", derived="19.997 + 2 * 8192 * 202048 / 1e9"
+    ),
+)
+
+compute_pool = Formula(
+    M_comp,
+    W + O + (G - M_rs) + A + Max(A_frag + G_edge, A_bwd + C_buf),
+    title="Pool of the stream that computes",
+    source=ALLOCATOR,
+    assumes="Shards of weights and optimizer state, activations, and the larger of two peaks: the loss, or the "
+    "backward pass of a layer with its gradients before they are reduced. Buffers of routed tokens are in the second.",
+    convention=RANK,
+    accuracy=TRACED,
+    example=Example(
+        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_frag: 23.307, G_edge: 0.8276, A_bwd: 2.08,
+         C_buf: 0.33},
+        "71.51 GB",
+        derived="15.2554 + 30.5109 + 1.6106 + 23.307 + 0.8276",
+    ),
+)  # fmt: skip
+
+total_memory = Formula(
+    M,
+    M_comp + M_ag + M_rs,
+    title="Training memory of one rank, as its streams reserve it",
+    source=ALLOCATOR,
+    variant="fsdp",
+    assumes="No stream takes a block of another, so their peaks add up.",
+    convention=RANK,
+    accuracy="0.5% below the reserved memory of torchtitan's issue 1624 without expert parallelism, with no constant "
+    "fitted; what it reports with four ranks is all the device has (docs/expert_parallel.md).",
+    example=Example({M_comp: 71.51, M_ag: 16.0, M_rs: 15.255}, "102.77 GB", derived="71.51 + 16 + 15.255"),
+)
+
+usable_memory = Formula(
+    M_usable,
+    M_cap - reserve,
+    title="Memory that the allocator can have",
+    source=ALLOCATOR,
+    assumes="Less the context of the device and the buffers of the communication library.",
+    example=Example({M_cap: 103.08, reserve: 4.3}, "98.78 GB", derived="103.08 - 4.3"),
+)
+
+reported_memory = Formula(
+    M_report,
+    Min(M, M_usable),
+    title="Memory that is reported as reserved",
+    source=REPORT,
+    example=Example({M: 102.77, M_usable: 98.78}, "98.78 GB", derived="min(102.77, 98.78)"),
+)
+
+live_memory = Formula(
+    M_live,
+    Max(W + O + (G - M_rs) + A + A_loss + G_edge + when(_sharded, U_edge), W + O + G + M_ag + A_bwd + C_buf),
+    title="Memory alive at once",
+    source=ALLOCATOR,
+    assumes="At the loss no gradient is reduced yet; at the end of the backward pass no activation is left but those "
+    "of one layer.",
+    convention=RANK,
+    example=Example(
+        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_loss: 19.997, G_edge: 0.8276, Z: 3, n_z: 8,
+         U_edge: 0.8276, M_ag: 16.0, A_bwd: 2.08, C_buf: 0.33},
+        "79.43 GB",
+        derived="max(15.2554 + 30.5109 + 1.6106 + 19.997 + 2 * 0.8276, 2 * 15.2554 + 30.5109 + 16 + 2.08 + 0.33)",
+    ),
+)  # fmt: skip
+
+fits = Formula(
+    feasible,
+    Le(M_live, M_usable),
+    title="Whether what is alive fits",
+    source=ALLOCATOR,
+    variant="fsdp",
+    assumes="What is reserved and not alive can be given back, which takes time.",
+    example=Example({M_live: 79.43, M_usable: 98.78}, "True", derived="79.43 <= 98.78"),
+)
+
+gives_back = Formula(
+    retries,
+    Gt(M, M_usable),
+    title="Whether the allocator must give pools back",
+    source=ALLOCATOR,
+    example=Example({M: 102.77, M_usable: 98.78}, "True", derived="102.77 > 98.78"),
+)
+
+host_sync = Formula(
+    T_sync,
+    when(_apart, n_mb * ell_s_moe * by_label(checkpointing, {"none": 1, "selective": 1, "full": 2}) * t_sync),
+    title="Waiting for counts of tokens",
+    source=REPORT,
+    assumes="The host reads how many tokens each expert gets before it can size an exchange, forward and where the "
+    "forward pass is repeated.",
+    example=Example(
+        {e: 4, L_moe: 48, n_mb: 1, ell_s_moe: 48, checkpointing: "full", t_sync: 1}, "96 ms", derived="48 * 2 * 1"
+    ),
+)
+
+regathering = Formula(
+    T_again,
+    when(
+        And(_apart, _sharded, _recomputed),
+        n_mb * t_ag_g["edp"],
+    ),
+    title="Experts gathered once more than needed",
+    source=REPORT,
+    assumes="What is gathered ahead for a layer that is behind already, so experts are gathered again when needed.",
+    example=Example(
+        {e: 4, L_moe: 48, Z: 3, n_z: 8, prefetch: "accumulated", checkpointing: "full", n_mb: 1, t_ag_g["edp"]: 24},
+        "24 ms",
+        derived="24",
+    ),
+)
+
+remapping = Formula(
+    T_remap,
+    when(M_usable < M, (A_frag + M_ag + M_rs) / B_map),
+    title="Pools given back and mapped again",
+    source=REPORT,
+    assumes="Each phase of a step gives back what the phase before it holds no more: the loss, gathered weights and "
+    "shards of gradients, once each.",
+    accuracy="The bandwidth is calibrated on one run, in which it cannot be told from imbalance.",
+    example=Example(
+        {M_usable: 98.78, M: 102.77, A_frag: 23.307, M_ag: 16.0, M_rs: 15.255, B_map: 17},
+        "3.2095 s",
+        derived="(23.307 + 16 + 15.255) / 17",
+    ),
+)
+
+step = Formula(
+    T_step,
+    straggler * (T_stage + T_bub + T_pp + T_dp + T_opt + T_sync + T_again + T_remap),
+    title="One training step, with what its allocator and its counts of tokens cost",
+    source=REPORT,
+    variant="fsdp",
+    assumes="The slowest rank sets the time.",
+    example=Example(
+        {straggler: 1, T_stage: 3900, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
+        "7.263 s",
+        derived="(3900 + 5 + 29 + 96 + 24 + 3209) / 1e3",
+    ),
+)
+
+_parts = {**PARTS, "Token counts": T_sync, "Allocator": T_again + T_remap}
+
+longest_part_time = Formula(
+    T_max,
+    longest(_parts),
+    title="The longest part of a step, its allocator and counts of tokens among them",
+    source=Source("williams2009"),
+    variant="fsdp",
+    assumes="Launching is a part where the device waits for it.",
+    example=Example(
+        {n_mb: 1, t_lin: 1900, t_attn: 1200, t_head: 200, T_host: 0, t_stage_host: 300, t_el: 460, T_tp: 0, T_ep: 95,
+         T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
+        "3300 ms",
+        derived="max(1900 + 1200 + 200, 460, 95, 96, 24 + 3209)",
+    ),
+)  # fmt: skip
+
+longest_part = Formula(
+    step_bottleneck,
+    binding(_parts, M_usable < M_live),
+    title="What binds a step, its allocator and counts of tokens among it",
+    source=Source("williams2009"),
+    variant="fsdp",
+    example=Example(
+        {M_usable: 98.78, M_live: 79.43, T_max: 3300, n_mb: 1, t_lin: 1900, t_attn: 1200, t_head: 200, T_host: 0,
+         t_stage_host: 300, t_el: 460, T_tp: 0, T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96},
+        "Arithmetic",
+        derived="79.43 <= 98.78 and 1900 + 1200 + 200 >= 3300",
+    ),
+)  # fmt: skip
+
+FORMULAS = (
+    gathered_edge,
+    gathered_block,
+    gathered_experts,
+    expert_shards,
+    gather_pool,
+    reduction_pool,
+    edge_gradient,
+    loss_pool,
+    compute_pool,
+    total_memory,
+    usable_memory,
+    reported_memory,
+    live_memory,
+    fits,
+    gives_back,
+    host_sync,
+    regathering,
+    remapping,
+    step,
+    longest_part_time,
+    longest_part,
+)

@@ -1,0 +1,110 @@
+"""The model of training with expert parallelism."""
+
+from __future__ import annotations
+
+from sympy import Ne
+
+from mlsysim.formulas import fsdp
+from mlsysim.formulas.rank_parameters import DUALPIPE
+from mlsysim.inputs.variant import Variant, swapped
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.distributed import DISTRIBUTED, DistributedModel
+from mlsysim.models.stack import stack_slot
+from mlsysim.symbolic import Requirement, System, label
+from mlsysim.symbols.activations import schedule
+from mlsysim.symbols.trained import finetuning
+
+#: Peaks of one allocator for all, whose place pools of streams take.
+_ONE_POOL = (
+    "gathered_weights",
+    "peak_activations",
+    "end_parameters",
+    "end_expert_parameters",
+    "end_activations",
+    "end_memory",
+)
+FULLY_SHARDED = swapped(System(DISTRIBUTED), fsdp.FORMULAS, dropped=_ONE_POOL)
+_STEP = DistributedModel
+
+
+class ExpertParallelModel(PerformanceModel):
+    """What does expert parallelism cost, and where does it pay?
+
+    Memory by pool and step time by part of training under FSDP, with experts on ranks of their own.
+    """
+
+    command = "ep"
+    example = {
+        "model": "torchtitan_llama4_3bx128e",
+        "hardware": "H20",
+        "stack": "torchtitan_H20",
+        "fleet_size": 8,
+        "batch_size": 8,
+        "seq_len": 8192,
+        "precision": "bf16",
+        "weight_dtype": "fp32",
+        "gradient_dtype": "fp32",
+        "optimizer": "adamw",
+        "zero_stage": 3,
+        "activation_checkpointing": "full",
+        "elementwise_kernels": "eager",
+        "fsdp_prefetch": "accumulated",
+        "reserved_memory": "4 GiB",
+        "ep_size": 4,
+        "fabric_bandwidth": "50 GB/s",
+        "fabric_latency": "10 us",
+    }
+    answer = "tokens_per_second_per_accelerator"
+    savings = _STEP.savings
+    variants = {
+        "fsdp": Variant(
+            FULLY_SHARDED,
+            about="Memory as the streams of FSDP reserve it, from which no block passes to another; waiting for counts "
+            "of tokens; pools that are given back and mapped again where they do not fit. Everything else is the step "
+            "of DistributedModel.",
+            requirements=(
+                Requirement(schedule, ~DUALPIPE, "must be another under FSDP; variant='per_operator' counts both ends"),
+                Requirement(
+                    finetuning,
+                    Ne(finetuning, label(finetuning, "qlora")),
+                    "must be full or lora under FSDP; variant='per_operator' counts weights that are widened",
+                ),
+            ),
+        ),
+        "per_operator": Variant(
+            DISTRIBUTED,
+            about="The step and the memory of DistributedModel: one pool for all, nothing gathered twice, no waiting "
+            "for counts.",
+            headline=_STEP.headline,
+        ),
+    }
+    slots = {
+        **_STEP.slots,
+        "stack": stack_slot((*_STEP.slots["stack"].provides, "count_sync_time", "remap_bandwidth")),
+    }
+    keywords = (*_STEP.keywords, "fsdp_prefetch")
+    defaults = {**_STEP.defaults, "fsdp_prefetch": "released"}
+    requirements = _STEP.requirements
+    headline = (
+        "tokens_per_second_per_accelerator",
+        "step_time",
+        "product_time",
+        "score_time",
+        "elementwise_time",
+        "ep_time",
+        "dp_time",
+        "optimizer_time",
+        "host_sync_time",
+        "regather_time",
+        "remap_time",
+        "total_memory",
+        "compute_pool",
+        "gather_pool",
+        "reduction_pool",
+        "usable_memory",
+        "reported_memory",
+        "live_memory",
+        "allocator_retries",
+        "feasible",
+        "step_bottleneck",
+    )

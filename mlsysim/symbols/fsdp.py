@@ -1,0 +1,96 @@
+"""Symbols of fully sharded training: what its streams allocate, and what that costs."""
+
+from mlsysim.symbolic import boolean, choice, nonnegative, positive, variable
+
+prefetch = variable(
+    "fsdp_prefetch",
+    r"\mathrm{prefetch}",
+    "",
+    "What becomes of weights that a recomputing backward pass gathers for a layer behind it: freed with the layer at "
+    "work, or kept until the backward pass ends (PyTorch 2.9 and before).",
+    choice("released", "accumulated"),
+)
+U_edge = variable("gathered_edge", r"U_{\mathrm{edge}}", "GB", "Embedding or head, gathered whole.", positive())
+U_block = variable(
+    "gathered_block", r"U_{\mathrm{b}}", "GB", "A layer without its routed experts, gathered.", positive()
+)
+U_exp = variable(
+    "gathered_experts", r"U_{\mathrm{e}}", "GB", "The routed experts of a layer on one rank, gathered.", nonnegative()
+)
+n_e = variable(
+    "expert_shards", r"n_{\mathrm{e}}", "count", "Ranks over which the experts of one rank are sharded.", positive()
+)
+M_ag = variable("gather_pool", r"M_{\mathrm{ag}}", "GB", "Reserved by the stream that gathers weights.", nonnegative())
+M_rs = variable(
+    "reduction_pool",
+    r"M_{\mathrm{rs}}",
+    "GB",
+    "Reserved by the stream that reduces gradients: the shards it gives.",
+    nonnegative(),
+)
+A_frag = variable(
+    "loss_pool",
+    r"A_{\mathrm{loss,r}}",
+    "GB",
+    "Reserved for the loss: what is alive, and the hole that freed logits leave.",
+    positive(),
+)
+G_edge = variable(
+    "edge_gradient", r"G_{\mathrm{edge}}", "GB", "Gradient of the head before its reduction.", nonnegative()
+)
+M_comp = variable(
+    "compute_pool", r"M_{\mathrm{comp}}", "GB", "Reserved by the stream that computes, at its peak.", positive()
+)
+M_usable = variable("usable_memory", r"M_{\mathrm{use}}", "GB", "Memory that the allocator can have.", positive())
+M_report = variable(
+    "reported_memory",
+    r"M_{\mathrm{rep}}",
+    "GB",
+    "Memory that the allocator reports as reserved: what it wants, or all it can have.",
+    positive(),
+)
+M_live = variable(
+    "live_memory",
+    r"M_{\mathrm{live}}",
+    "GB",
+    "Memory alive at once: at the loss, or at the end of the backward pass.",
+    positive(),
+)
+retries = variable(
+    "allocator_retries", r"\mathrm{retries}", "", "Whether the allocator must give pools back in every step.", boolean()
+)
+t_sync = variable(
+    "count_sync_time",
+    r"t_{\mathrm{sync}}",
+    "ms",
+    "Time in which a device waits while the host reads how many tokens each expert gets.",
+    nonnegative(),
+)
+B_map = variable(
+    "remap_bandwidth",
+    r"B_{\mathrm{map}}",
+    "GB/s",
+    "Bytes a second that the allocator gives back to the device and maps again.",
+    positive(),
+)
+T_sync = variable(
+    "host_sync_time",
+    r"T_{\mathrm{sync}}",
+    "ms",
+    "Time of a step in which devices wait for counts of tokens.",
+    nonnegative(),
+)
+T_again = variable(
+    "regather_time",
+    r"T_{\mathrm{again}}",
+    "ms",
+    "Time of a step in which experts are gathered once more than needed.",
+    nonnegative(),
+)
+T_remap = variable(
+    "remap_time",
+    r"T_{\mathrm{map}}",
+    "ms",
+    "Time of a step in which the allocator gives pools back and maps them again.",
+    nonnegative(),
+)
