@@ -71,7 +71,7 @@ def test_latex_prints_the_equation_and_nothing_else(run):
     assert run("formula", "total_memory[first_order]", "--latex").stdout == "M = W + G + O + A + C\n"
     both = run("formula", "total_memory", "--latex").stdout.splitlines()
     assert both == [formula.latex() for formula in FORMULAS if formula.name == "total_memory"]
-    assert len(both) == 2
+    assert len(both) == 3
     assert run("formula", "--latex").stdout.splitlines() == [formula.latex() for formula in FORMULAS]
 
 

@@ -124,6 +124,8 @@ def longest_part(point: dict[str, float]) -> float:
     sums = (count * (point["product_time"] + point["score_time"]), count * point["elementwise_time"],
             point["bubble_time"] + point["pp_time"])  # fmt: skip
     rest = [point[name] for name in ("tp_time", "ep_time", "cp_time", "dp_time")]
+    if "host_sync_time" in point:
+        rest += [point["optimizer_time"], point["host_sync_time"]]
     return max(*sums, *rest)
 
 

@@ -349,8 +349,9 @@ def per_operator(x):
     gradients = held(slope * trained[0], slope * trained[1], 2)
     optimizer = held(*state, 1)
 
-    gathered = wide * min(x["gathered_layers"], deepest) * unit + kept_wide * rows * h if Z >= 3 and d > 1 else 0
     product = formats.bytes_of(x, "product", "compute_dtype")
+    sent = min(wide, max(product, 2))  # a shard that is kept wider than products is cast before it travels
+    gathered = sent * min(x["gathered_layers"], deepest) * unit + max(sent, 2) * rows * h if Z >= 3 and d > 1 else 0
     if not full and wide < product:
         widths = x["ffn_dim"], x["expert_ffn_dim"], x["shared_ffn_dim"], x["heads"] * x["head_dim"]
         gathered += product * h * max(widths) / t

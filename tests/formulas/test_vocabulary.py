@@ -215,6 +215,7 @@ FAMILIES = (
     "layers",
     "network",
     "groups",
+    "fsdp",
     "roofline",
     "iteration",
     "costs",

@@ -27,6 +27,8 @@ POINTS = {
     ("MoERoutingModel", "first_order"): ROUTING,
     ("MoERoutingModel", "per_layer"): ROUTING,
     ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
+    ("ExpertParallelModel", "fsdp"): {**TRAINING, **LAYOUT, **NETWORK, "zero_stage": 3, "ep_size": 2},
+    ("ExpertParallelModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK, "ep_size": 2},
     ("EconomicsModel", "training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},
     ("EconomicsModel", "rented_training"): {**TRAINING, **LAYOUT, **NETWORK, **RENTAL},
     ("EconomicsModel", "serving"): {**SERVING, **PRICE},
