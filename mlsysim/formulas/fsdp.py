@@ -144,9 +144,9 @@ gather_pool = Formula(
     title="Pool of the stream that gathers weights",
     source=REPORT,
     assumes="Without expert parallelism a layer is one unit: one is at work and one gathered ahead, beside the head "
-    "and the shards that travel. With it, experts are a unit of their own. Until PyTorch 2.9 the recomputed forward pass "
-    "put them into the order of prefetching once more, so each layer gathered those of the layer behind it, which "
-    "are freed at the end of the backward pass. Experts that one rank holds whole are not gathered.",
+    "and the shards that travel. With it, experts are a unit of their own. Until PyTorch 2.9 the recomputed forward "
+    "pass put them into the order of prefetching once more, so each layer gathered those of the layer behind it, "
+    "which are freed at the end of the backward pass. Experts that one rank holds whole are not gathered.",
     accuracy=TRACED,
     example=Example(
         {Z: 3, n_z: 8, e: 4, L_moe: 48, prefetch: "accumulated", checkpointing: "full", U_edge: 0.827589,
