@@ -8,6 +8,8 @@ back and mapped again in every step.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import And, Eq, Gt, Le, Max, Min, Ne, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
@@ -127,7 +129,9 @@ expert_shards = Formula(
 
 _apart = And(e > 1, L_moe > 0)
 #: Where a backward pass runs a forward pass that gathers for a layer behind it.
-_recomputed = And(Eq(prefetch, label(prefetch, "accumulated")), Ne(checkpointing, label(checkpointing, "none")))
+_kept_ahead: Any = Eq(prefetch, label(prefetch, "accumulated"))
+_runs_again: Any = Ne(checkpointing, label(checkpointing, "none"))
+_recomputed = And(_kept_ahead, _runs_again)
 _released = (1 + 1 / n_z) * U_edge + U_block + when(n_e > 1, U_exp)
 _kept = 2 * U_edge + (ell_moe - 1 + 1 / n_e) * U_exp
 
