@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Gt, Le, Max, Min, Ne, ceiling
+from sympy import And, Eq, Gt, Le, Max, Min, Ne, Piecewise, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.step_time import PARTS, binding, longest
@@ -30,9 +30,11 @@ from mlsysim.symbols.fsdp import (
     T_again,
     T_remap,
     T_sync,
+    U_ahead,
     U_block,
     U_edge,
     U_exp,
+    ahead,
     n_e,
     prefetch,
     retries,
@@ -90,6 +92,7 @@ TRACED = "Within 1.4% of reserved bytes that a traced step of torchtitan gives i
 
 _sharded = And(Z >= 3, n_z > 1)
 _wide = Max(q_u, 2 * byte)
+_apart = And(e > 1, L_moe > 0)
 
 gathered_edge = Formula(
     U_edge,
@@ -111,14 +114,6 @@ gathered_block = Formula(
     ),
 )
 
-gathered_experts = Formula(
-    U_exp,
-    q_u * P_exp_r,
-    title="The routed experts of a layer, gathered",
-    source=FSDP,
-    example=Example({q_u: 2, P_exp_r: 150994944}, "0.30199 GB", derived="2 * 150994944 / 1e9"),
-)
-
 expert_shards = Formula(
     n_e,
     n_z / e,
@@ -127,38 +122,65 @@ expert_shards = Formula(
     example=Example({n_z: 8, e: 4}, "2", derived="8 / 4"),
 )
 
-_apart = And(e > 1, L_moe > 0)
-#: Where a backward pass runs a forward pass that gathers for a layer behind it.
+gathered_experts = Formula(
+    U_exp,
+    when(n_e > 1, q_u * P_exp_r),
+    title="The routed experts of a layer, gathered",
+    source=FSDP,
+    assumes="Experts that one rank holds whole are not gathered.",
+    example=Example({n_e: 2, q_u: 2, P_exp_r: 150994944}, "0.30199 GB", derived="2 * 150994944 / 1e9"),
+)
+
 _kept_ahead: Any = Eq(prefetch, label(prefetch, "accumulated"))
 _runs_again: Any = Ne(checkpointing, label(checkpointing, "none"))
-_recomputed = And(_kept_ahead, _runs_again)
-_released = (1 + 1 / n_z) * U_edge + U_block + when(n_e > 1, U_exp)
-_kept = 2 * U_edge + (ell_moe - 1 + 1 / n_e) * U_exp
+
+gathers_behind = Formula(
+    ahead,
+    And(_apart, _kept_ahead, _runs_again),
+    title="Whether weights are gathered for layers that are behind",
+    source=REPORT,
+    assumes="Until PyTorch 2.9 the forward pass that a backward pass repeats put experts, a unit of their own, into "
+    "the order of prefetching once more. So each layer gathered those of the layer behind it.",
+    example=Example(
+        {e: 4, L_moe: 48, prefetch: "accumulated", checkpointing: "full"}, "True", derived="4 > 1 and 48 > 0"
+    ),
+)
+
+accumulated_weights = Formula(
+    U_ahead,
+    Piecewise(
+        (0, Eq(ahead, 0)), ((2 + 1 / n_z) * U_edge, n_e <= 1), (2 * U_edge + (ell_moe - 1 + 1 / n_e) * U_exp, True)
+    ),
+    title="Weights gathered for layers that are behind",
+    source=REPORT,
+    assumes="They are freed at the end of the backward pass: those of all layers but one, the head beside them.",
+    accuracy=TRACED,
+    example=Example(
+        {ahead: 1, n_z: 8, U_edge: 0.827589, U_exp: 0.301990, ell_moe: 48, n_e: 2},
+        "16.00 GB",
+        derived="2 * 0.827589 + (48 - 1 + 1 / 2) * 0.301990",
+    ),
+)
 
 gather_pool = Formula(
     M_ag,
-    when(
-        _sharded,
-        when(
-            _apart,
-            Max(_released, when(_recomputed, when(n_e > 1, _kept, (2 + 1 / n_z) * U_edge))),
-            (1 + 1 / n_z) * U_edge + (2 + 1 / n_z) * (U_block + U_exp),
-        ),
+    Piecewise(
+        (0, Z < 3),
+        (0, n_z < 2),
+        ((1 + 1 / n_z) * U_edge + (2 + 1 / n_z) * (U_block + U_exp), e < 2),
+        (Max(U_ahead, (1 + 1 / n_z) * U_edge + U_block + U_exp), True),
     ),
     title="Pool of the stream that gathers weights",
     source=REPORT,
     assumes="Without expert parallelism a layer is one unit: one is at work and one gathered ahead, beside the head "
-    "and the shards that travel. With it, experts are a unit of their own. Until PyTorch 2.9 the recomputed forward "
-    "pass put them into the order of prefetching once more, so each layer gathered those of the layer behind it, "
-    "which are freed at the end of the backward pass. Experts that one rank holds whole are not gathered.",
+    "and the shards that travel. With it, experts are a unit of their own.",
     accuracy=TRACED,
     example=Example(
-        {Z: 3, n_z: 8, e: 4, L_moe: 48, prefetch: "accumulated", checkpointing: "full", U_edge: 0.827589,
-         U_block: 0.028844, U_exp: 0.301990, ell_moe: 48, n_e: 2},
+        {Z: 3, n_z: 8, e: 4, U_edge: 0.827589, U_block: 0.028844, U_exp: 0.301990, U_ahead: 16.0},
         "16.00 GB",
-        derived="2 * 0.827589 + (48 - 1 + 1 / 2) * 0.301990",
+        derived="max(16, (1 + 1 / 8) * 0.827589 + 0.028844 + 0.301990)",
     ),
-)  # fmt: skip
+)
 
 reduction_pool = Formula(
     M_rs,
@@ -285,18 +307,11 @@ host_sync = Formula(
 
 regathering = Formula(
     T_again,
-    when(
-        And(_apart, _sharded, _recomputed),
-        n_mb * t_ag_g["edp"],
-    ),
+    when(ahead, n_mb * t_ag_g["edp"]),
     title="Experts gathered once more than needed",
     source=REPORT,
-    assumes="What is gathered ahead for a layer that is behind already, so experts are gathered again when needed.",
-    example=Example(
-        {e: 4, L_moe: 48, Z: 3, n_z: 8, prefetch: "accumulated", checkpointing: "full", n_mb: 1, t_ag_g["edp"]: 24},
-        "24 ms",
-        derived="24",
-    ),
+    assumes="What is gathered for a layer that is behind is of no use, so experts are gathered again when needed.",
+    example=Example({ahead: 1, n_mb: 1, t_ag_g["edp"]: 24}, "24 ms", derived="24"),
 )
 
 remapping = Formula(
@@ -362,8 +377,10 @@ longest_part = Formula(
 FORMULAS = (
     gathered_edge,
     gathered_block,
-    gathered_experts,
     expert_shards,
+    gathered_experts,
+    gathers_behind,
+    accumulated_weights,
     gather_pool,
     reduction_pool,
     edge_gradient,

@@ -15,7 +15,25 @@ U_block = variable(
     "gathered_block", r"U_{\mathrm{b}}", "GB", "A layer without its routed experts, gathered.", positive()
 )
 U_exp = variable(
-    "gathered_experts", r"U_{\mathrm{e}}", "GB", "The routed experts of a layer on one rank, gathered.", nonnegative()
+    "gathered_experts",
+    r"U_{\mathrm{e}}",
+    "GB",
+    "The routed experts of a layer on one rank, gathered; none where a rank holds them whole.",
+    nonnegative(),
+)
+ahead = variable(
+    "gathers_behind",
+    r"\mathrm{behind}",
+    "",
+    "Whether a backward pass gathers experts of layers that are behind it, and keeps them.",
+    boolean(),
+)
+U_ahead = variable(
+    "accumulated_weights",
+    r"U_{\mathrm{acc}}",
+    "GB",
+    "Weights gathered for layers that are behind, at the end of a backward pass.",
+    nonnegative(),
 )
 n_e = variable(
     "expert_shards", r"n_{\mathrm{e}}", "count", "Ranks over which the experts of one rank are sharded.", positive()
