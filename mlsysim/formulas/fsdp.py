@@ -35,12 +35,11 @@ from mlsysim.symbols.fsdp import (
     U_edge,
     U_exp,
     ahead,
-    n_e,
     prefetch,
     retries,
     t_sync,
 )
-from mlsysim.symbols.groups import t_ag_g
+from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.layers import T_host, T_stage, ell_s_moe, t_head, t_stage_host
 from mlsysim.symbols.parameters import P_norm
@@ -114,21 +113,13 @@ gathered_block = Formula(
     ),
 )
 
-expert_shards = Formula(
-    n_e,
-    n_z / e,
-    title="Ranks over which experts are sharded",
-    source=Source("fedus2022", "section 5.5"),
-    example=Example({n_z: 8, e: 4}, "2", derived="8 / 4"),
-)
-
 gathered_experts = Formula(
     U_exp,
-    when(n_e > 1, q_u * P_exp_r),
+    when(n_g["edp"] > 1, q_u * P_exp_r),
     title="The routed experts of a layer, gathered",
     source=FSDP,
     assumes="Experts that one rank holds whole are not gathered.",
-    example=Example({n_e: 2, q_u: 2, P_exp_r: 150994944}, "0.30199 GB", derived="2 * 150994944 / 1e9"),
+    example=Example({n_g["edp"]: 2, q_u: 2, P_exp_r: 150994944}, "0.30199 GB", derived="2 * 150994944 / 1e9"),
 )
 
 _kept_ahead: Any = Eq(prefetch, label(prefetch, "accumulated"))
@@ -149,14 +140,16 @@ gathers_behind = Formula(
 accumulated_weights = Formula(
     U_ahead,
     Piecewise(
-        (0, Eq(ahead, 0)), ((2 + 1 / n_z) * U_edge, n_e <= 1), (2 * U_edge + (ell_moe - 1 + 1 / n_e) * U_exp, True)
+        (0, Eq(ahead, 0)),
+        ((2 + 1 / n_z) * U_edge, n_g["edp"] <= 1),
+        (2 * U_edge + (ell_moe - 1 + 1 / n_g["edp"]) * U_exp, True),
     ),
     title="Weights gathered for layers that are behind",
     source=REPORT,
     assumes="They are freed at the end of the backward pass: those of all layers but one, the head beside them.",
     accuracy=TRACED,
     example=Example(
-        {ahead: 1, n_z: 8, U_edge: 0.827589, U_exp: 0.301990, ell_moe: 48, n_e: 2},
+        {ahead: 1, n_z: 8, U_edge: 0.827589, U_exp: 0.301990, ell_moe: 48, n_g["edp"]: 2},
         "16.00 GB",
         derived="2 * 0.827589 + (48 - 1 + 1 / 2) * 0.301990",
     ),
@@ -377,7 +370,6 @@ longest_part = Formula(
 FORMULAS = (
     gathered_edge,
     gathered_block,
-    expert_shards,
     gathered_experts,
     gathers_behind,
     accumulated_weights,

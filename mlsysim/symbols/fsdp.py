@@ -35,9 +35,6 @@ U_ahead = variable(
     "Weights gathered for layers that are behind, at the end of a backward pass.",
     nonnegative(),
 )
-n_e = variable(
-    "expert_shards", r"n_{\mathrm{e}}", "count", "Ranks over which the experts of one rank are sharded.", positive()
-)
 M_ag = variable("gather_pool", r"M_{\mathrm{ag}}", "GB", "Reserved by the stream that gathers weights.", nonnegative())
 M_rs = variable(
     "reduction_pool",
