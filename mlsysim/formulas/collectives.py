@@ -62,15 +62,6 @@ def all_to_all(ranks: Any, message: Any, bandwidth: Any, latency: Any) -> Any:
     return (ranks - 1) / ranks * message / bandwidth + (ranks - 1) * latency
 
 
-def hierarchical_all_to_all(ranks: Any, node: Any, message: Any, near: Any, far: Any) -> Any:
-    """All-to-all over several nodes: first over the fabric to the same place in each node, then within the node.
-
-    ``near`` and ``far`` are (bandwidth, latency) within a node and between nodes.
-    """
-    between = (ranks - node) / ranks * message / far[0] + (ranks / node - 1) * far[1]
-    return between + all_to_all(node, message, *near)
-
-
 def near_ranks(ranks: Any, stride: Any) -> Any:
     """Ranks of a group in one node, where its neighbours stand ``stride`` ranks apart."""
     return Min(ranks, Max(1, n_node / stride))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from sympy import Min
 
-from mlsysim.formulas.collectives import all_to_all, hierarchical_all_to_all
-from mlsysim.symbolic import Example, Formula, Source, by_label, token, when
+from mlsysim.formulas.collectives import EXCHANGES, all_to_all
+from mlsysim.symbolic import Example, Formula, Source, by_label, token, total
 from mlsysim.symbols.formats import q_comb, q_disp
-from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_node, n_node
+from mlsysim.symbols.groups import delta_g, exchange, t_x
+from mlsysim.symbols.hardware import alpha, beta
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import (
     M_hot,
@@ -107,6 +108,7 @@ tokens_per_rank = Formula(
     b * s / e,
     title="Tokens one rank brings to an exchange",
     source=Source("fedus2022", "section 5.5"),
+    variant="per_layer",
     assumes="The batch is that of one expert-parallel group, split evenly over its ranks.",
     example=Example({b: 4, s: 2048, e: 8}, "1024 token", derived="4 * 2048 / 8"),
 )
@@ -195,27 +197,25 @@ hot_rank_bytes = Formula(
     example=Example({gamma_r: 1.25, dispatch: 117.440512, e: 8}, "18.35008 MB", derived="1.25 * 117.440512 / 8"),
 )
 
-_hot_payload = gamma_r * payload / e
+neighbours = Formula(
+    delta_g["ep"],
+    1,
+    title="How far apart the ranks of an expert-parallel group stand",
+    source=Source("narayanan2021", "section 3"),
+    variant="per_layer",
+    assumes="They are neighbours and fill nodes in order.",
+    no_example="a constant",
+)
 
-placed_exchange_time = Formula(
+mean_exchange_time = Formula(
     t_a2a,
-    when(
-        e <= n_node,
-        all_to_all(e, _hot_payload, beta_node, alpha_node),
-        hierarchical_all_to_all(e, n_node, _hot_payload, (beta_node, alpha_node), (beta, alpha)),
-    ),
-    title="Time of one all-to-all exchange, by placement",
+    total(exchange, t_x[exchange]) / 2,
+    title="Time of one exchange, on average of a dispatch and a combine",
     source=DEEPSEEK,
     variant="per_layer",
-    assumes="Ranks fill nodes in order. A group within a node uses its links alone; beyond, each copy of a token "
-    "crosses the fabric once, to the rank of the same place in the other node, and goes on over the links. The hot "
-    "rank's share sets the time, and the two stages do not overlap.",
-    convention="One exchange of one layer; bandwidths in one direction.",
-    example=Example(
-        {e: 16, n_node: 8, gamma_r: 1.25, payload: 160, beta_node: 450, alpha_node: 1, beta: 50, alpha: 5},
-        "0.16131 ms",
-        derived="1.25 * 160 / 16 * (8 / 16 / 50 + 7 / 8 / 450) + 1 * 0.005 + 7 * 0.001",
-    ),
+    convention="One exchange of one layer.",
+    accuracy=EXCHANGES,
+    example=Example({t_x["dispatch"]: 0.4, t_x["combine"]: 0.74}, "0.57 ms", derived="(0.4 + 0.74) / 2"),
 )
 
 exchanges_per_layer = Formula(
@@ -256,7 +256,8 @@ PER_LAYER = (
     all_payload,
     all_dispatched,
     hot_rank_bytes,
-    placed_exchange_time,
+    neighbours,
+    mean_exchange_time,
     exchanges_per_layer,
     step_dispatch_bytes,
     step_all_to_all_time,

@@ -29,20 +29,23 @@ from mlsysim.formulas.collectives import (
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.symbolic import Example, Formula, Source, by_member, byte, token, total, when
 from mlsysim.symbols.activations import n_s, sequence_parallel, sigma, sigma_e
-from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_u, q_w
+from mlsysim.symbols.formats import q_a, q_e, q_u, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
     S_g,
     V_g,
+    X_l_i,
+    X_x_i,
     alpha_g,
     beta_g,
     delta_g,
+    exchange,
     group,
     h_kv,
     links_g,
     n_g,
     nu_g,
-    t_aa,
+    q_x,
     t_ag_g,
     t_ar_g,
     t_ring_g,
@@ -50,12 +53,11 @@ from mlsysim.symbols.groups import (
     t_sum,
     t_sw_g,
     t_tree_g,
+    t_x,
     tau_g,
 )
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
 from mlsysim.symbols.network import (
-    X_l,
-    X_x,
     beta_a,
     beta_l,
     beta_near,
@@ -72,13 +74,14 @@ from mlsysim.symbols.network import (
     tau_coll,
     tau_sw,
 )
-from mlsysim.symbols.routing import gamma_r
+from mlsysim.symbols.routing import gamma_r, n_rank
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
 from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, a_kv_r, e, m, n_tok, n_z, t
 from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
 
 THAKUR = "thakur2005"
+DEEPSEEK = Source("deepseek2024", "section 3.2.2")
 _hidden = q_a * h * n_tok / token
 
 stride = Formula(
@@ -164,21 +167,13 @@ message = Formula(
         dp=when(Z >= 3, q_u * P_dense, q_t * T_d)
         + (2 - n_s) * when(Z >= 3, Max(q_u, 2 * byte) - q_u, f_w * (q_e - q_w)) * P_edge_r,
         edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
-        ep=gamma_r * k * (q_disp + q_comb) / 2 * h * n_tok / (token * Max(sigma, sigma_e)),
     ),
     title="What an exchange of a group is about",
     source=Source("narayanan2021", "section 3"),
     assumes="Hidden states of a micro-batch among tensor-parallel ranks; its keys and values among context-parallel "
     "ones; weights among those that hold the same, of experts apart: all of them in ZeRO-3, before it those that an "
-    "update changed; each token once per chosen expert among expert-parallel ranks, in the mean of the formats there "
-    "and back, where the hot rank receives the most. Sequence parallelism leaves each rank its own tokens; without it "
-    "tensor-parallel ranks that no expert is cut over send a share each of the tokens that all of them hold.",
-    example=Example(
-        {gamma_r: 1.25, k: 2, q_disp: 1, q_comb: 2, h: 4096, n_tok: 8192, sigma: 8, sigma_e: 1},
-        "15.72864 MB",
-        derived="1.25 * 2 * (1 + 2) / 2 * 4096 * 8192 / 8 / 1e6",
-        member="ep",
-    ),
+    "update changed.",
+    example=Example({q_a: 2, h: 4096, n_tok: 8192}, "67.108864 MB", derived="2 * 4096 * 8192 / 1e6", member="tp"),
 )
 
 summed = Formula(
@@ -338,41 +333,55 @@ distinct_ranks = Formula(
     example=Example({nu_g["ep"]: 8, n_open: 4, k: 8}, "7.1776", derived="32 * (1 - (1 - 1 / 32)**8)"),
 )
 
-through_port = Formula(
-    X_x,
-    V_g["ep"] / k * m_N * (1 - nu_g["ep"] / n_g["ep"]),
-    title="What an exchange sends through the port of a rank",
-    source=Source("deepseek2024", "section 3.2.2"),
+exchanged_tokens = Formula(
+    n_rank,
+    n_tok / Max(sigma, sigma_e),
+    title="Tokens of a micro-batch that one rank brings to an exchange",
+    source=Source("fedus2022", "section 5.5"),
     variant="step",
-    assumes="One copy of a token for each node that holds one of its experts, sent on over the links there.",
+    assumes="Sequence parallelism leaves each rank its own tokens; without it tensor-parallel ranks that no expert is "
+    "cut over send a share each of the tokens that all of them hold.",
+    example=Example({n_tok: 8192, sigma: 8, sigma_e: 1}, "1024 token", derived="8192 / max(8, 1)"),
+)
+
+_copies = gamma_r * n_rank * q_x[exchange] * h / token
+
+through_port = Formula(
+    X_x_i[exchange],
+    _copies * m_N * (1 - nu_g["ep"] / n_g["ep"]),
+    title="What an exchange sends through the port of a rank",
+    source=DEEPSEEK,
+    assumes="One copy of a token for each node that holds one of its experts, sent on over the links there. The hot "
+    "rank has the most.",
     example=Example(
-        {V_g["ep"]: 200, k: 8, m_N: 3.5995, nu_g["ep"]: 8, n_g["ep"]: 64},
-        "78.739 MB",
-        derived="200 / 8 * 3.5995 * (1 - 8 / 64)",
+        {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h: 4096, m_N: 3.5995, nu_g["ep"]: 8, n_g["ep"]: 64},
+        "33.026 MB",
+        derived="1.25 * 1024 * 2 * 4096 * 3.5995 * (1 - 8 / 64) / 1e6",
     ),
 )
 
 over_links = Formula(
-    X_l,
-    V_g["ep"] / k * m_R * (1 - 1 / nu_g["ep"]),
+    X_l_i[exchange],
+    _copies * m_R * (1 - 1 / nu_g["ep"]),
     title="What an exchange sends over the links of a rank",
-    source=Source("deepseek2024", "section 3.2.2"),
-    variant="step",
-    assumes="One copy of a token for each rank that holds one of its experts.",
+    source=DEEPSEEK,
+    assumes="One copy of a token for each rank that holds one of its experts. The hot rank has the most.",
     example=Example(
-        {V_g["ep"]: 200, k: 8, m_R: 7.1776, nu_g["ep"]: 8}, "157.01 MB", derived="200 / 8 * 7.1776 * (1 - 1 / 8)"
+        {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h: 4096, m_R: 7.1776, nu_g["ep"]: 8},
+        "65.8548 MB",
+        derived="1.25 * 1024 * 2 * 4096 * 7.1776 * (1 - 1 / 8) / 1e6",
     ),
 )
 
 exchange_time = Formula(
-    t_aa,
-    sent(n_g["ep"], V_g["ep"], Max(X_x / beta_port, X_l / beta_near) + tau_0),
-    title="One all-to-all exchange of experts",
-    source=Source("deepseek2024", "section 3.2.2"),
+    t_x[exchange],
+    when(n_g["ep"] > 1, Max(X_x_i[exchange] / beta_port, X_l_i[exchange] / beta_near) + tau_0),
+    title="One exchange of experts",
+    source=DEEPSEEK,
     assumes="Ports and links work at once.",
     accuracy=EXCHANGES,
     example=Example(
-        {n_g["ep"]: 64, V_g["ep"]: 200, X_x: 78.739, beta_port: 44, X_l: 157.01, beta_near: 134, tau_0: 30},
+        {n_g["ep"]: 64, X_x_i[exchange]: 78.739, beta_port: 44, X_l_i[exchange]: 157.01, beta_near: 134, tau_0: 30},
         "1.8195 ms",
         derived="max(78.739 / 44, 157.01 / 134) + 0.03",
     ),
@@ -405,6 +414,16 @@ weight_gather = Formula(
     example=Example({t_ag_g["dp"]: 26, t_ag_g["edp"]: 19}, "45 ms", derived="26 + 19"),
 )
 
+#: From the ranks of a group in a node, and the tokens each brings, to the time of an exchange.
+EXCHANGE = (
+    exchange_links,
+    exchange_ports,
+    reachable,
+    distinct_ranks,
+    through_port,
+    over_links,
+    exchange_time,
+)
 FORMULAS = (
     stride,
     ranks_per_node,
@@ -426,6 +445,7 @@ FORMULAS = (
     exchange_ports,
     reachable,
     distinct_ranks,
+    exchanged_tokens,
     through_port,
     over_links,
     exchange_time,

@@ -12,10 +12,10 @@ from typing import Any
 from sympy import And, Eq, Max, Min, Piecewise
 
 from mlsysim.formulas.activations import EAGER
-from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, total, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
 from mlsysim.symbols.formats import q_a
-from mlsysim.symbols.groups import n_g, t_aa, t_ag_g, t_sum
+from mlsysim.symbols.groups import exchange, n_g, t_ag_g, t_sum, t_x
 from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
 from mlsysim.symbols.layers import (
     F_lin,
@@ -324,14 +324,15 @@ tensor_parallel_time = Formula(
 
 expert_parallel_time = Formula(
     t_ep,
-    Max(0, ell_s_moe * n_exchanges * t_aa - phi_ep * t_comp),
+    Max(0, ell_s_moe * n_exchanges / 2 * total(exchange, t_x[exchange]) - phi_ep * t_comp),
     title="Expert-parallel exchanges left exposed, one micro-batch",
     source=Source("deepseek2024", "section 3.2.2"),
-    assumes="The hot rank sets the time. With sequence parallelism a rank sends its own tokens.",
+    assumes="The hot rank sets the time. Half of the exchanges dispatch tokens, or the gradients of what came back; the "
+    "others combine.",
     example=Example(
-        {ell_s_moe: 15, n_exchanges: 6, t_aa: 0.57, phi_ep: 0.1, t_comp: 300},
+        {ell_s_moe: 15, n_exchanges: 6, t_x["dispatch"]: 0.4, t_x["combine"]: 0.74, phi_ep: 0.1, t_comp: 300},
         "21.3 ms",
-        derived="15 * 6 * 0.57 - 0.1 * 300",
+        derived="15 * 6 / 2 * (0.4 + 0.74) - 0.1 * 300",
     ),
 )
 

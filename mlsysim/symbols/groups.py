@@ -1,6 +1,7 @@
 """Symbols of the groups that the ranks of a training step form, by what they share."""
 
 from mlsysim.symbolic import Index, at_least, family, integer, nonnegative, positive, variable
+from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.step import T_cp, T_dp, T_ep, T_tp
 from mlsysim.symbols.training import c_cp, e, n_z, r_dp, t
 
@@ -17,6 +18,7 @@ group = Index(
         "rep": "replicated",
     },
 )
+exchange = Index("exchange", "i", {"dispatch": "dispatch", "combine": "combine"})
 #: Groups that pass messages around a ring, and those of them that hold the same weights.
 GATHERS, REPLICAS = ("tp", "cp", "dp", "edp"), ("dp", "edp")
 RINGS = (*GATHERS, "rep")
@@ -55,7 +57,7 @@ h_kv = variable(
 )
 V_g = family(
     "{}_message_bytes", "V_{}", "MB", "Bytes on each rank of one {} group that one exchange is about.", group,
-    nonnegative(), over=(*GATHERS, "ep"),
+    nonnegative(), over=GATHERS,
 )  # fmt: skip
 S_g = family(
     "{}_summed_bytes", "S_{}", "MB", "Bytes on each rank of one {} group that are summed over it.", group,
@@ -92,8 +94,20 @@ t_sum = variable(
     "Hidden states of a micro-batch summed among tensor-parallel ranks, and handed to all of them.",
     nonnegative(),
 )
-t_aa = variable(
-    "ep_exchange_time", r"t_{\mathrm{aa}}", "ms", "One all-to-all exchange of an expert-parallel group.", nonnegative()
+q_x = family(
+    "{}_bytes", "q_{}", "byte", "Bytes of one number in one {} exchange.", exchange,
+    existing={"dispatch": q_disp, "combine": q_comb},
+)  # fmt: skip
+X_x_i = family(
+    "{}_fabric_bytes", r"X_{\mathrm{x},{}}", "MB", "What one rank sends through its port in one {} exchange.", exchange,
+    nonnegative(),
+)  # fmt: skip
+X_l_i = family(
+    "{}_link_bytes", r"X_{\mathrm{l},{}}", "MB", "What one rank sends over the links of its node in one {} exchange.",
+    exchange, nonnegative(),
+)  # fmt: skip
+t_x = family(
+    "{}_time", r"t_{\mathrm{x},{}}", "ms", "One {} exchange of an expert-parallel group.", exchange, nonnegative()
 )
 T_g = family(
     "{}_time", "T_{}", "ms", "Traffic of one {} group left exposed in a step.", group, nonnegative(),

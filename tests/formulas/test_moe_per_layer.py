@@ -1,4 +1,4 @@
-"""The per_layer routing system against plain Python that sends messages between ranks, not against its formulas.
+"""The per_layer routing system against plain Python that draws experts one by one, not against its formulas.
 
 Inputs are canonical: byte, second, FLOP, token, request.
 """
@@ -13,15 +13,29 @@ from mlsysim.models import MoERoutingModel
 POINTS = 1500
 
 
-def exchange_time(x, ranks, received):
-    """The hot rank's time: messages to every other rank of its node, and over the fabric to its like in each node."""
-    near, far = x["node_bandwidth"], x["fabric_bandwidth"] / x["oversubscription"]
-    node = x["accelerators_per_node"]
-    if ranks <= node:
-        return sum(received / ranks / near + x["node_latency"] for _ in range(ranks - 1))
-    nodes = ranks // node
-    over_fabric = sum(received / nodes / far + x["fabric_latency"] for _ in range(nodes - 1))
-    return over_fabric + sum(received / node / near + x["node_latency"] for _ in range(node - 1))
+def distinct(places, draws):
+    """Places hit, on average: each draw finds a new one with the chance that what it hits was not hit before."""
+    hit = 0.0
+    for _ in range(draws):
+        hit += 1 - hit / places
+    return hit
+
+
+def exchange_time(x, ranks, tokens, width):
+    """One copy of a token for each node through the port, and one for each rank over the links, both at once."""
+    node = min(ranks, x["accelerators_per_node"])
+    nodes = ranks / node
+    within = min(nodes, x["node_limit"] or nodes)
+    port = x["fabric_efficiency"] * x["fabric_bandwidth"] / x["congestion_factor"]
+    if ranks > max(x["accelerators_per_node"], x["accelerators_per_pod"]):
+        port /= x["oversubscription"]
+    links = x["exchange_link_efficiency"] * x["node_bandwidth"]
+    if x["direct_mesh"] > 1:
+        links *= max(1, node - 1) / (x["direct_mesh"] - 1)
+    copies, k = tokens * width, x["active_experts_per_token"]
+    fabric = copies * distinct(within, k) * (nodes - 1) / nodes
+    near = copies * distinct(node * within, k) * (node - 1) / node
+    return (max(fabric / port, near / links) + x["exchange_latency"], fabric, near) if ranks > 1 else (0, fabric, near)
 
 
 def per_layer(x):
@@ -37,8 +51,18 @@ def per_layer(x):
     parameters = x["active_parameters"] + (hot - 1) * routed_work
     dispatch = payload - payload / e
     exchanges = 4 + (2 if x["activation_checkpointing"] == "full" else 0)
-    once = exchange_time(x, e, hot * payload / e)
+    ways = {
+        name: exchange_time(x, e, hot * tokens / e, x["hidden_dim"] * each)
+        for name, each in (("dispatch", there), ("combine", back))
+    }
+    once = (ways["dispatch"][0] + ways["combine"][0]) / 2
+    exchanged = {
+        f"{name}_{what}": value
+        for name, found in ways.items()
+        for what, value in zip(("time", "fabric_bytes", "link_bytes"), found, strict=True)
+    }
     return {
+        **exchanged,
         "tokens_per_rank": tokens / e,
         "hot_rank_factor": hot,
         "effective_active_experts": k * hot,
@@ -76,10 +100,15 @@ def draw(r):
         "expert_ffn_dim": r.randint(1, 30_000),
         "fabric_bandwidth": 10 ** r.uniform(9, 12),
         "oversubscription": r.choice([1.0, r.uniform(1, 8)]),
-        "fabric_latency": r.choice([0.0, 10 ** r.uniform(-7, -4)]),
         "accelerators_per_node": node,
         "node_bandwidth": 10 ** r.uniform(10, 12),
-        "node_latency": r.choice([0.0, 10 ** r.uniform(-7, -5)]),
+        "direct_mesh": r.choice([0, node]),
+        "accelerators_per_pod": r.choice([0, 4 * node]),
+        "node_limit": r.choice([0, 1, 4]),
+        "congestion_factor": r.choice([1.0, r.uniform(1, 3)]),
+        "fabric_efficiency": r.uniform(0.5, 1),
+        "exchange_link_efficiency": r.uniform(0.5, 1),
+        "exchange_latency": r.choice([0.0, 10 ** r.uniform(-6, -4)]),
     }
 
 
@@ -98,7 +127,11 @@ def test_equals_the_plain_implementation(case, backend, on_backend, assert_close
 
 def test_every_output_but_helpers_is_compared(case):
     system = MoERoutingModel("per_layer").system
-    helpers = {"dispatch_bytes", "combine_bytes", "link_bandwidth", "expert_parameters"}
+    helpers = {
+        "dispatch_bytes", "combine_bytes", "expert_parameters", "ep_stride", "ep_ranks_per_node", "nodes_per_token",
+        "ranks_per_token", "reachable_nodes", "port_bandwidth", "collective_link_bandwidth",
+        "exchange_node_bandwidth", "reached_fabric_bandwidth",
+    }  # fmt: skip
     assert {v.name for v in system.variables} - helpers == set(case[2])
 
 

@@ -125,6 +125,7 @@ EXPECTED = {
     MoERoutingModel: (
         {"model": None, "fleet": None},
         {
+            "stack": "Generic",
             "batch_size": REQUIRED,
             "seq_len": 2048,
             "precision": "fp16",
@@ -132,6 +133,8 @@ EXPECTED = {
             "combine_dtype": "as_precision",
             "ep_size": 1,
             "routing_imbalance_factor": 1.0,
+            "node_limit": 0,
+            "congestion_factor": 1.0,
             "activation_checkpointing": "selective",
             "active_parameters": None,
             "layers": None,
@@ -147,8 +150,10 @@ EXPECTED = {
             "oversubscription": 1,
             "accelerators_per_node": None,
             "node_bandwidth": None,
-            "node_latency": 0.0,
+            "direct_mesh": 0,
+            "accelerators_per_pod": 0,
             "fleet_size": None,
+            **dict.fromkeys(("fabric_efficiency", "exchange_link_efficiency", "exchange_latency")),
         },
     ),
     ParameterCountModel: ({"model": None}, TENSORS),
@@ -162,6 +167,7 @@ UNITS = {
     "memory_bandwidth": "GB/s",
     "peak_flops": "TFLOP/s",
     "qps": "QPS",
+    "exchange_latency": "µs",
     "target_p99_latency_ms": "ms",
     "output_tokens": "token",
     "max_batch_size": "request",
@@ -269,7 +275,7 @@ def test_help_names_the_variants_of_what_the_first_one_does_not_take():
     assert meaning("communication_buffer_fraction").endswith(" share of the gradients.")
     assert "Only variant" not in inspect.getdoc(ParameterCountModel.solve)
     found = inspect.getdoc(MoERoutingModel.solve)
-    assert found.count("Only variant per_layer.") == found.count("Only variant") == 11
+    assert found.count("Only variant per_layer.") == found.count("Only variant") == 17
 
 
 def test_only_in_is_said_of_every_argument_the_first_variant_lacks():

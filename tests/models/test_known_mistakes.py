@@ -107,14 +107,15 @@ class TestNoSampleIsDropped:
 
 
 class TestExchangesWithinANodeUseItsLinks:
-    """Not the fabric, at 36 times the time here."""
+    """Not the fabric, at 36 times the bandwidth here."""
 
     def test_a_group_that_fits_a_node_is_priced_on_its_links(self):
-        found = exchange(ep_size=8)
-        payload = 4 * 2048 * 4096 * 2 * 2 / 8
-        assert found.canonical("all_to_all_latency") == pytest.approx(7 / 8 * payload / 450e9, rel=1e-12)
+        found = exchange(ep_size=8, exchange_latency=0, exchange_link_efficiency=1)
+        copies = 4 * 2048 / 8 * 8 * (1 - (7 / 8) ** 2)
+        wanted = 7 / 8 * copies * 4096 * 2 / 450e9
+        assert found.canonical("all_to_all_latency") == pytest.approx(wanted, rel=1e-12)
 
-    @pytest.mark.parametrize("change", [{"fabric_bandwidth": "1 GB/s"}, {"fabric_latency": "1 s"}])
+    @pytest.mark.parametrize("change", [{"fabric_bandwidth": "1 GB/s"}, {"oversubscription": 7}])
     def test_the_fabric_does_not_matter_within_a_node(self, change):
         assert exchange(ep_size=8, **change).all_to_all_latency == exchange(ep_size=8).all_to_all_latency
 
@@ -125,9 +126,9 @@ class TestExchangesWithinANodeUseItsLinks:
         )
 
     def test_tokens_cross_the_fabric_once_and_only_those_of_other_nodes(self):
-        found = exchange(model="DeepSeek_V3", ep_size=16, fabric_latency=0)
-        received = found.canonical("routed_payload") / 16
-        wanted = 0.5 * received / 12.5e9 + 7 / 8 * received / 450e9
+        found = exchange(model="DeepSeek_V3", ep_size=16, exchange_latency=0, fabric_efficiency=1)
+        assert found.nodes_per_token == pytest.approx(2 * (1 - 0.5**8))
+        wanted = 0.5 * found.nodes_per_token * 4 * 2048 / 16 * 7168 * 2 / 12.5e9
         assert found.canonical("all_to_all_latency") == pytest.approx(wanted, rel=1e-12)
 
     def test_one_rank_sends_nothing(self):
@@ -138,7 +139,7 @@ class TestExchangesWithinANodeUseItsLinks:
 class TestImbalanceMovesBytesAndAddsNone:
     @pytest.mark.parametrize("factor", [1.0, 1.25, 4.0, 100.0])
     def test_totals_stay_and_the_hot_rank_sets_the_time(self, factor):
-        even, hot = exchange(ep_size=8), exchange(ep_size=8, routing_imbalance_factor=factor)
+        even, hot = (exchange(ep_size=8, exchange_latency=0, routing_imbalance_factor=each) for each in (1, factor))
         assert hot.token_dispatch_bytes == even.token_dispatch_bytes
         assert hot.hot_rank_factor == min(factor, 4), "a rank of one expert gets at most every token, once"
         ratio = hot.canonical("all_to_all_latency") / even.canonical("all_to_all_latency")
