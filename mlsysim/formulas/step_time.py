@@ -327,8 +327,8 @@ expert_parallel_time = Formula(
     Max(0, ell_s_moe * n_exchanges / 2 * total(exchange, t_x[exchange]) - phi_ep * t_comp),
     title="Expert-parallel exchanges left exposed, one micro-batch",
     source=Source("deepseek2024", "section 3.2.2"),
-    assumes="The hot rank sets the time. Half of the exchanges dispatch tokens, or the gradients of what came back; the "
-    "others combine.",
+    assumes="The hot rank sets the time. Half of the exchanges dispatch tokens or the gradients of what came back, "
+    "the others combine.",
     example=Example(
         {ell_s_moe: 15, n_exchanges: 6, t_x["dispatch"]: 0.4, t_x["combine"]: 0.74, phi_ep: 0.1, t_comp: 300},
         "21.3 ms",

@@ -16,6 +16,7 @@ from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
 from mlsysim.symbols.workload import E, L, L_moe, k
 
+
 class MoERoutingModel(PerformanceModel):
     """What do hot experts cost?
 
