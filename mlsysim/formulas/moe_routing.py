@@ -6,7 +6,7 @@ share, the group waits for them as if every token had picked more experts.
 
 from __future__ import annotations
 
-from sympy import Min
+from sympy import Integer, Min
 
 from mlsysim.formulas.collectives import EXCHANGES, all_to_all
 from mlsysim.symbolic import Example, Formula, Source, by_label, token, total
@@ -199,7 +199,7 @@ hot_rank_bytes = Formula(
 
 neighbours = Formula(
     delta_g["ep"],
-    1,
+    Integer(1),
     title="How far apart the ranks of an expert-parallel group stand",
     source=Source("narayanan2021", "section 3"),
     variant="per_layer",
