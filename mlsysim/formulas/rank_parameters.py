@@ -404,10 +404,10 @@ communication_buffers = Formula(
 )
 
 FORMULAS = (
-    stages_per_rank,
     expert_tensor_ranks,
     zero_ranks,
     expert_replicas,
+    stages_per_rank,
     kv_heads_per_rank,
     attention_parameters_per_rank,
     ffn_parameters_per_rank,
