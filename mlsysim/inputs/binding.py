@@ -333,11 +333,13 @@ class _Binder:
         """Bind what several recipes give along one axis."""
         axis = self._distinct_entries(name, value)
         members = {name: axis}
-        for member, values in along_axis(self.entries[name], self.model, self.typed).items():
+        given = along_axis(self.entries[name], self.model, self.typed)
+        for member, values in given.typed.items():
             entry = member in self.model.slots
             members[member] = (
                 self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
             )
+        self.recipe.left_out = given.left_out
         self.along |= dict.fromkeys(members, name)
         self.axes[name] = convert.Axis(name, axis.coordinates, axis.canonical, members=members)
 

@@ -118,10 +118,11 @@ class DeclaredModel:
             name: v for name, v in type(self).arguments.items() if name in used or self._takes(name, used)
         }
 
-    def _takes(self, name: str, used: frozenset[str]) -> bool:
+    @classmethod
+    def _takes(cls, name: str, used: frozenset[str]) -> bool:
         """Whether it takes a catalog entry by this name; a strict one, or one with a default, only where needed."""
-        slot = self.slots.get(name)
-        return slot is not None and not ((slot.default or slot.strict) and used.isdisjoint(slot.gives))
+        slot = cls.slots.get(name)
+        return slot is not None and not ((slot.default or slot.strict) and used.isdisjoint(slot.asks or slot.gives))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -231,7 +232,8 @@ class DeclaredModel:
     @classmethod
     def variants_using(cls, name: str) -> tuple[str, ...]:
         """Names of the variants that take an argument."""
-        return tuple(variant for variant in cls.variants if name in _uses(cls, variant))
+        uses = ((variant, _uses(cls, variant)) for variant in cls.variants)
+        return tuple(variant for variant, used in uses if name in used or cls._takes(name, used))
 
     def without(self, missing: frozenset[str]) -> System:
         """The part of the system that can be evaluated when some inputs are missing."""

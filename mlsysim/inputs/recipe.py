@@ -167,7 +167,7 @@ def _check_known(recipe: Recipe, model: DeclaredModel, name: str) -> None:
         raise UnknownNameError(f"argument in the recipe {name_of(recipe)}", name, type(model).arguments) from None
 
 
-def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[str, Any]) -> dict[str, list[Any]]:
+def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[str, Any]) -> Given:
     """What several recipes give to a model: a list for each argument, with a value of each recipe.
 
     Raises
@@ -177,13 +177,13 @@ def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[s
     """
     each = [given_by(recipe, model, typed) for recipe in recipes]
     names = dict.fromkeys(name for given in each for name in given.typed)
-    return {
-        name: [_one(name, recipe, given, model, typed) for recipe, given in zip(recipes, each, strict=True)]
-        for name in names
+    lists = {
+        name: [_one(name, recipe, given, model) for recipe, given in zip(recipes, each, strict=True)] for name in names
     }
+    return Given(lists, left_out=tuple(dict.fromkeys(name for given in each for name in given.left_out)))
 
 
-def _one(name: str, recipe: Recipe, given: Given, model: DeclaredModel, typed: Mapping[str, Any]) -> Any:
+def _one(name: str, recipe: Recipe, given: Given, model: DeclaredModel) -> Any:
     """What one of several recipes gives, or what holds where it gives nothing."""
     value = given.typed.get(name)
     if isinstance(value, Derived):

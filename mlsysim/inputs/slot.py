@@ -72,6 +72,8 @@ class Slot:
         model gives; empty for none.
     strict : bool
         Whether a variant refuses it where no formula needs what it gives.
+    asks : tuple of str
+        For a strict one, inputs of which a variant must need one to take it; what it gives where left out.
     """
 
     entry: type[Entry]
@@ -82,6 +84,7 @@ class Slot:
     counted: Counted | None = None
     default: str = ""
     strict: bool = False
+    asks: tuple[str, ...] = ()
 
     @cached_property
     def gives(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
+from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula
@@ -75,6 +76,7 @@ class EconomicsModel(PerformanceModel):
         "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
         "rent": Slot(Rent, ("rental_price",), strict=True),
         "stack": stack_slot((*_RUN.slots["stack"].provides, *_FLEET.slots["stack"].provides)),
+        **RECIPE,
     }
     keywords = tuple(
         dict.fromkeys(

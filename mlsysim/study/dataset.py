@@ -112,14 +112,19 @@ def variant_coordinates(models: Sequence[DeclaredModel], bindings: Sequence[Bind
 
 
 def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, str]:
-    """Model, variants and the inputs that were not swept, as attributes; of several variants those they share."""
+    """Model, variants and the inputs that were not swept, as attributes; of several variants those they share.
+
+    Of a recipe, also what a model has no argument for.
+    """
     fixed = [
         {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
         for binding in bindings
     ]
     shared = {name: text for name, text in fixed[0].items() if all(each.get(name) == text for each in fixed)}
     entries = {name: e.name for name, e in bindings[0].entries.items() if not isinstance(e, list)}
+    lost = dict.fromkeys(name for binding in bindings for name in binding.left_out)
     return {
+        **({"left_out": ", ".join(lost)} if lost else {}),
         "Conventions": "CF-1.11",
         "model": type(models[0]).__name__,
         "variant": ", ".join(each.variant for each in models),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlsysim import DistributedModel, Models, Recipe, Recipes, TrainingMemoryModel, derived, linked
+from mlsysim import DistributedModel, EconomicsModel, Models, Recipe, Recipes, TrainingMemoryModel, derived, linked
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError
 
 STEP, MEMORY = DistributedModel(), TrainingMemoryModel("per_operator")
@@ -99,6 +99,8 @@ class TestWhatIsSaid:
         assert said in found.notes
         assert said in str(found.explain().given())
         assert found.to_dict()["left_out"] == ["stack", "node_limit"]
+        assert MEMORY.sweep(**V3, ep_size=[32, 64]).attrs["left_out"] == "stack, node_limit"
+        assert "left_out" not in STEP.sweep(**V3, ep_size=[32, 64]).attrs
         assert STEP.solve(**V3).left_out == ()
         assert "left_out" not in STEP.solve(**V3).to_dict()
 
@@ -205,6 +207,11 @@ class TestSeveral:
         assert found.step_time.values.tolist() == [STEP.solve(recipe=key).canonical("step_time") for key in keys]
         assert MEMORY.sweep(recipe=keys).dp_size.values.tolist() == [16, 128]
 
+    def test_what_any_of_them_gives_in_vain(self):
+        assert MEMORY.sweep(recipe=[*ROWS, "DeepSpeed_MoE"]).attrs["left_out"].split(", ") == [
+            "stack", "accelerators_per_node", "pipeline_split", "captured_share",
+        ]  # fmt: skip
+
     def test_search_over_recipes(self):
         found = STEP.search(recipe=ROWS, minimize="step_time")
         assert found.best.entries["recipe"] is Recipes[ROWS[1]]
@@ -226,6 +233,18 @@ class TestSeveral:
     def test_linked_with_others(self):
         with pytest.raises(InputError, match="is not linked with others"):
             STEP.sweep(run=linked(recipe=ROWS, ep_size=[32, 64]))
+
+
+def test_a_run_has_its_price():
+    """The report says 2.664 million device hours for 14.8 trillion tokens, at 2 USD each; ours is a quarter faster."""
+    rented = EconomicsModel("rented_training").solve(**V3, training_tokens=14.8e12, tdp=700, rental_price="2 USD/hour")
+    assert rented.total_cost.to("USD").magnitude == pytest.approx(5.328e6, rel=0.25)
+    assert rented.source("pp_size").startswith("recipe DeepSeek_V3_2048_H800: 16 ")
+
+
+def test_a_variant_that_trains_nothing_takes_no_recipe():
+    with pytest.raises(InputError, match="serving does not use it; variant=training or rented_training does"):
+        EconomicsModel("serving").solve(**V3)
 
 
 @pytest.mark.parametrize("given", [3, None, "Llama3_8B", Models.Language.Llama3_8B, np.array([1.0])])

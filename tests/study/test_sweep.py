@@ -193,6 +193,7 @@ EVERY_ARGUMENT = {
     MEMORY: {
         "model": ["Llama3_8B", Models.Language.Mixtral_8x7B],
         "hardware": ["H100", Hardware.Cloud.A100_40GB],
+        "recipe": ["torchtitan_issue_1624", "Megatron_Qwen3_30B_A3B_H100"],
         "batch_size": range(1, 4),
         "seq_len": [512, 2048 * ureg.token, "4096 token"],
         "precision": ["fp32", "bf16", "int4"],
@@ -273,6 +274,8 @@ def test_every_argument_sweeps(model, name):
         arguments["kv_lora_rank"] = 512
     if name == "hardware":
         arguments["precision"] = "bf16"
+    if name == "recipe":
+        arguments["ep_size"] = 1
     assert_equals_a_loop_of_solve(model, arguments, {name: EVERY_ARGUMENT[model][name]})
 
 
