@@ -48,7 +48,7 @@ def load(tmp_path, text=MINE):
 
 @pytest.mark.parametrize("key", PUBLISHED)
 def test_a_recipe_is_the_row_that_was_published(key):
-    """The rows of the tests know no shards in fp32, no bias of a router and no norm of queries; the last two are small."""
+    """The rows know no shards in fp32, no bias of a router and no norm of queries; the last two are small."""
     row = next(row for row in ROWS if name(row) == PUBLISHED[key])
     kept = {name: word.value for name, word in Recipes[key].values().items() if name == "weight_dtype"}
     theirs = seconds(row, stack=stack_of(row), **kept)
