@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import CollectiveModel, DistributedModel, KernelModel, Systems
+from mlsysim import Q_, CollectiveModel, DistributedModel, KernelModel, MoERoutingModel, Systems
 from mlsysim.catalog import Fabric, Fleet, Stack
 from mlsysim.errors import InputError
 
@@ -238,6 +238,25 @@ def test_sums_of_a_training_step_are_the_all_reduce_of_the_collective_model():
     split = DistributedModel().solve(**TRAINING, fleet=fleet(1, 0), sequence_parallel=True)
     passed = collective("all_gather", fleet=fleet(1, 0), message_bytes=bytes_)
     assert split.canonical("tp_exchange_time") == pytest.approx(2 * passed.canonical("collective_time"), rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [4, 64])
+@pytest.mark.parametrize("way", ["dispatch", "combine"])
+def test_experts_exchange_alike_in_every_model(way, ranks):
+    """In a training step, in routing, and alone; each way in a format of its own."""
+    given = {"fleet": fleet(4, 32), "dispatch_dtype": "fp8_block", "node_limit": 4}
+    layout = {"model": "DeepSeek_V3", "batch_size": 1024, "seq_len": 4096, "ep_size": ranks}
+    step = DistributedModel().solve(**given, **layout, gradient_accumulation_steps=8, fleet_size=64)
+    tokens = step.canonical("tokens_per_rank")
+    routed = MoERoutingModel("per_layer").solve(**given, **{**layout, "batch_size": ranks, "seq_len": tokens})
+    alone = collective(
+        way, **given, collective_ranks=ranks, tokens_per_rank=tokens, hidden_dim=7168, active_experts_per_token=8,
+        stack="Generic", node=None,
+    )  # fmt: skip
+    wanted = pytest.approx(alone.canonical("collective_time"), rel=1e-12)
+    assert step.canonical(f"{way}_time") == routed.canonical(f"{way}_time") == wanted
+    assert step.canonical(f"{way}_fabric_bytes") == pytest.approx(alone.canonical("fabric_bytes"), rel=1e-12)
+    assert (step.dispatch_bytes, step.combine_bytes) == (Q_(1.03125, "byte"), Q_(2, "byte"))
 
 
 def test_latencies_of_a_stack_are_never_left_out():
