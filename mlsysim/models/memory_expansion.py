@@ -105,7 +105,7 @@ _ONE_STAGE = (
     Requirement(p, Eq(p, 1), "must be 1: the phases are those of one stage"),
     Requirement(schedule, Eq(schedule, label(schedule, "1f1b")), "must be 1f1b: the phases are those of one stage"),
     Requirement(r_dp, Eq(r_dp, 1), "must be 1: the phases are those of one copy"),
-    Requirement(t_e, Eq(t_e, 0) | Eq(t_e, t), "must be 0 or {tp_size}: the phases cut experts as everything else"),
+    Requirement(t_e, Eq(t_e, 0), "must be 0: the phases cut experts as everything else"),
     Requirement(c_cp, Eq(c_cp, 1), "must be 1: the phases are those of whole sequences"),
     Requirement(n_fleet, Eq(Mod(n_fleet, t * e), 0), "must be a multiple of {tp_size} times {ep_size}"),
     Requirement(

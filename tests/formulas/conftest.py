@@ -49,7 +49,7 @@ MULTIPLES = {
     "heads": ("tp_size", "kv_heads"),
     "hidden_dim": ("heads",),
     "experts": ("ep_size",),
-    "dp_size": ("ep_size",),
+    "dp_size": ("ep_size", "dp_replicate_size"),
     "seq_len": ("cp_size",),
 }
 #: Parts of which the first is at most the second.
@@ -72,6 +72,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         common = math.lcm(*(int(point[part]) for part in parts if part in point))
         if whole in point and point[whole] % common:
             point[whole] = float(common * rng.choice([1, 2, 3, 8, 64]))
+    if {"tp_size", "etp_size"} <= set(point) and point["tp_size"] % max(1.0, point["etp_size"]):
+        point["etp_size"] = rng.choice([0.0, 1.0, point["tp_size"]])
     for part, whole in PARTS:
         if {whole, part} <= set(point):
             point[part] = min(point[part], point[whole])
