@@ -34,6 +34,7 @@ TOPICS = (
     "layer_time",
     "step_time",
     "fsdp",
+    "break_even",
     "economics",
     "memory_expansion",
     "offloaded_training",

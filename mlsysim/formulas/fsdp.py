@@ -14,8 +14,9 @@ from sympy import And, Eq, Gt, Le, Max, Min, Ne, Piecewise, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.step_time import PARTS, binding, longest
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, token, when
+from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
 from mlsysim.symbols.activations import A_bwd, A_loss
+from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.fsdp import (
     A_frag,
@@ -37,7 +38,6 @@ from mlsysim.symbols.fsdp import (
     ahead,
     prefetch,
     retries,
-    t_sync,
 )
 from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
@@ -288,14 +288,10 @@ gives_back = Formula(
 
 host_sync = Formula(
     T_sync,
-    when(_apart, n_mb * ell_s_moe * by_label(checkpointing, {"none": 1, "selective": 1, "full": 2}) * t_sync),
+    n_mb * ell_s_moe * t_count,
     title="Waiting for counts of tokens",
     source=REPORT,
-    assumes="The host reads how many tokens each expert gets before it can size an exchange, forward and where the "
-    "forward pass is repeated.",
-    example=Example(
-        {e: 4, L_moe: 48, n_mb: 1, ell_s_moe: 48, checkpointing: "full", t_sync: 1}, "96 ms", derived="48 * 2 * 1"
-    ),
+    example=Example({n_mb: 1, ell_s_moe: 48, t_count: 2}, "96 ms", derived="48 * 2"),
 )
 
 regathering = Formula(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Ne
 
-from mlsysim.formulas import fsdp
+from mlsysim.formulas import break_even, fsdp
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
@@ -23,7 +23,7 @@ _ONE_POOL = (
     "end_activations",
     "end_memory",
 )
-FULLY_SHARDED = swapped(System(DISTRIBUTED), fsdp.FORMULAS, dropped=_ONE_POOL)
+FULLY_SHARDED = swapped(System(DISTRIBUTED), (*break_even.FORMULAS, *fsdp.FORMULAS), dropped=_ONE_POOL)
 _STEP = DistributedModel
 
 
@@ -35,24 +35,10 @@ class ExpertParallelModel(PerformanceModel):
 
     command = "ep"
     example = {
-        "model": "torchtitan_llama4_3bx128e",
-        "hardware": "H20",
-        "stack": "torchtitan_H20",
-        "fleet_size": 8,
-        "batch_size": 8,
-        "seq_len": 8192,
-        "precision": "bf16",
-        "weight_dtype": "fp32",
-        "gradient_dtype": "fp32",
-        "optimizer": "adamw",
-        "zero_stage": 3,
-        "activation_checkpointing": "full",
-        "elementwise_kernels": "eager",
+        "recipe": "torchtitan_issue_1624",
         "fsdp_prefetch": "accumulated",
         "reserved_memory": "4 GiB",
         "ep_size": 4,
-        "fabric_bandwidth": "50 GB/s",
-        "fabric_latency": "10 us",
     }
     answer = "tokens_per_second_per_accelerator"
     savings = _STEP.savings
@@ -107,4 +93,10 @@ class ExpertParallelModel(PerformanceModel):
         "allocator_retries",
         "feasible",
         "step_bottleneck",
+        "expert_parallel_gain",
+        "break_even_imbalance",
+        "break_even_bandwidth",
+        "break_even_experts_per_token",
+        "break_even_seq_len",
+        "break_even_rows",
     )

@@ -21,6 +21,7 @@ from mlsysim.symbols import (
     network,
     groups,
     fsdp,
+    break_even,
     roofline,
     iteration,
     costs,
@@ -30,6 +31,7 @@ from mlsysim.symbols import (
 __all__ = [
     "activations",
     "batching",
+    "break_even",
     "costs",
     "formats",
     "fsdp",

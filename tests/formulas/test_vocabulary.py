@@ -216,6 +216,7 @@ FAMILIES = (
     "network",
     "groups",
     "fsdp",
+    "break_even",
     "roofline",
     "iteration",
     "costs",

@@ -1,5 +1,6 @@
 """Expert parallelism under FSDP: the report of torchtitan's issue 1624, and what must hold for any model."""
 
+import numpy as np
 import pytest
 
 from mlsysim import DistributedModel, ExpertParallelModel
@@ -7,8 +8,8 @@ from mlsysim.errors import InputError
 
 MODEL = ExpertParallelModel()
 GIB = 2**30
-#: The run of the report, but for its expert-parallel ranks.
-REPORT = {name: value for name, value in ExpertParallelModel.example.items() if name != "ep_size"}
+#: The run of the report, as its software was then; 92 GiB are what the allocator can have.
+REPORT = {"recipe": "torchtitan_issue_1624", "fsdp_prefetch": "accumulated", "reserved_memory": "4 GiB"}
 FIXED = {**REPORT, "fsdp_prefetch": "released"}
 #: A small run, of which nothing is known but what must hold.
 SMALL = {
@@ -129,6 +130,62 @@ class TestWhatMustHold:
             for given in (REPORT, FIXED):
                 found = MODEL.solve(**given, ep_size=ranks)
                 assert found.canonical("live_memory") <= found.canonical("total_memory")
+
+
+#: Gathered between nodes, with little computing beside.
+SPREAD = {
+    "model": "Qwen3_30B_A3B", "hardware": "H100", "fleet_size": 64, "batch_size": 64, "seq_len": 4096,
+    "precision": "bf16", "weight_dtype": "fp32", "gradient_dtype": "fp32", "zero_stage": 3,
+    "activation_checkpointing": "full", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us",
+    "grouped_experts": True, "host_operation_time": "0 us", "count_sync_time": "0.1 ms",
+}  # fmt: skip
+
+
+def crossing(name, values, ranks=16):
+    """The value at which as many expert-parallel ranks take as long as none, between the points of a sweep."""
+    alone, split = (
+        MODEL.sweep(**{**SPREAD, name: values}, ep_size=each, outputs=["step_time"]).step_time.values
+        for each in (1, ranks)
+    )
+    saved = (MODEL.solve(**SPREAD, ep_size=1).canonical("step_time") if "imbalance" in name else alone) - split
+    (place,) = np.flatnonzero((saved[:-1] > 0) & (saved[1:] <= 0))
+    share = saved[place] / (saved[place] - saved[place + 1])
+    return values[place] + share * (values[place + 1] - values[place])
+
+
+class TestBreakEven:
+    @pytest.mark.parametrize(
+        ("name", "output", "values"),
+        [
+            ("seq_len", "break_even_seq_len", np.arange(2048, 12289, 512)),
+            ("routing_imbalance_factor", "break_even_imbalance", np.linspace(1, 4, 31)),
+            ("active_experts_per_token", "break_even_experts_per_token", np.arange(1, 33)),
+        ],
+    )
+    def test_is_where_the_whole_step_crosses(self, name, output, values):
+        asked = MODEL.solve(**SPREAD, ep_size=16)
+        assert float(getattr(asked[output], "magnitude", asked[output])) == pytest.approx(
+            crossing(name, values), rel=0.12
+        )
+
+    def test_bandwidth(self):
+        """At the bandwidth it names, neither is the quicker."""
+        asked = MODEL.solve(**SPREAD, ep_size=16)
+        scale = asked.canonical("break_even_bandwidth") / asked.canonical("dp_bandwidth")
+        links = {"node_bandwidth": f"{450 * scale} GB/s", "fabric_bandwidth": f"{50 * scale} GB/s"}
+        alone, split = (MODEL.solve(**{**SPREAD, **links}, ep_size=each).canonical("step_time") for each in (1, 16))
+        assert split == pytest.approx(alone, rel=0.05)
+
+    @pytest.mark.parametrize("ranks", [2, 4, 8, 16])
+    def test_the_gain_has_the_sign_of_the_whole_step(self, ranks):
+        alone, split = (MODEL.solve(**SPREAD, ep_size=each) for each in (1, ranks))
+        faster = split.canonical("step_time") < alone.canonical("step_time")
+        assert (split.canonical("expert_parallel_gain") > 0) == faster
+
+    def test_nothing_breaks_even_without_expert_parallelism(self):
+        found = MODEL.solve(**SPREAD, ep_size=1)
+        for name in ("break_even_imbalance", "break_even_bandwidth", "break_even_tokens", "swap_time", "count_time"):
+            assert found.canonical(name) == 0
 
 
 def test_the_best_degree_is_found_by_search():
