@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Max, Min, Piecewise
 
-from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, total, when
 from mlsysim.symbols.break_even import (
     beta_even,
     gamma_even,
@@ -30,7 +30,7 @@ from mlsysim.symbols.break_even import (
 )
 from mlsysim.symbols.formats import q_u
 from mlsysim.symbols.fsdp import t_sync
-from mlsysim.symbols.groups import beta_g, n_g, t_aa
+from mlsysim.symbols.groups import beta_g, exchange, n_g, t_x
 from mlsysim.symbols.layers import F_lin, ell_s, kappa, t_head
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r, n_exchanges
@@ -107,11 +107,15 @@ split_traffic = Formula(
 
 swap_time = Formula(
     t_swap,
-    n_exchanges * t_aa / gamma_r,
+    n_exchanges / 2 * total(exchange, t_x[exchange]) / gamma_r,
     title="Exchanges of a layer with balanced loads",
     source=Source("deepseek2024", "section 3.2.2"),
     convention=LAYER,
-    example=Example({n_exchanges: 6, t_aa: 0.33, gamma_r: 1}, "1.98 ms", derived="6 * 0.33"),
+    example=Example(
+        {n_exchanges: 6, t_x["dispatch"]: 0.4, t_x["combine"]: 0.74, gamma_r: 1},
+        "3.42 ms",
+        derived="3 * (0.4 + 0.74)",
+    ),
 )
 
 count_time = Formula(
