@@ -17,12 +17,14 @@ from mlsysim.symbols.break_even import (
     beta_even,
     gamma_even,
     k_even,
+    less,
     n_even,
     rows_even,
     s_even,
     saved,
     t_besides,
     t_count,
+    t_cover,
     t_routed,
     t_split,
     t_swap,
@@ -129,9 +131,16 @@ count_time = Formula(
     example=Example({e: 4, checkpointing: "full", t_sync: 1}, "2 ms", derived="2 * 1"),
 )
 
-#: Computing that traffic of a layer may hide behind.
-_hides = phi_dp * (t_besides + t_routed)
-_left = Max(0, t_whole - _hides)
+cover_time = Formula(
+    t_cover,
+    phi_dp * (t_besides + t_routed),
+    title="Computing of a layer that its traffic may hide behind",
+    source=Source("li2020", "section 3.2"),
+    convention=LAYER,
+    example=Example({phi_dp: 0.5, t_besides: 20, t_routed: 10}, "15 ms", derived="0.5 * (20 + 10)"),
+)
+
+_left = Max(0, t_whole - t_cover)
 #: What is gathered less, exchanges not yet paid for, where what one rank keeps is exposed, too.
 _fewer = t_whole - t_split - t_count
 
@@ -154,7 +163,17 @@ gain = Formula(
     convention=LAYER,
     accuracy=SWEPT,
     example=Example(
-        {gamma_r: 1.25, t_routed: 10, t_swap: 8, t_count: 0, t_whole: 60, t_split: 8, phi_dp: 1, t_besides: 20},
+        {
+            gamma_r: 1.25,
+            t_routed: 10,
+            t_swap: 8,
+            t_count: 0,
+            t_whole: 60,
+            t_split: 8,
+            phi_dp: 1,
+            t_besides: 20,
+            t_cover: 30,
+        },
         "17.5 ms",
         derived="-0.25 * 10 - 1.25 * 8 + 60 - 30",
     ),
@@ -172,7 +191,7 @@ break_even_imbalance = Formula(
     convention=LAYER,
     accuracy=SWEPT,
     example=Example(
-        {t_routed: 10, t_swap: 8, t_count: 0, t_whole: 60, t_split: 8, phi_dp: 1, t_besides: 20},
+        {t_routed: 10, t_swap: 8, t_count: 0, t_whole: 60, t_split: 8, phi_dp: 1, t_besides: 20, t_cover: 30},
         "2.2222",
         derived="min((10 + 60 - 30 - 8 + 20) / 8, (10 + 60 - 30) / (10 + 8))",
     ),
@@ -180,14 +199,14 @@ break_even_imbalance = Formula(
 
 break_even_tokens = Formula(
     n_even,
-    _even(n_tok * _fewer / t_swap, n_tok * (t_whole - t_count) / (t_swap + _hides)),
+    _even(n_tok * _fewer / t_swap, n_tok * (t_whole - t_count) / (t_swap + t_cover)),
     title="Tokens of a micro-batch at which it saves nothing",
     source=DERIVED,
     assumes=HIDDEN + " Computing and exchanges are proportional to the tokens, and loads balanced.",
     convention=LAYER,
     accuracy=SWEPT,
     example=Example(
-        {n_tok: 4096, t_whole: 60, t_split: 8, t_count: 0, t_swap: 8, phi_dp: 1, t_besides: 20, t_routed: 10},
+        {n_tok: 4096, t_whole: 60, t_split: 8, t_count: 0, t_swap: 8, t_cover: 30},
         "6467.4 token",
         derived="4096 * min((60 - 8) / 8, 60 / (8 + 30))",
     ),
@@ -225,17 +244,24 @@ break_even_choices = Formula(
     ),
 )
 
-_saves = t_whole - t_split - t_swap
+traffic_saved = Formula(
+    less,
+    t_whole - t_split - t_swap,
+    title="Traffic that expert parallelism saves a layer",
+    source=DERIVED,
+    convention=LAYER,
+    example=Example({t_whole: 60, t_split: 8, t_swap: 8}, "44 ms", derived="60 - 8 - 8"),
+)
 
 break_even_bandwidth = Formula(
     beta_even,
     beta_g["dp"]
     * Piecewise(
-        (0, _hides + t_count <= 0),
+        (0, t_cover + t_count <= 0),
         (0, t_swap <= 0),
-        (0, _saves <= 0),
-        (Min(_saves / t_count, (t_whole - t_swap) / (_hides + t_count)), t_count > 0),
-        ((t_whole - t_swap) / _hides, True),
+        (0, less <= 0),
+        (Min(less / t_count, (t_whole - t_swap) / (t_cover + t_count)), t_count > 0),
+        ((t_whole - t_swap) / t_cover, True),
     ),
     title="Bandwidth at which it saves nothing",
     source=DERIVED,
@@ -244,7 +270,7 @@ break_even_bandwidth = Formula(
     "decides.",
     accuracy=SWEPT,
     example=Example(
-        {beta_g["dp"]: 50, t_whole: 60, t_split: 8, t_swap: 8, phi_dp: 1, t_besides: 20, t_routed: 10, t_count: 0},
+        {beta_g["dp"]: 50, less: 44, t_whole: 60, t_swap: 8, t_cover: 30, t_count: 0},
         "86.67 GB/s",
         derived="50 * (60 - 8) / 30",
     ),
@@ -257,11 +283,13 @@ FORMULAS = (
     split_traffic,
     swap_time,
     count_time,
+    cover_time,
     gain,
     break_even_imbalance,
     break_even_tokens,
     break_even_length,
     break_even_rows,
     break_even_choices,
+    traffic_saved,
     break_even_bandwidth,
 )

@@ -16,6 +16,13 @@ t_besides = variable(
     "Everything else that a layer computes for one micro-batch.",
     nonnegative(),
 )
+t_cover = variable(
+    "cover_time",
+    r"t_{\mathrm{cov}}",
+    "ms",
+    "Computing of a layer that its gathering and reducing may hide behind, balanced.",
+    nonnegative(),
+)
 t_whole = variable(
     "unsplit_traffic_time",
     r"t_{\mathrm{whole}}",
@@ -43,6 +50,13 @@ t_count = variable(
     "ms",
     "Waiting for counts of tokens in a layer, one micro-batch.",
     nonnegative(),
+)
+less = variable(
+    "traffic_saved_time",
+    r"\Delta t_{\mathrm{tr}}",
+    "ms",
+    "Traffic of a layer that it saves, with balanced loads: what is gathered and reduced less, less its exchanges.",
+    Domain(),
 )
 n_even = variable(
     "break_even_tokens",
