@@ -89,6 +89,8 @@ FAMILIES = (
         ("CollectiveModel", kind, ROUTED, RANKS)
         for kind in ("dispatch", "combine", "low_latency_dispatch", "low_latency_combine")
     ),
+    ("ExpertParallelModel", "fsdp", {**TRAINING, **NETWORK, "zero_stage": 3}, (*STEP, "etp_size")),
+    ("ExpertParallelModel", "per_operator", {**TRAINING, **NETWORK}, (*STEP, "etp_size")),
 )  # fmt: skip
 ENTRIES = {
     "hardware": ["H100", "H200", "A100", "MI300X"],
