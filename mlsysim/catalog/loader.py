@@ -211,9 +211,8 @@ class Catalog:
                 elif field not in _FREE_TEXT:
                     fields[field] = _with_provenance(content, inherited)
             if kind is Recipe:
-                fields["arguments"] = {
-                    name: fields.pop(name) for name in list(fields) if name not in Recipe.model_fields
-                }
+                arguments = [name for name in fields if name not in ("name", "description", *_REFERENCES)]
+                fields["arguments"] = {name: fields.pop(name) for name in arguments}
             entry = kind(**fields)
         except MlsysimError as error:
             raise CatalogError(f"{where}: {error}") from None

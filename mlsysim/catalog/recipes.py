@@ -17,6 +17,8 @@ def _setting(given: Any) -> Sourced:
     """A value of an argument: a number, with its unit as text, or a word; ``True`` and ``False`` are yes and no."""
     if isinstance(given, Sourced):
         return given
+    if not isinstance(given, Mapping | str | bool):
+        return Value.of(given)
     own = {"source": CALLER, "date": "", "kind": "user"}
     fields = dict(given) if isinstance(given, Mapping) else {**own, "value": given}
     value = fields.get("value")

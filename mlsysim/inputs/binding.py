@@ -235,6 +235,7 @@ class _Binder:
         self.derived: tuple[DerivedInput, ...] = ()
         self.recipe = Given()
         self.recipe_argument = _recipe_argument(type(model))
+        self.by_recipes: dict[str, convert.Axis] = {}
 
     def run(self) -> Binding:
         self._take_recipe()
@@ -298,7 +299,7 @@ class _Binder:
             self.values,
             self.origins,
             self.axes,
-            self.entries,
+            {name: entry for name, entry in self.entries.items() if name not in self.by_recipes},
             system,
             tuple(self.reasons),
             self.derived,
@@ -330,18 +331,16 @@ class _Binder:
             self.typed = {**self.typed, name: found, **self.recipe.typed}
 
     def _bind_recipes(self, name: str, value: Any) -> None:
-        """Bind what several recipes give along one axis."""
-        axis = self._distinct_entries(name, value)
-        members = {name: axis}
+        """Bind what several recipes give along one axis, of which only the recipes are shown."""
+        self.axes[name] = self._distinct_entries(name, value)
         given = along_axis(self.entries[name], self.model, self.typed)
+        self.recipe.left_out = given.left_out
         for member, values in given.typed.items():
             entry = member in self.model.slots
-            members[member] = (
+            self.by_recipes[member] = (
                 self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
             )
-        self.recipe.left_out = given.left_out
-        self.along |= dict.fromkeys(members, name)
-        self.axes[name] = convert.Axis(name, axis.coordinates, axis.canonical, members=members)
+        self.along |= dict.fromkeys((name, *self.by_recipes), name)
 
     def _from_recipe(self, origin: Any, argument: str) -> Origin:
         """Where a value came from, if it was given by an argument that a recipe gave."""
@@ -397,7 +396,7 @@ class _Binder:
     def _swept(self, name: str) -> convert.Axis:
         """The axis of a swept argument: its own, or the linked axis it is a member of."""
         axis = self.axes[self.along[name]]
-        return axis.members.get(name, axis)
+        return self.by_recipes.get(name) or axis.members.get(name, axis)
 
     def _entry(self, name: str, slot: Slot, value: Any) -> Entry:
         if isinstance(value, str):

@@ -164,7 +164,8 @@ def _check_known(recipe: Recipe, model: DeclaredModel, name: str) -> None:
     try:
         variable_of(name)
     except MlsysimError:
-        raise UnknownNameError(f"argument in the recipe {name_of(recipe)}", name, type(model).arguments) from None
+        known = [each for each, variable in type(model).arguments.items() if variable is not None]
+        raise UnknownNameError(f"argument in the recipe {name_of(recipe)}", name, known) from None
 
 
 def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[str, Any]) -> Given:

@@ -101,10 +101,7 @@ class Problem:
             Index along every axis.
         """
         fixed = {name: value for name, value in self.typed.items() if name not in self.binding.axes}
-        # What a recipe along an axis gives, the recipe gives again.
-        of_recipes = {member for axis in self.binding.axes.values() if axis.name in axis.members
-                      for member in axis.members if member != axis.name}  # fmt: skip
-        return fixed | {name: value for name, value in self.swept(place).items() if name not in of_recipes}
+        return fixed | self.swept(place)
 
     def swept(self, place: Iterable[int]) -> dict[str, Any]:
         """The swept arguments at a point."""

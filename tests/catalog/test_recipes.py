@@ -5,7 +5,7 @@ import pickle
 import pytest
 from validation.step_rows import ROWS, name, seconds, stack_of
 
-from mlsysim import DistributedModel, Models, Recipe, Recipes, TrainingMemoryModel
+from mlsysim import Q_, DistributedModel, Models, Recipe, Recipes, TrainingMemoryModel
 from mlsysim.catalog import Choice, Value, builtin, load_catalog
 from mlsysim.errors import CatalogError, UnknownNameError
 
@@ -111,6 +111,8 @@ def test_a_recipe_made_by_hand():
     assert made.values()["batch_size"].kind == "user"
     found = MEMORY.solve(recipe=made, hardware="H100")
     assert str(found.origin("batch_size")) == "recipe Mine: 8 (user: given by the caller)"
+    port = Recipe(name="Mine", arguments={"fabric_bandwidth": Q_(400, "Gbit/s"), "fabric_latency": "8 µs"}).values()
+    assert (port["fabric_bandwidth"].canonical, port["fabric_latency"].canonical) == pytest.approx((50e9, 8e-6))
 
 
 def test_copies_pickle_with_their_words():
@@ -133,6 +135,7 @@ MISTAKES = {
     "an empty word": (swap('"bf16"', '""'), "must not be empty"),
     "a word with a unit": (swap('"bf16"', '{ value = "bf16", unit = "GB" }'), "a word has no unit"),
     "an unknown unit": (swap("8 µs", "8 fortnites"), "fortnites"),
+    "a table": (swap("seq_len = 4096", "arguments = { seq_len = 4096 }"), "arguments.arguments: "),
     "a list": (swap("= 16", "= [16, 32]"), "fleet_size"),
     "not a number": (swap("= 16", "= nan"), "must be a finite number"),
 }

@@ -194,7 +194,7 @@ class TestSeveral:
         found = STEP.sweep(recipe=ROWS, routing_imbalance_factor=[1, 1.2])
         assert found.sizes == {"recipe": 2, "routing_imbalance_factor": 2}
         assert found.recipe.values.tolist() == ROWS
-        assert found.pp_size.values.tolist() == [4, 8]
+        assert set(found.coords) == {"recipe", "routing_imbalance_factor"}
         for row, key in enumerate(ROWS):
             assert found.step_time.values[row, 1] == STEP.solve(recipe=key, routing_imbalance_factor=1.2).canonical(
                 "step_time"
@@ -205,12 +205,22 @@ class TestSeveral:
         keys = ["Megatron_Mixtral_8x7B_H100", "DeepSpeed_MoE"]
         found = STEP.sweep(recipe=keys, accelerators_per_node=8)
         assert found.step_time.values.tolist() == [STEP.solve(recipe=key).canonical("step_time") for key in keys]
-        assert MEMORY.sweep(recipe=keys).dp_size.values.tolist() == [16, 128]
+        memory = MEMORY.sweep(recipe=keys).gathered_weights.values.tolist()
+        assert memory == [MEMORY.solve(recipe=key).gathered_weights.to("GB").magnitude for key in keys]
 
     def test_what_any_of_them_gives_in_vain(self):
         assert MEMORY.sweep(recipe=[*ROWS, "DeepSpeed_MoE"]).attrs["left_out"].split(", ") == [
             "stack", "accelerators_per_node", "pipeline_split", "captured_share",
         ]  # fmt: skip
+
+    def test_peak_rates_by_recipe_and_device(self):
+        given = {"recipe": ROWS, "hardware": ["GB200", "B200"], "compute_dtype": ["as_precision", "bf16"]}
+        found = STEP.sweep(**given, outputs=["product_time"]).product_time
+        for key in ROWS:
+            for device in ("GB200", "B200"):
+                one = STEP.solve(recipe=key, hardware=device, compute_dtype="bf16").canonical("product_time")
+                here = found.sel(recipe=key, hardware=device, compute_dtype="bf16").item()
+                assert here / 1000 == pytest.approx(one, rel=1e-12)
 
     def test_search_over_recipes(self):
         found = STEP.search(recipe=ROWS, minimize="step_time")
