@@ -5,7 +5,7 @@ import pickle
 import pytest
 from validation.step_rows import ROWS, name, seconds, stack_of
 
-from mlsysim import Q_, DistributedModel, Models, Recipe, Recipes, TrainingMemoryModel
+from mlsysim import Q_, DistributedModel, ExpertParallelModel, Models, Recipe, Recipes, TrainingMemoryModel
 from mlsysim.catalog import Choice, Value, builtin, load_catalog
 from mlsysim.errors import CatalogError, UnknownNameError
 
@@ -82,6 +82,13 @@ def test_what_was_published_of_runs_that_calibrate_nothing(key, published, withi
         assert ours == pytest.approx(published, rel=within)
     else:
         assert found.canonical("tokens_per_second_per_accelerator") == pytest.approx(1543, rel=within)
+
+
+def test_the_run_of_the_issue_needs_what_was_reported():
+    """Under FSDP without expert parallelism, where nothing is fitted."""
+    found = ExpertParallelModel().solve(recipe="torchtitan_issue_1624")
+    assert found.canonical("total_memory") / 2**30 == pytest.approx(84.57, rel=0.01)
+    assert found.left_out == ()
 
 
 def test_a_recipe_of_ones_own(tmp_path):
