@@ -8,6 +8,7 @@ from validation import (
     published_collectives,
     published_counts,
     published_exchanges,
+    published_expert_parallel,
     published_finetuning,
     published_flops,
     published_iterations,
@@ -39,6 +40,7 @@ GROUPS: tuple[Group, ...] = (
     *published_iterations.GROUPS,
     *published_servers.GROUPS,
     *published_steps.GROUPS,
+    *published_expert_parallel.GROUPS,
     *published_finetuning.GROUPS,
     *published_memory_expansion.GROUPS,
 )
