@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mlsysim import MoERoutingModel, routing_imbalance
-from mlsysim.errors import InputError
+from mlsysim import MoERoutingModel, expert_loads, routing_imbalance
+from mlsysim.errors import InputError, UnknownNameError
 
 fuzzing = settings(derandomize=True, deadline=None, max_examples=200)
 
@@ -163,3 +163,73 @@ def test_every_factor_is_one_the_model_takes(log):
             "Mixtral_8x7B", batch_size=1, ep_size=1, routing_imbalance_factor=float(factor)
         )
         assert found.hot_rank_factor == 1
+
+
+class TestLoads:
+    def test_uniform_loads_are_balanced(self):
+        assert routing_imbalance(expert_loads("uniform", 64, layers=3), ep_size=8) == pytest.approx(1)
+
+    @pytest.mark.parametrize("distribution", ["zipf", "log_normal"])
+    def test_what_is_further_apart_is_less_balanced(self, distribution):
+        found = [
+            routing_imbalance(expert_loads(distribution, 128, spread=spread, layers=100), ep_size=8).mean()
+            for spread in (0, 0.3, 0.8, 1.5)
+        ]
+        assert found[0] == pytest.approx(1)
+        assert found == sorted(found)
+
+    def test_zipf_is_a_power_of_the_place(self):
+        loads = expert_loads("zipf", 16, spread=1.2, layers=5, seed=4)
+        assert loads.sum(axis=1) == pytest.approx(np.ones(5))
+        for row in loads:
+            assert np.sort(row)[::-1] / row.max() == pytest.approx(np.arange(1, 17) ** -1.2)
+        assert len({tuple(row) for row in loads}) == 5
+
+    def test_log_normal_has_its_spread(self):
+        loads = expert_loads("log_normal", 20_000, spread=0.7)
+        assert np.log(loads).std() == pytest.approx(0.7, rel=0.02)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (("zip", 8), "did you mean zipf"),
+            (("zipf", 0), "experts=0: must be a whole number >= 1"),
+        ],
+    )
+    def test_refused(self, given, message):
+        with pytest.raises((InputError, UnknownNameError), match=message):
+            expert_loads(*given)
+
+    @pytest.mark.parametrize("spread", [-1, float("inf"), float("nan"), "wide", True])
+    def test_a_spread_is_finite_and_not_negative(self, spread):
+        with pytest.raises(InputError, match="spread"):
+            expert_loads("zipf", 8, spread=spread)
+
+
+class TestCopies:
+    def test_a_copy_halves_the_busiest(self):
+        """Loads of 5, 5, 5, 5 and 60: with three copies the busiest is four of 15, two ranks hold four experts each."""
+        assert routing_imbalance([5, 5, 5, 5, 60], ep_size=2, redundant_experts=3) == pytest.approx(1)
+        assert routing_imbalance([5, 5, 5, 5, 60], ep_size=5) == pytest.approx(3.75)
+
+    def test_rows_are_kept(self):
+        loads = expert_loads("zipf", 256, spread=1, layers=6).reshape(2, 3, 256)
+        plain, copied = (routing_imbalance(loads, ep_size=32, redundant_experts=count) for count in (0, 32))
+        assert copied.shape == plain.shape == (2, 3)
+        assert (copied < plain).all()
+        assert (copied >= 1).all()
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"ep_size": 2, "redundant_experts": 1}, "must fill ep_size=2 ranks evenly with 4 experts"),
+            ({"ep_size": 2, "redundant_experts": -2}, "must be a whole number >= 0"),
+            (
+                {"ep_size": 2, "redundant_experts": 2, "placement": [0, 0, 1, 1]},
+                "must be left out with redundant_experts",
+            ),
+        ],
+    )
+    def test_refused(self, given, message):
+        with pytest.raises(InputError, match=message):
+            routing_imbalance([1, 2, 3, 4], **given)

@@ -58,8 +58,8 @@ GROUPS: tuple[Group, ...] = (
     Group(
         "expert_parallel_report", "Expert parallelism: torchtitan on eight H20",
         '`ExpertParallelModel().solve(recipe="torchtitan_issue_1624", ...)`, 1%. 92 GiB that the allocator can have, '
-        "the efficiency of products and the bandwidth at which pages are mapped are calibrated on the rows marked so. One "
-        "pool for all streams (`per_operator`) has the wrong sign.",
+        "the efficiency of products and the bandwidth at which pages are mapped are calibrated on the rows marked so. "
+        "One pool for all streams (`per_operator`) has the wrong sign.",
         "torchtitan, issue 1624", reported, beside="One pool",
     ),
     Group(
