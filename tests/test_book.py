@@ -221,7 +221,7 @@ def test_an_indexed_equation_stands_once_and_a_table_is_a_table(pages):
 
 def test_the_index_has_the_members_of_a_family(index):
     entry = index["formulas"]["group_gather_time"]
-    assert entry["members"] == {m: f"{m}_gather_time" for m in ("tp", "cp", "dp", "edp")}
+    assert entry["members"] == {m: f"{m}_gather_time" for m in ("tp", "cp", "dp", "etp", "edp")}
     assert entry["inputs"] == [
         "collective_latency", "group_bandwidth", "group_chunk_latency", "group_latency", "group_message_bytes",
         "group_ranks",

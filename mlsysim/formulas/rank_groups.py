@@ -8,7 +8,7 @@ experts those of a stage once more, expert-tensor-parallel, expert-parallel, exp
 
 from __future__ import annotations
 
-from sympy import Max, Min
+from sympy import And, Max, Min, Or
 
 from mlsysim.formulas.collectives import (
     DERIVED,
@@ -167,12 +167,17 @@ message = Formula(
         dp=when(Z >= 3, q_u * P_dense, q_t * T_d)
         + (2 - n_s) * when(Z >= 3, Max(q_u, 2 * byte) - q_u, f_w * (q_e - q_w)) * P_edge_r,
         edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
+        etp=when(
+            And(sequence_parallel > 0, Or(e > 1, sigma_e > 1)),
+            gamma_r * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h / token,
+        ),
     ),
     title="What an exchange of a group is about",
     source=Source("narayanan2021", "section 3"),
     assumes="Hidden states of a micro-batch among tensor-parallel ranks; its keys and values among context-parallel "
     "ones; weights among those that hold the same, of experts apart: all of them in ZeRO-3, before it those that an "
-    "update changed.",
+    "update changed. Where each tensor-parallel rank brings tokens of its own, those that an expert is cut over gather "
+    "what was dispatched to any of them: every copy of a token, in the mean of the formats there and back.",
     example=Example({q_a: 2, h: 4096, n_tok: 8192}, "67.108864 MB", derived="2 * 4096 * 8192 / 1e6", member="tp"),
 )
 

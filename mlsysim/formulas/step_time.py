@@ -15,7 +15,7 @@ from mlsysim.formulas.activations import EAGER
 from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, total, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
 from mlsysim.symbols.formats import q_a
-from mlsysim.symbols.groups import exchange, n_g, t_ag_g, t_sum, t_x
+from mlsysim.symbols.groups import V_g, exchange, n_g, t_ag_g, t_sum, t_x
 from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
 from mlsysim.symbols.layers import (
     F_lin,
@@ -26,6 +26,7 @@ from mlsysim.symbols.layers import (
     ell_rest,
     ell_s,
     ell_s_moe,
+    ell_sum,
     kappa,
     phi_ep,
     t_dev,
@@ -310,17 +311,31 @@ elementwise_time = Formula(
     ),
 )
 
+summing_layers = Formula(
+    ell_sum,
+    ell_s - when(And(V_g["etp"] > 0, d_sh < 1), ell_s_moe / 2),
+    title="Layers of the slowest stage that sum hidden states",
+    source=Source("liu2025folding", "token dispatcher"),
+    assumes="Where routed tokens are gathered by themselves, hidden states go to shared experts alone.",
+    example=Example({ell_s: 20, ell_s_moe: 10, V_g["etp"]: 400, d_sh: 0}, "15", derived="20 - 10 / 2"),
+)
+
 tensor_parallel_time = Formula(
     t_tp,
-    (1 - phi_tp) * ell_s * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}) * t_sum,
+    (1 - phi_tp) * ell_sum * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}) * t_sum
+    + ell_s_moe * n_exchanges * t_ag_g["etp"],
     title="Tensor-parallel traffic, one micro-batch",
     source=MEGATRON,
     assumes="Two all-reduces of the hidden states forward and two backward per layer, and two more where the "
-    "forward is repeated.",
+    "forward is repeated. With sequence parallelism the ranks that an expert is cut over gather the routed tokens "
+    "behind each dispatch and sum them before each combination, beside no computing.",
     example=Example(
-        {phi_tp: 0.25, ell_s: 20, checkpointing: "full", t_sum: 0.8}, "72 ms", derived="0.75 * 20 * 6 * 0.8"
+        {phi_tp: 0.25, ell_sum: 20, ell_s_moe: 10, checkpointing: "full", t_sum: 0.8, n_exchanges: 6,
+         t_ag_g["etp"]: 2},
+        "192 ms",
+        derived="0.75 * 20 * 6 * 0.8 + 10 * 6 * 2",
     ),
-)
+)  # fmt: skip
 
 expert_parallel_time = Formula(
     t_ep,
@@ -653,6 +668,7 @@ FORMULAS = (
     elementwise_traffic,
     recomputed_traffic,
     elementwise_time,
+    summing_layers,
     tensor_parallel_time,
     expert_parallel_time,
     context_traffic_time,

@@ -20,7 +20,7 @@ group = Index(
 )
 exchange = Index("exchange", "i", {"dispatch": "dispatch", "combine": "combine"})
 #: Groups that pass messages around a ring, and those of them that hold the same weights.
-GATHERS, REPLICAS = ("tp", "cp", "dp", "edp"), ("dp", "edp")
+GATHERS, REPLICAS = ("tp", "cp", "dp", "etp", "edp"), ("dp", "edp")
 RINGS = (*GATHERS, "rep")
 #: Groups that sum what each of their ranks has.
 SUMS = ("tp", "dp", "edp", "rep")

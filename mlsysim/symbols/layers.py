@@ -46,6 +46,13 @@ ell_s_moe = variable(
     "Layers with experts on that stage, at most.",
     nonnegative(),
 )
+ell_sum = variable(
+    "slowest_stage_summing_layers",
+    r"\ell_{\mathrm{sum}}",
+    N_COUNT,
+    "Layers of that stage whose tensor-parallel ranks sum hidden states behind both blocks; behind one counts half.",
+    nonnegative(),
+)
 
 tau_h = variable(
     "host_operation_time",

@@ -52,7 +52,7 @@ def test_a_member_has_the_card_of_its_family(run):
     assert (
         "  t_ag,j = {τ_c + V_j·(n_j − 0.5)/(n_j·β_j) + α_j + {2^(1/2)·τ_j^(1/2)·V_j^(1/2)·(n_j −\n"
         "      0.5)^(1/2)/(n_j^(1/2)·β_j^(1/2)) if τ_j > 0; 0 otherwise} if n_j > 1 and V_j > 0; 0\n"
-        "      otherwise}, j in {tp, cp, dp, edp}\n"
+        "      otherwise}, j in {tp, cp, dp, etp, edp}\n"
     ) in card
     assert "example      n_j = 64, V_j = 640 MB" in card
     assert "example      for edp: n_etp = 8, e = 4" in run("formula", "tp_stride").stdout
