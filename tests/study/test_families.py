@@ -106,13 +106,13 @@ def test_a_family_formula_is_explained_in_one_block_with_a_row_per_member():
         "One all-gather around a group  [thakur2005, section 4.1]\n"
         "  t_ag,j = {τ_c + V_j·(n_j − 0.5)/(n_j·β_j) + α_j + {2^(1/2)·τ_j^(1/2)·V_j^(1/2)·(n_j −\n"
         "      0.5)^(1/2)/(n_j^(1/2)·β_j^(1/2)) if τ_j > 0; 0 otherwise} if n_j > 1 and V_j > 0; 0\n"
-        "      otherwise}, j in {tp, cp, dp, edp}\n"
+        "      otherwise}, j in {tp, cp, dp, etp, edp}\n"
         "  j    t_ag,j    n_j  β_j         α_j       τ_j       V_j        binds\n"
         "  tp   1.45 ms   8    387.0 GB/s  14.00 µs  6.10 µs   536.9 MB   t > 1 and V_tp > 0; τ_tp > 0\n"
         "  dp   10.23 ms  64   44.25 GB/s  630.0 µs  16.10 µs  403.7 MB   n_Z > 1 and V_dp > 0; τ_dp > 0\n"
         "  edp  63.27 ms  16   44.25 GB/s  150.0 µs  16.10 µs  2818.6 MB  n_edp > 1 and V_edp > 0; τ_edp >\n"
         "      0\n"
-        "  zero for cp"
+        "  zero for cp, etp"
     )
 
 
@@ -197,7 +197,7 @@ def test_a_result_prints_the_value_of_each_member_after_the_equation():
     rows = FOUND.latex().splitlines()
     at = next(place for place, row in enumerate(rows) if row.startswith(r"t_{\mathrm{ag},j} &="))
     assert rows[at + 1] == r"t_{\mathrm{ag},\mathrm{tp}} &= \text{1.45 ms} \\"
-    assert len([row for row in rows if row.startswith(r"t_{\mathrm{ag},\mathrm")]) == 4
+    assert len([row for row in rows if row.startswith(r"t_{\mathrm{ag},\mathrm")]) == 5
 
 
 # --- grids ----------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def test_a_family_is_a_variable_along_its_index_beside_its_members():
 
 def test_families_of_one_index_share_its_dimension():
     found = grid(outputs=["group_reduction_time", "group_gather_time"])
-    assert found.group.values.tolist() == ["tp", "cp", "dp", "edp"]
+    assert found.group.values.tolist() == ["tp", "cp", "dp", "etp", "edp"]
     assert np.isnan(found.group_reduction_time.sel(group="tp")).all()
     np.testing.assert_array_equal(found.group_reduction_time.sel(group="edp"), found.edp_reduction_time)
 
