@@ -480,6 +480,7 @@ def draw_per_operator(r):
         x["optimizer"], finetuning = r.choice(list(FIRST_ORDER)), "full"
     return {
         **x,
+        "etp_size": 0,  # as everything else; test_expert_tensor_parallel.py counts other cuts
         "master_weights": r.randint(0, 1),
         "finetuning": finetuning,
         "trainable_fraction": x["trainable_fraction"] if finetuning == "full" else 1.0,
