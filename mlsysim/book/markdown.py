@@ -217,8 +217,8 @@ def _equation(formula: Formula) -> list[str]:
         return ["$$", math(formula.latex()), "$$"]
     headers = (inline(formula.index.letter), formula.index.name, inline(formula.variable.latex), "Name")
     rows = [
-        (*_member(formula.index, member.member), inline(latex(value)), _code(member.name))
-        for member, value in zip(formula.members, formula.expression.table.values(), strict=True)
+        (*_member(formula.index, each.member), inline(latex(formula.expression.table[each.member])), _code(each.name))
+        for each in formula.members
     ]
     return _table(headers, rows)
 

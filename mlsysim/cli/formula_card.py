@@ -136,7 +136,7 @@ def _print_equation(formula: Formula) -> None:
     rows = [[each.member, formula.index.members[each.member], each.name] for each in formula.members]
     if isinstance(formula.expression, ByMember):
         headers.append(symbol_text(formula.variable))
-        rows = [[*row, text(value)] for row, value in zip(rows, formula.expression.table.values(), strict=True)]
+        rows = [[*row, text(formula.expression.table[row[0]])] for row in rows]
     else:
         output.block(f"  {formula.text()}")
         print()

@@ -59,6 +59,8 @@ def test_an_entry_has_every_value_with_its_provenance(run, path):
         unit = value.unit.split()
         if field in entry.flags:
             assert row[1] == ("yes" if value.value else "no")
+        elif isinstance(value.value, str):
+            assert row[1] == value.value
         else:
             assert float(row[1]) == value.value
         assert row[2 : 2 + len(unit)] == unit

@@ -36,6 +36,15 @@ def test_a_card_has_everything_a_reader_asks(run, formula):
         assert flat(text) in card
 
 
+def test_a_table_over_an_index_has_each_value_beside_its_member(run):
+    """Whatever the order is that the formula names them in."""
+    rows = [line.split() for line in run("formula", "group_message_bytes").stdout.splitlines()]
+    by_member = {row[0]: " ".join(row) for row in rows if row}
+    assert "h·q_a·n_tok" in by_member["tp"]
+    assert "q_u·P_s" in by_member["edp"]
+    assert "γ_r" in by_member["etp"]
+
+
 def test_all_variants_of_a_variable_are_printed_or_the_one_asked_for(run):
     both = run("formula", "feasible").stdout
     assert "feasible = M ≤ M_cap" in both
