@@ -37,19 +37,28 @@ from mlsysim.symbols.layers import F_lin, ell_s, kappa, t_head
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r, n_exchanges
 from mlsysim.symbols.step import phi_dp, q_red, rho_lin, t_comp
-from mlsysim.symbols.trained import f_w
+from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, n_mb, n_tok, t
 from mlsysim.symbols.workload import E, k, s
 
 DERIVED = Source("rajbhandari2022", "section 5")
-HIDDEN = "Exchanges are exposed. What is gathered and reduced hides behind the computing of its own layer."
+HIDDEN = (
+    "The device sets the pace, not the host. Exchanges are exposed. What is gathered and reduced hides behind the "
+    "computing of its own layer. Asked at balanced loads."
+)
 SWEPT = (
-    "Within 12% of where sweeps of the whole step cross, if what is still gathered hides; rough where nearly equal "
-    "traffic is exposed on both sides."
+    "Within 12% of where sweeps of the whole step cross (ZeRO-3), if what is still gathered hides and attention is a "
+    "small part. Where nearly equal traffic is exposed on both sides even the sign may be wrong."
 )
 LAYER = "One layer with experts, one micro-batch."
 
-_bytes = Piecewise((2 * q_u + q_red, Z >= 3), (q_red, Z >= 2), (q_red / n_mb, True))
+#: Bytes of a trained weight that a rank sends for one micro-batch.
+_bytes = Piecewise(
+    (2 * q_u + f_w * q_red, Z >= 3),
+    (f_w * q_red + q_t / n_mb, Z >= 2),
+    ((f_w * q_red + q_t) / n_mb, Z >= 1),
+    (2 * f_w * q_red / n_mb, True),
+)
 
 routed_time = Formula(
     t_routed,
@@ -81,29 +90,29 @@ besides_time = Formula(
 
 unsplit_traffic = Formula(
     t_whole,
-    (1 - 1 / (e * n_g["edp"])) * _bytes * e * P_exp_r / beta_g["dp"],
+    (1 - 1 / (2 * e * n_g["edp"])) * _bytes * e * P_exp_r / beta_g["dp"],
     title="Gathering and reducing all experts of a layer",
     source=Source("rajbhandari2020", "section 7"),
-    assumes="ZeRO-3 gathers twice and reduces once a micro-batch, ZeRO-2 reduces; before it gradients are reduced once "
-    "a step.",
+    assumes="ZeRO-3 gathers twice and reduces once a micro-batch, ZeRO-2 reduces and gathers once a step what changed, "
+    "ZeRO-1 does both once a step, and before it gradients are all-reduced.",
     convention=LAYER,
     example=Example(
-        {Z: 3, n_g["edp"]: 2, q_u: 2, q_red: 4, n_mb: 1, e: 4, P_exp_r: 150994944, beta_g["dp"]: 360},
-        "11.744 ms",
-        derived="7 / 8 * (2 * 2 + 4) * 4 * 150994944 / 360e9 * 1e3",
+        {Z: 3, n_g["edp"]: 2, f_w: 1, q_t: 4, q_u: 2, q_red: 4, n_mb: 1, e: 4, P_exp_r: 150994944, beta_g["dp"]: 360},
+        "12.583 ms",
+        derived="15 / 16 * (2 * 2 + 4) * 4 * 150994944 / 360e9 * 1e3",
     ),
 )
 
 split_traffic = Formula(
     t_split,
-    (1 - 1 / n_g["edp"]) * _bytes * P_exp_r / beta_g["edp"],
+    when(n_g["edp"] > 1, (1 - 1 / (2 * n_g["edp"])) * _bytes * P_exp_r / beta_g["edp"]),
     title="Gathering and reducing the experts of a layer that one rank keeps",
     source=Source("rajbhandari2020", "section 7"),
     convention=LAYER,
     example=Example(
-        {Z: 3, n_g["edp"]: 2, q_u: 2, q_red: 4, n_mb: 1, P_exp_r: 150994944, beta_g["edp"]: 360},
-        "1.6777 ms",
-        derived="1 / 2 * (2 * 2 + 4) * 150994944 / 360e9 * 1e3",
+        {Z: 3, n_g["edp"]: 2, f_w: 1, q_t: 4, q_u: 2, q_red: 4, n_mb: 1, P_exp_r: 150994944, beta_g["edp"]: 360},
+        "2.5166 ms",
+        derived="3 / 4 * (2 * 2 + 4) * 150994944 / 360e9 * 1e3",
     ),
 )
 

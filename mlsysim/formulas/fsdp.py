@@ -15,7 +15,7 @@ from sympy import And, Eq, Gt, Le, Max, Min, Ne, Piecewise, ceiling
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.step_time import PARTS, binding, longest
 from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
-from mlsysim.symbols.activations import A_bwd, A_loss
+from mlsysim.symbols.activations import A_bwd, A_loss, n_fly
 from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.fsdp import (
@@ -59,6 +59,7 @@ from mlsysim.symbols.step import (
     t_el,
     t_lin,
 )
+from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import (
     A,
     C_buf,
@@ -89,25 +90,25 @@ REPORT = Source("torchtitan_issue_1624")
 RANK = "The rank that holds the most; GB = 1e9 bytes."
 TRACED = "Within 1.4% of reserved bytes that a traced step of torchtitan gives in a model of the allocator."
 
-_sharded = And(Z >= 3, n_z > 1)
+_reduced = And(Z >= 2, n_z > 1)
 _wide = Max(q_u, 2 * byte)
 _apart = And(e > 1, L_moe > 0)
 
 gathered_edge = Formula(
     U_edge,
-    _wide * ceiling(V / t) * h,
+    when(n_z > 1, _wide * ceiling(V / t) * h),
     title="Embedding or head, gathered",
     source=FSDP,
-    example=Example({q_u: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
+    example=Example({n_z: 8, q_u: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
 )
 
 gathered_block = Formula(
     U_block,
-    q_u * (P_attn_r + norms() + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * P_sh_r)),
+    when(n_z > 1, q_u * (P_attn_r + norms() + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * P_sh_r))),
     title="A layer without its routed experts, gathered",
     source=FSDP,
     example=Example(
-        {q_u: 2, P_attn_r: 9437184, P_norm: 2048, sandwich: 0, L: 48, L_moe: 48, P_ffn_r: 0, P_sh_r: 4980736},
+        {n_z: 8, q_u: 2, P_attn_r: 9437184, P_norm: 2048, sandwich: 0, L: 48, L_moe: 48, P_ffn_r: 0, P_sh_r: 4980736},
         "28.844 MB",
         derived="2 * (9437184 + 2 * 2048 + 4980736) / 1e6",
     ),
@@ -127,13 +128,15 @@ _runs_again: Any = Ne(checkpointing, label(checkpointing, "none"))
 
 gathers_behind = Formula(
     ahead,
-    And(_apart, _kept_ahead, _runs_again),
+    And(_apart, Z >= 3, _kept_ahead, _runs_again),
     title="Whether weights are gathered for layers that are behind",
     source=REPORT,
     assumes="Until PyTorch 2.9 the forward pass that a backward pass repeats put experts, a unit of their own, into "
     "the order of prefetching once more. So each layer gathered those of the layer behind it.",
     example=Example(
-        {e: 4, L_moe: 48, prefetch: "accumulated", checkpointing: "full"}, "True", derived="4 > 1 and 48 > 0"
+        {e: 4, L_moe: 48, Z: 3, prefetch: "accumulated", checkpointing: "full"},
+        "True",
+        derived="4 > 1 and 48 > 0 and 3 >= 3",
     ),
 )
 
@@ -159,7 +162,6 @@ gather_pool = Formula(
     M_ag,
     Piecewise(
         (0, Z < 3),
-        (0, n_z < 2),
         ((1 + 1 / n_z) * U_edge + (2 + 1 / n_z) * (U_block + U_exp), e < 2),
         (Max(U_ahead, (1 + 1 / n_z) * U_edge + U_block + U_exp), True),
     ),
@@ -177,19 +179,21 @@ gather_pool = Formula(
 
 reduction_pool = Formula(
     M_rs,
-    when(Z >= 2, G),
+    when(_reduced, G),
     title="Pool of the stream that reduces gradients",
     source=ALLOCATOR,
     assumes="The shards of gradients are what reductions give, so their stream allocates them.",
-    example=Example({Z: 3, G: 15.2554}, "15.255 GB", derived="15.2554"),
+    example=Example({Z: 3, n_z: 8, G: 15.2554}, "15.255 GB", derived="15.2554"),
 )
 
 edge_gradient = Formula(
     G_edge,
-    when(Z >= 2, q_a * ceiling(V / t) * h),
+    when(_reduced, f_w * q_a * ceiling(V / t) * h),
     title="Gradient of the head before its reduction",
     source=FSDP,
-    example=Example({Z: 3, q_a: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
+    example=Example(
+        {Z: 3, n_z: 8, f_w: 1, q_a: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"
+    ),
 )
 
 loss_pool = Formula(
@@ -207,16 +211,17 @@ loss_pool = Formula(
 
 compute_pool = Formula(
     M_comp,
-    W + O + (G - M_rs) + A + Max(A_frag + G_edge, A_bwd + C_buf),
+    W + O + (G - M_rs) + Max(A / n_fly + A_frag + G_edge, A + A_bwd + C_buf),
     title="Pool of the stream that computes",
     source=ALLOCATOR,
     assumes="Shards of weights and optimizer state, activations, and the larger of two peaks: the loss, or the "
-    "backward pass of a layer with its gradients before they are reduced. Buffers of routed tokens are in the second.",
+    "backward pass of a layer with its gradients before they are reduced. Buffers of routed tokens are in the second. "
+    "Of a pipeline the last stage has the loss and one micro-batch, the first one all that are in flight.",
     convention=RANK,
     accuracy=TRACED,
     example=Example(
-        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_frag: 23.307, G_edge: 0.8276, A_bwd: 2.08,
-         C_buf: 0.33},
+        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, n_fly: 1, A: 1.6106, A_frag: 23.307, G_edge: 0.8276,
+         A_bwd: 2.08, C_buf: 0.33},
         "71.51 GB",
         derived="15.2554 + 30.5109 + 1.6106 + 23.307 + 0.8276",
     ),
@@ -228,7 +233,8 @@ total_memory = Formula(
     title="Training memory of one rank, as its streams reserve it",
     source=ALLOCATOR,
     variant="fsdp",
-    assumes="No stream takes a block of another, so their peaks add up.",
+    assumes="No stream takes a block of another, so their peaks add up. What the framework keeps beside its allocator "
+    "is not in it.",
     convention=RANK,
     accuracy="0.5% below the reserved memory of torchtitan's issue 1624 without expert parallelism, with no constant "
     "fitted; what it reports with four ranks is all the device has (docs/expert_parallel.md).",
@@ -254,14 +260,18 @@ reported_memory = Formula(
 
 live_memory = Formula(
     M_live,
-    Max(W + O + (G - M_rs) + A + A_loss + G_edge + when(_sharded, U_edge), W + O + G + M_ag + A_bwd + C_buf),
+    Max(
+        W + O + (G - M_rs) + A / n_fly + A_loss + G_edge + when(Z >= 3, U_edge),
+        W + O + (G - M_rs) + A + A_bwd + C_buf,
+        W + O + G + M_ag + A_bwd + C_buf,
+    ),
     title="Memory alive at once",
     source=ALLOCATOR,
     assumes="At the loss no gradient is reduced yet; at the end of the backward pass no activation is left but those "
     "of one layer.",
     convention=RANK,
     example=Example(
-        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_loss: 19.997, G_edge: 0.8276, Z: 3, n_z: 8,
+        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, n_fly: 1, A: 1.6106, A_loss: 19.997, G_edge: 0.8276, Z: 3,
          U_edge: 0.8276, M_ag: 16.0, A_bwd: 2.08, C_buf: 0.33},
         "79.43 GB",
         derived="max(15.2554 + 30.5109 + 1.6106 + 19.997 + 2 * 0.8276, 2 * 15.2554 + 30.5109 + 16 + 2.08 + 0.33)",

@@ -12,7 +12,9 @@ from mlsysim.models.distributed import DISTRIBUTED, DistributedModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule
+from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.trained import finetuning
+from mlsysim.symbols.training import reserve
 
 #: Peaks of one allocator for all, whose place pools of streams take.
 _ONE_POOL = (
@@ -49,6 +51,7 @@ class ExpertParallelModel(PerformanceModel):
             "of tokens; pools that are given back and mapped again where they do not fit. Everything else is the step "
             "of DistributedModel.",
             requirements=(
+                Requirement(reserve, reserve < M_cap, "must be less than {memory_capacity}"),
                 Requirement(schedule, ~DUALPIPE, "must be another under FSDP; variant='per_operator' counts both ends"),
                 Requirement(
                     finetuning,

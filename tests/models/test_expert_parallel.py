@@ -199,3 +199,41 @@ def test_both_ends_on_one_rank_are_refused():
         MODEL.solve(
             **{**SMALL, "batch_size": 64}, pp_size=2, gradient_accumulation_steps=4, pipeline_schedule="dualpipe"
         )
+
+
+class TestPools:
+    """Of ranks, stages and what is trained."""
+
+    def test_the_loss_stands_beside_one_micro_batch_of_a_pipeline(self):
+        """The first stage holds all micro-batches in flight, the last one the loss."""
+        found = MODEL.solve(
+            **{**SMALL, "model": "Llama3_8B", "batch_size": 128, "seq_len": 16384, "activation_checkpointing": "none"},
+            pp_size=4, gradient_accumulation_steps=8,
+        )  # fmt: skip
+        beside = found.canonical("weights") + found.canonical("optimizer_state")
+        first = found.canonical("activations") + found.canonical("backward_buffer")
+        first += found.canonical("communication_buffers")
+        assert found.canonical("compute_pool") == pytest.approx(beside + first, rel=1e-12)
+
+    @pytest.mark.parametrize("stage", [0, 1, 2])
+    def test_nothing_is_gathered_again_below_the_third_stage(self, stage):
+        found = MODEL.solve(**{**SMALL, "zero_stage": stage}, ep_size=4, fsdp_prefetch="accumulated")
+        assert found.canonical("regather_time") == found.canonical("gather_pool") == 0
+
+    def test_one_rank_is_the_same_in_every_stage(self):
+        alone = {**SMALL, "model": "Llama3_8B", "fleet_size": 1, "batch_size": 1}
+        found = {MODEL.solve(**{**alone, "zero_stage": stage}).canonical("total_memory") for stage in range(4)}
+        assert len(found) == 1
+
+    def test_experts_cut_over_fewer_tensor_ranks_are_gathered(self):
+        found = MODEL.solve(**{**SMALL, "fleet_size": 4, "batch_size": 1}, tp_size=4, etp_size=1)
+        assert found.canonical("gather_pool") > found.canonical("gathered_experts") > 0
+
+    def test_frozen_weights_have_no_gradient(self):
+        full, frozen = (MODEL.solve(**SMALL, ep_size=2, finetuning=each) for each in ("full", "lora"))
+        assert frozen.canonical("edge_gradient") == 0 < full.canonical("edge_gradient")
+        assert frozen.canonical("unsplit_traffic_time") < full.canonical("unsplit_traffic_time")
+
+    def test_more_is_kept_back_than_there_is(self):
+        with pytest.raises(InputError, match="must be less than memory_capacity"):
+            MODEL.solve(**SMALL, reserved_memory="200 GB")
