@@ -95,6 +95,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"qk_norm", "attention_sinks"} & set(point), 0.0)
     if point.get("kv_lora_rank") == 0:
         point |= dict.fromkeys({"q_lora_rank", "qk_rope_head_dim"} & set(point), 0.0)
+    if {"reserved_memory", "memory_capacity"} <= set(point):
+        point["reserved_memory"] = min(point["reserved_memory"], point["memory_capacity"] / 2)
     if point.get("finetuning"):
         point |= dict.fromkeys({"trainable_fraction"} & set(point), 1.0)
     if point.get("kv_lora_rank") and point.get("lora_target_modules") == 0:
