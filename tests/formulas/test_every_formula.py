@@ -180,6 +180,17 @@ def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
         assert float(value.to_base_units().magnitude) == pytest.approx(ours, rel=1e-12, abs=given_up)
 
 
+TOPIC = {member.id: name for name, member in PLACED}
+#: Topics that a quick run compiles formula by formula: those of the tutorial. A long run compiles all.
+QUICK_TOPICS = {"training_memory", "serving_capacity", "queueing", "moe_routing"}
+
+
+def quick_first(formulas):
+    """The formulas as parameters; long, but for those of quick topics."""
+    marks = {True: (), False: pytest.mark.long}
+    return [pytest.param(f, id=f.id, marks=marks[TOPIC[f.id] in QUICK_TOPICS]) for f in formulas]
+
+
 # --- the two backends -----------------------------------------------------------------------------
 
 
@@ -202,11 +213,11 @@ def on_jax(draw_points, to_canonical):
     return values
 
 
-@pytest.mark.parametrize(("name", "formula"), PLACED, ids=[formula.id for formula in FORMULAS])
-def test_numpy_equals_jax(name, formula, on_jax, draw_points, to_canonical):
+@pytest.mark.parametrize("formula", quick_first(FORMULAS))
+def test_numpy_equals_jax(formula, on_jax, draw_points, to_canonical):
     function = compiled(System([formula]))
     scalar = np.array([float(function(to_canonical(point))[formula.name]) for point in draw_points(formula)])
-    grid = on_jax(name)[formula.id]
+    grid = on_jax(TOPIC[formula.id])[formula.id]
     assert grid.dtype in (np.float64, np.bool_, np.int64)
     np.testing.assert_allclose(np.asarray(grid, float), scalar, rtol=1e-12, atol=0)
 
@@ -271,15 +282,6 @@ def continuous(formula):
 
 
 NUMERIC = [formula for formula in FORMULAS if continuous(formula)]
-TOPIC = {member.id: name for name, member in PLACED}
-#: Topics whose derivatives a quick run compiles: those of the tutorial. A long run compiles all.
-QUICK_TOPICS = {"training_memory", "serving_capacity", "queueing", "moe_routing"}
-
-
-def quick_first(formulas):
-    """The formulas as parameters; long, but for those of quick topics."""
-    marks = {True: (), False: pytest.mark.long}
-    return [pytest.param(f, id=f.id, marks=marks[TOPIC[f.id] in QUICK_TOPICS]) for f in formulas]
 
 
 @pytest.fixture(scope="module")
