@@ -41,7 +41,8 @@ from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, n_mb, n_tok, t
 from mlsysim.symbols.workload import E, k, s
 
-DERIVED = Source("rajbhandari2022", "section 5")
+#: Of what hides; where both sides are equal is derived here and printed nowhere else.
+OVERLAP = Source("li2020", "section 3.2")
 HIDDEN = (
     "The device sets the pace, not the host. Exchanges are exposed. What is gathered and reduced hides behind the "
     "computing of its own layer. Asked at balanced loads."
@@ -144,7 +145,7 @@ cover_time = Formula(
     t_cover,
     phi_dp * (t_besides + t_routed),
     title="Computing of a layer that its traffic may hide behind",
-    source=Source("li2020", "section 3.2"),
+    source=OVERLAP,
     convention=LAYER,
     example=Example({phi_dp: 0.5, t_besides: 20, t_routed: 10}, "15 ms", derived="0.5 * (20 + 10)"),
 )
@@ -167,7 +168,7 @@ gain = Formula(
     + _left
     - Max(0, t_split - phi_dp * (t_besides + gamma_r * t_routed)),
     title="What expert parallelism saves a layer",
-    source=DERIVED,
+    source=OVERLAP,
     assumes=HIDDEN,
     convention=LAYER,
     accuracy=SWEPT,
@@ -195,7 +196,7 @@ break_even_imbalance = Formula(
         (t_routed + _left - t_count) / (t_routed + t_swap),
     ),
     title="Imbalance at which it saves nothing",
-    source=DERIVED,
+    source=OVERLAP,
     assumes=HIDDEN,
     convention=LAYER,
     accuracy=SWEPT,
@@ -210,7 +211,7 @@ break_even_tokens = Formula(
     n_even,
     _even(n_tok * _fewer / t_swap, n_tok * (t_whole - t_count) / (t_swap + t_cover)),
     title="Tokens of a micro-batch at which it saves nothing",
-    source=DERIVED,
+    source=OVERLAP,
     assumes=HIDDEN + " Computing and exchanges are proportional to the tokens, and loads balanced.",
     convention=LAYER,
     accuracy=SWEPT,
@@ -225,7 +226,7 @@ break_even_length = Formula(
     s_even,
     s * n_even / n_tok,
     title="Tokens of a sequence at which it saves nothing",
-    source=DERIVED,
+    source=OVERLAP,
     assumes="As many sequences in a micro-batch, and attention taken as proportional to the tokens.",
     accuracy=SWEPT,
     example=Example({s: 4096, n_even: 6467.4, n_tok: 4096}, "6467.4 token", derived="6467.4"),
@@ -235,7 +236,7 @@ break_even_rows = Formula(
     rows_even,
     n_even * k * e / E,
     title="Tokens of one expert on one rank at which it saves nothing",
-    source=DERIVED,
+    source=OVERLAP,
     example=Example({n_even: 6467.4, k: 8, e: 8, E: 128}, "3233.7 token", derived="6467.4 * 8 * 8 / 128"),
 )
 
@@ -243,7 +244,7 @@ break_even_choices = Formula(
     k_even,
     _even(k * _fewer / t_swap, k * (t_whole - phi_dp * t_besides - t_count) / (t_swap + phi_dp * t_routed)),
     title="Experts of a token at which it saves nothing",
-    source=DERIVED,
+    source=OVERLAP,
     assumes=HIDDEN + " Loads are balanced, and experts as wide as they are.",
     accuracy=SWEPT,
     example=Example(
@@ -257,7 +258,7 @@ traffic_saved = Formula(
     less,
     t_whole - t_split - t_swap,
     title="Traffic that expert parallelism saves a layer",
-    source=DERIVED,
+    source=OVERLAP,
     convention=LAYER,
     example=Example({t_whole: 60, t_split: 8, t_swap: 8}, "44 ms", derived="60 - 8 - 8"),
 )
@@ -273,7 +274,7 @@ break_even_bandwidth = Formula(
         ((t_whole - t_swap) / t_cover, True),
     ),
     title="Bandwidth at which it saves nothing",
-    source=DERIVED,
+    source=OVERLAP,
     assumes=HIDDEN
     + " Loads are balanced, all links are scaled alike, and latencies are small. Zero where no bandwidth "
     "decides.",

@@ -13,8 +13,9 @@ from typing import Any
 from sympy import And, Eq, Gt, Le, Max, Min, Ne, Piecewise, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
+from mlsysim.formulas.rank_parameters import WHOLE_EDGE
 from mlsysim.formulas.step_time import PARTS, binding, longest
-from mlsysim.symbolic import Example, Formula, Source, byte, label, token, when
+from mlsysim.symbolic import Example, Formula, Source, label, token, when
 from mlsysim.symbols.activations import A_bwd, A_loss, n_fly
 from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.formats import q_a, q_u
@@ -91,12 +92,11 @@ RANK = "The rank that holds the most; GB = 1e9 bytes."
 TRACED = "Within 1.4% of reserved bytes that a traced step of torchtitan gives in a model of the allocator."
 
 _reduced = And(Z >= 2, n_z > 1)
-_wide = Max(q_u, 2 * byte)
 _apart = And(e > 1, L_moe > 0)
 
 gathered_edge = Formula(
     U_edge,
-    when(n_z > 1, _wide * ceiling(V / t) * h),
+    when(n_z > 1, WHOLE_EDGE),
     title="Embedding or head, gathered",
     source=FSDP,
     example=Example({n_z: 8, q_u: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
@@ -315,14 +315,14 @@ regathering = Formula(
 
 remapping = Formula(
     T_remap,
-    when(M_usable < M, (A_frag + M_ag + M_rs) / B_map),
+    when(retries, (A_frag + M_ag + M_rs) / B_map),
     title="Pools given back and mapped again",
     source=REPORT,
     assumes="Each phase of a step gives back what the phase before it holds no more: the loss, gathered weights and "
     "shards of gradients, once each.",
     accuracy="The bandwidth is calibrated on one run, in which it cannot be told from imbalance.",
     example=Example(
-        {M_usable: 98.78, M: 102.77, A_frag: 23.307, M_ag: 16.0, M_rs: 15.255, B_map: 17},
+        {retries: 1, A_frag: 23.307, M_ag: 16.0, M_rs: 15.255, B_map: 17},
         "3.2095 s",
         derived="(23.307 + 16 + 15.255) / 17",
     ),

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Max, Min, ceiling
+from sympy import Eq, Max, Min
 
 from mlsysim.formulas import step_time
-from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED
-from mlsysim.symbolic import Example, Formula, Source, byte, label, when
+from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED, WHOLE_EDGE
+from mlsysim.symbolic import Example, Formula, Source, label, when
 from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.groups import n_g
@@ -74,7 +74,7 @@ NAME = "offloaded_training"
 
 staging = Formula(
     M_stage,
-    omega_w * when(GATHERED, 0, q_u * Min(n_gather, ell) * P_unit + Max(q_u, 2 * byte) * ceiling(V / t) * h)
+    omega_w * when(GATHERED, 0, q_u * Min(n_gather, ell) * P_unit + WHOLE_EDGE)
     + omega_g * when(SCATTERED, 0, q_a * T_unit),
     title="Layers on their way from and to the remote tier",
     source=Source("rajbhandari2021", "section 5"),

@@ -27,7 +27,8 @@ from mlsysim.formulas.collectives import (
     tree_all_reduce,
 )
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
-from mlsysim.symbolic import Example, Formula, Source, by_member, byte, token, total, when
+from mlsysim.formulas.rank_parameters import EDGE_WIDTH
+from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
 from mlsysim.symbols.activations import n_s, sequence_parallel, sigma, sigma_e
 from mlsysim.symbols.formats import q_a, q_e, q_u, q_w
 from mlsysim.symbols.groups import (
@@ -165,7 +166,7 @@ message = Formula(
         tp=_hidden,
         cp=q_a * h_kv * m * s / token,
         dp=when(Z >= 3, q_u * P_dense, q_t * T_d)
-        + (2 - n_s) * when(Z >= 3, Max(q_u, 2 * byte) - q_u, f_w * (q_e - q_w)) * P_edge_r,
+        + (2 - n_s) * when(Z >= 3, EDGE_WIDTH - q_u, f_w * (q_e - q_w)) * P_edge_r,
         edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
         etp=when(
             And(sequence_parallel > 0, Or(e > 1, sigma_e > 1)),

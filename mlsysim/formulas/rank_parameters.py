@@ -122,6 +122,9 @@ expert_replicas = Formula(
     example=Example({t: 2, n_z: 64, n_g["etp"]: 1, e: 8}, "16", derived="2 * 64 / (1 * 8)"),
 )
 
+#: Width of embedding and head as they are gathered, and one of them whole.
+EDGE_WIDTH = Max(q_u, 2 * byte)
+WHOLE_EDGE = EDGE_WIDTH * ceiling(V / t) * h
 #: Where ZeRO shards weights, and gradients, over more than one rank.
 GATHERED = And(Z >= 3, Max(n_z, n_g["edp"]) > 1)
 SCATTERED = And(Z >= 2, Max(n_z, n_g["edp"]) > 1)
@@ -353,7 +356,7 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(GATHERED, q_u * Min(n_gather, ell) * P_unit + when(n_z > 1, Max(q_u, 2 * byte) * ceiling(V / t) * h))
+    when(GATHERED, q_u * Min(n_gather, ell) * P_unit + when(n_z > 1, WHOLE_EDGE))
     + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh, a * d_h) / t, d_e / n_g["etp"])),
     title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),

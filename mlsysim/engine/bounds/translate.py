@@ -127,8 +127,7 @@ class Translator:
         slices = {}
         for name, value in self._values.items():
             if value.ndim:
-                pick = tuple(slice(None) if a == axis else 0 for a in range(value.ndim))
-                value = np.broadcast_to(value[pick], self.sizes[axis])
+                value = np.broadcast_to(self._restricted(value, frozenset({axis})).ravel(), self.sizes[axis])
             slices[name] = value
         found = self._function(slices)
         return slices | {
