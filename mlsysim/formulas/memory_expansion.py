@@ -13,6 +13,7 @@ from typing import Any
 from sympy import And, Le, Max, Min, Piecewise
 
 from mlsysim.formulas.parameter_counts import norms
+from mlsysim.formulas.transformer_flops import sparse_block
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
@@ -279,7 +280,7 @@ dense_layer_time = Formula(
 
 moe_layer_time = Formula(
     t_fs,
-    _forward(P_attn + P_rt + P_sh + gamma_r * k * P_exp),
+    _forward(P_attn + sparse_block(gamma_r)),
     title="Arithmetic of a layer with experts",
     source=Source("kaplan2020", "section 2.1"),
     assumes="The rank with the hottest experts sets the time.",

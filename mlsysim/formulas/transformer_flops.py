@@ -81,11 +81,15 @@ scores = Formula(
 )
 
 
+def sparse_block(load: Any) -> Any:
+    """Parameters that a token passes through beside attention, where experts work this many times the mean."""
+    return P_rt + P_sh + load * k * P_exp
+
+
 def products(load: Any) -> Any:
     """Forward arithmetic of all layers when experts work this many times the mean."""
-    sparse = P_rt + P_sh + load * k * P_exp
-    further = L_mtp * (P_attn + when(L_moe > 0, sparse, P_ffn) + 2 * h**2)
-    return 2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * sparse + further) / token
+    further = L_mtp * (P_attn + when(L_moe > 0, sparse_block(load), P_ffn) + 2 * h**2)
+    return 2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * sparse_block(load) + further) / token
 
 
 def repeated() -> Any:
