@@ -37,7 +37,7 @@ def axes_of(ax: Axes | None) -> Axes:
 
 def label(array: xarray.DataArray, remark: str = "") -> str:
     """Label, symbol and unit of a variable, in lines that fit an axis."""
-    lines = textwrap.wrap(_description(array), _LINE)
+    lines = textwrap.wrap(description(array), _LINE)
     ending = [text for text in (_symbol(array), _unit(array), f"({remark})" if remark else "") if text]
     # A symbol is drawn in a few characters however long its code is: it is counted as two.
     room = _LINE - len(lines[-1]) - sum(min(len(text), 2 if text[0] == "$" else 99) + 1 for text in ending)
@@ -47,10 +47,16 @@ def label(array: xarray.DataArray, remark: str = "") -> str:
 def narrow(array: xarray.DataArray) -> str:
     """The same, for the head of a legend."""
     ending = f"{_symbol(array)} {_unit(array)}".strip()
-    return "\n".join([*textwrap.wrap(_description(array), 18), ending]).strip()
+    return "\n".join([*textwrap.wrap(description(array), 18), ending]).strip()
 
 
-def _description(array: xarray.DataArray) -> str:
+def entry(array: xarray.DataArray) -> str:
+    """Label and symbol, for an entry of a legend."""
+    lines = textwrap.wrap(description(array), 24)
+    return "\n".join([*lines[:-1], f"{lines[-1]} {_symbol(array)}".rstrip()])
+
+
+def description(array: xarray.DataArray) -> str:
     """The label of a variable; else its description, without what that adds after a colon or semicolon."""
     text = str(array.attrs.get("label") or array.attrs.get("long_name") or from_name(str(array.name)))
     first = re.split(r"[:;]", text)[0].strip()
