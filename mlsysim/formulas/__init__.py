@@ -31,6 +31,7 @@ TOPICS = (
     "moe_routing",
     "pipeline_schedule",
     "data_parallel_traffic",
+    "expert_products",
     "layer_time",
     "step_time",
     "fsdp",

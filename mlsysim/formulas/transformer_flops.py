@@ -14,7 +14,7 @@ from sympy import Min
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
 from mlsysim.symbols.activations import r_up, selective_policy, sequence_parallel
 from mlsysim.symbols.batching import attention_flops
-from mlsysim.symbols.layers import w_ad
+from mlsysim.symbols.layers import r_e, w_ad
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import (
@@ -32,6 +32,7 @@ from mlsysim.symbols.step import (
     w_hot,
     w_lin,
     w_redo,
+    w_rt,
 )
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import b, checkpointing, t
@@ -81,21 +82,24 @@ scores = Formula(
 )
 
 
+#: Layers with experts, those for predicting a further token among them.
+SPARSE = L_moe + when(L_moe > 0, L_mtp)
+
+
 def sparse_block(load: Any) -> Any:
     """Parameters that a token passes through beside attention, where experts work this many times the mean."""
     return P_rt + P_sh + load * k * P_exp
 
 
-def products(load: Any) -> Any:
-    """Forward arithmetic of all layers when experts work this many times the mean."""
-    further = L_mtp * (P_attn + when(L_moe > 0, sparse_block(load), P_ffn) + 2 * h**2)
-    return 2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * sparse_block(load) + further) / token
+def routed_layer() -> Any:
+    """Forward arithmetic of the routed experts of one layer, per token."""
+    return 2 * flop * k * P_exp / token
 
 
 def repeated() -> Any:
     """Forward arithmetic of what every tensor-parallel rank computes alike: compressed vectors, and routers."""
     latent = when(r_kv > 0, h * (r_q + r_kv + d_rope))
-    return 2 * flop * ((L + L_mtp) * latent + (L_moe + when(L_moe > 0, L_mtp)) * P_rt) / token
+    return 2 * flop * ((L + L_mtp) * latent + SPARSE * P_rt) / token
 
 
 def reach(tokens: Any) -> Any:
@@ -108,9 +112,21 @@ def attended(tokens: Any) -> Any:
     return ((L - L_w) * tokens + L_w * reach(tokens)) / L
 
 
+routed_work = Formula(
+    w_rt,
+    SPARSE * routed_layer(),
+    title="Arithmetic of the products with routed experts, per token",
+    source=Source("fedus2022", "section 2.2"),
+    example=Example(
+        {L_moe: 58, L_mtp: 0, k: 8, P_exp: 44040192}, "40.869 GFLOP/token", derived="2 * 58 * 8 * 44040192 / 1e9"
+    ),
+)
+
+_further = L_mtp * (P_attn + when(L_moe > 0, P_rt + P_sh, P_ffn) + 2 * h**2)
+
 product_work = Formula(
     w_lin,
-    products(1),
+    2 * flop * (L * P_attn + (L - L_moe) * P_ffn + L_moe * (P_rt + P_sh) + _further) / token + w_rt,
     title="Arithmetic of the products with weights, per token",
     source=KAPLAN,
     assumes="Two FLOPs per weight. The few biases and norms of heads are counted as if they were products. Each layer "
@@ -121,47 +137,44 @@ product_work = Formula(
             L_moe: 58,
             L_mtp: 0,
             h: 7168,
-            k: 8,
             P_attn: 187107328,
             P_ffn: 396361728,
             P_rt: 1835264,
             P_sh: 44040192,
-            P_exp: 44040192,
+            w_rt: 40.869e9,
         },
         "71.396 GFLOP/token",
-        derived="2 * (61 * 187107328 + 3 * 396361728 + 58 * (1835264 + (1 + 8) * 44040192)) / 1e9",
+        derived="2 * (61 * 187107328 + 3 * 396361728 + 58 * (1835264 + 44040192)) / 1e9 + 40.869",
     ),
 )
 
 hot_product_work = Formula(
     w_hot,
-    products(gamma_r) + (t - 1) * (1 - sequence_parallel) * repeated(),
+    w_lin + (gamma_r * r_e - 1) * w_rt + (t - 1) * (1 - sequence_parallel) * repeated(),
     title="Arithmetic of the products on the hot rank, per token",
     source=Source("fedus2022", "section 2.2"),
     assumes="Routed experts alone grow with the imbalance. Tensor-parallel ranks repeat down-projections of latent "
     "attention and routers, unless they split the sequence.",
-    convention="Of all tensor-parallel ranks together.",
+    convention="Of all tensor-parallel ranks together; products of experts as the arithmetic that takes their time.",
     example=Example(
         {
             L: 32,
             L_moe: 32,
             L_mtp: 0,
             h: 4096,
-            k: 2,
+            w_lin: 25.236e9,
+            w_rt: 22.549e9,
+            r_e: 1.04,
             gamma_r: 1.25,
-            P_attn: 41943040,
-            P_ffn: 0,
             P_rt: 32768,
-            P_sh: 0,
-            P_exp: 176160768,
             t: 4,
             sequence_parallel: 0,
             r_q: 0,
             r_kv: 0,
             d_rope: 0,
         },
-        "30.878 GFLOP/token",
-        derived="2 * 32 * (41943040 + 4 * 32768 + 1.25 * 2 * 176160768) / 1e9",
+        "32.007 GFLOP/token",
+        derived="25.236 + (1.25 * 1.04 - 1) * 22.549 + 3 * 2 * 32 * 32768 / 1e9",
     ),
 )
 
@@ -313,6 +326,7 @@ executed_arithmetic = Formula(
 FORMULAS = (
     attention_work,
     scores,
+    routed_work,
     product_work,
     hot_product_work,
     window_reach,

@@ -96,6 +96,7 @@ class ExpertParallelModel(PerformanceModel):
         "allocator_retries",
         "feasible",
         "step_bottleneck",
+        "rows_per_expert",
         "expert_parallel_gain",
         "break_even_imbalance",
         "break_even_bandwidth",

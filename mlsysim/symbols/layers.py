@@ -1,6 +1,6 @@
 """Symbols of the layers of the slowest pipeline stage, and of the host that launches them."""
 
-from mlsysim.symbolic import between, choice, flag, integer, nonnegative, positive, variable
+from mlsysim.symbolic import at_least, between, choice, flag, integer, nonnegative, positive, variable
 
 N_COUNT, MS = "count", "ms"
 
@@ -168,6 +168,20 @@ kappa = variable(
     between(0, 1, open_lower=True),
 )
 F_lin = variable("product_rate", r"F_{\mathrm{lin}}", "TFLOP/s", "Rate of products in layers.", positive())
+m_e = variable(
+    "rows_per_expert",
+    r"m_{\mathrm{e}}",
+    "token",
+    "Tokens that one expert of the hot rank gets for one micro-batch.",
+    nonnegative(),
+)
+r_e = variable(
+    "expert_product_factor",
+    r"r_{\mathrm{e}}",
+    N_COUNT,
+    "Time of the products of a routed expert over that of their arithmetic alone.",
+    at_least(1.0),
+)
 F_wide = variable(
     "wide_rate",
     r"F_{\mathrm{wide}}",

@@ -32,8 +32,15 @@ w_hot = variable(
     "hot_product_flops",
     r"w_{\mathrm{hot}}",
     "FLOP/token",
-    "The same where the hottest experts are, with what tensor-parallel ranks repeat.",
+    "The same where the hottest experts are, with what tensor-parallel ranks repeat and what small products cost.",
     positive(),
+)
+w_rt = variable(
+    "routed_flops",
+    r"w_{\mathrm{rtd}}",
+    "FLOP/token",
+    "Forward arithmetic of the products with routed experts, all layers.",
+    nonnegative(),
 )
 w_redo = variable(
     "recomputed_flops",

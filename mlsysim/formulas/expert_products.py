@@ -1,0 +1,69 @@
+"""Products of routed experts
+
+A rank with fewer experts gives each of them more rows: the tokens of its whole group meet there. Products of few
+rows, or with narrow experts, read and write as long as they compute, and near the ridge both take their time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlsysim.formulas.roofline import side_by_side
+from mlsysim.symbolic import Example, Formula, Source, flop, token, when
+from mlsysim.symbols.activations import sigma_e
+from mlsysim.symbols.formats import q_a, q_c
+from mlsysim.symbols.groups import n_g
+from mlsysim.symbols.hardware import B_mem
+from mlsysim.symbols.layers import F_lin, m_e, r_e
+from mlsysim.symbols.routing import gamma_r
+from mlsysim.symbols.step import eta_mem
+from mlsysim.symbols.training import e, n_tok
+from mlsysim.symbols.workload import E, L_moe, d_e, h, k
+
+SWITCH = Source("fedus2022", "section 2.2")
+
+
+def rows(ranks: Any) -> Any:
+    """Tokens that one expert gets where so many ranks share the experts, balanced."""
+    return n_tok * k * ranks / (sigma_e * E)
+
+
+def slowing(tokens: Any) -> Any:
+    """Time of an expert's products with so many rows, over that of their arithmetic."""
+    moved = (2 * q_c + q_a) / 3 * (token / tokens + 1 / h + n_g["etp"] / d_e)
+    return when(L_moe > 0, side_by_side(1, F_lin / (2 * flop * B_mem * eta_mem) * moved), 1)
+
+
+rows_per_expert = Formula(
+    m_e,
+    gamma_r * rows(e),
+    title="Rows of an expert",
+    source=SWITCH,
+    assumes="Those of all ranks of its group. On the hot rank, its experts taken alike.",
+    convention="One micro-batch.",
+    example=Example(
+        {gamma_r: 1.25, n_tok: 4096, k: 8, e: 16, sigma_e: 1, E: 128},
+        "5120 token",
+        derived="1.25 * 4096 * 8 * 16 / 128",
+    ),
+)
+
+expert_product_factor = Formula(
+    r_e,
+    slowing(m_e),
+    title="What few rows and narrow experts cost products",
+    source=Source("williams2009", "section 3"),
+    assumes="Each matrix of an expert by itself, at the rounded roof of a kernel. Of inputs, weights and outputs the "
+    "forward pass and both products of the backward pass read two and write one, so each is taken in the mean format. "
+    "Whole tiles are not counted.",
+    accuracy="The law is that of 392 products on A100, H100, B200 (KernelModel); grouped products of experts were not "
+    "measured.",
+    example=Example(
+        {L_moe: 48, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 256, h: 2048, n_g["etp"]: 1,
+         d_e: 768},
+        "1.6096",
+        derived="(1 + (593.4e12 / (2 * 3350e9 * 0.8) * 2 * (1 / 256 + 1 / 2048 + 1 / 768))**2)**0.5",
+    ),
+)  # fmt: skip
+
+FORMULAS = (rows_per_expert, expert_product_factor)
