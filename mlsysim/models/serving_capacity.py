@@ -67,6 +67,7 @@ class ServingCapacityModel(PerformanceModel):
                     transformer_flops.attention_work,
                     transformer_flops.scores,
                     transformer_flops.window_reach,
+                    transformer_flops.routed_work,
                     transformer_flops.product_work,
                     transformer_flops.score_work,
                     transformer_flops.logit_work,
