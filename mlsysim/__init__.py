@@ -42,6 +42,7 @@ _HOME = {
     "linked": "mlsysim.inputs.axes",
     "Reference": "mlsysim.references",
     "add_reference": "mlsysim.references",
+    "dropped_tokens": "mlsysim.study.routing_log",
     "expert_loads": "mlsysim.study.routing_log",
     "routing_imbalance": "mlsysim.study.routing_log",
     "Example": "mlsysim.symbolic",
@@ -145,6 +146,7 @@ __all__ = [
     "byte",
     "choice",
     "derived",
+    "dropped_tokens",
     "evaluated_at",
     "expert_loads",
     "family",
@@ -202,7 +204,7 @@ if TYPE_CHECKING:
     )
     from mlsysim.references import Reference, add_reference
     from mlsysim.study.result import Result
-    from mlsysim.study.routing_log import expert_loads, routing_imbalance
+    from mlsysim.study.routing_log import dropped_tokens, expert_loads, routing_imbalance
     from mlsysim.symbolic import (
         Example,
         Formula,

@@ -18,6 +18,7 @@ TOPICS = (
     "rank_parameters",
     "trained_parameters",
     "optimizer_states",
+    "routed_activations",
     "activations",
     "roofline",
     "transformer_flops",

@@ -14,6 +14,7 @@ from sympy import Eq, Max, Min, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
+from mlsysim.formulas.routed_activations import PEAKS
 from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.activations import (
     A_bwd,
@@ -44,6 +45,7 @@ from mlsysim.symbols.activations import (
     x_all,
     x_attn,
     x_beside,
+    x_buf,
     x_core,
     x_dense,
     x_drop,
@@ -58,7 +60,6 @@ from mlsysim.symbols.activations import (
 from mlsysim.symbols.formats import q_a, q_e, q_in, q_o, q_s, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm
-from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.training import (
     A,
     C_buf,
@@ -91,22 +92,18 @@ from mlsysim.symbols.training import (
     t,
 )
 from mlsysim.symbols.workload import (
-    E,
     L,
     L_moe,
     L_mtp,
     V,
     a,
-    d_e,
     d_ff,
     d_h,
     d_nope,
     d_rope,
-    d_sh,
     d_v,
     gated,
     h,
-    k,
     moe_interval,
     qk_norm,
     r_kv,
@@ -317,30 +314,6 @@ ffn_activation = Formula(
     example=Example({q_ff: 6, d_ff: 14336, t: 8}, "10752 byte/token", derived="6 * 14336 / 8"),
 )
 
-moe_activation = Formula(
-    x_moe,
-    (
-        gamma_r * k * ((q_in + (1 - r_act) * q_a) * h / sigma_e + q_ff * d_e / t)
-        + q_ff * d_sh / t
-        + 4 * byte * (E + 2 * k + 1)
-    )
-    / token,
-    title="Kept by router and experts of a layer",
-    source=AUTOGRAD,
-    variant="per_operator",
-    assumes="Each token is copied once per expert it goes to, and each expert's output is kept for the gradient of its "
-    "weight; the router works in fp32. The hot rank holds gamma times the mean. Routing weights in "
-    "fp32 double the outputs kept. Where the activation function is recomputed, it applies the routing weights, and no "
-    "output is kept (Megatron-LM).",
-    accuracy=HOOKS,
-    example=Example(
-        {gamma_r: 1.25, k: 8, q_a: 2, q_in: 2, h: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
-         r_act: 0, sigma_e: 1},
-        "422980 byte/token",
-        derived="1.25 * 8 * (2 * 2 * 7168 + 3 * 2 * 2048) + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
-    ),
-)  # fmt: skip
-
 dropout_activation = Formula(
     x_drop,
     2 * mask * h / sigma / token,
@@ -497,17 +470,18 @@ backward_buffer = Formula(
         x_all
         - Max(_has_dense * x_dense, _has_experts * x_sparse)
         + x_in
-        + 2 * q_a * Max(_has_dense * d_ff / t, _has_experts * gamma_r * k * (d_e / t + h / sigma_e)) / token
+        + Max(_has_dense * 2 * q_a * d_ff / t / token, _has_experts * x_buf)
     ),
     title="What one layer's backward pass needs beyond what was kept",
     source=Source("chen2016", "section 3"),
-    assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive.",
-    accuracy="Peaks of PyTorch layers on a few small shapes: dense layers within 10%.",
+    assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive, or the "
+    "buffers of routed tokens.",
+    accuracy="Peaks of PyTorch layers: dense ones within 10% on a few small shapes; " + PEAKS,
     example=Example(
-        {n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2, h: 4096,
-         d_ff: 0, d_e: 14336, t: 1, gamma_r: 1, k: 2, sigma_e: 1},
-        "3.3234 GB",
-        derived="8192 * (258236 - 8192 + 8192 + 2 * 2 * 2 * (14336 + 4096)) / 1e9",
+        {n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2,
+         d_ff: 0, t: 1, x_buf: 98304},
+        "2.9208 GB",
+        derived="8192 * (258236 - 8192 + 8192 + 98304) / 1e9",
     ),
 )  # fmt: skip
 
@@ -651,7 +625,6 @@ PER_OPERATOR_FORMULAS = (
     attention_core_activation,
     inner_bytes,
     ffn_activation,
-    moe_activation,
     dropout_activation,
     layer_input,
     recomputed_activation,

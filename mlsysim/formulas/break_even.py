@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Max, Min, Piecewise
+from sympy import And, Max, Min, Piecewise
 
 from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, total, when
 from mlsysim.symbols.break_even import (
@@ -35,7 +35,7 @@ from mlsysim.symbols.fsdp import t_sync
 from mlsysim.symbols.groups import beta_g, exchange, n_g, t_x
 from mlsysim.symbols.layers import F_lin, ell_s, kappa, t_head
 from mlsysim.symbols.parameters import P_exp
-from mlsysim.symbols.routing import gamma_r, n_exchanges
+from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges, pad
 from mlsysim.symbols.step import phi_dp, q_red, rho_lin, t_comp
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, n_mb, n_tok, t
@@ -53,6 +53,9 @@ SWEPT = (
 )
 LAYER = "One layer with experts, one micro-batch."
 
+#: Work of the hot rank over that of a rank without expert parallelism, of which both drop or pad as much.
+_imbalance = gamma_r / gamma_m
+
 #: Bytes of a trained weight that a rank sends for one micro-batch.
 _bytes = Piecewise(
     (2 * q_u + f_w * q_red, Z >= 3),
@@ -63,13 +66,13 @@ _bytes = Piecewise(
 
 routed_time = Formula(
     t_routed,
-    n_tok / t * (2 + f_w + rho_lin) * 2 * flop * k * P_exp / token / (kappa * F_lin),
+    n_tok / t * (2 + f_w + rho_lin) * 2 * flop * gamma_m * k * P_exp / token / (kappa * F_lin),
     title="Products of the routed experts of a layer",
     source=Source("fedus2022", "section 2.2"),
     assumes="Each token goes to its experts, and all ranks get as many.",
     convention=LAYER,
     example=Example(
-        {n_tok: 8192, t: 1, f_w: 1, rho_lin: 1, k: 8, P_exp: 4718592, kappa: 1, F_lin: 87.32},
+        {n_tok: 8192, t: 1, f_w: 1, rho_lin: 1, gamma_m: 1, k: 8, P_exp: 4718592, kappa: 1, F_lin: 87.32},
         "28.33 ms",
         derived="8192 * 4 * 2 * 8 * 4718592 / 87.32e12 * 1e3",
     ),
@@ -77,13 +80,13 @@ routed_time = Formula(
 
 besides_time = Formula(
     t_besides,
-    Max(0, (t_comp - t_head) / Max(1, ell_s) - gamma_r * t_routed),
+    Max(0, (t_comp - t_head) / Max(1, ell_s) - _imbalance * t_routed),
     title="Everything else that a layer computes",
     source=Source("fedus2022", "section 2.2"),
     assumes="A mean over the layers of the slowest stage.",
     convention=LAYER,
     example=Example(
-        {t_comp: 3807, t_head: 250, ell_s: 48, gamma_r: 1, t_routed: 28.33},
+        {t_comp: 3807, t_head: 250, ell_s: 48, gamma_r: 1, gamma_m: 1, t_routed: 28.33},
         "45.77 ms",
         derived="(3807 - 250) / 48 - 28.33",
     ),
@@ -119,12 +122,12 @@ split_traffic = Formula(
 
 swap_time = Formula(
     t_swap,
-    n_exchanges / 2 * total(exchange, t_x[exchange]) / gamma_r,
+    n_exchanges / 2 * total(exchange, t_x[exchange]) / _imbalance,
     title="Exchanges of a layer with balanced loads",
     source=Source("deepseek2024", "section 3.2.2"),
     convention=LAYER,
     example=Example(
-        {n_exchanges: 6, t_x["dispatch"]: 0.4, t_x["combine"]: 0.74, gamma_r: 1},
+        {n_exchanges: 6, t_x["dispatch"]: 0.4, t_x["combine"]: 0.74, gamma_r: 1, gamma_m: 1},
         "3.42 ms",
         derived="3 * (0.4 + 0.74)",
     ),
@@ -132,13 +135,13 @@ swap_time = Formula(
 
 count_time = Formula(
     t_count,
-    when(e > 1, by_label(checkpointing, {"none": 1, "selective": 1, "full": 2}) * t_sync),
+    when(And(e > 1, pad < 1), by_label(checkpointing, {"none": 1, "selective": 1, "full": 2}) * t_sync),
     title="Waiting for counts of tokens in a layer",
     source=Source("torchtitan_issue_1624"),
     assumes="The host reads how many tokens each expert gets before it can size an exchange, forward and where the "
-    "forward pass is repeated.",
+    "forward pass is repeated. Where all are padded to their capacity, their sizes are known.",
     convention=LAYER,
-    example=Example({e: 4, checkpointing: "full", t_sync: 1}, "2 ms", derived="2 * 1"),
+    example=Example({e: 4, pad: 0, checkpointing: "full", t_sync: 1}, "2 ms", derived="2 * 1"),
 )
 
 cover_time = Formula(
@@ -162,11 +165,11 @@ def _even(exposed: Any, hidden: Any) -> Any:
 
 gain = Formula(
     saved,
-    (1 - gamma_r) * t_routed
-    - gamma_r * t_swap
+    (1 - _imbalance) * t_routed
+    - _imbalance * t_swap
     - t_count
     + _left
-    - Max(0, t_split - phi_dp * (t_besides + gamma_r * t_routed)),
+    - Max(0, t_split - phi_dp * (t_besides + _imbalance * t_routed)),
     title="What expert parallelism saves a layer",
     source=OVERLAP,
     assumes=HIDDEN,
@@ -175,6 +178,7 @@ gain = Formula(
     example=Example(
         {
             gamma_r: 1.25,
+            gamma_m: 1,
             t_routed: 10,
             t_swap: 8,
             t_count: 0,

@@ -6,10 +6,12 @@ share, the group waits for them as if every token had picked more experts.
 
 from __future__ import annotations
 
-from sympy import Integer, Min
+from typing import Any
+
+from sympy import Integer, Max, Min, Piecewise
 
 from mlsysim.formulas.collectives import EXCHANGES, all_to_all
-from mlsysim.symbolic import Example, Formula, Source, by_label, token, total
+from mlsysim.symbolic import Example, Formula, Source, by_label, token, total, when
 from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.groups import delta_g, exchange, t_x
 from mlsysim.symbols.hardware import alpha, beta
@@ -19,12 +21,16 @@ from mlsysim.symbols.routing import (
     M_step,
     P_eff,
     T_step_a2a,
+    c_f,
+    delta_d,
     dispatch,
+    gamma_m,
     gamma_r,
     k_eff,
     multiplier,
     n_exchanges,
     n_rank,
+    pad,
     payload,
     t_a2a,
 )
@@ -113,15 +119,51 @@ tokens_per_rank = Formula(
     example=Example({b: 4, s: 2048, e: 8}, "1024 token", derived="4 * 2048 / 8"),
 )
 
+CAPACITY = Source("fedus2022", "section 2.2")
+#: Where every expert computes as many tokens as it takes at most.
+PADDED = pad > 0
+_routed = Min(gamma, e, E / k)
+
+
+def with_capacity(load: Any) -> Any:
+    """Of so many times the mean load what a rank computes: no more than its capacity, and all of it where padded."""
+    return Piecewise((c_f, PADDED), (Min(load, c_f), c_f > 0), (load, True))
+
+
 hot_rank_factor = Formula(
     gamma_r,
-    Min(gamma, e, E / k),
-    title="Tokens the hot rank receives over the mean",
-    source=Source("fedus2022", "section 2.2"),
-    assumes="At most every token goes to the rank, once for each of its experts.",
-    convention="Largest load of a rank over the mean load of the ranks; 1 is perfectly balanced.",
-    example=Example({gamma: 6, e: 8, E: 8, k: 2}, "4", derived="min(6, 8, 8 / 2)"),
+    with_capacity(_routed),
+    title="Tokens the hot rank computes over the mean",
+    source=CAPACITY,
+    assumes="At most every token goes to the rank, once for each of its experts, and no expert takes more than its "
+    "capacity. Where a rank holds several experts and some of them drop, it computes no more than that.",
+    convention="Largest load of a rank over the mean load of the ranks, before any token is dropped; 1 is perfectly "
+    "balanced.",
+    example=Example({gamma: 6, e: 8, E: 8, k: 2, c_f: 1.25, pad: 0}, "1.25", derived="min(6, 8, 8 / 2, 1.25)"),
 )
+
+mean_rank_factor = Formula(
+    gamma_m,
+    with_capacity(1),
+    title="Tokens the mean rank computes over those that are routed to it",
+    source=CAPACITY,
+    assumes="No more than all of them, and all of its capacity where experts are padded to it.",
+    example=Example({c_f: 1.25, pad: 1}, "1.25", derived="1.25"),
+)
+
+least_dropped = Formula(
+    delta_d,
+    when(c_f > 0, (Max(0, _routed - c_f) + Max(0, e - _routed - (e - 1) * c_f)) / e),
+    title="Share of the routed tokens that is dropped, at least",
+    source=CAPACITY,
+    assumes="The hot rank drops what exceeds its capacity, and the others what exceeds theirs together. Loads of "
+    "experts say how much it is (dropped_tokens): experts of one rank may drop some while others have room.",
+    convention="Each copy of a token counts. A lower bound; exact where a rank holds one expert and one alone is over "
+    "its capacity.",
+    example=Example({gamma: 2, e: 8, E: 8, k: 2, c_f: 1.25}, "0.09375", derived="(2 - 1.25) / 8"),
+)
+
+CAPACITIES = (hot_rank_factor, mean_rank_factor, least_dropped)
 
 hot_experts = Formula(
     k_eff,
@@ -159,16 +201,16 @@ hot_rank_parameters = Formula(
 
 all_payload = Formula(
     payload,
-    b * (s / token) * h * (q_disp + q_comb) / 2 * k,
+    gamma_m * b * (s / token) * h * (q_disp + q_comb) / 2 * k,
     title="Activations handed to experts, imbalance or not",
     source=Source("fedus2022", "section 2"),
     variant="per_layer",
     assumes="One hidden vector per token and expert. Imbalance moves bytes between ranks and adds none. "
-    "The mean of the formats there and back.",
+    "The mean of the formats there and back. With a capacity no more than this, and just this where padded.",
     convention="All ranks of the group, one direction, one layer; MB = 1e6 bytes.",
     accuracy=COUNTED,
     example=Example(
-        {b: 4, s: 2048, h: 4096, q_disp: 1, q_comb: 2, k: 2},
+        {gamma_m: 1, b: 4, s: 2048, h: 4096, q_disp: 1, q_comb: 2, k: 2},
         "100.663296 MB",
         derived="4 * 2048 * 4096 * (1 + 2) / 2 * 2 / 1e6",
     ),
@@ -188,13 +230,15 @@ all_dispatched = Formula(
 
 hot_rank_bytes = Formula(
     M_hot,
-    gamma_r * dispatch / e,
+    gamma_r / gamma_m * dispatch / e,
     title="Activations the hot rank receives in one exchange",
     source=Source("fedus2022", "section 2.2"),
     assumes="Each rank receives its share of what leaves the others, the hot one gamma times as much.",
     convention="One direction, one layer; MB = 1e6 bytes.",
     accuracy=COUNTED,
-    example=Example({gamma_r: 1.25, dispatch: 117.440512, e: 8}, "18.35008 MB", derived="1.25 * 117.440512 / 8"),
+    example=Example(
+        {gamma_r: 1.25, gamma_m: 1, dispatch: 117.440512, e: 8}, "18.35008 MB", derived="1.25 * 117.440512 / 8"
+    ),
 )
 
 neighbours = Formula(
@@ -249,7 +293,7 @@ step_all_to_all_time = Formula(
 
 PER_LAYER = (
     tokens_per_rank,
-    hot_rank_factor,
+    *CAPACITIES,
     hot_experts,
     routed_work,
     hot_rank_parameters,

@@ -8,6 +8,8 @@ experts those of a stage once more, expert-tensor-parallel, expert-parallel, exp
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import And, Max, Min, Or
 
 from mlsysim.formulas.collectives import (
@@ -27,6 +29,7 @@ from mlsysim.formulas.collectives import (
     tree_all_reduce,
 )
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
+from mlsysim.formulas.moe_routing import PADDED
 from mlsysim.formulas.rank_parameters import EDGE_WIDTH
 from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
 from mlsysim.symbols.activations import n_s, sequence_parallel, sigma, sigma_e
@@ -75,7 +78,7 @@ from mlsysim.symbols.network import (
     tau_coll,
     tau_sw,
 )
-from mlsysim.symbols.routing import gamma_r, n_rank
+from mlsysim.symbols.routing import gamma_r, n_rank, pad
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
 from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, a_kv_r, e, m, n_tok, n_z, t
@@ -352,15 +355,31 @@ exchanged_tokens = Formula(
 
 _copies = gamma_r * n_rank * q_x[exchange] * h / token
 
+
+def _sent(places: Any) -> Any:
+    """Copies of a token: one for each place it goes to, or for each expert where all send their whole capacity."""
+    return when(PADDED, k, places)
+
+
 through_port = Formula(
     X_x_i[exchange],
-    _copies * m_N * (1 - nu_g["ep"] / n_g["ep"]),
+    _copies * _sent(m_N) * (1 - nu_g["ep"] / n_g["ep"]),
     title="What an exchange sends through the port of a rank",
     source=DEEPSEEK,
     assumes="One copy of a token for each node that holds one of its experts, sent on over the links there. The hot "
-    "rank has the most.",
+    "rank has the most. Where experts are padded to their capacity, every copy travels by itself.",
     example=Example(
-        {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h: 4096, m_N: 3.5995, nu_g["ep"]: 8, n_g["ep"]: 64},
+        {
+            gamma_r: 1.25,
+            n_rank: 1024,
+            q_x[exchange]: 2,
+            h: 4096,
+            pad: 0,
+            k: 8,
+            m_N: 3.5995,
+            nu_g["ep"]: 8,
+            n_g["ep"]: 64,
+        },
         "33.026 MB",
         derived="1.25 * 1024 * 2 * 4096 * 3.5995 * (1 - 8 / 64) / 1e6",
     ),
@@ -368,12 +387,12 @@ through_port = Formula(
 
 over_links = Formula(
     X_l_i[exchange],
-    _copies * m_R * (1 - 1 / nu_g["ep"]),
+    _copies * _sent(m_R) * (1 - 1 / nu_g["ep"]),
     title="What an exchange sends over the links of a rank",
     source=DEEPSEEK,
     assumes="One copy of a token for each rank that holds one of its experts. The hot rank has the most.",
     example=Example(
-        {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h: 4096, m_R: 7.1776, nu_g["ep"]: 8},
+        {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h: 4096, pad: 0, k: 8, m_R: 7.1776, nu_g["ep"]: 8},
         "65.8548 MB",
         derived="1.25 * 1024 * 2 * 4096 * 7.1776 * (1 - 1 / 8) / 1e6",
     ),

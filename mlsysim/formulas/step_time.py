@@ -39,7 +39,7 @@ from mlsysim.symbols.layers import (
     x_ad,
     x_cast,
 )
-from mlsysim.symbols.routing import gamma_r, n_exchanges
+from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges
 from mlsysim.symbols.step import (
     Phi,
     Phi_hw,
@@ -226,12 +226,17 @@ inner_width = Formula(
 elementwise_traffic = Formula(
     x_el,
     q_a
-    * (v_h * h / sigma + v_ff * d_in / t + Min(1, L_moe) * when(EAGER, 18.5, 7) * k * gamma_r * h / sigma_e)
+    * (
+        v_h * h / sigma
+        + v_ff * d_in / t
+        + Min(1, L_moe) * (when(EAGER, 11.5) * gamma_m + 7 * gamma_r) * k * h / sigma_e
+    )
     / token,
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
     source=Source("dao2022", "section 3.1"),
-    assumes="With experts, more vectors of the width for each that a token is sent to: seven, and where their "
-    "permutation is not fused eighteen and a half (torchtitan's operations, counted).",
+    assumes="With experts, more vectors of the width for each that a token is sent to: seven on the hot rank, and "
+    "where their permutation is not fused eleven and a half on every rank, to sort, weigh and add up its own "
+    "(torchtitan's operations, counted).",
     accuracy=COUNTED,
     example=Example(
         {
@@ -246,6 +251,7 @@ elementwise_traffic = Formula(
             elementwise_kernels: "fused",
             k: 1,
             gamma_r: 1,
+            gamma_m: 1,
             sigma_e: 1,
         },
         "52224 byte/token",
@@ -437,13 +443,14 @@ computing = Formula(
 
 mean_computing = Formula(
     T_mean,
-    n_mb * (t_lin * (w_lin + (r_e - 1) * w_rt) / w_hot + t_attn + t_el + t_head),
+    n_mb * (t_lin * (w_lin + (gamma_m * r_e - 1) * w_rt) / w_hot + t_attn + t_el + t_head),
     title="Computing of one step, mean rank",
     source=Source("fedus2022", "section 2.2"),
     assumes="Products with routed experts alone are spread; their element-wise work, and what few rows cost, is taken "
     "as that of the hot rank.",
     example=Example(
-        {n_mb: 4, t_lin: 180, w_lin: 100e9, r_e: 1.1, w_rt: 60e9, w_hot: 126e9, t_attn: 35, t_el: 10, t_head: 5},
+        {n_mb: 4, t_lin: 180, w_lin: 100e9, gamma_m: 1, r_e: 1.1, w_rt: 60e9, w_hot: 126e9, t_attn: 35, t_el: 10,
+         t_head: 5},
         "805.7 ms",
         derived="4 * (180 * (100 + 0.1 * 60) / 126 + 35 + 10 + 5)",
     ),

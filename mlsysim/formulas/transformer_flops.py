@@ -16,7 +16,7 @@ from mlsysim.symbols.activations import r_up, selective_policy, sequence_paralle
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.layers import r_e, w_ad
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
-from mlsysim.symbols.routing import gamma_r
+from mlsysim.symbols.routing import gamma_m, gamma_r
 from mlsysim.symbols.step import (
     Phi,
     Phi_hw,
@@ -301,15 +301,24 @@ executed_arithmetic = Formula(
     Phi_hw,
     b
     * s
-    * ((2 + f_w + rho_lin) * w_lin + w_redo + (3 + rho_lin) * w_ad + (3 + rho_attn) * w_attn + (2 + f_w) * w_head),
+    * (
+        (2 + f_w + rho_lin) * (w_lin + (gamma_m - 1) * w_rt)
+        + w_redo
+        + (3 + rho_lin) * w_ad
+        + (3 + rho_attn) * w_attn
+        + (2 + f_w) * w_head
+    ),
     title="FLOPs of a step that are carried out",
     source=CHECKPOINTS,
-    assumes="What is recomputed is a fourth pass; the logits never are.",
+    assumes="What is recomputed is a fourth pass; the logits never are. Experts compute no dropped tokens, and rows that "
+    "they are padded with as any other.",
     example=Example(
         {
             b: 128,
             s: 8192,
             w_lin: 13.959e9,
+            gamma_m: 1,
+            w_rt: 0,
             w_redo: 0,
             w_attn: 2.147e9,
             w_head: 1.051e9,

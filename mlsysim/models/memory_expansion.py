@@ -25,7 +25,7 @@ from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
-from mlsysim.models.training_memory import COUNTED_STATES, FINETUNING, PER_OPERATOR
+from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROUTED
 from mlsysim.symbolic import Formula, Requirement, System, label, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
@@ -118,6 +118,7 @@ _ONE_STAGE = (
         finetuning, Eq(finetuning, label(finetuning, "full")), "must be full: the phases are those of all weights"
     ),
     COUNTED_STATES,
+    CAPACITY,
     Requirement(L_mtp, Eq(L_mtp, 0), "must be 0: the phases are those of the layers"),
     *SHAPE_REQUIREMENTS,
     *WINDOW_REQUIREMENTS,
@@ -317,7 +318,7 @@ class MemoryExpansionModel(PerformanceModel):
         "seq_len": 2048,
         "precision": "fp16",
         "optimizer": "adam",
-        "routing_imbalance_factor": 1.0,
+        **ROUTED,
         **OPTIONAL_SHAPE,
         **NO_WINDOW,
     }

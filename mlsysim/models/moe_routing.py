@@ -11,6 +11,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED
 from mlsysim.models.stack import stack_slot
+from mlsysim.models.training_memory import CAPACITY, ROUTED
 from mlsysim.symbolic import Requirement
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
@@ -65,6 +66,7 @@ class MoERoutingModel(PerformanceModel):
                     "must be at most {accelerators_per_node} or a multiple of it",
                 ),
                 Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
+                CAPACITY,
             ),
             headline=(
                 "effective_active_experts",
@@ -72,6 +74,7 @@ class MoERoutingModel(PerformanceModel):
                 "effective_active_parameters",
                 "token_dispatch_bytes",
                 "hot_rank_bytes",
+                "least_dropped_share",
                 "dispatch_time",
                 "combine_time",
                 "all_to_all_latency",
@@ -121,6 +124,8 @@ class MoERoutingModel(PerformanceModel):
         "combine_dtype",
         "ep_size",
         "routing_imbalance_factor",
+        "capacity_factor",
+        "pad_to_capacity",
         "node_limit",
         "congestion_factor",
         "activation_checkpointing",
@@ -131,7 +136,7 @@ class MoERoutingModel(PerformanceModel):
         "dispatch_dtype": "as_precision",
         "combine_dtype": "as_precision",
         "ep_size": 1,
-        "routing_imbalance_factor": 1.0,
+        **ROUTED,
         "activation_checkpointing": "selective",
         "oversubscription": 1,
         "direct_mesh": 0,

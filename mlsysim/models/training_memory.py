@@ -14,6 +14,7 @@ from mlsysim.formulas import (
     optimizer_states,
     parameter_counts,
     rank_parameters,
+    routed_activations,
     trained_parameters,
     training_memory,
 )
@@ -28,6 +29,7 @@ from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREME
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
+from mlsysim.symbols.routing import c_f, pad
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import c_cp, d, e, f, g, optimizer, p, r_dp, t, t_e
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
@@ -52,7 +54,8 @@ PER_OPERATOR = swapped(
         *rank_parameters.FORMULAS,
         *trained_parameters.FORMULAS,
         *optimizer_states.FORMULAS,
-        moe_routing.hot_rank_factor,
+        *moe_routing.CAPACITIES,
+        *routed_activations.FORMULAS,
         *activations.PER_OPERATOR_FORMULAS,
     ),
     dropped=("activation_bytes", "bytes_per_element"),
@@ -99,6 +102,9 @@ ENDS = Requirement(
     ~DUALPIPE | And(FULL, *_PER_PARAMETER),
     "must be another with adapters and with states by the shapes of matrices (muon, adafactor)",
 )
+#: How tokens are spread over experts unless a call says otherwise.
+ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
+CAPACITY = Requirement(pad, Eq(pad, 0) | (c_f > 0), "must be False where experts take what comes ({capacity_factor})")
 #: Ranks that an expert is cut over, in words that show both arguments it follows from.
 EXPERT_RANKS = expert_tensor_ranks.expression
 EXPERT_RANKS_WORDS = "the ranks of an expert ({etp_size}; 0: as {tp_size})"
@@ -112,6 +118,7 @@ LAYOUT_REQUIREMENTS = (
     Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
     *CHUNK_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
+    CAPACITY,
     *ADAPTER_REQUIREMENTS,
     ENDS,
     Requirement(
@@ -232,6 +239,10 @@ class TrainingMemoryModel(PerformanceModel):
         "recompute_activation_func",
         "dropout_mask_bytes",
         "routing_imbalance_factor",
+        "capacity_factor",
+        "pad_to_capacity",
+        "routing_weights",
+        "expert_row_padding",
         "gathered_layers",
         "reserved_memory",
     )
@@ -267,7 +278,9 @@ class TrainingMemoryModel(PerformanceModel):
         "recompute_mla_up_proj": False,
         "recompute_activation_func": False,
         "dropout_mask_bytes": 0.0,
-        "routing_imbalance_factor": 1.0,
+        **ROUTED,
+        "routing_weights": "after",
+        "expert_row_padding": 0,
         "gathered_layers": 2,
         "reserved_memory": 0.0,
         **OPTIONAL_SHAPE,

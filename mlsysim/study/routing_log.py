@@ -13,7 +13,14 @@ from mlsysim.inputs.convert import refuse_masked
 DISTRIBUTIONS = ("uniform", "zipf", "log_normal")
 
 
-def routing_imbalance(counts: Any, *, ep_size: int, placement: Any = None, redundant_experts: int = 0) -> Any:
+def routing_imbalance(
+    counts: Any,
+    *,
+    ep_size: int,
+    placement: Any = None,
+    redundant_experts: int = 0,
+    capacity_factor: float = 0.0,
+) -> Any:
     """Load of the busiest expert-parallel rank over the mean load: what ``routing_imbalance_factor`` takes.
 
     Parameters
@@ -27,11 +34,15 @@ def routing_imbalance(counts: Any, *, ep_size: int, placement: Any = None, redun
     redundant_experts : int, optional
         Copies of busy experts, which share their tokens: each goes to the expert whose copies have the most to do, and
         all are spread over the ranks from the busiest on, as many on each.
+    capacity_factor : float, optional
+        Tokens an expert takes at most over the mean of all experts, as in :func:`dropped_tokens`; 0 drops none.
 
     Returns
     -------
     float or ndarray
-        One factor per layer or step, at least 1; a float for a single row of counts.
+        One factor per layer or step, a float for a single row of counts. At least 1 where nothing is dropped; where
+        some are, what the busiest rank is left with over the mean of all that were routed. Models that are given
+        ``capacity_factor`` take the factor before dropping and bound it by the capacity.
 
     Raises
     ------
@@ -46,13 +57,59 @@ def routing_imbalance(counts: Any, *, ep_size: int, placement: Any = None, redun
     --------
     >>> routing_imbalance([10, 10, 10, 50], ep_size=2)
     1.5
+    >>> routing_imbalance([10, 10, 10, 50], ep_size=2, capacity_factor=1.25)
+    0.875
     """
-    loads = _counts(counts)
+    loads, scale = _counts(counts)
+    _whole("redundant_experts", redundant_experts, 0)
+    room = _room(loads, scale, capacity_factor, redundant_experts)
     if redundant_experts:
-        return _with_copies(loads, ep_size, placement, redundant_experts)
-    ranks = _placement(loads.shape[-1], ep_size, placement)
-    per_rank = np.stack([loads[..., ranks == rank].sum(axis=-1) for rank in range(ep_size)], axis=-1)
-    return _factor(per_rank)
+        per_rank = _with_copies(loads, ep_size, placement, redundant_experts, room)
+    else:
+        ranks, kept = _placement(loads.shape[-1], ep_size, placement), np.minimum(loads, room)
+        per_rank = np.stack([kept[..., ranks == rank].sum(axis=-1) for rank in range(ep_size)], axis=-1)
+    return _plain(per_rank.max(axis=-1) / (loads.sum(axis=-1) / ep_size))
+
+
+def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: int = 0) -> Any:
+    """Share of the routed tokens that is dropped where an expert takes no more than its capacity.
+
+    Parameters
+    ----------
+    counts : array_like
+        Tokens routed to each expert, experts along the last axis, or their shares; further axes (layers, steps, ranks
+        whose capacity is their own) are kept.
+    capacity_factor : float
+        Tokens an expert takes at most over the mean of all experts; 0 drops none.
+    redundant_experts : int, optional
+        Copies of busy experts, as in :func:`routing_imbalance`; each takes as much as an expert.
+
+    Returns
+    -------
+    float or ndarray
+        One share per row of counts; a float for a single row.
+
+    Raises
+    ------
+    InputError
+        If counts are negative, not finite or all zero, or another argument is not allowed.
+
+    Notes
+    -----
+    Each copy of a token that goes to several experts counts. Of whole numbers the capacity is rounded up to whole
+    tokens, as Megatron-LM and DeepSpeed do; shares have no rounding.
+
+    Examples
+    --------
+    >>> dropped_tokens([10, 10, 10, 50], capacity_factor=1.25)
+    0.3125
+    """
+    loads, scale = _counts(counts)
+    _whole("redundant_experts", redundant_experts, 0)
+    room = _room(loads, scale, capacity_factor, redundant_experts)
+    copies = np.reshape([_copies(row, redundant_experts) for row in loads.reshape(-1, loads.shape[-1])], loads.shape)
+    left = np.maximum(0, loads - copies * room)
+    return _plain(left.sum(axis=-1) / loads.sum(axis=-1))
 
 
 def expert_loads(distribution: str, experts: int, *, spread: float = 1.0, layers: int = 1, seed: int = 0) -> np.ndarray:
@@ -103,14 +160,22 @@ def expert_loads(distribution: str, experts: int, *, spread: float = 1.0, layers
     return loads / loads.sum(axis=1, keepdims=True)
 
 
-def _factor(per_rank: np.ndarray) -> Any:
-    factor = per_rank.max(axis=-1) / per_rank.mean(axis=-1)
-    return float(factor) if factor.ndim == 0 else factor
+def _plain(found: np.ndarray) -> Any:
+    return float(found) if found.ndim == 0 else found
 
 
-def _with_copies(loads: np.ndarray, ep_size: int, placement: Any, redundant: int) -> Any:
+def _room(loads: np.ndarray, scale: int | None, factor: Any, redundant: int) -> np.ndarray:
+    """What each expert of a row takes at most, in the scale of the loads."""
+    if not isinstance(factor, int | float | np.number) or isinstance(factor, bool) or not 0 <= factor < np.inf:
+        raise InputError("capacity_factor", factor, "must be a finite number >= 0")
+    if not factor:
+        return np.full((*loads.shape[:-1], 1), np.inf)
+    room = loads.sum(axis=-1, keepdims=True) / (loads.shape[-1] + redundant) * float(factor)
+    return room if scale is None else np.ldexp(np.ceil(np.ldexp(room, scale)), -scale)
+
+
+def _with_copies(loads: np.ndarray, ep_size: int, placement: Any, redundant: int, room: np.ndarray) -> np.ndarray:
     _whole("ep_size", ep_size, 1)
-    _whole("redundant_experts", redundant, 0)
     if placement is not None:
         raise InputError("placement", placement, "must be left out with redundant_experts, which are placed by load")
     slots, left = divmod(loads.shape[-1] + redundant, ep_size)
@@ -118,22 +183,30 @@ def _with_copies(loads: np.ndarray, ep_size: int, placement: Any, redundant: int
         raise InputError(
             "redundant_experts", redundant, f"must fill ep_size={ep_size} ranks evenly with {loads.shape[-1]} experts"
         )
-    rows = [_spread_out(row, ep_size, slots, redundant) for row in loads.reshape(-1, loads.shape[-1])]
-    return _factor(np.reshape(rows, (*loads.shape[:-1], ep_size)))
+    rows = zip(loads.reshape(-1, loads.shape[-1]), room.reshape(-1), strict=True)
+    spread = [_spread_out(row, ep_size, slots, redundant, most) for row, most in rows]
+    return np.reshape(spread, (*loads.shape[:-1], ep_size))
 
 
-def _spread_out(loads: np.ndarray, ranks: int, slots: int, redundant: int) -> np.ndarray:
-    """Load of each rank with the busiest experts copied and all copies spread from the busiest on."""
+def _copies(loads: np.ndarray, redundant: int) -> np.ndarray:
+    """Copies of each expert: one, and each further one for the expert whose copies have the most to do."""
     copies = np.ones(len(loads))
     for _ in range(redundant):
         copies[np.argmax(loads / copies)] += 1
+    return copies
+
+
+def _spread_out(loads: np.ndarray, ranks: int, slots: int, redundant: int, most: float) -> np.ndarray:
+    """What each rank takes with the busiest experts copied and all copies spread from the busiest on."""
+    copies = _copies(loads, redundant)
     each = np.repeat(loads / copies, copies.astype(int))
-    total, held = np.zeros(ranks), np.zeros(ranks, int)
+    total, taken, held = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks, int)
     for load in np.sort(each)[::-1]:
         rank = np.argmin(np.where(held < slots, total, np.inf))
         total[rank] += load
+        taken[rank] += min(load, most)
         held[rank] += 1
-    return total
+    return taken
 
 
 def _whole(name: str, value: Any, least: int) -> None:
@@ -141,12 +214,14 @@ def _whole(name: str, value: Any, least: int) -> None:
         raise InputError(name, value, f"must be a whole number >= {least}")
 
 
-def _counts(counts: Any) -> np.ndarray:
+def _counts(counts: Any) -> tuple[np.ndarray, int | None]:
+    """Loads by a power of two, which changes no ratio and keeps sums finite; the power where they are whole tokens."""
     refuse_masked("counts", counts)
     try:
         loads = np.asarray(counts)
         if loads.dtype.kind == "b":
             raise TypeError
+        whole = loads.dtype.kind in "iu"
         loads = loads.astype(float)
     except (TypeError, ValueError):
         raise InputError("counts", counts, "must be numbers, experts along the last axis") from None
@@ -156,8 +231,8 @@ def _counts(counts: Any) -> np.ndarray:
         raise InputError("counts", counts, "must be finite and not negative")
     if (loads.sum(axis=-1) == 0).any():
         raise InputError("counts", counts, "must have at least one token in every row")
-    # A power of two, which changes no ratio, keeps sums of the largest counts finite.
-    return np.ldexp(loads, -int(np.frexp(loads.max())[1]))
+    scale = int(np.frexp(loads.max())[1])
+    return np.ldexp(loads, -scale), scale if whole else None
 
 
 def _placement(experts: int, ep_size: int, placement: Any) -> np.ndarray:

@@ -174,6 +174,42 @@ x_ffn = variable(
 x_moe = variable(
     "moe_activation", r"x_{\mathrm{moe}}", "byte/token", "Kept by router and experts of a layer.", nonnegative()
 )
+routing_weights = variable(
+    "routing_weights",
+    r"\mathrm{weights}",
+    "",
+    "What a router weighs: the tokens that come back from experts, in the format of activations or in fp32, or those "
+    "that go to them, in fp32.",
+    choice("after", "after_fp32", "before_fp32"),
+)
+q_rw = variable(
+    "routing_weight_bytes",
+    r"q_{\mathrm{rw}}",
+    "byte",
+    "Bytes per element of the tokens that are kept for the gradient of their routing weights.",
+    nonnegative(),
+)
+r_pad = variable(
+    "expert_row_padding",
+    r"r_{\mathrm{pad}}",
+    "token",
+    "Rows that a rank holds beside the tokens of each of its experts, so that each fills whole tiles.",
+    integer(0),
+)
+k_rows = variable(
+    "expert_rows_per_token",
+    r"k_{\mathrm{rows}}",
+    "count",
+    "Rows that the experts of the hot rank hold for each token that the rank brings.",
+    positive(),
+)
+x_buf = variable(
+    "routed_buffer",
+    r"x_{\mathrm{buf}}",
+    "byte/token",
+    "What a layer with experts needs at its peak beyond what it makes for its backward pass.",
+    nonnegative(),
+)
 x_drop = variable("dropout_activation", r"x_{\mathrm{drop}}", "byte/token", "Dropout masks of a layer.", nonnegative())
 x_in = variable("layer_input", r"x_{\mathrm{in}}", "byte/token", "Input of a layer.", positive())
 x_mm = variable(

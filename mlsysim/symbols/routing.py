@@ -1,6 +1,6 @@
 """Symbols of expert routing."""
 
-from mlsysim.symbolic import at_least, integer, nonnegative, positive, variable
+from mlsysim.symbolic import between, flag, integer, nonnegative, positive, variable
 
 k_eff = variable(
     "effective_active_experts", r"k_{\mathrm{eff}}", "count", "Experts per token the hot ones make it cost.", positive()
@@ -22,8 +22,36 @@ gamma_r = variable(
     "hot_rank_factor",
     r"\gamma_{\mathrm{r}}",
     "count",
-    "Tokens the hot rank receives over the mean; at most all of them.",
-    at_least(1.0),
+    "Tokens the hot rank computes over the mean of those that are routed; at most all of them, or its capacity.",
+    positive(),
+)
+c_f = variable(
+    "capacity_factor",
+    r"c_{\mathrm{f}}",
+    "count",
+    "Tokens an expert takes at most over the mean of those that are routed; 0 drops none.",
+    nonnegative(),
+)
+pad = variable(
+    "pad_to_capacity",
+    r"\beta_{\mathrm{pad}}",
+    "count",
+    "Whether every expert exchanges and computes its whole capacity, whatever is routed to it (drop and pad).",
+    flag(),
+)
+gamma_m = variable(
+    "mean_rank_factor",
+    r"\bar{\gamma}_{\mathrm{r}}",
+    "count",
+    "Tokens the mean rank computes over those that are routed to it, at most.",
+    positive(),
+)
+delta_d = variable(
+    "least_dropped_share",
+    r"\delta_{\mathrm{drop}}",
+    "count",
+    "Share of the routed tokens that is dropped, at least.",
+    between(0, 1),
 )
 M_hot = variable(
     "hot_rank_bytes",

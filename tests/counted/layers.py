@@ -47,6 +47,8 @@ class Shape:
     experts: int = 8
     top_k: int = 2
     f_expert: int = 128
+    ranks: int = 1
+    skew: float = 0.0
     shared: int = 0
     score: str = "output"
     experts_implementation: str = "grouped_mm"
@@ -75,6 +77,7 @@ class Measured:
     live: int
     peak: int | None
     saved: Saved
+    layer: nn.Module
 
     @property
     def per_token(self) -> float:
@@ -261,10 +264,19 @@ class TitanMoE(nn.Module):
             return x * scores[:, None].to(x.dtype)
         return (x.float() * scores[:, None]).to(x.dtype)
 
+    def choose(self, flat):
+        return self.gate(flat).float().softmax(-1).topk(self.shape.top_k, dim=-1)
+
+    def experts(self, routed, counts):
+        parts = [
+            self.swiglu(part @ w1.T, part @ w3.T) @ w2.T
+            for part, w1, w2, w3 in zip(routed.split(counts), self.w1, self.w2, self.w3, strict=True)
+        ]
+        return torch.cat(parts)
+
     def forward(self, x):
         flat = x.reshape(-1, x.shape[-1])
-        probabilities = self.gate(flat).float().softmax(-1)
-        scores, chosen = probabilities.topk(self.shape.top_k, dim=-1)
+        scores, chosen = self.choose(flat)
         scores = scores / scores.sum(-1, keepdim=True)
         order = chosen.reshape(-1).argsort(stable=True)
         counts = torch.bincount(chosen.reshape(-1), minlength=self.shape.experts).tolist()
@@ -273,15 +285,15 @@ class TitanMoE(nn.Module):
         routed = flat.gather(0, index)
         if self.shape.score.startswith("input"):
             routed = self.weigh(routed, scores)
-        parts = [
-            self.swiglu(part @ w1.T, part @ w3.T) @ w2.T
-            for part, w1, w2, w3 in zip(routed.split(counts), self.w1, self.w2, self.w3, strict=True)
-        ]
-        routed = torch.cat(parts)
+        routed = self.experts(routed, counts)
         if self.shape.score.startswith("output"):
             routed = self.weigh(routed, scores)
         start = self.shared(flat) if self.shape.shared else torch.zeros_like(flat)
         return start.scatter_add(0, index, routed).view_as(x)
+
+
+#: Mixtures of experts that take the place of a feed-forward block.
+MIXTURES: dict[str, type[nn.Module]] = {"titan_moe": TitanMoE}
 
 
 def llama_config(shape: Shape, cls: type = LlamaConfig, **more: Any) -> Any:
@@ -319,11 +331,11 @@ def build(kind: str, shape: Shape, checkpoint_core: bool = False) -> tuple[nn.Mo
         layer = GPTLayer(shape, checkpoint_core)
         return finish(layer, shape), layer, []
     core = "any_flash" if kind == "deepseek" and shape.attention == "flash" else shape.attention
-    if kind in ("llama", "titan_moe"):
+    if kind == "llama" or kind in MIXTURES:
         config = llama_config(shape)
         layer, rotary = llama.LlamaDecoderLayer(config, 0), llama.LlamaRotaryEmbedding(config)
-        if kind == "titan_moe":
-            layer.mlp = TitanMoE(shape)
+        if kind in MIXTURES:
+            layer.mlp = MIXTURES[kind](shape)
     elif kind == "qwen3":
         config = llama_config(shape, Qwen3Config)
         layer, rotary = qwen3.Qwen3DecoderLayer(config, 0), qwen3.Qwen3RotaryEmbedding(config)
@@ -425,7 +437,7 @@ def measure(kind: str, *, checkpointing: str = "none", peak: bool = False, **siz
             torch.autograd.backward(edge, gradient)
     # Under op-level checkpointing the kept results sit in a cache that no pack hook sees.
     total = after if checkpointing == "torchtitan_op" else saved.total
-    return Measured(shape, total, after, live.peak if peak else None, saved)
+    return Measured(shape, total, after, live.peak if peak else None, saved, layer)
 
 
 def drop_gradient(parameter: torch.Tensor) -> None:

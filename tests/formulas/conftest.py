@@ -113,6 +113,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"gradient_accumulation_steps"} & set(point), 2 * point["pp_size"])
     if point.get("pp_size") == 1 or point.get("pipeline_schedule") in (1, 2, 3):
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
+    if point.get("capacity_factor") == 0:
+        point |= dict.fromkeys({"pad_to_capacity"} & set(point), 0.0)
     if point.get("experts") == 1:
         point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)
     if point.get("moe_layers"):

@@ -3,6 +3,7 @@
 Inputs are canonical: byte, second, FLOP, token, request.
 """
 
+import math
 import random
 
 import pytest
@@ -22,7 +23,10 @@ def distinct(places, draws):
 
 
 def exchange_time(x, ranks, tokens, width):
-    """One copy of a token for each node through the port, and one for each rank over the links, both at once."""
+    """One copy of a token for each node through the port, and one for each rank over the links, both at once.
+
+    Where experts are padded to their capacity, one for each expert in both.
+    """
     node = min(ranks, x["accelerators_per_node"])
     nodes = ranks / node
     within = min(nodes, x["node_limit"] or nodes)
@@ -33,8 +37,9 @@ def exchange_time(x, ranks, tokens, width):
     if x["direct_mesh"] > 1:
         links *= max(1, node - 1) / (x["direct_mesh"] - 1)
     copies, k = tokens * width, x["active_experts_per_token"]
-    fabric = copies * distinct(within, k) * (nodes - 1) / nodes
-    near = copies * distinct(node * within, k) * (node - 1) / node
+    to_nodes, to_ranks = (k, k) if x["pad_to_capacity"] else (distinct(within, k), distinct(node * within, k))
+    fabric = copies * to_nodes * (nodes - 1) / nodes
+    near = copies * to_ranks * (node - 1) / node
     return (max(fabric / port, near / links) + x["exchange_latency"], fabric, near) if ranks > 1 else (0, fabric, near)
 
 
@@ -43,11 +48,15 @@ def per_layer(x):
     there, back = formats.bytes_of(x, "dispatch", "dispatch_dtype"), formats.bytes_of(x, "combine", "combine_dtype")
     token = x["hidden_dim"] * (there + back) / 2
     tokens = x["batch_size"] * x["seq_len"]
-    payload = tokens * k * token
     # A rank cannot receive more than every token, once for each expert it holds.
-    hot = min(x["routing_imbalance_factor"], min(k, E / e) * tokens / (tokens * k / e))
+    load = min(x["routing_imbalance_factor"], min(k, E / e) * tokens / (tokens * k / e))
+    room, padded = x["capacity_factor"] or math.inf, x["pad_to_capacity"]
+    hot, mean = (room, room) if padded else (min(load, room), min(1, room))
+    rest = (e - load) / (e - 1) if e > 1 else 0
+    dropped = (max(0, load - room) + (e - 1) * max(0, rest - room)) / e
     expert = x["hidden_dim"] * x["expert_ffn_dim"] * (3 if x["gated"] else 2)
     routed_work = L_moe * k * expert
+    payload = tokens * k * token * mean
     parameters = x["active_parameters"] + (hot - 1) * routed_work
     dispatch = payload - payload / e
     exchanges = 4 + (2 if x["activation_checkpointing"] == "full" else 0)
@@ -70,7 +79,9 @@ def per_layer(x):
         "effective_active_parameters": parameters,
         "routed_payload": payload,
         "token_dispatch_bytes": dispatch,
-        "hot_rank_bytes": hot * dispatch / e,
+        "hot_rank_bytes": hot / mean * dispatch / e,
+        "mean_rank_factor": mean,
+        "least_dropped_share": dropped,
         "all_to_all_latency": once,
         "exchanges_per_layer": exchanges,
         "step_dispatch_bytes": sum(dispatch for _ in range(L_moe * exchanges)),
@@ -82,6 +93,7 @@ def draw(r):
     node = r.choice([1, 2, 4, 8, 72])
     e = r.choice([1, r.randint(1, node), node * r.choice([1, 2, 3, 8])])
     experts = e * r.choice([1, 2, 8])
+    room = r.choice([0.0, 1.0, r.uniform(0.5, 3)])
     return {
         "experts": experts,
         "active_experts_per_token": r.randint(1, min(experts, 8)),
@@ -93,6 +105,8 @@ def draw(r):
         **formats.draw(r, "dispatch_dtype", "combine_dtype"),
         "ep_size": e,
         "routing_imbalance_factor": r.choice([1.0, r.uniform(1, 10)]),
+        "capacity_factor": room,
+        "pad_to_capacity": r.randint(0, 1) if room else 0,
         "activation_checkpointing": r.choice(["none", "selective", "full"]),
         "gated": r.randint(0, 1),
         "moe_layers": r.randint(0, 100),

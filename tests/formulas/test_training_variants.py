@@ -40,8 +40,47 @@ def in_flight(x):
 
 
 def hot_rank(x):
-    """Load of the hot rank over the mean: no more than every token, once for each of its experts."""
-    return min(x["routing_imbalance_factor"], x["ep_size"], x["experts"] / x["active_experts_per_token"])
+    """Load of the hot rank over the mean: no more than every token, once for each of its experts, or its capacity."""
+    if x["pad_to_capacity"]:
+        return x["capacity_factor"]
+    load = min(x["routing_imbalance_factor"], x["ep_size"], x["experts"] / x["active_experts_per_token"])
+    return min(load, x["capacity_factor"] or load)
+
+
+def mean_rank(x):
+    """The same of loads that are all alike."""
+    return hot_rank({**x, "routing_imbalance_factor": 1.0})
+
+
+def least_dropped(x):
+    """What the hot rank and all others together have no room for."""
+    e, room = x["ep_size"], x["capacity_factor"] or math.inf
+    load = hot_rank({**x, "capacity_factor": 0, "pad_to_capacity": 0})
+    return (max(0, load - room) + (max(0, e - load - (e - 1) * room) if e > 1 else 0)) / e
+
+
+def expert_rows(x):
+    """Rows that the experts of the hot rank hold for each token it brings, their padding among them."""
+    padding = x["experts"] // x["ep_size"] * x["expert_row_padding"]
+    return hot_rank(x) * x["active_experts_per_token"] + padding / (micro_batch(x)[0] * x["seq_len"] / x["cp_size"])
+
+
+def weighed(x, q):
+    """Bytes of a token that are kept for the gradient of its routing weight."""
+    if x["recompute_activation_func"]:
+        return 0
+    return q if x["routing_weights"] == "after" else 4
+
+
+def routed_buffers(x, q, inner):
+    """What stands beside a layer with experts at its peaks, in bytes per token."""
+    h, width, rows, read = x["hidden_dim"], x["expert_ffn_dim"] / x["tp_size"], expert_rows(x), bytes_kept(x)[2]
+    own, kept = mean_rank(x) * x["active_experts_per_token"] * h, weighed(x, q)
+    came, ordered, back, sent = rows * h * q, rows * h * q, rows * h * q, own * q
+    forward, backward, weighing = came + ordered + back + sent, 2 * rows * width * q, 3 * kept * own
+    if x["routing_weights"] == "before_fp32":
+        return max(forward, backward, weighing - rows * (read * h + inner * width))
+    return max(forward - kept * own, backward - kept * own, weighing)
 
 
 def bytes_kept(x):
@@ -249,8 +288,8 @@ def layer_saves(x, q, sparse):
     if again:
         inner = (2 if x["gated"] else 1) * formats.bytes_of(x, "saved", "saved_dtype")
     if sparse:
-        outputs = 0 if again else q * h
-        routed = k * hot_rank(x) * (read * h + inner * x["expert_ffn_dim"] / t + outputs)
+        own = mean_rank(x) * k * weighed(x, q) * h
+        routed = expert_rows(x) * (read * h + inner * x["expert_ffn_dim"] / t) + own
         block = routed + inner * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
     else:
         block = inner * x["ffn_dim"] / t
@@ -263,7 +302,7 @@ def layer_saves(x, q, sparse):
     matmuls = entry + queries + values + attended + gate + entry
     selective = {"core_attention": less + block, "alternate_matmuls": matmuls}[x["selective_policy"]]
     kept = {"none": less + core + block, "selective": selective, "full": entry}[x["activation_checkpointing"]]
-    return rest + core + block, kept
+    return rest + core + block, kept, routed_buffers(x, q, inner) if sparse else 2 * q * x["ffn_dim"] / t
 
 
 def outside(x, tensors, kept, edges):
@@ -358,16 +397,15 @@ def per_operator(x):
     split = t if x["sequence_parallel"] else 1
     buffers = (q * trained_unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
 
-    all_dense, kept_dense = layer_saves(x, q, False)
-    all_sparse, kept_sparse = layer_saves(x, q, True)
+    all_dense, kept_dense, beside_dense = layer_saves(x, q, False)
+    all_sparse, kept_sparse, beside_sparse = layer_saves(x, q, True)
     stage = max(m * s * ((deepest - n) * kept_dense + n * kept_sparse) for n in (most, fewest))
     fly = in_flight(x)
-    kinds = [(all_dense, kept_dense, x["ffn_dim"] / t)] if L_moe < L else []
+    kinds = [(all_dense, kept_dense, beside_dense)] if L_moe < L else []
     if L_moe:
-        wide = hot_rank(x) * x["active_experts_per_token"] * (x["expert_ffn_dim"] / t + h)
-        kinds.append((all_sparse, kept_sparse, wide))
-    largest, kept, widest = (max(kind) for kind in zip(*kinds, strict=True))
-    backward = m * s * (largest - kept + q * h / split + 2 * q * widest)
+        kinds.append((all_sparse, kept_sparse, beside_sparse))
+    largest, kept, beside = (max(kind) for kind in zip(*kinds, strict=True))
+    backward = m * s * (largest - kept + q * h / split + beside)
     loss = m * s * (12 * rows + norm_saves(x, q, h) / split)
     peak = max(fly * stage + backward, stage + (0 if both else loss))
     total = weights + gradients + optimizer + buffers + gathered + peak + x["reserved_memory"]
@@ -406,6 +444,9 @@ def per_operator(x):
         "moe_layer_activation": kept_sparse,
         "micro_batches": micro_batch(x)[1],
         "hot_rank_factor": hot_rank(x),
+        "mean_rank_factor": mean_rank(x),
+        "least_dropped_share": least_dropped(x),
+        "expert_rows_per_token": expert_rows(x),
         "in_flight_micro_batches": fly,
         "stage_activations": stage,
         "activations": fly * stage,
@@ -419,6 +460,16 @@ def per_operator(x):
 
 
 # --- random inputs --------------------------------------------------------------------------------
+
+
+def draw_routing(r):
+    """How tokens are spread over experts, and what experts have room for."""
+    room = r.choice([0.0, 1.0, r.uniform(0.5, 3)])
+    return {
+        "routing_imbalance_factor": r.choice([1.0, r.uniform(1, 8)]),
+        "capacity_factor": room,
+        "pad_to_capacity": r.randint(0, 1) if room else 0,
+    }
 
 
 def draw_run(r):
@@ -493,7 +544,9 @@ def draw_per_operator(r):
         "elementwise_kernels": r.choice(["fused", "eager"]),
         "selective_policy": r.choice(["core_attention", "alternate_matmuls"]) if plain else "core_attention",
         "dropout_mask_bytes": r.choice([0.0, 1.0, r.random()]),
-        "routing_imbalance_factor": r.choice([1.0, r.uniform(1, 8)]),
+        **draw_routing(r),
+        "routing_weights": r.choice(["after", "after_fp32", "before_fp32"]),
+        "expert_row_padding": r.choice([0, 8, 16]),
         "gathered_layers": r.randint(1, 5),
         "reserved_memory": r.choice([0.0, 10 ** r.uniform(8, 10)]),
         "kv_heads": r.choice(

@@ -80,6 +80,10 @@ EXPECTED = {
             "recompute_activation_func": False,
             "dropout_mask_bytes": 0.0,
             "routing_imbalance_factor": 1.0,
+            "capacity_factor": 0.0,
+            "pad_to_capacity": False,
+            "routing_weights": "after",
+            "expert_row_padding": 0,
             "gathered_layers": 2,
             "reserved_memory": 0.0,
             "parameters": None,
@@ -133,6 +137,8 @@ EXPECTED = {
             "combine_dtype": "as_precision",
             "ep_size": 1,
             "routing_imbalance_factor": 1.0,
+            "capacity_factor": 0.0,
+            "pad_to_capacity": False,
             "node_limit": 0,
             "congestion_factor": 1.0,
             "activation_checkpointing": "selective",
@@ -275,7 +281,7 @@ def test_help_names_the_variants_of_what_the_first_one_does_not_take():
     assert meaning("communication_buffer_fraction").endswith(" share of the gradients.")
     assert "Only variant" not in inspect.getdoc(ParameterCountModel.solve)
     found = inspect.getdoc(MoERoutingModel.solve)
-    assert found.count("Only variant per_layer.") == found.count("Only variant") == 17
+    assert found.count("Only variant per_layer.") == found.count("Only variant") == 19
 
 
 def test_only_in_is_said_of_every_argument_the_first_variant_lacks():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mlsysim import MoERoutingModel, expert_loads, routing_imbalance
+from mlsysim import MoERoutingModel, dropped_tokens, expert_loads, routing_imbalance
 from mlsysim.errors import InputError, UnknownNameError
 
 fuzzing = settings(derandomize=True, deadline=None, max_examples=200)
@@ -233,3 +233,93 @@ class TestCopies:
     def test_refused(self, given, message):
         with pytest.raises(InputError, match=message):
             routing_imbalance([1, 2, 3, 4], **given)
+
+
+def routed_one_by_one(loads, tokens, top_k, factor, redundant=0, seed=0):
+    """Tokens in order, each to different experts by their loads; who comes when an expert is full is dropped.
+
+    Of an expert with copies, its tokens go to them by turns. Gives counts, what each copy took, and what was dropped.
+    """
+    random = np.random.default_rng(seed)
+    experts = len(loads)
+    keys = np.log(loads) + random.gumbel(size=(tokens, experts))
+    chosen = np.argsort(-keys, axis=1)[:, :top_k]
+    counts = np.bincount(chosen.ravel(), minlength=experts)
+    copies = np.ones(experts, int)
+    for _ in range(redundant):
+        copies[np.argmax(counts / copies)] += 1
+    room = np.ceil(tokens * top_k / (experts + redundant) * factor)
+    taken = [[0] * number for number in copies]
+    dropped, turn = 0, np.zeros(experts, int)
+    for expert in chosen.ravel():
+        place = turn[expert] % copies[expert]
+        turn[expert] += 1
+        if taken[expert][place] < room:
+            taken[expert][place] += 1
+        else:
+            dropped += 1
+    return counts, taken, dropped / chosen.size
+
+
+class TestCapacity:
+    @pytest.mark.parametrize(("distribution", "spread"), [("uniform", 0), ("zipf", 0.7), ("log_normal", 1)])
+    @pytest.mark.parametrize("factor", [0.5, 1, 1.25, 2])
+    @pytest.mark.parametrize("redundant", [0, 4])
+    def test_equals_a_router_that_drops_what_comes_too_late(self, distribution, spread, factor, redundant):
+        (loads,) = expert_loads(distribution, 12, spread=spread, seed=3)
+        counts, taken, dropped = routed_one_by_one(loads, 500, 2, factor, redundant)
+        found = dropped_tokens(counts, capacity_factor=factor, redundant_experts=redundant)
+        assert found == pytest.approx(dropped, abs=1e-12)
+        if not redundant:
+            ranks = np.array([sum(each) for each in taken]).reshape(4, 3).sum(axis=1)
+            assert routing_imbalance(counts, ep_size=4, capacity_factor=factor) == pytest.approx(
+                ranks.max() / (counts.sum() / 4), rel=1e-12
+            )
+
+    def test_copies_of_a_busy_expert_drop_less(self):
+        loads = expert_loads("zipf", 64, spread=1, layers=4)
+        alone, copied = (
+            dropped_tokens(loads, capacity_factor=1.25, redundant_experts=number).mean() for number in (0, 64)
+        )
+        assert copied < alone / 2
+
+    def test_what_is_dropped_falls_as_capacity_grows(self):
+        loads = expert_loads("log_normal", 64, spread=1, layers=20)
+        shares = np.array([dropped_tokens(loads, capacity_factor=each) for each in (0.5, 1, 1.5, 4, 64)])
+        assert shares.shape == (5, 20)
+        assert (np.diff(shares, axis=0) <= 0).all()
+        assert (shares[0] >= 0.5).all()
+        assert (shares[-1] == 0).all()
+        assert (dropped_tokens(loads, capacity_factor=0) == 0).all()
+
+    @pytest.mark.parametrize("distribution", ["uniform", "zipf", "log_normal"])
+    @pytest.mark.parametrize("ranks", [1, 4, 32])
+    @pytest.mark.parametrize("factor", [0.75, 1, 1.5])
+    def test_a_model_bounds_both(self, distribution, ranks, factor):
+        """The hot rank has no more than the model says, just that where it holds one expert, and no less is dropped."""
+        loads = expert_loads(distribution, 32, spread=0.8, layers=20)
+        before, after = (routing_imbalance(loads, ep_size=ranks, capacity_factor=each) for each in (0, factor))
+        exact = dropped_tokens(loads, capacity_factor=factor)
+        model = MoERoutingModel("per_layer")
+        for layer in range(0, 20, 5):
+            found = model.solve(
+                active_parameters=1e9, hidden_dim=64, layers=1, moe_layers=1, gated=True, expert_ffn_dim=64, experts=32,
+                active_experts_per_token=1, batch_size=32, ep_size=ranks, accelerators_per_node=32,
+                routing_imbalance_factor=max(1.0, before[layer]), capacity_factor=factor,
+            )  # fmt: skip
+            assert after[layer] <= found.hot_rank_factor * (1 + 1e-12)
+            assert exact[layer] >= found.least_dropped_share - 1e-12
+            if ranks == 32:
+                assert after[layer] == pytest.approx(found.hot_rank_factor, rel=1e-12)
+
+    def test_shares_have_no_rounding(self):
+        assert dropped_tokens([2, 3], capacity_factor=1) == 0
+        assert dropped_tokens([0.4, 0.6], capacity_factor=1) == pytest.approx(0.1)
+
+    def test_whole_tokens_are_rounded_up(self):
+        assert dropped_tokens([[1, 4], [5, 0]], capacity_factor=1) == pytest.approx([1 / 5, 2 / 5])
+
+    @pytest.mark.parametrize("factor", [-1, float("nan"), float("inf"), "much", True, None])
+    def test_refused(self, factor):
+        with pytest.raises(InputError, match=r"capacity_factor=.*must be a finite number >= 0"):
+            dropped_tokens([1, 2], capacity_factor=factor)

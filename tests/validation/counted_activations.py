@@ -131,6 +131,54 @@ def loss() -> list[Check]:
     return found
 
 
+#: One rank of four: how far loads are apart, where tokens are weighed, and how gates are computed.
+RANKS: tuple[tuple[float, str, str], ...] = (
+    (0.0, "after", "fused"),
+    (0.3, "after", "eager"),
+    (0.0, "before_fp32", "eager"),
+    (0.3, "before_fp32", "fused"),
+    (0.3, "after_fp32", "fused"),
+)
+#: Narrow and wide experts, few and many tokens for the rows that are padded.
+RANK_SHAPES = (
+    {"s": 768, "h": 128, "heads": 4, "kv_heads": 2, "experts": 16, "top_k": 4, "f_expert": 64},
+    {"s": 1024, "h": 128, "heads": 4, "kv_heads": 2, "experts": 8, "top_k": 2, "f_expert": 320},
+)
+SCORES = {"after": "output_bf16", "after_fp32": "output", "before_fp32": "input"}
+
+
+def expert_ranks() -> list[Check]:
+    """Bytes kept by a layer of the hottest of four ranks, and at the peak of its backward pass, recomputed whole."""
+    from counted import expert_rank, layers
+
+    from mlsysim import routing_imbalance
+
+    found, ranks = [], 4
+    for skew, weights, gate in RANKS:
+        for shape in RANK_SHAPES:
+            how = {"norm": "fused", "mlp": gate, "score": SCORES[weights], "ranks": ranks, "skew": skew}
+            kept = layers.measure("expert_rank", **shape, **how)
+            peak = layers.measure("expert_rank", **shape, **how, checkpointing="full", peak=True)
+            factor = routing_imbalance(kept.layer.mlp.counts.sum(0), ep_size=ranks)
+            inputs = inputs_of("titan_moe", {"b": ranks, "f": 0, **shape}, {"norm": "fused"}) | {
+                "dp_size": ranks, "ep_size": ranks, "routing_imbalance_factor": factor, "routing_weights": weights,
+                "expert_row_padding": expert_rank.ALIGNMENT, "elementwise_kernels": gate,
+            }  # fmt: skip
+            model = TrainingMemoryModel("per_operator")
+            whole = model.solve(**inputs)
+            again = model.solve(**{**inputs, "activation_checkpointing": "full"})
+            # Norms are fused, where eager gates would say that they are not.
+            norms = 0 if gate == "fused" else 4 * 2 * shape["h"] * shape["s"]
+            label = f"{shape['top_k']} of {shape['experts']} experts, {weights}, {gate}, {factor:.2f} times the mean"
+            ours = (whole.canonical("activations") - norms) / 1e3
+            peaks = (again.canonical("activations") + again.canonical("backward_buffer") - norms) / 1e3
+            found += [
+                Check(f"{label}: kept", kept.bytes / 1e3, ours, 0.02, "kB"),
+                Check(f"{label}: peak", peak.peak / 1e3, peaks, 0.02, "kB"),
+            ]
+    return found
+
+
 GROUPS = (
     Group(
         "saved_tensors",
@@ -149,6 +197,17 @@ GROUPS = (
         "counted by storages; hidden states and weights excluded. 3%.",
         "PyTorch 2.13 on the CPU",
         loss,
+        ("torch", "transformers"),
+    ),
+    Group(
+        "expert_ranks",
+        "Routed tokens of one rank of an expert-parallel group",
+        "Variant `per_operator` against a layer of the rank that gets the most rows of four, whose real routers have "
+        "logits with a bias: tokens that it sends and gets, permuted and padded to eight rows an expert as in "
+        "torchtitan. Bytes kept for the backward pass, and the most bytes alive in the backward pass of the recomputed "
+        "layer, without gradients of weights. 2%.",
+        "PyTorch 2.13 and a transformers layer on the CPU, the exchange a buffer of the right size",
+        expert_ranks,
         ("torch", "transformers"),
     ),
 )

@@ -1,0 +1,111 @@
+"""Routed activations
+
+What a layer with experts keeps for its backward pass on one rank of an expert-parallel group, and what it needs at its
+peak: the tokens that the rank sends are its own, those that its experts hold come from all ranks.
+"""
+
+from __future__ import annotations
+
+from sympy import Max
+
+from mlsysim.symbolic import Example, Formula, Source, by_label, byte, token, when
+from mlsysim.symbols.activations import (
+    k_rows,
+    q_ff,
+    q_rw,
+    r_act,
+    r_pad,
+    routing_weights,
+    sigma_e,
+    x_buf,
+    x_moe,
+)
+from mlsysim.symbols.formats import q_a, q_in
+from mlsysim.symbols.routing import gamma_m, gamma_r
+from mlsysim.symbols.training import e, n_tok, t
+from mlsysim.symbols.workload import E, d_e, d_sh, h, k
+
+TITAN = Source("torchtitan_issue_1624")
+HOOKS = (
+    "Within 0.2% of the saved tensors of PyTorch layers: Mixtral, torchtitan, a rank of four with balanced and with "
+    "skewed routers."
+)
+PEAKS = "one rank of four with balanced and with skewed routers within 2%."
+
+expert_rows = Formula(
+    k_rows,
+    gamma_r * k + sigma_e * E * r_pad / (e * n_tok),
+    title="Rows that the experts of the hot rank hold, per token it brings",
+    source=TITAN,
+    assumes="Buffers are as long as they may have to be: a whole tile more for each expert of the rank.",
+    example=Example(
+        {gamma_r: 1.25, k: 8, sigma_e: 1, E: 128, r_pad: 8, e: 4, n_tok: 8192},
+        "10.03125",
+        derived="1.25 * 8 + 128 * 8 / (4 * 8192)",
+    ),
+)
+
+routing_weight_bytes = Formula(
+    q_rw,
+    when(r_act > 0, 0, by_label(routing_weights, {"after": q_a, "after_fp32": 4 * byte, "before_fp32": 4 * byte})),
+    title="Bytes kept of a token for the gradient of its routing weight",
+    source=TITAN,
+    assumes="Where the activation function is recomputed, it applies the routing weights, and nothing is kept for them "
+    "(Megatron-LM).",
+    no_example="a table of labels",
+)
+
+moe_activation = Formula(
+    x_moe,
+    (
+        k_rows * (q_in * h / sigma_e + q_ff * d_e / t)
+        + gamma_m * k * q_rw * h / sigma_e
+        + q_ff * d_sh / t
+        + 4 * byte * (E + 2 * k + 1)
+    )
+    / token,
+    title="Kept by router and experts of a layer",
+    source=Source("korthikanti2023", "section 4.1"),
+    variant="per_operator",
+    assumes="Each token is copied once per expert it goes to, and the hot rank holds gamma times the mean of those "
+    "copies. What is kept for the gradient of a routing weight stays on the rank that brings the token. The router "
+    "works in fp32.",
+    accuracy=HOOKS,
+    example=Example(
+        {k_rows: 10, gamma_m: 1, k: 8, q_rw: 2, q_in: 2, h: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
+         sigma_e: 1},
+        "394308 byte/token",
+        derived="10 * (2 * 7168 + 6 * 2048) + 8 * 2 * 7168 + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
+    ),
+)  # fmt: skip
+
+_sent, _held = gamma_m * k * h / sigma_e, k_rows * h / sigma_e
+_inner = k_rows * d_e / t
+#: Returning rows forward, or two gradients of the inner width backward.
+_experts = q_a * Max(3 * _held + _sent, 2 * _inner)
+
+routed_buffer = Formula(
+    x_buf,
+    by_label(
+        routing_weights,
+        {
+            **dict.fromkeys(("after", "after_fp32"), Max(3 * q_rw * _sent, _experts - q_rw * _sent)),
+            "before_fp32": Max(_experts, 3 * q_rw * _sent - q_in * _held - q_ff * _inner),
+        },
+    )
+    / token,
+    title="What a layer with experts needs at its peak beyond what it makes for its backward pass",
+    source=TITAN,
+    assumes="The largest of three. Forward: tokens as they were sent and as they came, with what experts return before "
+    "and after it is ordered by sender. Backward: two gradients of the inner width, or three of the tokens "
+    "that are weighed. What is not yet made, or no longer held, is less.",
+    accuracy=PEAKS.capitalize(),
+    example=Example(
+        {routing_weights: "before_fp32", q_a: 2, q_in: 2, q_rw: 4, q_ff: 8, k_rows: 10.03125, gamma_m: 1, k: 8, h: 2048,
+         sigma_e: 1, d_e: 768, t: 1},
+        "156032 byte/token",
+        derived="2 * (3 * 10.03125 + 8) * 2048",
+    ),
+)  # fmt: skip
+
+FORMULAS = (expert_rows, routing_weight_bytes, moe_activation, routed_buffer)
