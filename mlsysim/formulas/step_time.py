@@ -449,8 +449,18 @@ mean_computing = Formula(
     assumes="Products with routed experts alone are spread; their element-wise work, and what few rows cost, is taken "
     "as that of the hot rank.",
     example=Example(
-        {n_mb: 4, t_lin: 180, w_lin: 100e9, gamma_m: 1, r_e: 1.1, w_rt: 60e9, w_hot: 126e9, t_attn: 35, t_el: 10,
-         t_head: 5},
+        {
+            n_mb: 4,
+            t_lin: 180,
+            w_lin: 100e9,
+            gamma_m: 1,
+            r_e: 1.1,
+            w_rt: 60e9,
+            w_hot: 126e9,
+            t_attn: 35,
+            t_el: 10,
+            t_head: 5,
+        },
         "805.7 ms",
         derived="4 * (180 * (100 + 0.1 * 60) / 126 + 35 + 10 + 5)",
     ),

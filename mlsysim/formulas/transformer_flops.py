@@ -310,8 +310,8 @@ executed_arithmetic = Formula(
     ),
     title="FLOPs of a step that are carried out",
     source=CHECKPOINTS,
-    assumes="What is recomputed is a fourth pass; the logits never are. Experts compute no dropped tokens, and rows that "
-    "they are padded with as any other.",
+    assumes="What is recomputed is a fourth pass; the logits never are. Experts compute no dropped tokens, and rows "
+    "that they are padded with as any other.",
     example=Example(
         {
             b: 128,

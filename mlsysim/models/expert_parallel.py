@@ -94,6 +94,7 @@ class ExpertParallelModel(PerformanceModel):
         "reported_memory",
         "live_memory",
         "allocator_retries",
+        "least_dropped_share",
         "feasible",
         "step_bottleneck",
         "rows_per_expert",

@@ -169,6 +169,7 @@ VERBS = [(model, verb) for model in EXPECTED for verb in FIRST]
 UNITS = {
     "seq_len": "token",
     "sliding_window": "token",
+    "expert_row_padding": "token",
     "memory_capacity": "GB",
     "memory_bandwidth": "GB/s",
     "peak_flops": "TFLOP/s",

@@ -1,11 +1,11 @@
-"""Imbalance and routed bytes against tokens counted at a real router under skewed inputs."""
+"""Imbalance, routed bytes and dropped tokens against tokens counted at a real router under skewed inputs."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from validation.checks import Check, Group
 
-from mlsysim import MoERoutingModel, routing_imbalance
+from mlsysim import MoERoutingModel, dropped_tokens, routing_imbalance
 
 #: Bytes of one bf16 number.
 BF16 = 2
@@ -13,9 +13,10 @@ BF16 = 2
 
 @dataclass(frozen=True)
 class Routed:
-    """Tokens every rank sent to every expert, and what follows by counting alone."""
+    """Tokens every rank sent to every expert, those of each in order, and what follows by counting alone."""
 
     counts: np.ndarray
+    chosen: np.ndarray
     width: int
 
     @property
@@ -35,6 +36,20 @@ class Routed:
         sent = self.by_rank()
         return (sent.sum() - np.trace(sent)) * self.width * BF16
 
+    def taken(self, factor: float) -> np.ndarray:
+        """Whether each choice finds room: those that come to an expert after it is full are dropped."""
+        room = np.ceil(self.chosen.size / self.counts.shape[1] * factor)
+        order = np.argsort(self.chosen, kind="stable")
+        first = np.searchsorted(self.chosen[order], self.chosen[order], side="left")
+        found = np.empty(self.chosen.size, bool)
+        found[order] = np.arange(self.chosen.size) - first < room
+        return found
+
+    def left(self, factor: float) -> float:
+        """What the busiest rank takes over the mean of all that were routed."""
+        experts = np.bincount(self.chosen[self.taken(factor)], minlength=self.counts.shape[1])
+        return experts.reshape(self.ranks, -1).sum(axis=1).max() / (self.chosen.size / self.ranks)
+
     def hot_rank(self) -> float:
         sent = self.by_rank()
         return (sent.sum(axis=0) - np.diag(sent)).max() * self.width * BF16
@@ -52,16 +67,17 @@ def route(experts: int, top_k: int, ranks: int, width: int, skew: float, tokens:
     torch.nn.init.normal_(router.weight)
     rank = 1.0 / torch.arange(1, 1001, dtype=torch.float64) ** skew
     ids = torch.multinomial(rank / rank.sum(), ranks * tokens, replacement=True).view(ranks, tokens)
-    counts = np.zeros((ranks, experts))
+    counts, picked = np.zeros((ranks, experts), int), []
     with torch.no_grad():
         for place in range(ranks):
             *_, chosen = router(embedding(ids[place]))
             counts[place] = np.bincount(chosen.flatten().numpy(), minlength=experts)
-    return Routed(counts, width)
+            picked.append(chosen.flatten().numpy())
+    return Routed(counts, np.concatenate(picked), width)
 
 
 def routed() -> list[Check]:
-    """Factor, bytes that leave their rank, and bytes the hot rank receives."""
+    """Factor, bytes that leave their rank, bytes the hot rank receives, and what experts with a capacity drop."""
     found = []
     for experts, top_k, ranks in ((8, 2, 8), (8, 2, 4), (64, 6, 8), (128, 8, 16)):
         for skew in (0.0, 1.0, 2.0):
@@ -85,6 +101,10 @@ def routed() -> list[Check]:
                 Check(f"{name}: leaving their rank", leaving, ours.canonical(dispatched) / 1e6, 0.01, "MB",
                       first.canonical(dispatched) / 1e6),
                 Check(f"{name}: received by the hot rank", hot, received, 0.01, "MB"),
+                Check(f"{name}: dropped at a capacity of 1.25", 1 - seen.taken(1.25).mean(),
+                      dropped_tokens(seen.counts.sum(axis=0), capacity_factor=1.25), 1e-12),
+                Check(f"{name}: imbalance then", seen.left(1.25),
+                      routing_imbalance(seen.counts.sum(axis=0), ep_size=ranks, capacity_factor=1.25), 1e-12),
             ]  # fmt: skip
     return found
 
