@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from mlsysim.catalog import Choice, Entry, Recipe, Sourced, Value
+from mlsysim.catalog import Choice, Entry, Fleet, Recipe, Sourced, Value
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.axes import Derived, Linked, derived
 from mlsysim.inputs.convert import is_axis, scalar
@@ -96,8 +96,7 @@ def given_by(recipe: Recipe, model: DeclaredModel, typed: Mapping[str, Any]) -> 
     UnknownNameError
         If the recipe names an argument that no model has.
     """
-    own = {name for value in typed.values() if isinstance(value, Linked) for name in value.axes} | set(typed)
-    covered = {name for slot in own & set(model.slots) for name in model.slots[slot].gives}
+    own, covered = _own(model, typed)
     found, left_out = Given(), []
     for name, entry in _entries(recipe, model).items():
         if name not in model.slots or name not in model.arguments:
@@ -119,6 +118,12 @@ def given_by(recipe: Recipe, model: DeclaredModel, typed: Mapping[str, Any]) -> 
             )
     found.left_out = tuple(left_out)
     return found
+
+
+def _own(model: DeclaredModel, typed: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+    """The arguments of a call, and the inputs that its entries give."""
+    own = {name for value in typed.values() if isinstance(value, Linked) for name in value.axes} | set(typed)
+    return own, {name for slot in own & set(model.slots) for name in model.slots[slot].gives}
 
 
 def _entries(recipe: Recipe, model: DeclaredModel) -> dict[str, Entry]:
@@ -177,11 +182,29 @@ def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[s
         If a recipe does not give what others do, and nothing else does.
     """
     each = [given_by(recipe, model, typed) for recipe in recipes]
+    if 0 < sum("fleet" in given.typed for given in each) < len(each):
+        for given in each:
+            _spell_out(given, model, typed)
     names = dict.fromkeys(name for given in each for name in given.typed)
     lists = {
         name: [_one(name, recipe, given, model) for recipe, given in zip(recipes, each, strict=True)] for name in names
     }
     return Given(lists, left_out=tuple(dict.fromkeys(name for given in each for name in given.left_out)))
+
+
+def _spell_out(given: Given, model: DeclaredModel, typed: Mapping[str, Any]) -> None:
+    """Replace a fleet by its accelerator and by each value it gives, beside recipes that name no fleet."""
+    fleet = given.typed.pop("fleet", None)
+    if not isinstance(fleet, Fleet):
+        return
+    own, covered = _own(model, typed)
+    if "hardware" not in own:
+        given.typed["hardware"] = fleet.node.accelerator
+    for name in model.slots["fleet"].gives:
+        taken = model.arguments.get(name) is None or name in own | covered | fleet.by_precision
+        value = None if taken else fleet.value_of(name, "")
+        if value is not None:
+            given.typed.setdefault(name, value)
 
 
 def _one(name: str, recipe: Recipe, given: Given, model: DeclaredModel) -> Any:

@@ -235,9 +235,20 @@ class TestSeveral:
         assert found.best.entries["recipe"] is Recipes[ROWS[1]]
         assert found.best.origin("pp_size").recipe == ROWS[1]
 
+    @pytest.mark.parametrize("changed", [{}, {"hardware": "H100"}, {"node_bandwidth": "100 GB/s"}])
+    def test_fleets_beside_devices(self, changed):
+        """Two name a fleet, two a device and what joins its nodes."""
+        keys = ["torchtitan_issue_1624", "DeepSeek_V3_2048_H800", "Megatron_DeepSeek_V3_B200_fp8", "DeepSpeed_MoE"]
+        found = STEP.sweep(recipe=keys, **changed, outputs=["step_time", "total_memory"])
+        for row, key in enumerate(keys):
+            one = STEP.solve(recipe=key, **changed)
+            assert found.step_time.values[row] == pytest.approx(one.canonical("step_time"), rel=1e-12)
+            assert found.total_memory.values[row] == pytest.approx(one.total_memory.to("GB").magnitude, rel=1e-12)
+
     def test_one_that_gives_less(self):
-        with pytest.raises(InputError, match=r"^recipe='DeepSpeed_MoE': gives no hardware, which others do"):
-            STEP.sweep(recipe=["torchtitan_issue_1624", "DeepSpeed_MoE"])
+        bare = Recipes["torchtitan_issue_1624"].model_copy(update={"arguments": {}})
+        with pytest.raises(InputError, match=r"gives no fleet_size, which others do; give fleet_size="):
+            STEP.sweep(recipe=[bare, "DeepSpeed_MoE"])
 
     def test_solve_takes_one(self):
         with pytest.raises(InputError, match=r"solve\(\) takes one value"):
