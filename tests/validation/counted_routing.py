@@ -102,9 +102,9 @@ def routed() -> list[Check]:
                       first.canonical(dispatched) / 1e6),
                 Check(f"{name}: received by the hot rank", hot, received, 0.01, "MB"),
                 Check(f"{name}: dropped at a capacity of 1.25", 1 - seen.taken(1.25).mean(),
-                      dropped_tokens(seen.counts.sum(axis=0), capacity_factor=1.25), 1e-12),
+                      dropped_tokens(seen.counts.sum(axis=0), capacity_factor=1.25), 0),
                 Check(f"{name}: imbalance then", seen.left(1.25),
-                      routing_imbalance(seen.counts.sum(axis=0), ep_size=ranks, capacity_factor=1.25), 1e-12),
+                      routing_imbalance(seen.counts.sum(axis=0), ep_size=ranks, capacity_factor=1.25), 0),
             ]  # fmt: skip
     return found
 
