@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,15 +17,17 @@ from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.options import Json, OwnCatalog, Strict, option_name
 from mlsysim.cli.words import NO, YES, as_options, command_line, read_entry, typed_text
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import MlsysimError, quoted
 from mlsysim.inputs.signature import only_in
 from mlsysim.inputs.slot import Slot
+from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.study.display import as_text
 from mlsysim.study.result import Result
 from mlsysim.symbolic import Variable, variable_of
 
 CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
+SHOWN = "Outputs"
 
 UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80 GB'."
 
@@ -135,7 +137,23 @@ def _metavar(variable: Variable) -> str:
 
 def _answer(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
     sets = ", ".join(model.variants)
+
+    def complete(incomplete: str) -> list[str]:
+        return [v.name for v in model().outputs if v.name.startswith(incomplete)]
+
     flags: dict[str, tuple[Any, Any]] = {
+        "shown": (
+            Annotated[
+                list[str] | None,
+                typer.Argument(
+                    metavar="OUTPUT",
+                    autocompletion=complete,
+                    help="What to print, and with --explain to explain; the headline by default.",
+                    rich_help_panel=SHOWN,
+                ),
+            ],
+            None,
+        ),
         "variant": (
             Annotated[str, typer.Option(help=f"Set of formulas (one of {sets}).", metavar="NAME")],
             next(iter(model.variants)),
@@ -161,26 +179,35 @@ def _ask(
     catalog: Path | None,
     as_json: bool,
     explain: bool,
+    shown: list[str] | None = None,
     strict: bool = False,
     **arguments: str | None,
 ) -> None:
     if as_json and explain:
         raise MlsysimError("--json and --explain: choose one")
+    for word in shown or ():
+        if "=" in word:
+            grid = f"`mlsysim sweep {model.command}` takes {word}"
+            raise MlsysimError(f"{quoted(word)}: options are --name value; {grid}")
     shelf = load_catalog(catalog) if catalog else builtin()
     given = {name: text for name, text in arguments.items() if text is not None}
     try:
         entries = {name: read_entry(shelf, slot, given[name]) for name, slot in model.slots.items() if name in given}
         typed = {name: typed_text(model.arguments[name], text) for name, text in given.items() if name not in entries}
         result = model(variant).solve(**entries, **typed)
+        names = result.model.named_outputs(shown) if shown else headline(result)
+        explanation = result.explain(*names) if shown or explain else ""
     except MlsysimError as error:
         raise MlsysimError(as_options(str(error), model.arguments)) from None
     if as_json:
-        print(result.to_json())
+        found = result.to_dict()
+        outputs = {name: found["outputs"][name] for name in names} if shown else found["outputs"]
+        print(json_text({**found, "outputs": outputs}, 2))
     else:
-        print_result(result)
+        print_result(result, names, () if shown else _left_out(result))
         if explain:
             print()
-            output.block(str(result.explain(*headline(result))))
+            output.block(str(explanation))
     if strict and not result.feasible:
         raise typer.Exit(Exit.INFEASIBLE)
 
@@ -190,20 +217,23 @@ def headline(result: Result) -> tuple[str, ...]:
     return tuple(name for name in result.model.headline if name in result.outputs)
 
 
-def print_result(result: Result) -> None:
-    """Print the headline outputs of a result as a table, with what each means."""
+def _left_out(result: Result) -> list[str]:
+    """The headline outputs that this result has not."""
+    return [name for name in result.model.headline if name not in result.outputs]
+
+
+def print_result(result: Result, names: Sequence[str], lost: Sequence[str]) -> None:
+    """Print outputs of a result as a table, with what each means, and which ones were left out for want of what."""
     entries = result.to_dict()["entries"]
     if entries:
         output.heading(", ".join(f"{argument}: {name}" for argument, name in entries.items()))
         print()
-    names = headline(result)
     widest = max(map(len, names))
     variables = map(variable_of, names)
     rows = [[f"{v.name:<{widest}}  {v.description}", as_text(v, result.canonical(v.name))] for v in variables]
     show.table(["Output", "Value"], rows)
     for note in result.notes:
         print(note)
-    lost = [name for name in result.model.headline if name not in names]
     if lost:
         absent = dict.fromkeys(option_name(each) for name in lost for each in result.missing_for(name))
         print(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")

@@ -37,7 +37,7 @@ def options(name):
 @pytest.mark.parametrize("name", rest_long(MODELS, quick=2))
 def test_every_argument_of_the_model_is_an_option_and_nothing_else(name):
     model = MODELS[name]
-    own = {"variant", "catalog", "as_json", "explain"} | ({"strict"} if "feasible" in model.headline else set())
+    own = {"shown", "variant", "catalog", "as_json", "explain"} | ({"strict"} if "feasible" in model.headline else set())
     taken = {argument for variant in model.variants for argument in model(variant).arguments}
     assert set(options(name)) == taken | own
     for argument in taken:
@@ -114,6 +114,32 @@ def test_explain_prints_the_formulas_with_numbers(run):
     assert "P_r = P/(t·p·e)" in text
     assert "= 8.03e9/(1·1·1)" in text
     assert "parameters  [paper: huggingface.co" in text
+
+
+def test_outputs_named_are_the_ones_printed_and_explained(run):
+    done = run(*LLAMA, "gradients", "total_memory")
+    assert [line.split()[0] for line in done.stdout.splitlines()[4:]] == ["gradients", "total_memory"]
+    explained = run(*LLAMA, "gradients", "--explain").stdout
+    assert "G = " in explained
+    assert "M = " not in explained
+    assert list(json.loads(run(*LLAMA, "gradients", "--json").stdout)["outputs"]) == ["gradients"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*LLAMA, "gradient"), "error: unknown output of TrainingMemoryModel 'gradient': did you mean gradients"),
+        ((*LLAMA, "dp_size=1,2"), "error: 'dp_size=1,2': options are --name value; `mlsysim sweep memory` takes dp_"),
+        (
+            ("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "all_to_all_latency"),
+            "error: MoERoutingModel needs fabric_bandwidth for all_to_all_latency: give --fleet",
+        ),
+    ],
+)
+def test_what_is_no_output(run, words, said):
+    done = run(*words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(said)
 
 
 def test_without_a_fleet_the_latency_is_left_out_and_named(run):
