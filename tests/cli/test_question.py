@@ -37,7 +37,7 @@ def options(name):
 @pytest.mark.parametrize("name", rest_long(MODELS, quick=2))
 def test_every_argument_of_the_model_is_an_option_and_nothing_else(name):
     model = MODELS[name]
-    own = {"shown", "variant", "catalog", "as_json", "explain"} | ({"strict"} if "feasible" in model.headline else set())
+    own = {"shown", "variant", "catalog", "as_json", "explain", *(["strict"] if "feasible" in model.headline else [])}
     taken = {argument for variant in model.variants for argument in model(variant).arguments}
     assert set(options(name)) == taken | own
     for argument in taken:
