@@ -68,6 +68,15 @@ class TestReport:
         assert four == pytest.approx(1121, rel=0.01)
         assert fixed == pytest.approx(1998, rel=0.03)
 
+    @pytest.mark.parametrize("imbalance", [1, 2, 4])
+    def test_the_backward_pass_of_a_layer_needs_what_was_traced(self, imbalance):
+        """6 K S d + lambda K S (8 d + 8 f) + 32 S d, weights and their gradients left out."""
+        tokens, width, inner, chosen = 8192, 2048, 768, 8
+        copies = chosen * tokens
+        traced = 6 * copies * width + imbalance * copies * 8 * (width + inner) + 32 * tokens * width
+        found = MODEL.solve(**REPORT, ep_size=4, routing_imbalance_factor=imbalance)
+        assert found.canonical("backward_buffer") == pytest.approx(traced, rel=0.05)
+
     def test_a_card_with_more_memory_gives_nothing_back(self):
         found = MODEL.solve(**{**REPORT, "hardware": "H20_141GB"}, ep_size=4)
         assert not found.allocator_retries
