@@ -75,6 +75,8 @@ class ExpertRank(TitanMoE):
         mine = self.counts.view(self.shape.ranks, self.shape.ranks, self.local)[:, self.rank]
         rows = int(mine.sum())
         index, offsets = self.permutation(mine)
+        if self.shape.ranks == 1:
+            return self.held(routed, index, offsets)
         return Exchange.apply(self.held(Exchange.apply(routed, rows), index, offsets), len(routed))
 
     def held(self, received, index, offsets):

@@ -76,7 +76,7 @@ def routed_buffers(x, q, inner):
     """What stands beside a layer with experts at its peaks, in bytes per token."""
     h, width, rows, read = x["hidden_dim"], x["expert_ffn_dim"] / x["tp_size"], expert_rows(x), bytes_kept(x)[2]
     own, kept = mean_rank(x) * x["active_experts_per_token"] * h, weighed(x, q)
-    came, ordered, back, sent = rows * h * q, rows * h * q, rows * h * q, own * q
+    came, ordered, back, sent = rows * h * q if x["ep_size"] > 1 else 0, rows * h * q, rows * h * q, own * q
     forward, backward, weighing = came + ordered + back + sent, 2 * rows * width * q, 3 * kept * own
     if x["routing_weights"] == "before_fp32":
         return max(forward, backward, weighing - rows * (read * h + inner * width))

@@ -131,13 +131,14 @@ def loss() -> list[Check]:
     return found
 
 
-#: One rank of four: how far loads are apart, where tokens are weighed, and how gates are computed.
-RANKS: tuple[tuple[float, str, str], ...] = (
-    (0.0, "after", "fused"),
-    (0.3, "after", "eager"),
-    (0.0, "before_fp32", "eager"),
-    (0.3, "before_fp32", "fused"),
-    (0.3, "after_fp32", "fused"),
+#: Ranks, how far loads are apart, where tokens are weighed, and how gates are computed.
+RANKS: tuple[tuple[int, float, str, str], ...] = (
+    (1, 0.0, "before_fp32", "fused"),
+    (4, 0.0, "after", "fused"),
+    (4, 0.3, "after", "eager"),
+    (4, 0.0, "before_fp32", "eager"),
+    (4, 0.3, "before_fp32", "fused"),
+    (4, 0.3, "after_fp32", "fused"),
 )
 #: Narrow and wide experts, few and many tokens for the rows that are padded.
 RANK_SHAPES = (
@@ -148,13 +149,13 @@ SCORES = {"after": "output_bf16", "after_fp32": "output", "before_fp32": "input"
 
 
 def expert_ranks() -> list[Check]:
-    """Bytes kept by a layer of the hottest of four ranks, and at the peak of its backward pass, recomputed whole."""
+    """Bytes kept by a layer of the hottest rank, and at the peak of its backward pass, recomputed whole."""
     from counted import expert_rank, layers
 
     from mlsysim import routing_imbalance
 
-    found, ranks = [], 4
-    for skew, weights, gate in RANKS:
+    found = []
+    for ranks, skew, weights, gate in RANKS:
         for shape in RANK_SHAPES:
             how = {"norm": "fused", "mlp": gate, "score": SCORES[weights], "ranks": ranks, "skew": skew}
             kept = layers.measure("expert_rank", **shape, **how)
@@ -169,7 +170,8 @@ def expert_ranks() -> list[Check]:
             again = model.solve(**{**inputs, "activation_checkpointing": "full"})
             # Norms are fused, where eager gates would say that they are not.
             norms = 0 if gate == "fused" else 4 * 2 * shape["h"] * shape["s"]
-            label = f"{shape['top_k']} of {shape['experts']} experts, {weights}, {gate}, {factor:.2f} times the mean"
+            label = f"{shape['top_k']} of {shape['experts']} experts, {weights}, {gate}"
+            label += f", {factor:.2f} times the mean of {ranks}"
             ours = (whole.canonical("activations") - norms) / 1e3
             peaks = (again.canonical("activations") + again.canonical("backward_buffer") - norms) / 1e3
             found += [
@@ -202,10 +204,10 @@ GROUPS = (
     Group(
         "expert_ranks",
         "Routed tokens of one rank of an expert-parallel group",
-        "Variant `per_operator` against a layer of the rank that gets the most rows of four, whose real routers have "
-        "logits with a bias: tokens that it sends and gets, permuted and padded to eight rows an expert as in "
-        "torchtitan. Bytes kept for the backward pass, and the most bytes alive in the backward pass of the recomputed "
-        "layer, without gradients of weights. 2%.",
+        "Variant `per_operator` against a layer of the rank that gets the most rows of four, or of a rank alone, whose "
+        "real routers have logits with a bias: tokens that it sends and gets, permuted and padded to eight rows an "
+        "expert as in torchtitan. Bytes kept for the backward pass, and the most bytes alive in the backward pass of the "
+        "recomputed layer, where theirs have indices and a gradient of weights beside. 2%.",
         "PyTorch 2.13 and a transformers layer on the CPU, the exchange a buffer of the right size",
         expert_ranks,
         ("torch", "transformers"),
