@@ -206,8 +206,8 @@ GROUPS = (
         "Routed tokens of one rank of an expert-parallel group",
         "Variant `per_operator` against a layer of the rank that gets the most rows of four, or of a rank alone, whose "
         "real routers have logits with a bias: tokens that it sends and gets, permuted and padded to eight rows an "
-        "expert as in torchtitan. Bytes kept for the backward pass, and the most bytes alive in the backward pass of the "
-        "recomputed layer, where theirs have indices and a gradient of weights beside. 2%.",
+        "expert as in torchtitan. Bytes kept for the backward pass, and the most bytes alive in the backward pass of "
+        "the recomputed layer, where theirs have indices and a gradient of weights beside. 2%.",
         "PyTorch 2.13 and a transformers layer on the CPU, the exchange a buffer of the right size",
         expert_ranks,
         ("torch", "transformers"),
