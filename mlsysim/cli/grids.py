@@ -50,7 +50,7 @@ def _as_typed() -> Iterator[None]:
     except MlsysimError as error:
         message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", str(error))
         message = re.sub(r"^store=", "--output ", message)
-        message = re.sub(r"\b(refused|method)='(\w+)'", r"--\1 \2", message)
+        message = re.sub(r"\b(refused|method|variant)='(\w+)'", r"--\1 \2", message)
         message = re.sub(r"\bstore='([\w.]+)'", r"--output \1", message)
         message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
         message = re.sub(rf"\b({'|'.join(VERBS)})\(\)", r"mlsysim \1", message)

@@ -55,14 +55,16 @@ class Unmet:
 
     def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
         """The error that names the argument, its value, what is allowed and the nearest allowed values."""
-        given = {name: f"{name}={value:.15g}" for name, value in at.items()}
+        given = {name: f"{name}={_text(variable_of(name), value)}" for name, value in at.items()}
         near = _nearest_allowed(self.requirement, at)
         hint = f"nearest: {', '.join(near)}" if near else ""
         if points > 1:
             hint = f"{refused} of {points} points are refused" + (f"; {hint}" if hint else "")
         variable = self.requirement.variable
         allowed = self.requirement.allowed.format(**given)
-        return InputError(variable.name, typed(variable, at[variable.name]), allowed, hint)
+        value = at[variable.name]
+        shown = typed(variable, value) if units.factor(variable.unit) == 1 else _text(variable, value)
+        return InputError(variable.name, shown, allowed, hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +219,12 @@ def _error(reason: Reason, met: np.ndarray, system: System, values: Mapping[str,
     place = np.unravel_index(int(np.argmin(met)), met.shape)
     at = {name: float(array[place]) for name, array in zip(found, arrays, strict=True)}
     return reason.error(at, int(met.size - met.sum()), met.size)
+
+
+def _text(variable: Variable, value: float) -> str:
+    """A canonical value as text, with its unit where that is not the canonical one."""
+    scale = units.factor(variable.unit)
+    return f"{value:.15g}" if scale == 1 else f"{units.from_canonical(value, variable.unit):.6g} {variable.unit}"
 
 
 def typed(variable: Variable, value: float) -> str | float | int:

@@ -134,9 +134,13 @@ def test_outputs_named_are_the_ones_printed_and_explained(run):
             ("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "all_to_all_latency"),
             "error: MoERoutingModel needs fabric_bandwidth for all_to_all_latency: give --fleet",
         ),
+        (
+            (*LLAMA, "--model", "Mixtral_8x7B", "--ep-size", "8"),
+            "error: --ep-size 8: must be 1 in this variant; --variant per_operator counts what ranks hold; nearest: 1",
+        ),
     ],
 )
-def test_what_is_no_output(run, words, said):
+def test_what_a_question_refuses(run, words, said):
     done = run(*words)
     assert done.exit_code == 2
     assert done.stderr.startswith(said)
