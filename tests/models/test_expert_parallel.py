@@ -191,6 +191,15 @@ class TestBreakEven:
         faster = split.canonical("step_time") < alone.canonical("step_time")
         assert (split.canonical("expert_parallel_gain") > 0) == faster
 
+    @pytest.mark.parametrize("padded", [False, True])
+    @pytest.mark.parametrize("room", [0.5, 1.25])
+    def test_the_gain_of_experts_with_a_capacity_is_that_of_the_whole_step(self, room, padded):
+        """Without expert parallelism as much is dropped and padded."""
+        routing = {"routing_imbalance_factor": 2, "capacity_factor": room, "pad_to_capacity": padded}
+        alone, split = (MODEL.solve(**SPREAD, **routing, ep_size=each) for each in (1, 16))
+        saved = (alone.canonical("step_time") - split.canonical("step_time")) / 48
+        assert split.canonical("expert_parallel_gain") == pytest.approx(saved, abs=1e-3)
+
     def test_nothing_breaks_even_without_expert_parallelism(self):
         found = MODEL.solve(**SPREAD, ep_size=1)
         for name in ("break_even_imbalance", "break_even_bandwidth", "break_even_tokens", "swap_time", "count_time"):
