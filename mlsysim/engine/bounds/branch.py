@@ -15,9 +15,12 @@ from typing import ClassVar
 import numpy as np
 
 from mlsysim.engine.bounds.forms import Condition, Sum
+from mlsysim.engine.bounds.implied import implied
+from mlsysim.engine.bounds.incumbent import descend
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.points import Points
 from mlsysim.engine.bounds.ranges import Ranges
+from mlsysim.engine.bounds.stages import Pairs, staged
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band
 
@@ -159,8 +162,14 @@ class Search:
         evaluate: Points,
         sizes: tuple[int, ...],
     ) -> None:
-        self.plans, self.objective, self.conditions = plans, objective, conditions
+        self.plans, self.objective = plans, objective
+        further = implied(plans.forms, conditions)
+        self.conditions = (*further, *conditions)
         self.evaluate, self.sizes = evaluate, sizes
+        pairs = [Pairs(c.args[0], c.args[1], np.diff(np.diff(c.args[2], axis=0), axis=1) > 0) for c in further]
+        self._stages = staged([*pairs, *evaluate.tests], sizes)
+        decided = {axis for stage in self._stages for axis in stage.axes}
+        self._undecided = [axis for axis in range(len(sizes)) if axis not in decided]
 
     def run(
         self, k: int, budget: Budget | None = None, report: Callable[[Progress, Best], None] | None = None
@@ -346,24 +355,33 @@ class Search:
         return bound, alive, told
 
     def _enumerate(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
-        """Evaluate every point of some boxes, after ruling out on few axes what conditions on inputs refuse."""
-        few = self.evaluate.axes
-        others = [axis for axis in range(len(self.sizes)) if axis not in few]
-        rest = np.prod((high - low + 1)[others], axis=0)
-        for part in _parts(np.prod((high - low + 1)[few], axis=0), self.evaluate.chunk):
-            points, owner = _spread(low[:, part], high[:, part], few)
-            good = self.evaluate.accepts(points)
-            seen.infeasible += int(rest[part][owner[~good]].sum())
-            points, owner = points[:, good], owner[good]
-            last = points.copy()
-            last[others] = high[:, part][others][:, owner]
-            for group in _parts(rest[part][owner], self.evaluate.chunk):
-                places, _ = _spread(points[:, group], last[:, group], others)
-                values, feasible = self.evaluate(places)
-                best.offer(values[feasible], places[:, feasible])
-                seen.points += len(values)
-                seen.feasible += int(feasible.sum())
-                seen.infeasible += int((~feasible).sum())
+        """Evaluate every point of some boxes, axis by axis, after ruling out what conditions on inputs refuse."""
+        for places in self._accepted(low, high, 0, seen):
+            values, feasible = self.evaluate(places)
+            best.offer(values[feasible], places[:, feasible])
+            seen.points += len(values)
+            seen.feasible += int(feasible.sum())
+            seen.infeasible += int((~feasible).sum())
+
+    def _accepted(
+        self, low: np.ndarray, high: np.ndarray, stage: int, seen: Progress
+    ) -> Iterator[np.ndarray]:
+        """The points of some boxes that inputs alone do not refuse: few axes first, the others for what is left."""
+        done = stage == len(self._stages)
+        axes = self._undecided if done else self._stages[stage].axes
+        for part in _parts(np.prod((high - low + 1)[axes], axis=0), self.evaluate.chunk):
+            last = low[:, part].copy()
+            last[axes] = high[axes, part]
+            points, owner = _spread(low[:, part], last, axes)
+            if done:
+                yield points
+                continue
+            good = self._stages[stage].accepts(points)
+            points, ends = points[:, good], high[:, part][:, owner[good]]
+            ends[axes] = points[axes]
+            rest = np.prod((high - low + 1)[:, part], axis=0) // np.prod((high - low + 1)[axes, part], axis=0)
+            seen.infeasible += int(rest[owner[~good]].sum())
+            yield from self._accepted(points, ends, stage + 1, seen)
 
     def _sample(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
         """Try two corners and the middle of every box."""
@@ -372,26 +390,14 @@ class Search:
         best.offer(values[good], points[:, good])
         seen.points += points.shape[1]
 
-    def _descend(self, best: Best, seen: Progress, starts: int = 64, rounds: int = 4) -> None:
-        """Coordinate descent from random points, for a first good value."""
-        random = np.random.default_rng(0)
-        current = np.array([random.integers(0, size, starts) for size in self.sizes])
-        for _ in range(rounds):
-            before = current.copy()
-            for axis, size in enumerate(self.sizes):
-                steps = np.unique(np.linspace(0, size - 1, min(size, 64)).astype(np.int64))
-                points = np.repeat(current, len(steps), axis=1)
-                points[axis] = np.tile(steps, starts)
-                values, good = self.evaluate(points)
-                best.offer(values[good], points[:, good])
-                seen.points += points.shape[1]
-                ranked = np.where(good, values, np.inf).reshape(starts, len(steps))
-                choice = np.argmin(ranked, axis=1)
-                random_step = random.integers(0, len(steps), starts)
-                hopeless = ~np.isfinite(ranked.min(axis=1))
-                current[axis] = steps[np.where(hopeless, random_step, choice)]
-            if (current == before).all():
-                break
+    def _descend(self, best: Best, seen: Progress) -> None:
+        """Find a first good value."""
+
+        def offer(values: np.ndarray, points: np.ndarray) -> None:
+            best.offer(values, points)
+            seen.points += len(values)
+
+        descend(self.evaluate, self.sizes, offer)
 
 
 def _foremost(low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int) -> np.ndarray:

@@ -121,6 +121,16 @@ class Forms:
         """A condition."""
         return self._condition(relation, args)
 
+    def pairs(self, first: int, second: int, mask: np.ndarray) -> Condition:
+        """A condition on two axes, by its truth at every pair of values."""
+        if mask.all():
+            return self.true
+        if not mask.any():
+            return self.false
+        counts = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int64)
+        counts[1:, 1:] = mask.cumsum(0).cumsum(1)
+        return self.condition("pairs", first, second, counts)
+
     def add(self, parts: Iterable[Sum]) -> Sum:
         """A sum of sums, in which terms that differ along one axis alone become one term."""
         return self._sum(self._collected([term for part in parts for term in part.terms]))
@@ -213,6 +223,51 @@ class Forms:
     def one(self, term: Term) -> Sum:
         """A term as a sum."""
         return self._sum((term,))
+
+    def where(self, of: Sum, condition: Condition, holds: bool) -> Sum:
+        """A sum with every case of a condition settled, inside other atoms, too."""
+        if condition.number not in self.decided_by(of):
+            return of
+        key = ("where", of.number, condition.number, holds)
+        if key not in self._known:
+            self._known[key] = self.add([self._term_where(term, condition, holds) for term in of.terms])
+        return self._known[key]
+
+    def decided_by(self, of: Sum) -> frozenset[int]:
+        """The numbers of the conditions of all cases in a sum."""
+        key = ("decided by", of.number)
+        if key not in self._known:
+            found: set[int] = set()
+            for atom in {atom for term in of.terms for atom, _ in term.atoms}:
+                if atom.kind == "case":
+                    found.add(atom.args[0].number)
+                for arg in atom.args:
+                    if isinstance(arg, Sum):
+                        found |= self.decided_by(arg)
+            self._known[key] = frozenset(found)
+        return self._known[key]
+
+    def _term_where(self, term: Term, condition: Condition, holds: bool) -> Sum:
+        found = self.one(Term(term.number, term.tables, ()))
+        for atom, exponent in term.atoms:
+            found = self.multiply(found, self.power(self._atom_where(atom, condition, holds), exponent))
+        return found
+
+    def _atom_where(self, atom: Atom, condition: Condition, holds: bool) -> Sum:
+        if atom.kind == "case" and atom.args[0] is condition:
+            return self.where(atom.args[1 if holds else 2], condition, holds)
+        args = [self.where(arg, condition, holds) if isinstance(arg, Sum) else arg for arg in atom.args]
+        if all(new is old for new, old in zip(args, atom.args, strict=True)):
+            return self.one(Term(1.0, (), ((atom, 1.0),)))
+        if atom.kind == "sum":
+            return args[0]
+        if atom.kind == "case" and args[1] is args[2]:
+            return args[1]
+        if atom.kind == "max":
+            args = list(dict.fromkeys(args))
+            if len(args) == 1:
+                return args[0]
+        return self.atom(atom.kind, *args)
 
     def gathered(self, terms: tuple[Term, ...]) -> Sum:
         """Some terms of a sum."""

@@ -212,7 +212,10 @@ class Plans:
                 how, choices, condition = branches
                 if how == "any":
                     choices = self._often_largest(choices)
-                sums = [self._opened(of, place, atom, choice) for choice in choices]
+                if condition is None:
+                    sums = [self._opened(of, place, atom, how, choice) for choice in choices]
+                else:
+                    sums = [self.forms.where(of, condition, holds) for holds in (True, False)]
                 if not self._useful(of, term, choices, sums):
                     continue
                 share = budget // len(sums)
@@ -255,11 +258,25 @@ class Plans:
             return "any", [self.forms.subtract(atom.args[0], self.forms.number(1.0))], None
         return None
 
-    def _opened(self, of: Sum, place: int, atom: Atom, choice: Sum) -> Sum:
-        term = of.terms[place]
-        rest = Term(term.number, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
-        others = self.forms.gathered(of.terms[:place] + of.terms[place + 1 :])
-        return self.forms.add([others, self.forms.times(rest, choice)])
+    def _opened(self, of: Sum, place: int, atom: Atom, how: str, choice: Sum) -> Sum:
+        """A sum with one choice in the place of an atom, in all terms in which that bounds or is the sum."""
+        found = []
+        for at, term in enumerate(of.terms):
+            if (atom, 1.0) not in term.atoms or not (
+                at == place or how == "all" or self._alike(of.terms[place], term, atom)
+            ):
+                found.append(self.forms.one(term))
+                continue
+            rest = Term(term.number, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
+            found.append(self.forms.times(rest, choice))
+        return self.forms.add(found)
+
+    def _alike(self, first: Term, second: Term, atom: Atom) -> bool:
+        """Whether a bound of an atom bounds two terms from the same side."""
+        rests = [Term(t.number, t.tables, tuple((a, e) for a, e in t.atoms if a is not atom)) for t in (first, second)]
+        return first.number * second.number > 0 and all(
+            shows_positive(self.forms.one(Term(1.0, rest.tables, rest.atoms))) for rest in rests
+        )
 
     def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
         """Whether anything cancels when a branch takes the place of its atom."""

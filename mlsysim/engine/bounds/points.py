@@ -43,11 +43,10 @@ class Points:
     ) -> None:
         cheap = [c for c in conditions if not any(symbol.name in system for symbol in _symbols(c))]
         dear = [c for c in conditions if c not in cheap]
-        self._first = _Function(system, cheap, values) if cheap else None
         self._count = len(objectives)
         self._then = _Function(system, [*objectives, *dear], values)
-        #: The axes that decide whether a point is accepted, before any formula is evaluated.
-        self.axes = sorted({axis for value in (self._first.inputs if self._first else ()) for axis in _swept(value)})
+        #: The conditions that inputs alone decide, before any formula is evaluated.
+        self.tests = [_Function(system, [condition], values) for condition in cheap]
 
     @property
     def chunk(self) -> int:
@@ -64,7 +63,7 @@ class Points:
         """
         random = np.random.default_rng(0)
         accepted = self.accepts(np.array([random.integers(0, size, 4096) for size in sizes]))
-        first = self._first.operations if self._first else 0.0
+        first = sum(test.operations for test in self.tests)
         return first + float(accepted.mean()) * self._then.operations
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -98,8 +97,9 @@ class Points:
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions on inputs alone."""
         good = np.ones(points.shape[1], bool)
-        for condition in self._first(points) if self._first else []:
-            good &= np.asarray(condition, bool)
+        for test in self.tests:
+            place = np.flatnonzero(good)
+            good[place] = test.accepts(points[:, place])
         return good
 
 
@@ -110,6 +110,7 @@ class _Function:
         named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
         self._function = compiled(system, None, "vector", named)
         self.inputs = [np.asarray(values[name], float) for name in self._function.inputs]
+        self.axes = frozenset(axis for value in self.inputs for axis in _swept(value))
         looked_up = sum(value.size > 1 for value in self.inputs)
         self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
 
@@ -117,6 +118,10 @@ class _Function:
         take(self.operations, points.shape[1])
         with np.errstate(all="ignore"):
             return self._function.raw(*(at_points(value, points) for value in self.inputs))
+
+    def accepts(self, points: np.ndarray) -> np.ndarray:
+        """Whether the first expression holds at points."""
+        return np.broadcast_to(np.asarray(self(points)[0], bool), points.shape[1:])
 
 
 def _symbols(expression: sympy.Basic) -> set[Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sympy
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
+from mlsysim.engine import vector
 from mlsysim.engine.bounds.forms import Condition, Forms, Sum, shows_positive
+from mlsysim.engine.bounds.implied import LARGEST_PAIRS
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.compiled import compiled, compiled_expression
@@ -19,8 +21,6 @@ from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, Syst
 
 #: Points of the grid at which it is seen which terms of a sum are large.
 SAMPLE = 64
-#: Most pairs of values for which a condition on two axes is tabulated.
-LARGEST_PAIRS = 1 << 20
 #: Most points on which it is seen along which of its axes a variable changes.
 LARGEST_FELT = 512
 
@@ -196,9 +196,17 @@ class Translator:
         if kind is None:
             return forms.atom("unknown", str(expression))
         args = [self._once(arg) for arg in expression.args]
-        if kind in ("ceil", "floor") and args[0].number in self._whole_numbers:
-            return args[0]
+        if kind in ("ceil", "floor"):
+            return self._rounded(kind, args[0])
         return forms.atom(kind, *args)  # type: ignore[arg-type]
+
+    def _rounded(self, kind: Literal["ceil", "floor"], of: Sum) -> Sum:
+        if of.number in self._whole_numbers:
+            return of
+        axis = _only_axis(of)
+        if axis is None:
+            return self.forms.atom(kind, of)
+        return self.forms.table(axis, getattr(vector, kind)(self._row(of, axis)))
 
     def _symbol(self, symbol: sympy.Symbol) -> Sum:
         name = symbol.name
@@ -284,9 +292,8 @@ class Translator:
         kept = [part for part, (_, high) in zip(parts, ranges, strict=True) if high[0] >= floor]
         if len(kept) <= 1:
             return kept[0] if kept else parts[0]
-        axes = {t.axis for part in kept for term in part.terms for t in term.tables}
-        if len(axes) == 1 and not any(term.atoms for part in kept for term in part.terms):
-            axis = axes.pop()
+        axis = _only_axis(*kept)
+        if axis is not None:
             rows = [self._row(part, axis) for part in kept]
             return self.forms.table(axis, np.maximum.reduce(rows))
         shared, rest = self._shared(kept, signed=False)
@@ -344,10 +351,12 @@ class Translator:
             return self._compared("equal", *expression.args)
         if isinstance(expression, sympy.Ne):
             return forms.condition("not", self._compared("equal", *expression.args))
-        if isinstance(expression, sympy.Lt | sympy.Le):
-            return self._decided(self._compared("compare", *expression.args))
-        if isinstance(expression, sympy.Gt | sympy.Ge):
-            return self._decided(self._compared("compare", *reversed(expression.args)))
+        if isinstance(expression, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):
+            sides = expression.args if isinstance(expression, sympy.Lt | sympy.Le) else reversed(expression.args)
+            compared = self._compared("compare", *sides)
+            if all(side is forms.number(0.0) for side in compared.args[1:]):
+                return forms.true if isinstance(expression, sympy.Le | sympy.Ge) else forms.false
+            return self._decided(compared)
         return forms.condition("unknown", str(expression))
 
     def _said_whole(self, left: Any, right: Any) -> Sum | None:
@@ -419,15 +428,16 @@ class Translator:
         with np.errstate(all="ignore"):
             found = compiled_expression(expression, self._infinite)(values)["value"]
         mask = np.broadcast_to(np.asarray(found, bool), (self.sizes[first], self.sizes[second]))
-        return self._tabulated_pairs(first, second, mask)
-
-    def _tabulated_pairs(self, first: int, second: int, mask: np.ndarray) -> Condition:
-        counts = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int64)
-        counts[1:, 1:] = mask.cumsum(0).cumsum(1)
-        if mask.all():
-            return self.forms.true
-        return self.forms.condition("pairs", first, second, counts) if mask.any() else self.forms.false
+        return self.forms.pairs(first, second, mask)
 
 
 def _number(of: Sum) -> int:
     return of.number
+
+
+def _only_axis(*sums: Sum) -> int | None:
+    """The axis along which some sums change, if they are made of its tables alone."""
+    if any(term.atoms for each in sums for term in each.terms):
+        return None
+    axes = {table.axis for each in sums for term in each.terms for table in term.tables}
+    return axes.pop() if len(axes) == 1 else None

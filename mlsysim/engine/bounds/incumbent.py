@@ -1,0 +1,98 @@
+"""A good point to begin with, so that boxes are ruled out early.
+
+Where conditions say that products divide, a step along one axis leaves nearly nothing that is accepted. So axes that
+share a condition are moved together, and only what the conditions on inputs accept is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import combinations
+
+import numpy as np
+
+from mlsysim.engine.bounds.points import Points
+
+#: Points that are drawn at first, points that are bettered at a time, and moves that are tried on each.
+DRAWN, STARTS, TRIED = 1 << 14, 32, 64
+#: Rounds over all moves at most, and rounds without a better value after which it ends.
+ROUNDS, IDLE = 12, 2
+#: A value is better if it is less by more than this share.
+BETTER = 1e-4
+
+Offer = Callable[[np.ndarray, np.ndarray], None]
+
+
+def descend(evaluate: Points, sizes: tuple[int, ...], offer: Offer) -> None:
+    """Look for points with small values of the objective.
+
+    Parameters
+    ----------
+    evaluate : Points
+        Evaluates points.
+    sizes : tuple of int
+        Values per axis.
+    offer : callable
+        Takes the values and the points that were evaluated and are feasible.
+    """
+    random = np.random.default_rng(0)
+    drawn = np.array([_draw(random, size, DRAWN) for size in sizes])
+    drawn = drawn[:, evaluate.accepts(drawn)][:, : STARTS * TRIED]
+    values = _evaluated(evaluate, drawn, offer)
+    order = np.argsort(values, kind="stable")[:STARTS]
+    current, reached = drawn[:, order], values[order]
+    if not current.size:
+        return
+    moves = _moves(test.axes for test in evaluate.tests) + [(axis,) for axis in range(len(sizes))]
+    idle = 0
+    for _ in range(ROUNDS):
+        before = reached.min()
+        for axes in random.permutation(len(moves)):
+            current, reached = _moved(evaluate, sizes, offer, random, moves[axes], current, reached)
+        better = reached.min() < before - BETTER * abs(before) if np.isfinite(before) else np.isfinite(reached.min())
+        idle = 0 if better else idle + 1
+        if idle == IDLE:
+            break
+
+
+def _moved(
+    evaluate: Points,
+    sizes: tuple[int, ...],
+    offer: Offer,
+    random: np.random.Generator,
+    axes: tuple[int, ...],
+    current: np.ndarray,
+    reached: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best of some points that differ from the current ones along some axes, where they are better."""
+    tried = np.repeat(current, TRIED, axis=1)
+    for axis in axes:
+        tried[axis] = _draw(random, sizes[axis], tried.shape[1])
+    accepted = np.flatnonzero(evaluate.accepts(tried))
+    found = np.full(tried.shape[1], np.inf)
+    found[accepted] = _evaluated(evaluate, tried[:, accepted], offer)
+    best = found.reshape(-1, TRIED).argmin(axis=1) + TRIED * np.arange(len(reached))
+    better = found[best] < reached
+    return np.where(better, tried[:, best], current), np.where(better, found[best], reached)
+
+
+def _evaluated(evaluate: Points, points: np.ndarray, offer: Offer) -> np.ndarray:
+    if not points.size:
+        return np.empty(0)
+    values, feasible = evaluate(points)
+    offer(values[feasible], points[:, feasible])
+    return np.where(feasible, values, np.inf)
+
+
+def _moves(tests: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
+    """Two or three axes that share a condition."""
+    found = {axes for shared in tests for count in (2, 3) for axes in combinations(sorted(shared), count)}
+    return sorted(found)
+
+
+def _draw(random: np.random.Generator, size: int, count: int) -> np.ndarray:
+    """Places along an axis: half of them anywhere, half where a whole number has many divisors."""
+    anywhere = random.integers(0, size, count)
+    power = 2 ** random.integers(0, size.bit_length(), count)
+    divisible = random.integers(1, size // power + 1) * power - 1
+    return np.where(random.random(count) < 0.5, anywhere, divisible)

@@ -1,0 +1,95 @@
+"""In which order the conditions on inputs are looked at when boxes are enumerated: the fewest points come first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+#: Values that an axis is taken to have in a small box.
+TYPICAL = 4
+#: Points on which it is seen how many a condition refuses.
+SAMPLE = 1024
+
+
+class Test(Protocol):
+    """A condition on few axes."""
+
+    axes: frozenset[int]
+
+    def accepts(self, points: np.ndarray) -> np.ndarray:
+        """Whether points (an index per axis in each column) meet it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A condition on two axes that is tabulated.
+
+    Attributes
+    ----------
+    first, second : int
+        The axes.
+    mask : ndarray
+        Whether it holds at each pair of their values.
+    """
+
+    first: int
+    second: int
+    mask: np.ndarray
+
+    @property
+    def axes(self) -> frozenset[int]:
+        """Both axes."""
+        return frozenset((self.first, self.second))
+
+    def accepts(self, points: np.ndarray) -> np.ndarray:
+        """Whether points meet it."""
+        return self.mask[points[self.first], points[self.second]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Conditions that can be looked at once some more axes are known.
+
+    Attributes
+    ----------
+    axes : list of int
+        Axes that these conditions depend on and those of the stages before do not.
+    """
+
+    axes: list[int]
+    _tests: tuple[Test, ...]
+
+    def accepts(self, points: np.ndarray) -> np.ndarray:
+        """Whether points meet the conditions."""
+        good = np.ones(points.shape[1], bool)
+        for test in self._tests:
+            good &= test.accepts(points)
+        return good
+
+
+def staged(tests: Iterable[Test], sizes: tuple[int, ...]) -> tuple[Stage, ...]:
+    """Conditions in an order in which each adds few axes for what it refuses.
+
+    Parameters
+    ----------
+    tests : iterable of Test
+        The conditions.
+    sizes : tuple of int
+        Values per axis.
+    """
+    random = np.random.default_rng(0)
+    points = np.array([random.integers(0, size, SAMPLE) for size in sizes])
+    left = [(test, (1 + test.accepts(points).sum()) / (1 + SAMPLE)) for test in tests]
+    known, found = frozenset[int](), []
+    while left:
+        best, _ = min(left, key=lambda each: math.log(TYPICAL) * len(each[0].axes - known) + math.log(each[1]))
+        new = best.axes - known
+        known |= new
+        found.append(Stage(sorted(new), tuple(test for test, _ in left if test.axes <= known)))
+        left = [each for each in left if not each[0].axes <= known]
+    return tuple(found)
