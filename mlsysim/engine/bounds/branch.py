@@ -164,10 +164,14 @@ class Search:
     ) -> None:
         self.plans, self.objective = plans, objective
         further = implied(plans.forms, conditions)
-        self.conditions = (*further, *conditions)
+        self.conditions, self._implied = conditions, further
         self.evaluate, self.sizes = evaluate, sizes
-        pairs = [Pairs(c.args[0], c.args[1], np.diff(np.diff(c.args[2], axis=0), axis=1) > 0) for c in further]
-        self._stages = staged([*pairs, *evaluate.tests], sizes)
+        pairs = [
+            Pairs(c.args[0], c.args[1], np.diff(np.diff(c.args[2], axis=0), axis=1) > 0)
+            for c in further
+            if c.relation == "pairs"
+        ]
+        self._stages = staged([*pairs, *evaluate.checks], sizes)
         decided = {axis for stage in self._stages for axis in stage.axes}
         self._undecided = [axis for axis in range(len(sizes)) if axis not in decided]
 
@@ -348,6 +352,8 @@ class Search:
             bound = ranges.lower(self.objective)
             alive = np.ones(low.shape[1], bool)
             told = np.zeros(low.shape[1])
+            for condition in self._implied:
+                alive &= ranges.truth(condition)[0]
             for condition in self.conditions:
                 may, must = ranges.truth(condition)
                 alive &= may
@@ -363,9 +369,7 @@ class Search:
             seen.feasible += int(feasible.sum())
             seen.infeasible += int((~feasible).sum())
 
-    def _accepted(
-        self, low: np.ndarray, high: np.ndarray, stage: int, seen: Progress
-    ) -> Iterator[np.ndarray]:
+    def _accepted(self, low: np.ndarray, high: np.ndarray, stage: int, seen: Progress) -> Iterator[np.ndarray]:
         """The points of some boxes that inputs alone do not refuse: few axes first, the others for what is left."""
         done = stage == len(self._stages)
         axes = self._undecided if done else self._stages[stage].axes

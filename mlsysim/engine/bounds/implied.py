@@ -15,6 +15,8 @@ from mlsysim.engine.bounds.forms import Condition, Forms, Term
 
 #: Most pairs of values for which a condition is tabulated.
 LARGEST_PAIRS = 1 << 20
+#: Most axes of which every choice is left out of a condition.
+MOST_LEFT_OUT = 4
 #: How far from a whole number a quotient may be and still count as one, to be sure to drop no point that is accepted.
 ROUNDING = 1e-6
 
@@ -36,12 +38,9 @@ def implied(forms: Forms, conditions: tuple[Condition, ...]) -> tuple[Condition,
     """
     quotients = [c.args[0] for c in conditions if c.relation == "multiple"]
     products = [forms.multiply(a, b) for a, b in combinations(quotients, 2)]
-    found = [
-        condition
-        for quotient in (*quotients, *products)
-        if len(quotient.terms) == 1 and not quotient.terms[0].atoms
-        for condition in _of_pairs(forms, quotient.terms[0])
-    ]
+    plain = [q.terms[0] for q in (*quotients, *products) if len(q.terms) == 1 and not q.terms[0].atoms]
+    found = [condition for term in plain for condition in _of_pairs(forms, term)]
+    found += [condition for term in plain[: len(quotients)] for condition in _of_fewer(forms, term)]
     return tuple(dict.fromkeys(c for c in found if c is not forms.true and c not in conditions))
 
 
@@ -57,6 +56,16 @@ def _of_pairs(forms: Forms, quotient: Term) -> Iterator[Condition]:
         values = scale * a[:, None] * b[None, :]
         mask = np.abs(values - np.rint(values)) <= ROUNDING * np.maximum(1.0, np.abs(values))
         yield forms.pairs(first, second, mask)
+
+
+def _of_fewer(forms: Forms, quotient: Term) -> Iterator[Condition]:
+    """What is whole whatever the values of some axes are, if more than two are left."""
+    whole = [table for table in quotient.tables if _divides(table.values)][:MOST_LEFT_OUT]
+    for count in range(1, min(len(whole), len(quotient.tables) - 3) + 1):
+        for out in combinations(whole, count):
+            others = tuple(table for table in quotient.tables if table not in out)
+            scale = float(np.prod([table.values.max() for table in out]))
+            yield forms.condition("multiple", forms.one(Term(quotient.number * scale, others, ())))
 
 
 def _divides(values: np.ndarray) -> bool:

@@ -6,7 +6,7 @@ share a condition are moved together, and only what the conditions on inputs acc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -14,9 +14,9 @@ import numpy as np
 from mlsysim.engine.bounds.points import Points
 
 #: Points that are drawn at first, points that are bettered at a time, and moves that are tried on each.
-DRAWN, STARTS, TRIED = 1 << 14, 32, 64
+DRAWN, STARTS, TRIED = 1 << 14, 16, 64
 #: Rounds over all moves at most, and rounds without a better value after which it ends.
-ROUNDS, IDLE = 12, 2
+ROUNDS, IDLE = 6, 2
 #: A value is better if it is less by more than this share.
 BETTER = 1e-4
 
@@ -43,7 +43,7 @@ def descend(evaluate: Points, sizes: tuple[int, ...], offer: Offer) -> None:
     current, reached = drawn[:, order], values[order]
     if not current.size:
         return
-    moves = _moves(test.axes for test in evaluate.tests) + [(axis,) for axis in range(len(sizes))]
+    moves = _moves([check.axes for check in evaluate.checks], [axis for axis, size in enumerate(sizes) if size > 1])
     idle = 0
     for _ in range(ROUNDS):
         before = reached.min()
@@ -84,15 +84,16 @@ def _evaluated(evaluate: Points, points: np.ndarray, offer: Offer) -> np.ndarray
     return np.where(feasible, values, np.inf)
 
 
-def _moves(tests: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
-    """Two or three axes that share a condition."""
-    found = {axes for shared in tests for count in (2, 3) for axes in combinations(sorted(shared), count)}
-    return sorted(found)
+def _moves(checks: list[frozenset[int]], axes: list[int]) -> list[tuple[int, ...]]:
+    """Each axis, every two, and three that share a condition."""
+    threes = {three for shared in checks for three in combinations(sorted(shared), 3)}
+    return [*((axis,) for axis in axes), *combinations(axes, 2), *sorted(threes)]
 
 
 def _draw(random: np.random.Generator, size: int, count: int) -> np.ndarray:
-    """Places along an axis: half of them anywhere, half where a whole number has many divisors."""
+    """Places along an axis: a third anywhere, the others where a whole number has many divisors, some of them small."""
     anywhere = random.integers(0, size, count)
     power = 2 ** random.integers(0, size.bit_length(), count)
-    divisible = random.integers(1, size // power + 1) * power - 1
-    return np.where(random.random(count) < 0.5, anywhere, divisible)
+    most = size // power
+    times = np.where(random.random(count) < 0.5, random.integers(1, most + 1), most ** random.random(count)).astype(int)
+    return np.where(random.random(count) < 1 / 3, anywhere, np.clip(times * power - 1, 0, size - 1))

@@ -201,27 +201,34 @@ class Plans:
     def _plan(self, of: Sum, budget: int) -> Plan:
         if budget < 2 or self._opened_sums >= self.LARGEST:
             return Plan(of)
+        found: list[tuple[int, Any]] = []
         for place in self._largest_first(of):
-            term = of.terms[place]
-            for atom, exponent in term.atoms:
-                if exponent != 1:
-                    continue
-                branches = self._branches(term, atom)
-                if branches is None:
-                    continue
-                how, choices, condition = branches
-                if how == "any":
-                    choices = self._often_largest(choices)
-                if condition is None:
-                    sums = [self._opened(of, place, atom, how, choice) for choice in choices]
-                else:
-                    sums = [self.forms.where(of, condition, holds) for holds in (True, False)]
-                if not self._useful(of, term, choices, sums):
-                    continue
-                share = budget // len(sums)
-                self._opened_sums += len(sums)
-                return Plan(of, how, tuple(self._plan(each, share) for each in sums), condition)
-        return Plan(of)
+            for atom, exponent in of.terms[place].atoms:
+                opened = self._branched(of, place, atom) if exponent == 1 else None
+                if opened is not None:
+                    found.append((min(len(each.terms) for each in opened[1]), opened))
+        if not found:
+            return Plan(of)
+        # Of equal ones the first, which is the largest part of the sum.
+        how, sums, condition = min(found, key=lambda each: each[0])[1]
+        self._opened_sums += len(sums)
+        share = budget // len(sums)
+        return Plan(of, how, tuple(self._plan(each, share) for each in sums), condition)
+
+    def _branched(self, of: Sum, place: int, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
+        """How a sum is bounded with an atom of one of its terms opened; None if that is of no use."""
+        term = of.terms[place]
+        branches = self._branches(term, atom)
+        if branches is None:
+            return None
+        how, choices, condition = branches
+        if how == "any":
+            choices = self._often_largest(choices)
+        if condition is None:
+            sums = [self._opened(of, place, atom, how, choice) for choice in choices]
+        else:
+            sums = [self.forms.where(of, condition, holds) for holds in (True, False)]
+        return (how, sums, condition) if self._useful(of, term, choices, sums) else None
 
     def _largest_first(self, of: Sum) -> list[int]:
         """Places of the terms, those first that are the largest part of the sum at points of the grid."""

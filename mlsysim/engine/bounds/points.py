@@ -46,7 +46,7 @@ class Points:
         self._count = len(objectives)
         self._then = _Function(system, [*objectives, *dear], values)
         #: The conditions that inputs alone decide, before any formula is evaluated.
-        self.tests = [_Function(system, [condition], values) for condition in cheap]
+        self.checks = [_Function(system, [condition], values) for condition in cheap]
 
     @property
     def chunk(self) -> int:
@@ -63,7 +63,7 @@ class Points:
         """
         random = np.random.default_rng(0)
         accepted = self.accepts(np.array([random.integers(0, size, 4096) for size in sizes]))
-        first = sum(test.operations for test in self.tests)
+        first = sum(check.operations for check in self.checks)
         return first + float(accepted.mean()) * self._then.operations
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,9 +97,9 @@ class Points:
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions on inputs alone."""
         good = np.ones(points.shape[1], bool)
-        for test in self.tests:
+        for check in self.checks:
             place = np.flatnonzero(good)
-            good[place] = test.accepts(points[:, place])
+            good[place] = check.accepts(points[:, place])
         return good
 
 

@@ -15,10 +15,13 @@ TYPICAL = 4
 SAMPLE = 1024
 
 
-class Test(Protocol):
+class Check(Protocol):
     """A condition on few axes."""
 
-    axes: frozenset[int]
+    @property
+    def axes(self) -> frozenset[int]:
+        """The axes that it depends on."""
+        ...
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points (an index per axis in each column) meet it."""
@@ -62,34 +65,34 @@ class Stage:
     """
 
     axes: list[int]
-    _tests: tuple[Test, ...]
+    _checks: tuple[Check, ...]
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions."""
         good = np.ones(points.shape[1], bool)
-        for test in self._tests:
-            good &= test.accepts(points)
+        for check in self._checks:
+            good &= check.accepts(points)
         return good
 
 
-def staged(tests: Iterable[Test], sizes: tuple[int, ...]) -> tuple[Stage, ...]:
+def staged(checks: Iterable[Check], sizes: tuple[int, ...]) -> tuple[Stage, ...]:
     """Conditions in an order in which each adds few axes for what it refuses.
 
     Parameters
     ----------
-    tests : iterable of Test
+    checks : iterable of Check
         The conditions.
     sizes : tuple of int
         Values per axis.
     """
     random = np.random.default_rng(0)
     points = np.array([random.integers(0, size, SAMPLE) for size in sizes])
-    left = [(test, (1 + test.accepts(points).sum()) / (1 + SAMPLE)) for test in tests]
+    left = [(check, (1 + check.accepts(points).sum()) / (1 + SAMPLE)) for check in checks]
     known, found = frozenset[int](), []
     while left:
         best, _ = min(left, key=lambda each: math.log(TYPICAL) * len(each[0].axes - known) + math.log(each[1]))
         new = best.axes - known
         known |= new
-        found.append(Stage(sorted(new), tuple(test for test, _ in left if test.axes <= known)))
+        found.append(Stage(sorted(new), tuple(check for check, _ in left if check.axes <= known)))
         left = [each for each in left if not each[0].axes <= known]
     return tuple(found)

@@ -106,6 +106,51 @@ def test_a_form_has_the_value_of_the_formula(data):
             assert not wrong or near_a_step(case, place, values[place], found), (case.expression, case.system, place)
 
 
+def conditions_of(of):
+    """The conditions of all cases in a sum, inside other atoms, too."""
+    for atom in {atom for term in of.terms for atom, _ in term.atoms}:
+        if atom.kind == "case":
+            yield atom.args[0]
+        for arg in atom.args:
+            if hasattr(arg, "terms"):
+                yield from conditions_of(arg)
+
+
+@FUZZ
+@given(cases())
+def test_a_case_that_is_settled_has_the_value_of_its_branch(case):
+    translator = case.translator()
+    form = translator.sum(case.expression)
+    conditions = list(dict.fromkeys(conditions_of(form)))
+    assert {c.number for c in conditions} == translator.forms.decided_by(form)
+    for condition in conditions:
+        branches = {holds: translator.forms.where(form, condition, holds) for holds in (True, False)}
+        for point in case.points.T[:: max(1, case.count // 8)]:
+            try:
+                holds = Reader(point).truth(condition)
+                value, found = Reader(point).sum(form), Reader(point).sum(branches[holds])
+            except (ZeroDivisionError, OverflowError, ValueError, TypeError, KeyError):
+                continue
+            if np.isfinite(value) and np.isfinite(found):
+                scale = max(abs(Reader(point).term(term)) for term in (*form.terms, *branches[holds].terms))
+                assert abs(found - value) <= 1e-9 * scale, case.expression
+
+
+def test_cases_are_settled_inside_maxima():
+    """A maximum whose arguments share a case becomes the maximum of their branches."""
+    condition = N > 2 * B
+    expression = sympy.Max(sympy.Piecewise((M, condition), (N, True)) + B, 3) + sympy.Piecewise(
+        (B, condition), (1, True)
+    )
+    case = Case(expression, {B: [0.5, 3, 7], N: [1, 2, 3, 6], M: [2, 3, 5]})
+    translator = case.translator()
+    form = translator.sum(case.expression)
+    (found,) = dict.fromkeys(conditions_of(form))
+    settled = translator.forms.where(form, found, True)
+    assert not translator.forms.decided_by(settled)
+    np.testing.assert_allclose(read(case, settled), case.at_all(sympy.Max(M + B, 3) + B), rtol=1e-12)
+
+
 def near_a_step(case, place, value, found):
     """Whether moving the inputs by a few roundings gives the other value: it is rounding that decides."""
     moved = Case(case.expression, {}).on(case, case.expression)
