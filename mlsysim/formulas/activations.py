@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Max, Min, ceiling
+from sympy import And, Eq, Max, Min, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
@@ -59,6 +59,7 @@ from mlsysim.symbols.activations import (
 )
 from mlsysim.symbols.formats import q_a, q_e, q_in, q_o, q_s, q_w
 from mlsysim.symbols.groups import n_g
+from mlsysim.symbols.layers import two
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.training import (
     A,
@@ -138,26 +139,30 @@ micro_batch_tokens = Formula(
     example=Example({m: 1, s: 131072, c_cp: 16}, "8192 token", derived="1 * 131072 / 16"),
 )
 
-_alternating = Min(n_mb, p + when(v_chunks > 1, (p - 1) / v_chunks))
+_alternating = p + when(v_chunks > 1, (p - 1) / v_chunks)
 
 in_flight_micro_batches = Formula(
     n_fly,
-    when(
-        p > 1,
-        by_label(
-            schedule,
-            {"1f1b": _alternating, "gpipe": n_mb, "zb1p": _alternating, "dualpipe": Min(n_mb, p + 1)},
-        ),
-        1,
+    Min(
+        n_mb,
+        when(
+            p > 1,
+            by_label(schedule, {"1f1b": _alternating, "gpipe": n_mb, "zb1p": _alternating, "dualpipe": p + 1}),
+            1,
+        )
+        + when(And(two > 0, ~DUALPIPE), 1 / ell),
     ),
     title="Micro-batches the first pipeline stage holds at once",
     source=Source("korthikanti2023", "section 4.2.3"),
     assumes="One forward, one backward (1F1B): the first stage starts as many micro-batches as there are stages; "
     "interleaving starts (p - 1) / v more, GPipe all of them; ZB1P as many as 1F1B; DualPipe one more, over the two "
-    "stages of a rank together. Never more than there are.",
+    "stages of a rank together. Never more than there are. Where one goes forward while another goes backward, the "
+    "layer at work is held for both.",
     accuracy="Equal to a schedule simulated operation by operation, in whole chunks; DualPipe as its authors count it.",
     example=Example(
-        {p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"}, "10.33", Source("korthikanti2023", "section 4.2.3")
+        {two: 0, ell: 4, p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"},
+        "10.33",
+        Source("korthikanti2023", "section 4.2.3"),
     ),
 )
 

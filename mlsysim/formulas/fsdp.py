@@ -17,7 +17,6 @@ from mlsysim.formulas.rank_parameters import WHOLE_EDGE
 from mlsysim.formulas.step_time import PARTS, binding, longest
 from mlsysim.symbolic import Example, Formula, Source, label, token, when
 from mlsysim.symbols.activations import A_bwd, A_loss, n_fly
-from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.fsdp import (
     A_frag,
@@ -42,7 +41,7 @@ from mlsysim.symbols.fsdp import (
 )
 from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
-from mlsysim.symbols.layers import T_host, T_stage, ell_s_moe, t_head, t_stage_host
+from mlsysim.symbols.layers import T_host, T_stage, t_head, t_stage_host
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.step import (
     T_bub,
@@ -296,14 +295,6 @@ gives_back = Formula(
     example=Example({M: 102.77, M_usable: 98.78}, "True", derived="102.77 > 98.78"),
 )
 
-host_sync = Formula(
-    T_sync,
-    n_mb * ell_s_moe * t_count,
-    title="Waiting for counts of tokens",
-    source=REPORT,
-    example=Example({n_mb: 1, ell_s_moe: 48, t_count: 2}, "96 ms", derived="48 * 2"),
-)
-
 regathering = Formula(
     T_again,
     when(ahead, n_mb * t_ag_g["edp"]),
@@ -390,7 +381,6 @@ FORMULAS = (
     live_memory,
     fits,
     gives_back,
-    host_sync,
     regathering,
     remapping,
     step,

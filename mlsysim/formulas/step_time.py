@@ -12,14 +12,15 @@ from typing import Any
 from sympy import And, Eq, Max, Min, Piecewise
 
 from mlsysim.formulas.activations import EAGER
-from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, total, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
 from mlsysim.symbols.formats import q_a
-from mlsysim.symbols.groups import V_g, exchange, n_g, t_ag_g, t_sum, t_x
+from mlsysim.symbols.groups import V_g, n_g, t_ag_g, t_sum
 from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
 from mlsysim.symbols.layers import (
     F_lin,
     F_wide,
+    T_fill,
     T_host,
     T_stage,
     V_wide,
@@ -28,7 +29,6 @@ from mlsysim.symbols.layers import (
     ell_s_moe,
     ell_sum,
     kappa,
-    phi_ep,
     r_e,
     t_dev,
     t_head,
@@ -345,20 +345,6 @@ tensor_parallel_time = Formula(
     ),
 )  # fmt: skip
 
-expert_parallel_time = Formula(
-    t_ep,
-    Max(0, ell_s_moe * n_exchanges / 2 * total(exchange, t_x[exchange]) - phi_ep * t_comp),
-    title="Expert-parallel exchanges left exposed, one micro-batch",
-    source=Source("deepseek2024", "section 3.2.2"),
-    assumes="The hot rank sets the time. Half of the exchanges dispatch tokens or the gradients of what came back, "
-    "the others combine.",
-    example=Example(
-        {ell_s_moe: 15, n_exchanges: 6, t_x["dispatch"]: 0.4, t_x["combine"]: 0.74, phi_ep: 0.1, t_comp: 300},
-        "21.3 ms",
-        derived="15 * 6 / 2 * (0.4 + 0.74) - 0.1 * 300",
-    ),
-)
-
 context_traffic_time = Formula(
     t_ring,
     ell_s * (3 + rho_attn) * t_ag_g["cp"],
@@ -402,6 +388,7 @@ micro_batch_wait = Formula(
     Max(0, ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head),
     title="Time of one micro-batch in which the device waits for launches",
     source=Source("megatron_bridge_profile", "kernels of one step"),
+    variant="per_operator",
     assumes="The host launches while the device works, and the slower of the two sets the pace: of the stage with the "
     "most to do, or of one with more layers to launch.",
     example=Example({ell_s: 20, ell_rest: 20, t_host: 20, t_dev: 354, t_head: 5}, "46 ms", derived="20 * 20 - 354"),
@@ -425,11 +412,11 @@ host_wait = Formula(
 
 stage_work = Formula(
     T_stage,
-    n_mb * t_mb,
+    n_mb * t_mb + T_fill,
     title="All micro-batches of a step through the slowest stage",
     source=MEGATRON,
     assumes="Its computing, the traffic of its layers and what it waits for the host, together.",
-    example=Example({n_mb: 4, t_mb: 359}, "1436 ms", derived="4 * 359"),
+    example=Example({n_mb: 4, t_mb: 359, T_fill: 12}, "1448 ms", derived="4 * 359 + 12"),
 )
 
 computing = Formula(
@@ -476,10 +463,10 @@ tensor_parallel_share = Formula(
 
 expert_parallel_share = Formula(
     T_ep,
-    n_mb * t_ep,
+    n_mb * t_ep + T_fill,
     title="Expert-parallel exchanges of one step",
     source=Source("deepseek2024", "section 3.2.2"),
-    example=Example({n_mb: 4, t_ep: 51}, "204 ms", derived="4 * 51"),
+    example=Example({n_mb: 4, t_ep: 51, T_fill: 12}, "216 ms", derived="4 * 51 + 12"),
 )
 
 context_parallel_share = Formula(
@@ -690,7 +677,6 @@ FORMULAS = (
     elementwise_time,
     summing_layers,
     tensor_parallel_time,
-    expert_parallel_time,
     context_traffic_time,
     context_parallel_time,
     micro_batch_computing,

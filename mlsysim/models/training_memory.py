@@ -29,9 +29,10 @@ from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREME
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
+from mlsysim.symbols.layers import two
 from mlsysim.symbols.routing import c_f, pad
 from mlsysim.symbols.trained import lora_targets
-from mlsysim.symbols.training import c_cp, d, e, f, g, optimizer, p, r_dp, t, t_e
+from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
 from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -70,6 +71,20 @@ CHUNK_REQUIREMENTS = (
     Requirement(p, ~DUALPIPE | (Eq(Mod(p, 2), 0)), "must be even with DualPipe"),
     Requirement(
         g, ~DUALPIPE | (Eq(Mod(g, 2), 0) & (g >= 2 * p)), "must be even, and at least twice {pp_size} with DualPipe"
+    ),
+)
+#: A forward and a backward pass at a time need two micro-batches, and a stage with chunks of its own for each.
+PAIR_REQUIREMENTS = (
+    Requirement(two, Eq(two, 0) | (g > 1), "must be False with one micro-batch ({gradient_accumulation_steps})"),
+    Requirement(
+        two,
+        Eq(two, 0) | Ne(checkpointing, label(checkpointing, "full")),
+        "must be False where whole layers are recomputed ({activation_checkpointing})",
+    ),
+    Requirement(
+        two,
+        Eq(two, 0) | Eq(p, 1) | (v_chunks > 1) | DUALPIPE,
+        "must be False in a pipeline that is neither interleaved nor DualPipe ({interleaved_stages})",
     ),
 )
 #: Forms that divide every part by every kind of rank would hold fewer experts than there are.
@@ -117,6 +132,7 @@ LAYOUT_REQUIREMENTS = (
     Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
     Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
     *CHUNK_REQUIREMENTS,
+    *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     CAPACITY,
     *ADAPTER_REQUIREMENTS,
@@ -160,6 +176,7 @@ class TrainingMemoryModel(PerformanceModel):
             "are kept in. Within 0.5% of their figures, for GPT layers with dropout and one-byte masks.",
             requirements=(
                 *CHUNK_REQUIREMENTS,
+                *PAIR_REQUIREMENTS,
                 UNSPLIT_EXPERTS,
                 COUNTED_STATES,
                 Requirement(schedule, ~DUALPIPE, "must have one stage a rank; variant='per_operator' counts both"),
@@ -231,6 +248,7 @@ class TrainingMemoryModel(PerformanceModel):
         "sequence_parallel",
         "interleaved_stages",
         "pipeline_schedule",
+        "two_batch_overlap",
         "attention_kernel",
         "elementwise_kernels",
         "selective_policy",
@@ -271,6 +289,7 @@ class TrainingMemoryModel(PerformanceModel):
         "sequence_parallel": False,
         "interleaved_stages": 1,
         "pipeline_schedule": "1f1b",
+        "two_batch_overlap": False,
         "attention_kernel": "flash",
         "elementwise_kernels": "fused",
         "selective_policy": "core_attention",

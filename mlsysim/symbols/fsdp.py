@@ -109,3 +109,31 @@ T_remap = variable(
     "Time of a step in which the allocator gives pools back and maps them again.",
     nonnegative(),
 )
+t_dev_f = variable(
+    "forward_layer_time",
+    r"t_{\mathrm{lay,fwd}}",
+    "ms",
+    "Time of the device for a forward pass of one micro-batch through the layers of one stage.",
+    nonnegative(),
+)
+t_lag = variable(
+    "expert_lag_time",
+    r"t_{\mathrm{lag}}",
+    "ms",
+    "How much longer the host launches the experts of a layer than the device computes them, both ways.",
+    nonnegative(),
+)
+w_fwd = variable(
+    "forward_wait_time",
+    r"t_{\mathrm{wait,fwd}}",
+    "ms",
+    "Time of a forward pass in which the device waits for launches.",
+    nonnegative(),
+)
+w_bwd = variable(
+    "backward_wait_time",
+    r"t_{\mathrm{wait,bwd}}",
+    "ms",
+    "Time of a backward pass, and of a forward pass that it repeats, in which the device waits for launches.",
+    nonnegative(),
+)

@@ -150,8 +150,77 @@ phi_ep = variable(
     "ep_overlap",
     r"\phi_{\mathrm{ep}}",
     N_COUNT,
-    "Share of the computing beside which exchanges of experts may run.",
+    "Share of the computing of a layer with experts beside which its own exchanges may run, in each pass.",
     between(0, 1),
+)
+two = variable(
+    "two_batch_overlap",
+    r"\beta_{\mathrm{two}}",
+    N_COUNT,
+    "Whether one micro-batch goes forward through a layer while another goes backward through one, so that each is "
+    "computed while the other exchanges (Megatron's overlap_moe_expert_parallel_comm, DualPipe). ep_overlap is then "
+    "not asked.",
+    flag(),
+)
+s_fwd = variable(
+    "forward_share", r"s_{\mathrm{fwd}}", N_COUNT, "Share of a layer's computing that is one forward pass.",
+    between(0, 1),
+)  # fmt: skip
+s_bwd = variable(
+    "backward_share",
+    r"s_{\mathrm{bwd}}",
+    N_COUNT,
+    "Share of a layer's computing that is its backward pass, without a forward pass that is repeated.",
+    between(0, 1),
+)
+t_exp = variable(
+    "expert_time",
+    r"t_{\mathrm{exp}}",
+    MS,
+    "Products of the routed experts of one layer for one micro-batch, both ways, on the hot rank.",
+    nonnegative(),
+)
+t_rest = variable(
+    "rest_time",
+    r"t_{\mathrm{rest}}",
+    MS,
+    "Everything else that a layer computes for one micro-batch, both ways: a mean over the layers of a stage.",
+    nonnegative(),
+)
+x_fwd = variable(
+    "forward_exposed_exchange",
+    r"t_{\mathrm{x,fwd}}",
+    MS,
+    "What a forward pass of one micro-batch through a layer with experts leaves exposed of its exchanges.",
+    nonnegative(),
+)
+x_bwd = variable(
+    "backward_exposed_exchange",
+    r"t_{\mathrm{x,bwd}}",
+    MS,
+    "What a backward pass of one micro-batch through a layer with experts leaves exposed of its exchanges.",
+    nonnegative(),
+)
+T_fill = variable(
+    "exchange_fill_time",
+    r"T_{\mathrm{x,fill}}",
+    MS,
+    "Exchanges that nothing hides, because the first and the last micro-batch of a step have none beside them.",
+    nonnegative(),
+)
+t_host_d = variable(
+    "besides_launch_time",
+    r"t_{\mathrm{launch,d}}",
+    MS,
+    "Time of the host to launch what a layer has beside its experts for one micro-batch, both ways.",
+    nonnegative(),
+)
+t_host_e = variable(
+    "expert_launch_time",
+    r"t_{\mathrm{launch,e}}",
+    MS,
+    "Time of the host to launch the experts of one layer for one micro-batch, both ways.",
+    nonnegative(),
 )
 s_ep = variable(
     "exchange_multiprocessor_share",

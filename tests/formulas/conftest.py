@@ -115,6 +115,13 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
     if point.get("capacity_factor") == 0:
         point |= dict.fromkeys({"pad_to_capacity"} & set(point), 0.0)
+    alone = (
+        point.get("pp_size", 1) > 1 and point.get("interleaved_stages", 1) == 1 and point.get("pipeline_schedule") != 3
+    )
+    if alone or point.get("activation_checkpointing") == 2:
+        point |= dict.fromkeys({"two_batch_overlap"} & set(point), 0.0)
+    if point.get("gradient_accumulation_steps") == 1:
+        point |= dict.fromkeys({"two_batch_overlap"} & set(point), 0.0)
     if point.get("experts") == 1:
         point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)
     if point.get("moe_layers"):

@@ -72,6 +72,7 @@ EXPECTED = {
             "sequence_parallel": False,
             "interleaved_stages": 1,
             "pipeline_schedule": "1f1b",
+            "two_batch_overlap": False,
             "attention_kernel": "flash",
             "elementwise_kernels": "fused",
             "selective_policy": "core_attention",

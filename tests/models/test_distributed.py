@@ -399,5 +399,6 @@ def test_deepseek_v3_on_its_cluster():
     measured = 1e12 / (180_000 * 3600)
     assert exposed.canonical("tokens_per_second_per_accelerator") < measured
     assert hidden.canonical("tokens_per_second_per_accelerator") == pytest.approx(measured, rel=0.3)
-    assert seconds(hidden, "ep_time") == 0
+    # A forward pass is too short for the exchanges of its own layer.
+    assert 0 < seconds(hidden, "ep_time") < 0.2 * seconds(exposed, "ep_time")
     assert seconds(exposed, "host_wait_time") == 0

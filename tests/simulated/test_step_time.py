@@ -21,6 +21,8 @@ PIPELINE = compiled(
 )
 IN_FLIGHT = compiled(System([activations.in_flight_micro_batches]))
 EXPOSED = compiled(System([step_time.micro_batch_computing, *data_parallel_traffic.EXPOSED]))
+#: One micro-batch at a time.
+ALONE = {"two_batch_overlap": 0, "layers_per_stage": 4}
 LAYOUTS = range(50)
 
 
@@ -57,7 +59,7 @@ def test_gpipe(seed):
     )
     ours = g * (forward + backward) + found["bubble_time"] + found["pp_time"]
     assert ours == pytest.approx(executed.makespan, rel=0.02)
-    held = IN_FLIGHT({**inputs, "micro_batches": g})["in_flight_micro_batches"]
+    held = IN_FLIGHT({**inputs, **ALONE})["in_flight_micro_batches"]
     assert held == executed.in_flight[0] == g
 
 
@@ -65,7 +67,7 @@ def test_gpipe(seed):
 def test_micro_batches_in_flight(seed):
     _, p, v, g, forward, backward = drawn(seed)
     executed = pipeline(p, g, v, forward, backward, 0.0, "interleaved" if v > 1 else "1f1b")
-    held = IN_FLIGHT({"pp_size": p, "interleaved_stages": v, "micro_batches": g, "pipeline_schedule": 0})
+    held = IN_FLIGHT({"pp_size": p, "interleaved_stages": v, "micro_batches": g, "pipeline_schedule": 0, **ALONE})
     assert held["in_flight_micro_batches"] == pytest.approx(executed.in_flight[0], rel=1e-12)
 
 

@@ -1,0 +1,196 @@
+"""Counts of tokens
+
+What it costs that the host reads how many tokens each expert gets, in every forward pass through a layer with
+experts, before it can size an exchange. Devices wait while it reads. It cannot run ahead over a read, so from
+one read to the next the slower of device and host sets the pace, where otherwise it is the slower one of a step.
+"""
+
+from __future__ import annotations
+
+from sympy import And, Max, Min, Piecewise
+
+from mlsysim.formulas.exchange_overlap import EXECUTED
+from mlsysim.symbolic import Example, Formula, Source, total, when
+from mlsysim.symbols.break_even import t_count
+from mlsysim.symbols.fsdp import T_sync, t_dev_f, t_lag, w_bwd, w_fwd
+from mlsysim.symbols.groups import exchange, t_x
+from mlsysim.symbols.layers import (
+    T_fill,
+    ell_rest,
+    ell_s,
+    ell_s_moe,
+    phi_ep,
+    phi_fill,
+    s_fwd,
+    t_dev,
+    t_exp,
+    t_head,
+    t_host,
+    t_host_d,
+    t_host_e,
+    t_rest,
+    t_wait,
+    two,
+    x_bwd,
+    x_fwd,
+)
+from mlsysim.symbols.routing import n_exchanges, pad
+from mlsysim.symbols.step import rho_attn, t_comp, t_cp, t_ep, t_tp
+from mlsysim.symbols.training import e, n_mb, p
+from mlsysim.symbols.workload import L_moe
+
+REPORT = Source("torchtitan_issue_1624")
+_both = total(exchange, t_x[exchange])
+#: What passes leave exposed that run alone: of two micro-batches at a time the first forward and the last backward.
+_alone_f, _alone_b = (when(two > 0, _both, each) for each in (x_fwd, x_bwd))
+
+forward_layers = Formula(
+    t_dev_f,
+    s_fwd * (t_comp - t_head) + ell_s_moe * _alone_f + 2 / n_exchanges * t_tp + t_cp / (3 + rho_attn),
+    title="Layers of a forward pass on the device",
+    source=Source("kaplan2020", "section 2.1"),
+    assumes="With no other micro-batch beside it.",
+    example=Example(
+        {two: 0, t_x["dispatch"]: 0.6, t_x["combine"]: 0.9,
+         s_fwd: 0.25, t_comp: 3807, t_head: 250, ell_s_moe: 48, x_fwd: 1.5, n_exchanges: 6, t_tp: 60, t_cp: 0,
+         rho_attn: 1},
+        "981.25 ms",
+        derived="0.25 * (3807 - 250) + 48 * 1.5 + 60 / 3",
+    ),
+)  # fmt: skip
+
+#: Half of what may run beside exchanges of its own micro-batch.
+_own = when(two > 0, 0, phi_ep / 2)
+
+expert_lag = Formula(
+    t_lag,
+    Max(0, (1 - _own) * (t_host_e - t_exp) + _own * (t_host_d - t_rest)),
+    title="How far launches of experts fall behind",
+    source=REPORT,
+    assumes="Experts are launched first behind a read, with half of what may run beside exchanges.",
+    convention="One layer, one micro-batch.",
+    example=Example(
+        {two: 0, phi_ep: 0.5, t_host_e: 20, t_exp: 12, t_host_d: 5, t_rest: 21},
+        "2 ms",
+        derived="0.75 * (20 - 12) + 0.25 * (5 - 21)",
+    ),
+)
+
+#: The host reads counts where tokens leave their rank, unless all experts are padded to their capacity.
+_reads = And(e > 1, L_moe > 0, pad < 1)
+
+forward_wait = Formula(
+    w_fwd,
+    Max(0, ell_s_moe * (s_fwd * t_lag - _alone_f / 2), s_fwd * ell_s * t_host - t_dev_f),
+    title="Waiting for launches in a forward pass",
+    source=REPORT,
+    assumes="From one read to the next the slower of device and host sets the pace, and experts wait for their "
+    "launches. Layers without experts are few, or lie between others.",
+    accuracy=EXECUTED,
+    example=Example(
+        {
+            two: 0,
+            t_x["dispatch"]: 0.6,
+            t_x["combine"]: 0.9,
+            ell_s_moe: 48,
+            s_fwd: 0.25,
+            t_lag: 8,
+            x_fwd: 1.5,
+            ell_s: 48,
+            t_host: 25,
+            t_dev_f: 250,
+        },
+        "60 ms",
+        derived="max(48 * (8 / 4 - 1.5 / 2), 48 * 25 / 4 - 250)",
+    ),
+)
+
+_sent = ell_s_moe * ((n_exchanges / 2 - 1) * _alone_f + _alone_b)
+
+backward_wait = Formula(
+    w_bwd,
+    Max(
+        0,
+        (1 - s_fwd) * ell_s * t_host - (t_dev - t_ep + _sent - t_dev_f),
+        when(n_exchanges > 4, ell_s_moe * ((1 - s_fwd) * t_lag - x_fwd - x_bwd / 2)),
+    ),
+    title="Waiting for launches in a backward pass",
+    source=REPORT,
+    assumes="The host reads the loss, to see that it is a number, and nothing in the backward pass, so it runs ahead "
+    "there; where a forward pass is repeated, it reads in each layer.",
+    accuracy=EXECUTED,
+    example=Example(
+        {two: 0, t_x["dispatch"]: 0.6, t_x["combine"]: 0.9, s_fwd: 0.25, ell_s: 48, t_host: 25, t_dev: 1000, t_ep: 192,
+         t_dev_f: 250, n_exchanges: 6, ell_s_moe: 48, t_lag: 8, x_fwd: 1.5, x_bwd: 1},
+        "192 ms",
+        derived="max(0.75 * 48 * 25 - 750, 48 * (0.75 * 8 - 1.5 - 0.5))",
+    ),
+)  # fmt: skip
+
+#: What the host needs longer than the device, on this stage and on one with more layers.
+_here, _elsewhere = ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head
+_behind = ell_s_moe * (t_lag - x_fwd - x_bwd)
+
+counting_wait = Formula(
+    t_wait,
+    Piecewise(
+        (((n_mb - 1) * Max(0, _here, _elsewhere, _behind) + w_fwd + w_bwd) / n_mb, And(_reads, two > 0)),
+        (Max(w_fwd + w_bwd, _elsewhere), _reads),
+        (Max(0, _here, _elsewhere), True),
+    ),
+    title="Time of one micro-batch in which the device waits for a host that reads counts",
+    source=REPORT,
+    variant="fsdp",
+    assumes="With two micro-batches at a time there is one read in each pair of layers, but in the passes that run "
+    "alone: a mean. Where no tokens leave their rank nothing is read, and the host runs ahead.",
+    accuracy=EXECUTED,
+    example=Example(
+        {n_mb: 4, pad: 0, e: 4, L_moe: 48, two: 0, ell_s: 48, ell_rest: 0, t_host: 25, t_dev: 1000, t_head: 20, ell_s_moe: 48,
+         t_lag: 8, x_fwd: 1.5, x_bwd: 1, w_fwd: 60, w_bwd: 192},
+        "252 ms",
+        derived="60 + 192",
+    ),
+)  # fmt: skip
+
+fill_time = Formula(
+    T_fill,
+    when(two > 0, (1 + (p - 1) * phi_fill) * (ell_s_moe * n_exchanges / 2 * _both - t_ep)),
+    title="Exchanges with no other micro-batch beside them, where the host reads counts",
+    source=Source("deepseek2024", "section 3.2.2"),
+    variant="fsdp",
+    assumes="The first forward and the last backward pass of a step run alone; in a pipeline also those that fill and "
+    "drain it.",
+    accuracy=EXECUTED,
+    example=Example(
+        {
+            two: 1,
+            p: 4,
+            phi_fill: 0.5,
+            ell_s_moe: 15,
+            n_exchanges: 4,
+            t_x["dispatch"]: 0.4,
+            t_x["combine"]: 0.7,
+            t_ep: 5,
+        },
+        "70 ms",
+        derived="(1 + 3 * 0.5) * (15 * 2 * 1.1 - 5)",
+    ),
+)  # fmt: skip
+
+_beyond = Max(0, t_x["dispatch"] - s_fwd * Max(t_rest, t_host_d))
+
+host_sync = Formula(
+    T_sync,
+    ell_s_moe * (n_mb * t_count - when(two > 0, (n_mb - 1) * Min(t_count, _beyond))),
+    title="Waiting for counts of tokens",
+    source=REPORT,
+    assumes="With two micro-batches at a time, what the other one dispatches beyond the attention beside it hides it.",
+    accuracy=EXECUTED,
+    example=Example(
+        {n_mb: 3, ell_s_moe: 48, t_count: 2, two: 1, t_x["dispatch"]: 6.5, s_fwd: 0.25, t_rest: 20, t_host_d: 5},
+        "144 ms",
+        derived="48 * (3 * 2 - 2 * 1.5)",
+    ),
+)
+
+FORMULAS = (forward_layers, expert_lag, forward_wait, backward_wait, counting_wait, fill_time, host_sync)
