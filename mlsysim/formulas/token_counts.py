@@ -145,8 +145,8 @@ counting_wait = Formula(
     "alone: a mean. Where no tokens leave their rank nothing is read, and the host runs ahead.",
     accuracy=EXECUTED,
     example=Example(
-        {n_mb: 4, pad: 0, e: 4, L_moe: 48, two: 0, ell_s: 48, ell_rest: 0, t_host: 25, t_dev: 1000, t_head: 20, ell_s_moe: 48,
-         t_lag: 8, x_fwd: 1.5, x_bwd: 1, w_fwd: 60, w_bwd: 192},
+        {n_mb: 4, pad: 0, e: 4, L_moe: 48, two: 0, ell_s: 48, ell_rest: 0, t_host: 25, t_dev: 1000, t_head: 20,
+         ell_s_moe: 48, t_lag: 8, x_fwd: 1.5, x_bwd: 1, w_fwd: 60, w_bwd: 192},
         "252 ms",
         derived="60 + 192",
     ),

@@ -29,14 +29,21 @@ def micro_batch(x):
 
 
 def in_flight(x):
-    p, v = x["pp_size"], x["interleaved_stages"]
-    if p == 1:
-        return 1
-    if x["pipeline_schedule"] == "gpipe":
-        return micro_batch(x)[1]
+    p, v, there = x["pp_size"], x["interleaved_stages"], micro_batch(x)[1]
     if x["pipeline_schedule"] == "dualpipe":
-        return min(micro_batch(x)[1], p + 1)
-    return min(micro_batch(x)[1], p + ((p - 1) / v if v > 1 else 0))
+        return min(there, p + 1)
+    one_layer = x["two_batch_overlap"] / up(x["layers"], p)
+    if p == 1:
+        return min(there, 1 + one_layer)
+    if x["pipeline_schedule"] == "gpipe":
+        return there
+    return min(there, p + ((p - 1) / v if v > 1 else 0) + one_layer)
+
+
+def may_pair(x):
+    """Whether one micro-batch may go forward while another goes backward."""
+    chunked = x["interleaved_stages"] > 1 or x["pp_size"] == 1 or x["pipeline_schedule"] == "dualpipe"
+    return chunked and x["gradient_accumulation_steps"] > 1 and x["activation_checkpointing"] != "full"
 
 
 def hot_rank(x):
@@ -506,6 +513,7 @@ def draw_korthikanti(r):
     x = draw_run(r)
     return {
         **x,
+        "two_batch_overlap": int(may_pair(x) and r.random() < 0.5),
         "ep_size": 1,
         "parameters": 10 ** r.uniform(7, 12),
         "communication_buffer_fraction": r.choice([0.05, r.random()]),
@@ -531,6 +539,7 @@ def draw_per_operator(r):
         x["optimizer"], finetuning = r.choice(list(FIRST_ORDER)), "full"
     return {
         **x,
+        "two_batch_overlap": int(may_pair(x) and r.random() < 0.5),
         "etp_size": 0,  # as everything else; test_expert_tensor_parallel.py counts other cuts
         "master_weights": r.randint(0, 1),
         "finetuning": finetuning,
