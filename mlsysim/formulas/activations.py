@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Max, Min, ceiling
+from sympy import And, Eq, Max, Min, Ne, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
@@ -141,6 +141,8 @@ micro_batch_tokens = Formula(
 
 _alternating = p + when(v_chunks > 1, (p - 1) / v_chunks)
 
+_one_end: Any = Ne(schedule, label(schedule, "dualpipe"))
+
 in_flight_micro_batches = Formula(
     n_fly,
     Min(
@@ -150,7 +152,7 @@ in_flight_micro_batches = Formula(
             by_label(schedule, {"1f1b": _alternating, "gpipe": n_mb, "zb1p": _alternating, "dualpipe": p + 1}),
             1,
         )
-        + when(And(two > 0, ~DUALPIPE), 1 / ell),
+        + when(And(two > 0, _one_end), 1 / ell),
     ),
     title="Micro-batches the first pipeline stage holds at once",
     source=Source("korthikanti2023", "section 4.2.3"),
