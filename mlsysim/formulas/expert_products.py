@@ -28,10 +28,23 @@ def rows(ranks: Any) -> Any:
     return n_tok * k * ranks / (sigma_e * E)
 
 
+def _moving(share: Any) -> Any:
+    """Time in which an expert's products move such a share of their operands, over that of their arithmetic."""
+    return F_lin / (2 * flop * B_mem * eta_mem) * (2 * q_c + q_a) / 3 * share
+
+
+def _moved(tokens: Any) -> Any:
+    return _moving(token / tokens + 1 / h + n_g["etp"] / d_e)
+
+
 def slowing(tokens: Any) -> Any:
     """Time of an expert's products with so many rows, over that of their arithmetic."""
-    moved = (2 * q_c + q_a) / 3 * (token / tokens + 1 / h + n_g["etp"] / d_e)
-    return when(L_moe > 0, side_by_side(1, F_lin / (2 * flop * B_mem * eta_mem) * moved), 1)
+    return when(L_moe > 0, side_by_side(1, _moved(tokens)), 1)
+
+
+def fixed_share(tokens: Any) -> Any:
+    """Share of that time which does not grow with the rows: weights and their gradients are moved once."""
+    return when(L_moe > 0, _moving(token / tokens) * _moved(tokens) / (1 + _moved(tokens) ** 2))
 
 
 rows_per_expert = Formula(

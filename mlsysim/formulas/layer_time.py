@@ -51,6 +51,7 @@ from mlsysim.symbols.layers import (
     x_ad,
     x_cast,
 )
+from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_hot
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
@@ -203,21 +204,34 @@ _latent = _queries + h + r_kv + d_rope + r_kv + a * (d_nope + d_v) + a * d_v + h
 _heads = 2 * h + 2 * (a + a_kv) * d_h
 
 
-def _block(width: object) -> object:
+def _block(width: Any) -> Any:
     """Inputs and outputs of a feed-forward block: the products into it share their input."""
     return 2 * h + (2 + gated) * width
+
+
+def casts(widths: Any) -> Any:
+    """Bytes a token that casts of operands of such widths move, both ways."""
+    return when(_narrow, 4 * byte * widths / t) / token
+
+
+def routed_widths() -> Any:
+    """Inputs and outputs of the experts of a token, balanced."""
+    return k * _block(d_e)
 
 
 product_widths = Formula(
     w_in,
     when(r_kv > 0, _latent, _heads)
-    + Max((1 - Min(1, L_moe)) * _block(d_ff), Min(1, L_moe) * (k * _block(d_e) + when(d_sh > 0, _block(d_sh)))),
+    + Max(
+        (1 - Min(1, L_moe)) * _block(d_ff), Min(1, L_moe) * (gamma_r * routed_widths() + when(d_sh > 0, _block(d_sh)))
+    ),
     title="Widths that the products of a layer read and write",
     source=FORMAT,
-    assumes="Products with one input read it once. In a model with experts every layer is taken as one with experts.",
+    assumes="Products with one input read it once. In a model with experts every layer is taken as one with experts, "
+    "on the hot rank.",
     example=Example(
         {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, gated: 1, d_ff: 14336,
-         L_moe: 0, k: 1, d_e: 0, d_sh: 0},
+         L_moe: 0, gamma_r: 1, k: 1, d_e: 0, d_sh: 0},
         "69632",
         derived="2 * 4096 + 2 * (32 + 8) * 128 + 2 * 4096 + 3 * 14336",
     ),
@@ -225,7 +239,7 @@ product_widths = Formula(
 
 cast_traffic = Formula(
     x_cast,
-    when(_narrow, 4 * byte * w_in / t) / token,
+    casts(w_in),
     title="Bytes that casts to 8 bit move, per layer and token",
     source=FORMAT,
     assumes="Each operand is read at 16 bit and written twice at 8, by rows and by columns.",

@@ -214,7 +214,7 @@ inner_vectors = Formula(
 
 inner_width = Formula(
     d_in,
-    Max((1 - Min(1, L_moe)) * d_ff, Min(1, L_moe) * (k * gamma_r * d_e + d_sh)),
+    Max((1 - Min(1, L_moe)) * d_ff, Min(1, L_moe) * (gamma_r * k * d_e + d_sh)),
     title="Inner width that a token passes through",
     source=Source("fedus2022", "section 2.2"),
     assumes="In a model with experts every layer is taken as one with experts, on the hot rank.",
@@ -223,15 +223,31 @@ inner_width = Formula(
     ),
 )
 
+#: Widths that move for what a token's experts get and that pass through their gates, on the rank of the experts.
+_permuted, _routed = 7 * k * h / sigma_e, k * d_e
+
+
+def _gates(width: Any) -> Any:
+    """Bytes a token that the activation between the products of so wide a block moves, forward."""
+    return q_a * v_ff * width / (t * token)
+
+
+def _gates_again(width: Any) -> Any:
+    """Bytes a token that it moves once more where it alone is recomputed."""
+    return q_a * (1 - rho_el) * 3 * r_act * width / (t * token)
+
+
+def routed_elements() -> Any:
+    """Bytes a token that its experts move for permutation and gates on their own rank, in all passes."""
+    return (3 + rho_el) * (_gates(_routed) + q_a * _permuted / token) + _gates_again(_routed)
+
+
 elementwise_traffic = Formula(
     x_el,
     q_a
-    * (
-        v_h * h / sigma
-        + v_ff * d_in / t
-        + Min(1, L_moe) * (when(EAGER, 11.5) * gamma_m + 7 * gamma_r) * k * h / sigma_e
-    )
-    / token,
+    * (v_h * h / sigma + Min(1, L_moe) * (when(EAGER, 11.5) * gamma_m * k * h / sigma_e + gamma_r * _permuted))
+    / token
+    + _gates(d_in),
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
     source=Source("dao2022", "section 3.1"),
     assumes="With experts, more vectors of the width for each that a token is sent to: seven on the hot rank, and "
@@ -261,7 +277,7 @@ elementwise_traffic = Formula(
 
 recomputed_traffic = Formula(
     x_el_redo,
-    q_a * (1 - rho_el) * (4 * r_norm * h / sigma + 3 * r_act * d_in / t) / token,
+    q_a * (1 - rho_el) * 4 * r_norm * h / (sigma * token) + _gates_again(d_in),
     title="Bytes that recomputed norms and activation functions move, per layer and token",
     source=Source("deepseek2024", "section 3.2.3"),
     assumes="Two norms read and write the width, a gate reads two vectors of the inner width and writes one. Nothing "

@@ -1,26 +1,82 @@
 """Symbols of where expert parallelism pays: what it saves and what it costs a layer, and where both are equal."""
 
-from mlsysim.symbolic import Domain, nonnegative, variable
+from mlsysim.symbolic import Domain, at_least, between, nonnegative, variable
 
+x_rt = variable(
+    "routed_traffic",
+    r"x_{\mathrm{rtd}}",
+    "byte/token",
+    "Memory traffic of routed tokens in one layer, all passes, balanced: permutation, gates, casts.",
+    nonnegative(),
+)
 t_routed = variable(
     "routed_time",
     r"t_{\mathrm{rtd}}",
     "ms",
-    "Products of the routed experts of a layer, one micro-batch, balanced.",
+    "Computing of a layer's routed experts, one micro-batch, on the hot rank: products, permutation, gates, casts.",
+    nonnegative(),
+)
+t_fix = variable(
+    "fixed_expert_time",
+    r"t_{\mathrm{fix}}",
+    "ms",
+    "What of it does not grow with the rows of an expert: its weights are moved once.",
+    nonnegative(),
+)
+r_1 = variable(
+    "unsplit_product_factor",
+    r"r_{\mathrm{e},1}",
+    "count",
+    "Time of an expert's products over that of their arithmetic, without expert parallelism.",
+    at_least(1.0),
+)
+t_routed_1 = variable(
+    "unsplit_routed_time",
+    r"t_{\mathrm{rtd},1}",
+    "ms",
+    "Computing of the routed experts of a layer without expert parallelism.",
+    nonnegative(),
+)
+t_fix_1 = variable(
+    "unsplit_fixed_time",
+    r"t_{\mathrm{fix},1}",
+    "ms",
+    "What of it does not grow with the rows of an expert.",
     nonnegative(),
 )
 t_besides = variable(
     "besides_time",
     r"t_{\mathrm{bes}}",
     "ms",
-    "Everything else that a layer computes for one micro-batch.",
+    "Everything else that a stage computes for one micro-batch, for each of its layers with experts.",
     nonnegative(),
 )
-t_cover = variable(
-    "cover_time",
-    r"t_{\mathrm{cov}}",
+t_alone = variable(
+    "unsplit_compute_time",
+    r"t_{\mathrm{comp},1}",
     "ms",
-    "Computing of a layer that its gathering and reducing may hide behind, balanced.",
+    "What a stage computes for one micro-batch without expert parallelism, for each of its layers with experts.",
+    nonnegative(),
+)
+t_rows = variable(
+    "rows_saved_time",
+    r"\Delta t_{\mathrm{rows}}",
+    "ms",
+    "Computing of a layer that it saves with balanced loads: experts with more rows.",
+    Domain(lower=-1e9),
+)
+phi_h = variable(
+    "hiding_share",
+    r"\phi_{\mathrm{h}}",
+    "count",
+    "Share of a micro-batch's computing beside which its part of the data-parallel traffic may run.",
+    between(0, 1),
+)
+t_else = variable(
+    "other_traffic_time",
+    r"t_{\mathrm{else}}",
+    "ms",
+    "Gathering and reducing what is no routed expert, one micro-batch, for each layer with experts.",
     nonnegative(),
 )
 t_whole = variable(
@@ -41,14 +97,56 @@ t_swap = variable(
     "swap_time",
     r"t_{\mathrm{swap}}",
     "ms",
-    "Exchanges of a layer with experts, one micro-batch, balanced.",
+    "Exchanges of a layer with experts, one micro-batch, balanced, without latencies.",
     nonnegative(),
+)
+g_x = variable(
+    "exchange_growth",
+    r"g_{\mathrm{x}}",
+    "count",
+    "Share of an exchange that grows with the experts of a token.",
+    between(0, 1),
 )
 t_count = variable(
     "count_time",
     r"t_{\mathrm{cnt}}",
     "ms",
     "Waiting for counts of tokens in a layer, one micro-batch.",
+    nonnegative(),
+)
+t_once = variable(
+    "fixed_exchange_time",
+    r"t_{\mathrm{once}}",
+    "ms",
+    "What exchanges of a layer cost however few tokens there are: counts and latencies.",
+    nonnegative(),
+)
+t_edge = variable(
+    "edge_traffic_saved_time",
+    r"\Delta t_{\mathrm{edge}}",
+    "ms",
+    "Traffic of weights that expert parallelism saves and that never hides, for each layer with experts.",
+    Domain(lower=-1e9),
+)
+t_beside = variable(
+    "unsplit_overlapped_time",
+    r"t_{\mathrm{ovl},1}",
+    "ms",
+    "Traffic of weights that may hide without expert parallelism, for each layer with experts.",
+    nonnegative(),
+)
+t_host_1 = variable(
+    "unsplit_launch_time",
+    r"t_{\mathrm{launch},1}",
+    "ms",
+    "Time of the host to launch one layer without expert parallelism.",
+    nonnegative(),
+)
+t_mb_1 = variable(
+    "unsplit_micro_batch_time",
+    r"t_{\mathrm{mb},1}",
+    "ms",
+    "One micro-batch through one stage without expert parallelism, both ways.",
     nonnegative(),
 )
 less = variable(
@@ -83,7 +181,7 @@ gamma_even = variable(
     "break_even_imbalance",
     r"\gamma^{\ast}",
     "count",
-    "Imbalance of routing below which it pays.",
+    "Imbalance of routing below which it pays; below 1 it does not with balanced loads either.",
     nonnegative(),
 )
 k_even = variable(
@@ -91,6 +189,13 @@ k_even = variable(
     r"k^{\ast}",
     "count",
     "Experts of a token below which it pays.",
+    nonnegative(),
+)
+u_even = variable(
+    "break_even_slowdown",
+    r"u^{\ast}",
+    "count",
+    "How many times slower all links must be for it to pay; infinite where that never makes it pay.",
     nonnegative(),
 )
 beta_even = variable(

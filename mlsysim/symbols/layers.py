@@ -269,7 +269,7 @@ w_in = variable(
     "product_widths",
     r"w_{\mathrm{cast}}",
     N_COUNT,
-    "Widths of inputs and outputs of the products of one layer, each token's experts among them.",
+    "Widths of inputs and outputs of the products of one layer on the hot rank, each token's experts among them.",
     nonnegative(),
 )
 R_tok = variable(

@@ -174,7 +174,7 @@ class TestBreakEven:
     def test_is_where_the_whole_step_crosses(self, name, output, values):
         asked = MODEL.solve(**SPREAD, ep_size=16)
         assert float(getattr(asked[output], "magnitude", asked[output])) == pytest.approx(
-            crossing(name, values), rel=0.12
+            crossing(name, values), rel=0.08
         )
 
     def test_bandwidth(self):
@@ -199,11 +199,6 @@ class TestBreakEven:
         alone, split = (MODEL.solve(**SPREAD, **routing, ep_size=each) for each in (1, 16))
         saved = (alone.canonical("step_time") - split.canonical("step_time")) / 48
         assert split.canonical("expert_parallel_gain") == pytest.approx(saved, abs=1e-3)
-
-    def test_nothing_breaks_even_without_expert_parallelism(self):
-        found = MODEL.solve(**SPREAD, ep_size=1)
-        for name in ("break_even_imbalance", "break_even_bandwidth", "break_even_tokens", "swap_time", "count_time"):
-            assert found.canonical(name) == 0
 
 
 def test_the_best_degree_is_found_by_search():
