@@ -45,9 +45,13 @@ class TestDropping:
         assert halved.hot_rank_factor == halved.mean_rank_factor == 0.5
         assert EP.solve(**RUN, routing_imbalance_factor=8).least_dropped_share == 0
 
-    def test_half_of_the_tokens_are_half_of_the_routed_products(self):
+    def test_half_of_the_tokens_are_half_of_the_routed_work(self):
+        """Their products are a little slower, as those of fewer rows."""
         whole, half = (EP.solve(**RUN, capacity_factor=each) for each in (1, 0.5))
-        assert half.canonical("routed_time") == pytest.approx(whole.canonical("routed_time") / 2, rel=1e-12)
+        assert half.canonical("rows_per_expert") == whole.canonical("rows_per_expert") / 2
+        assert (
+            0 < half.canonical("routed_time") - whole.canonical("routed_time") / 2 < half.canonical("fixed_expert_time")
+        )
         assert half.canonical("hardware_flops") < whole.canonical("hardware_flops")
 
 
