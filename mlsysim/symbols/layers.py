@@ -175,7 +175,7 @@ s_bwd = variable(
 )
 t_exp = variable(
     "expert_time",
-    r"t_{\mathrm{exp}}",
+    r"t_{\mathrm{exp,hot}}",
     MS,
     "Products of the routed experts of one layer for one micro-batch, both ways, on the hot rank.",
     nonnegative(),
