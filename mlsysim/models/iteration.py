@@ -24,14 +24,16 @@ from mlsysim.models.shape import (
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
     SHAPE_REQUIREMENTS,
+    SHARED_KV_HEADS,
     WINDOW,
     WINDOW_REQUIREMENTS,
+    divides,
 )
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement
 from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.training import t
-from mlsysim.symbols.workload import a, a_kv, d_e, d_ff, d_sh
+from mlsysim.symbols.workload import a, d_e, d_ff, d_sh
 
 #: An all-reduce among tensor-parallel ranks, its message given.
 _ALL_REDUCE = tuple(
@@ -200,11 +202,11 @@ class IterationModel(PerformanceModel):
         **NO_WINDOW,
     }
     requirements = (
-        Requirement(t, Eq(Mod(a, t), 0), "must divide {heads}"),
-        Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
-        Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
-        Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
-        Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
+        divides(t, a),
+        divides(t, d_ff),
+        divides(t, d_e),
+        divides(t, d_sh),
+        SHARED_KV_HEADS,
         Requirement(
             t, (t <= n_node) | Eq(Mod(t, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
         ),

@@ -23,7 +23,7 @@ from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
-from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS
+from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROUTED
 from mlsysim.symbolic import Formula, Requirement, System, label, variable_of
@@ -97,11 +97,11 @@ _TIERED = swapped(_REPLICA.system, (*tiered_serving.FORMULAS, memory_expansion.m
 _WITHOUT_ACTIVATIONS = tuple(each for each in memory_expansion.POLICY if each.name != "activations_offload")
 
 _ONE_STAGE = (
-    Requirement(t, Eq(Mod(a, t), 0), "must divide {heads}"),
-    Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
-    Requirement(t, Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim}"),
-    Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
-    Requirement(e, Eq(Mod(E, e), 0), "must divide {experts} (1 for a dense model)"),
+    divides(t, a),
+    divides(t, d_ff),
+    divides(t, d_e),
+    divides(t, d_sh),
+    divides(e, E, " (1 for a dense model)"),
     Requirement(p, Eq(p, 1), "must be 1: the phases are those of one stage"),
     Requirement(schedule, Eq(schedule, label(schedule, "1f1b")), "must be 1f1b: the phases are those of one stage"),
     Requirement(r_dp, Eq(r_dp, 1), "must be 1: the phases are those of one copy"),

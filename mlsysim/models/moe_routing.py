@@ -9,7 +9,7 @@ from mlsysim.formulas import collectives, expert_exchange, moe_routing, number_f
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED
+from mlsysim.models.shape import COUNTED, divides
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, ROUTED
 from mlsysim.symbolic import Requirement
@@ -146,7 +146,7 @@ class MoERoutingModel(PerformanceModel):
         "expert_bias": False,
     }
     requirements = (
-        Requirement(e, Eq(Mod(E, e), 0), "must divide {experts}"),
+        divides(e, E),
         Requirement(k, k <= E, "must be at most {experts}"),
         Requirement(e, e <= n_fleet, "must be at most {fleet_size}"),
     )

@@ -8,7 +8,8 @@ from sympy import Eq, Mod
 
 from mlsysim.formulas import parameter_counts
 from mlsysim.inputs.slot import Counted
-from mlsysim.symbolic import Requirement
+from mlsysim.symbolic import Requirement, variable_of
+from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import (
     E,
     L,
@@ -91,13 +92,24 @@ OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if 
 #: Attention that reaches as far as the sequence.
 NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0}
 
+
+def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:
+    """That ranks of a kind share something evenly; words follow what they must divide."""
+    return Requirement(ranks, Eq(Mod(whole, ranks), 0), f"must divide {{{variable_of(whole).name}}}{words}")
+
+
+#: Key-value heads are copied where there are fewer of them than tensor-parallel ranks.
+SHARED_KV_HEADS = Requirement(
+    t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"
+)
+
 WINDOW_REQUIREMENTS = (
     Requirement(L_w, L_w <= L, "must be at most {layers}"),
     Requirement(window, (window > 0) | Eq(L_w, 0), "must be above 0 where {sliding_layers} have one"),
 )
 
 SHAPE_REQUIREMENTS = (
-    Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
+    divides(a_kv, a),
     Requirement(k, k <= E, "must be at most {experts}"),
     Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
     Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),

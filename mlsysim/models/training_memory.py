@@ -25,7 +25,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
-from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
+from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS, SHARED_KV_HEADS, divides
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
@@ -33,7 +33,7 @@ from mlsysim.symbols.layers import two
 from mlsysim.symbols.routing import c_f, pad
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
-from mlsysim.symbols.workload import E, L, L_moe, a, a_kv, d_e, d_ff, d_sh, gated, r_kv
+from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh, gated, r_kv
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
 
@@ -125,12 +125,12 @@ EXPERT_RANKS = expert_tensor_ranks.expression
 EXPERT_RANKS_WORDS = "the ranks of an expert ({etp_size}; 0: as {tp_size})"
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
 LAYOUT_REQUIREMENTS = (
-    Requirement(t, Eq(Mod(d_ff, t), 0), "must divide {ffn_dim}"),
+    divides(t, d_ff),
     Requirement(t_e, Eq(t_e, 0) | Eq(Mod(t, Max(1, t_e)), 0), "must divide {tp_size}, or be 0 for as many"),
     Requirement(t, (t_e > 0) | Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim} where {etp_size}"),
     Requirement(t_e, Eq(Mod(d_e, Max(1, t_e)), 0), "must divide {expert_ffn_dim}"),
-    Requirement(t, Eq(Mod(d_sh, t), 0), "must divide {shared_ffn_dim}"),
-    Requirement(t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"),
+    divides(t, d_sh),
+    SHARED_KV_HEADS,
     *CHUNK_REQUIREMENTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
@@ -305,8 +305,8 @@ class TrainingMemoryModel(PerformanceModel):
         **OPTIONAL_SHAPE,
     }
     requirements = (
-        Requirement(t, Eq(Mod(a, t), 0), "must divide {heads}"),
-        Requirement(e, Eq(Mod(E, e), 0), "must divide {experts} (1 for a dense model)"),
+        divides(t, a),
+        divides(e, E, " (1 for a dense model)"),
         Requirement(p, p <= L, "must be at most {layers}"),
     )
     headline = (
