@@ -6,7 +6,7 @@ names can be shown; :func:`lower` then puts the plain numbers in.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import sympy
@@ -86,6 +86,7 @@ def label(symbol: sympy.Symbol, text: str) -> Label:
     return Label(f"{symbol.name}.{text}")
 
 
+@lru_cache(maxsize=1 << 14)
 def lower(expression: sympy.Basic) -> sympy.Basic:
     """The expression with units and labels replaced by numbers, ready to compile."""
     swaps: dict[sympy.Basic, sympy.Basic] = {}

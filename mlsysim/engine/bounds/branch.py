@@ -349,7 +349,6 @@ class Search:
         """For every box a lower bound of the objective, whether the conditions may hold, and how settled they are."""
         with np.errstate(all="ignore"):
             ranges = Ranges(self.plans, low, high, thorough=thorough)
-            bound = ranges.lower(self.objective)
             alive = np.ones(low.shape[1], bool)
             told = np.zeros(low.shape[1])
             for condition in self._implied:
@@ -358,6 +357,7 @@ class Search:
                 may, must = ranges.truth(condition)
                 alive &= may
                 told += np.where(must, 1.0, ranges.tension(condition))
+            bound = ranges.lower(self.objective) if alive.any() else np.full(low.shape[1], np.inf)
         return bound, alive, told
 
     def _enumerate(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
