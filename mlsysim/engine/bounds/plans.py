@@ -102,7 +102,10 @@ class Plans:
         return self._inverses[term.key]
 
     def partial(self, of: Sum) -> tuple[tuple[Sum, bool], ...]:
-        """Sums on which it depends whether a sum has a value: below a root or logarithm, or the load of a queue.
+        """Sums on which it depends whether a sum has a value: below a root or logarithm, the load of a queue, ...
+
+        A quotient of what may be infinite may have none: a table says where it is, and of a least whole number, how far
+        it is from that.
 
         Each comes with whether it may be zero; where one is negative, the value is not a number.
         """
@@ -111,6 +114,9 @@ class Plans:
         return self._partial[of.number]
 
     def _partial_of(self, of: Sum) -> Iterator[tuple[Sum, bool]]:
+        for table in (table for term in of.terms for table in term.tables):
+            if not np.isfinite(table.values).all():
+                yield self.forms.table(table.axis, np.where(np.isfinite(table.values), 1.0, -1.0)), False
         for atom, exponent in (factor for term in of.terms for factor in term.atoms):
             if not float(exponent).is_integer():
                 yield self.forms.one(Term(1.0, (), ((atom, 1.0),))), True
@@ -118,6 +124,11 @@ class Plans:
                 yield atom.args[0], True
             if atom.kind in ("erlang_c", "slots_busy"):
                 yield atom.args[1 if atom.kind == "erlang_c" else -1], False
+            if atom.kind == "least":
+                yield (
+                    self.forms.subtract(self.forms.number(2.0**53), self.forms.one(Term(1.0, (), ((atom, 1.0),)))),
+                    False,
+                )
             for arg in atom.args:
                 if isinstance(arg, Sum):
                     yield from self.partial(arg)

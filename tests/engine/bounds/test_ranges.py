@@ -46,6 +46,19 @@ def test_every_value_of_a_box_lies_in_its_range(data, thorough):
         assert (values[known] <= greatest[box] + rounding[known]).all(), (case.expression, case.system, box)
 
 
+@pytest.mark.parametrize("of", [TABLE, N], ids=str)
+def test_a_comparison_with_a_share_of_what_is_infinite_is_not_sure_to_hold(of):
+    """Where no whole number meets a condition it is infinite, and infinite over infinite is no number."""
+    k = sympy.Dummy("k", positive=True, integer=True)
+    infinite = LeastInteger(k, of <= k * B, 12)
+    share = B * (N + sympy.Abs(A + infinite) - 1) / (N + sympy.Abs(A + infinite))
+    expression = sympy.Piecewise((share, share <= INNER), (INNER, True))
+    case = Case(expression, {A: [0.0, 0.0], B: [0.001], N: [1.0, 1.0]}, [[0.0, 1.0], [0.0, 0.0]], TABLE)
+    translator = case.translator()
+    _, greatest = ranged(translator, translator.sum(case.expression), case.points, case.points, thorough=True)
+    assert (case.at_all(case.expression) <= greatest + 1e-9).all()
+
+
 @pytest.mark.parametrize("thorough", [True, False])
 @pytest.mark.parametrize("undefined", [sympy.sqrt(TABLE), sympy.log(TABLE), ErlangC(N, TABLE) - 2], ids=str)
 def test_a_comparison_with_what_is_no_number_is_not_sure_to_hold(undefined, thorough):
