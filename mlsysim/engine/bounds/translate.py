@@ -59,9 +59,9 @@ class Translator:
         self._values = {name: np.asarray(value, float) for name, value in values.items()}
         self._axes_of_name: dict[str, frozenset[int]] = {n: self._swept(v) for n, v in self._values.items()}
         self._on: dict[frozenset[int], dict[str, Any]] = {}
+        self._somewhere = self._somewhere_on_the_grid()
         for formula in self._system:
-            needs = frozenset[int]().union(*(self._axes_of_name[v.name] for v in formula.inputs))
-            self._axes_of_name[formula.name] = self._felt(formula.name, needs)
+            self._axes_of_name[formula.name] = self._felt(formula.name, self._needs(lower(formula.expression)))
         self._exact = {axis: self._along(axis) for axis in range(len(sizes))}
         self._sums: dict[sympy.Basic, Sum] = {}
         self._conditions: dict[sympy.Basic, Condition] = {}
@@ -105,6 +105,26 @@ class Translator:
 
     def _swept(self, value: np.ndarray) -> frozenset[int]:
         return frozenset(axis for axis, size in enumerate(value.shape) if size > 1)
+
+    def _somewhere_on_the_grid(self) -> dict[str, float]:
+        """Inputs and variables at the first point of the grid."""
+        values: dict[str, Any] = {name: value.ravel()[0] for name, value in self._values.items()}
+        return values | {name: float(found) for name, found in self._function(values).items()}
+
+    def _needs(self, expression: Any) -> frozenset[int]:
+        """The axes that an expression is computed from; a product with a factor that is nothing everywhere has none."""
+        if isinstance(expression, sympy.Symbol):
+            return self._axes_of_name.get(expression.name, frozenset())
+        if isinstance(expression, sympy.Mul) and any(map(self._nothing, expression.args)):
+            return frozenset()
+        return frozenset[int]().union(*map(self._needs, expression.args))
+
+    def _nothing(self, factor: Any) -> bool:
+        return (
+            isinstance(factor, sympy.Symbol)
+            and self._axes_of_name.get(factor.name) == frozenset()
+            and self._somewhere.get(factor.name) == 0
+        )
 
     def _felt(self, name: str, needs: frozenset[int]) -> frozenset[int]:
         """Of the axes that a variable is computed from, those along which its value changes; all if they are many."""
