@@ -30,6 +30,13 @@ r_1 = variable(
     "Time of an expert's products over that of their arithmetic, without expert parallelism.",
     at_least(1.0),
 )
+t_exp_1 = variable(
+    "unsplit_expert_time",
+    r"t_{\mathrm{exp},1}",
+    "ms",
+    "Products of the routed experts of a layer without expert parallelism.",
+    nonnegative(),
+)
 t_routed_1 = variable(
     "unsplit_routed_time",
     r"t_{\mathrm{rtd},1}",

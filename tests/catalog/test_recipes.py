@@ -58,7 +58,7 @@ def test_a_recipe_is_the_row_that_was_published(key):
 @pytest.mark.parametrize("key", list(Recipes))
 def test_every_recipe_answers_both_questions_with_one_memory(key):
     step, memory = STEP.solve(recipe=key), MEMORY.solve(recipe=key)
-    assert step.left_out == ()
+    assert set(step.left_out) <= {"fsdp_prefetch"}, "streams are those of ExpertParallelModel"
     assert memory.canonical("total_memory") == step.canonical("total_memory")
     assert memory.dp_size == step.dp_size
     assert "stack" in memory.left_out or Recipes[key].stack is None

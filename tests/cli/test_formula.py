@@ -57,7 +57,7 @@ def test_all_variants_of_a_variable_are_printed_or_the_one_asked_for(run):
 def test_a_member_has_the_card_of_its_family(run):
     card = run("formula", "dp_gather_time").stdout
     assert card.splitlines()[0] == "dp_gather_time  t_ag,dp  [ms]"
-    assert "Used by weight_gather_time." in card
+    assert "Used by weight_gather_time, " in card
     assert (
         "  t_ag,j = {τ_c + V_j·(n_j − 0.5)/(n_j·β_j) + α_j + {2^(1/2)·τ_j^(1/2)·V_j^(1/2)·(n_j −\n"
         "      0.5)^(1/2)/(n_j^(1/2)·β_j^(1/2)) if τ_j > 0; 0 otherwise} if n_j > 1 and V_j > 0; 0\n"
