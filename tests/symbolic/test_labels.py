@@ -18,7 +18,7 @@ WORDS = {
     "fill", "free", "full", "gain", "grid", "head", "host", "hot", "idle", "in", "is", "kept", "lag", "last", "link", "live",
     "load", "loss", "mask", "max", "mean", "mesh", "node", "norm", "own", "page", "part", "peak", "per", "pod",
     "pool", "port", "rank", "rate", "read", "ring", "row", "rows", "run", "send", "size", "slot", "step", "swap", "tax",
-    "tied", "tile", "time", "to", "tree", "up", "wait", "wide", "wire", "work",
+    "tied", "tile", "time", "to", "tree", "two", "up", "wait", "wide", "wire", "work",
 }  # fmt: skip
 
 
