@@ -147,7 +147,7 @@ fixed_time = Formula(
     assumes="Along the tangent at the rows there are.",
     convention=LAYER + " The hot rank.",
     example=Example(
-        {t_exp: 4.5, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, L_moe: 48, q_c: 2, q_a: 2, m_e: 512, h: 2048,
+        {t_exp: 4.5, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 512, h: 2048,
          n_g["etp"]: 1, d_e: 768},
         "0.95614 ms",
         derived="4.5 * (593.4 / 2680)**2 * 1e6 / 512 * (1 / 512 + 1 / 2048 + 1 / 768) / (1 + (593.4e3 / 2680 * "
@@ -162,7 +162,7 @@ unsplit_factor = Formula(
     source=Source("williams2009", "section 3"),
     assumes="A rank has all experts, of which each gets the rows of that rank alone. Loads of ranks are then equal.",
     example=Example(
-        {gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, L_moe: 48, q_c: 2, q_a: 2,
+        {gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2,
          sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
         "1.2989",
         derived="(1 + (593.4e12 / (3350e9 * 0.8) * (1 / 512 + 1 / 2048 + 1 / 768))**2)**0.5",
@@ -203,7 +203,7 @@ unsplit_fixed_time = Formula(
     assumes="Along the tangent at the rows there are.",
     convention=LAYER,
     example=Example(
-        {t_exp_1: 5.4195, gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, L_moe: 48,
+        {t_exp_1: 5.4195, gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8,
          q_c: 2, q_a: 2, sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
         "1.15151 ms",
         derived="5.4195 * (593.4 / 2680)**2 * 1e6 / 512 * (1 / 512 + 1 / 2048 + 1 / 768) / (1 + (593.4e3 / 2680 * "

@@ -18,7 +18,7 @@ from mlsysim.symbols.layers import F_lin, m_e, r_e
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import e, n_tok
-from mlsysim.symbols.workload import E, L_moe, d_e, h, k
+from mlsysim.symbols.workload import E, d_e, h, k
 
 SWITCH = Source("fedus2022", "section 2.2")
 
@@ -39,12 +39,12 @@ def _moved(tokens: Any) -> Any:
 
 def slowing(tokens: Any) -> Any:
     """Time of an expert's products with so many rows, over that of their arithmetic."""
-    return when(L_moe > 0, side_by_side(1, _moved(tokens)), 1)
+    return when(d_e > 0, side_by_side(1, _moved(tokens)), 1)
 
 
 def fixed_share(tokens: Any) -> Any:
     """Share of that time which does not grow with the rows: weights and their gradients are moved once."""
-    return when(L_moe > 0, _moving(token / tokens) * _moved(tokens) / (1 + _moved(tokens) ** 2))
+    return when(d_e > 0, _moving(token / tokens) * _moved(tokens) / (1 + _moved(tokens) ** 2))
 
 
 rows_per_expert = Formula(
@@ -72,7 +72,7 @@ expert_product_factor = Formula(
     accuracy="The law is that of 392 products on A100, H100, B200 (KernelModel); grouped products of experts were not "
     "measured.",
     example=Example(
-        {L_moe: 48, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 256, h: 2048, n_g["etp"]: 1,
+        {F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 256, h: 2048, n_g["etp"]: 1,
          d_e: 768},
         "1.6096",
         derived="(1 + (593.4e12 / (2 * 3350e9 * 0.8) * 2 * (1 / 256 + 1 / 2048 + 1 / 768))**2)**0.5",
