@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sympy import And
+
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Source, flop, token, when
 from mlsysim.symbols.activations import sigma_e
@@ -39,12 +41,12 @@ def _moved(tokens: Any) -> Any:
 
 def slowing(tokens: Any) -> Any:
     """Time of an expert's products with so many rows, over that of their arithmetic."""
-    return when(d_e > 0, side_by_side(1, _moved(tokens)), 1)
+    return when(And(d_e > 0, tokens > 0), side_by_side(1, _moved(tokens)), 1)
 
 
 def fixed_share(tokens: Any) -> Any:
     """Share of that time which does not grow with the rows: weights and their gradients are moved once."""
-    return when(d_e > 0, _moving(token / tokens) * _moved(tokens) / (1 + _moved(tokens) ** 2))
+    return when(And(d_e > 0, tokens > 0), _moving(token / tokens) * _moved(tokens) / (1 + _moved(tokens) ** 2))
 
 
 rows_per_expert = Formula(
