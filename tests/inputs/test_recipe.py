@@ -21,7 +21,9 @@ def spelled(key):
 
 @pytest.mark.parametrize("key", ["torchtitan_issue_1624", "DeepSeek_V3_2048_H800"])
 def test_it_is_its_arguments_typed(key):
-    assert STEP.solve(recipe=key).outputs == STEP.solve(**spelled(key)).outputs
+    found = STEP.solve(recipe=key)
+    typed = {name: value for name, value in spelled(key).items() if name not in found.left_out}
+    assert found.outputs == STEP.solve(**typed).outputs
 
 
 class TestWhatWins:
