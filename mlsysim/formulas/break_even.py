@@ -275,11 +275,12 @@ other_traffic = Formula(
 
 unsplit_traffic = Formula(
     t_whole,
-    (1 - 1 / (2 * e * n_g["edp"])) * _bytes * e * P_exp_r / beta_g["dp"],
+    when(e * n_g["edp"] > 1, (1 - 1 / (2 * e * n_g["edp"])) * _bytes * e * P_exp_r / beta_g["dp"]),
     title="Gathering and reducing all experts of a layer",
     source=Source("rajbhandari2020", "section 7"),
     assumes="ZeRO-3 gathers twice and reduces once a micro-batch, ZeRO-2 reduces and gathers once a step what changed, "
-    "ZeRO-1 does both once a step, and before it gradients are all-reduced. Latencies are not counted.",
+    "ZeRO-1 does both once a step, and before it gradients are all-reduced. Latencies are not counted, and experts are "
+    "taken as cut over all tensor-parallel ranks.",
     convention=LAYER,
     example=Example(
         {Z: 3, n_g["edp"]: 2, f_w: 1, q_t: 4, q_u: 2, q_red: 4, n_mb: 1, e: 4, P_exp_r: 150994944, beta_g["dp"]: 360},

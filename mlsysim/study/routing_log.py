@@ -153,7 +153,8 @@ def expert_loads(distribution: str, experts: int, *, spread: float = 1.0, layers
         raise InputError("spread", spread, "must be a finite number >= 0")
     random = np.random.default_rng(seed)
     if distribution == "log_normal":
-        loads = np.exp(spread * random.standard_normal((layers, experts)))
+        powers = spread * random.standard_normal((layers, experts))
+        loads = np.exp(powers - powers.max(axis=1, keepdims=True))
     else:
         power = spread if distribution == "zipf" else 0.0
         loads = random.permuted(np.tile(np.arange(1.0, experts + 1) ** -power, (layers, 1)), axis=1)

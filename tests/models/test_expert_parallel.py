@@ -207,6 +207,12 @@ def test_the_best_degree_is_found_by_search():
     assert found.best["ep_size"] == 1
 
 
+def test_one_rank_gains_nothing():
+    """It gathers nothing, with or without expert parallelism."""
+    found = MODEL.solve(recipe="torchtitan_issue_1624", fleet_size=1, batch_size=1)
+    assert found.canonical("expert_parallel_gain") == 0
+
+
 def test_both_ends_on_one_rank_are_refused():
     with pytest.raises(InputError, match="variant='per_operator'"):
         MODEL.solve(

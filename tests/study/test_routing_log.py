@@ -323,3 +323,9 @@ class TestCapacity:
     def test_refused(self, factor):
         with pytest.raises(InputError, match=r"capacity_factor=.*must be a finite number >= 0"):
             dropped_tokens([1, 2], capacity_factor=factor)
+
+
+def test_loads_that_are_far_apart_are_still_shares():
+    loads = expert_loads("log_normal", 8, spread=1e4)
+    assert loads.sum() == pytest.approx(1)
+    assert loads.max() == pytest.approx(1)
