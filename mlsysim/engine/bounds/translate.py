@@ -10,11 +10,10 @@ import numpy as np
 import sympy
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from mlsysim.engine import vector
 from mlsysim.engine.bounds.forms import Condition, Forms, Sum, shows_positive
 from mlsysim.engine.bounds.implied import LARGEST_PAIRS
 from mlsysim.engine.bounds.plans import Plans
-from mlsysim.engine.bounds.ranges import Ranges
+from mlsysim.engine.bounds.ranges import MARGIN, Ranges
 from mlsysim.engine.compiled import compiled, compiled_expression
 from mlsysim.engine.zeros import may_be_infinite
 from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, System, lower
@@ -59,7 +58,7 @@ class Translator:
         self._values = {name: np.asarray(value, float) for name, value in values.items()}
         self._axes_of_name: dict[str, frozenset[int]] = {n: self._swept(v) for n, v in self._values.items()}
         self._on: dict[frozenset[int], dict[str, Any]] = {}
-        self._somewhere = self._somewhere_on_the_grid()
+        self._first = self._at_the_first_point()
         for formula in self._system:
             self._axes_of_name[formula.name] = self._felt(formula.name, self._needs(lower(formula.expression)))
         self._exact = {axis: self._along(axis) for axis in range(len(sizes))}
@@ -106,7 +105,7 @@ class Translator:
     def _swept(self, value: np.ndarray) -> frozenset[int]:
         return frozenset(axis for axis, size in enumerate(value.shape) if size > 1)
 
-    def _somewhere_on_the_grid(self) -> dict[str, float]:
+    def _at_the_first_point(self) -> dict[str, float]:
         """Inputs and variables at the first point of the grid."""
         values: dict[str, Any] = {name: value.ravel()[0] for name, value in self._values.items()}
         return values | {name: float(found) for name, found in self._function(values).items()}
@@ -123,7 +122,7 @@ class Translator:
         return (
             isinstance(factor, sympy.Symbol)
             and self._axes_of_name.get(factor.name) == frozenset()
-            and self._somewhere.get(factor.name) == 0
+            and self._first.get(factor.name) == 0
         )
 
     def _felt(self, name: str, needs: frozenset[int]) -> frozenset[int]:
@@ -226,7 +225,10 @@ class Translator:
         axis = _only_axis(of)
         if axis is None:
             return self.forms.atom(kind, of)
-        return self.forms.table(axis, getattr(vector, kind)(self._row(of, axis)))
+        values = self._row(of, axis)
+        whole = np.rint(values)
+        near = np.abs(values - whole) <= MARGIN * np.abs(values)
+        return self.forms.table(axis, np.where(near, whole, getattr(np, kind)(values)))
 
     def _symbol(self, symbol: sympy.Symbol) -> Sum:
         name = symbol.name

@@ -151,6 +151,18 @@ def test_cases_are_settled_inside_maxima():
     np.testing.assert_allclose(read(case, settled), case.at_all(sympy.Max(M + B, 3) + B), rtol=1e-12)
 
 
+@pytest.mark.parametrize(("rounded", "off"), [(sympy.ceiling, 1e-14), (sympy.floor, -1e-14)])
+def test_whole_numbers_that_cancel_to_one_axis_stay_whole(rounded, off):
+    """Tables that differ by roundings are one table; that makes no other whole number."""
+    counts = np.arange(1.0, 50.0)
+    case = Case(rounded(INNER * B * N / M), {B: [0.1, 0.3, 0.7], N: counts, M: [3.0, 7.0, 11.0]}, inner=M / B)
+    translator = case.translator()
+    translator.forms.table(2, counts * (1 + np.where(counts == 7, off, 0)))
+    form = translator.sum(case.expression)
+    assert not any(term.atoms for term in form.terms)
+    np.testing.assert_allclose(read(case, form), case.at_all(N + 0 * M), rtol=1e-12)
+
+
 def near_a_step(case, place, value, found):
     """Whether moving the inputs by a few roundings gives the other value: it is rounding that decides."""
     moved = Case(case.expression, {}).on(case, case.expression)
