@@ -17,6 +17,7 @@ from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced
 from mlsysim.cli.options import option_name
 from mlsysim.cli.summary import cell_text, print_sweep, write_csv
+from mlsysim.cli.words import as_choices
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.models import PerformanceModel
@@ -50,7 +51,7 @@ def _as_typed() -> Iterator[None]:
     except MlsysimError as error:
         message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", str(error))
         message = re.sub(r"^store=", "--output ", message)
-        message = re.sub(r"\b(refused|method|variant)='(\w+)'", r"--\1 \2", message)
+        message = as_choices(message, ("refused", "method", "variant"))
         message = re.sub(r"\bstore='([\w.]+)'", r"--output \1", message)
         message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
         message = re.sub(rf"\b({'|'.join(VERBS)})\(\)", r"mlsysim \1", message)

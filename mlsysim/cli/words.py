@@ -66,5 +66,10 @@ def as_options(message: str, arguments: Iterable[str]) -> str:
     """An error message in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
     names = "|".join(arguments)
     message = re.sub(r"; variant=(?=[\w ]+ does$)", "; --variant ", message)
-    message = re.sub(r"\bvariant='(\w+)'", r"--variant \1", message)
+    message = as_choices(message, ("variant",))
     return re.sub(rf"^({names})=|\b({names})=(?=\.\.\.)", lambda m: f"{option_name(m[1] or m[2])} ", message)
+
+
+def as_choices(message: str, names: Iterable[str]) -> str:
+    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for options of such names."""
+    return re.sub(rf"\b({'|'.join(names)})='(\w+)'", r"--\1 \2", message)

@@ -15,11 +15,11 @@ from typing import Any
 from sympy import And, Max, Min, Piecewise, log, oo
 
 from mlsysim.formulas.data_parallel_traffic import each_step
-from mlsysim.formulas.expert_products import fixed_share, rows, slowing
+from mlsysim.formulas.exchange_overlap import BOTH
+from mlsysim.formulas.expert_products import fixed_share, product_time, rows, slowing
 from mlsysim.formulas.layer_time import casts, expert_launches, routed_widths
 from mlsysim.formulas.step_time import routed_elements
-from mlsysim.formulas.transformer_flops import routed_layer
-from mlsysim.symbolic import Example, Formula, Source, by_label, total, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, when
 from mlsysim.symbols.activations import r_act, sigma_e
 from mlsysim.symbols.break_even import (
     beta_even,
@@ -56,7 +56,7 @@ from mlsysim.symbols.break_even import (
 )
 from mlsysim.symbols.formats import q_a, q_c, q_u
 from mlsysim.symbols.fsdp import T_sync, t_sync
-from mlsysim.symbols.groups import X_l_i, X_x_i, beta_g, exchange, n_g, nu_g, t_ag_g, t_ar_g, t_rs_g, t_x
+from mlsysim.symbols.groups import X_l_i, X_x_i, beta_g, n_g, nu_g, t_ag_g, t_ar_g, t_rs_g, t_x
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.layers import (
     F_lin,
@@ -171,7 +171,7 @@ unsplit_factor = Formula(
 
 unsplit_expert_time = Formula(
     t_exp_1,
-    gamma_m * n_tok * (2 + f_w + rho_lin) * r_1 * routed_layer() / (t * F_lin),
+    product_time(gamma_m, r_1),
     title="Products of the routed experts of a layer without expert parallelism",
     source=Source("fedus2022", "section 2.2"),
     convention=LAYER,
@@ -273,9 +273,15 @@ other_traffic = Formula(
     ),
 )
 
+
+def _traffic(ranks: Any, parameters: Any, bandwidth: Any) -> Any:
+    """Gathering and reducing so many parameters over so many ranks, one micro-batch."""
+    return when(ranks > 1, (1 - 1 / (2 * ranks)) * _bytes * parameters / bandwidth)
+
+
 unsplit_traffic = Formula(
     t_whole,
-    when(e * n_g["edp"] > 1, (1 - 1 / (2 * e * n_g["edp"])) * _bytes * e * P_exp_r / beta_g["dp"]),
+    _traffic(e * n_g["edp"], e * P_exp_r, beta_g["dp"]),
     title="Gathering and reducing all experts of a layer",
     source=Source("rajbhandari2020", "section 7"),
     assumes="ZeRO-3 gathers twice and reduces once a micro-batch, ZeRO-2 reduces and gathers once a step what changed, "
@@ -291,7 +297,7 @@ unsplit_traffic = Formula(
 
 split_traffic = Formula(
     t_split,
-    when(n_g["edp"] > 1, (1 - 1 / (2 * n_g["edp"])) * _bytes * P_exp_r / beta_g["edp"]),
+    _traffic(n_g["edp"], P_exp_r, beta_g["edp"]),
     title="Gathering and reducing the experts of a layer that one rank keeps",
     source=Source("rajbhandari2020", "section 7"),
     convention=LAYER,
@@ -304,7 +310,7 @@ split_traffic = Formula(
 
 swap_time = Formula(
     t_swap,
-    n_exchanges / 2 * when(e > 1, total(exchange, t_x[exchange]) - 2 * tau_0) / _imbalance,
+    n_exchanges / 2 * when(e > 1, BOTH - 2 * tau_0) / _imbalance,
     title="Exchanges of a layer with balanced loads",
     source=Source("deepseek2024", "section 3.2.2"),
     assumes="Without their latencies.",

@@ -8,9 +8,11 @@ part is too short for is exposed. The first forward and the last backward pass h
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import Max
 
-from mlsysim.formulas.transformer_flops import routed_layer
+from mlsysim.formulas.expert_products import product_time
 from mlsysim.symbolic import Example, Formula, Source, total, when
 from mlsysim.symbols.groups import exchange, t_x
 from mlsysim.symbols.layers import (
@@ -46,11 +48,32 @@ EXECUTED = (
 )
 LAYER = "One layer with experts, one micro-batch."
 
-_both = total(exchange, t_x[exchange])
+#: A dispatch and a combination of one layer.
+BOTH = total(exchange, t_x[exchange])
+
+
+def alone(time: Any) -> Any:
+    """Time of a micro-batch that has no other beside it: of a step, and of what fills and drains its pipeline."""
+    return when(two > 0, (1 + (p - 1) * phi_fill) * time)
+
+
+def hidden() -> Any:
+    """Exchanges of a micro-batch that another one hides."""
+    return ell_s_moe * n_exchanges / 2 * BOTH - t_ep
+
+
+def _exposed(beside_dispatch: Any, beside_combine: Any, share: Any) -> Any:
+    """What is left of both exchanges of a layer beside parts of another one, or beside a share of its own computing."""
+    return when(
+        two > 0,
+        Max(0, t_x["dispatch"] - beside_dispatch) + Max(0, t_x["combine"] - beside_combine),
+        Max(0, BOTH - phi_ep * share * (t_rest + t_exp)),
+    )
+
 
 expert_time = Formula(
     t_exp,
-    n_tok * (2 + f_w + rho_lin) * gamma_r * r_e * routed_layer() / (t * kappa * F_lin),
+    product_time(gamma_r, r_e) / kappa,
     title="Products of the routed experts of a layer, hot rank",
     source=Source("fedus2022", "section 2.2"),
     convention=LAYER,
@@ -96,11 +119,7 @@ backward_share = Formula(
 
 forward_exposed = Formula(
     x_fwd,
-    when(
-        two > 0,
-        Max(0, t_x["dispatch"] - s_bwd * t_exp) + Max(0, t_x["combine"] - s_bwd * t_rest),
-        Max(0, _both - phi_ep * s_fwd * (t_rest + t_exp)),
-    ),
+    _exposed(s_bwd * t_exp, s_bwd * t_rest, s_fwd),
     title="Exchanges left exposed in a forward pass",
     source=DUALPIPE,
     assumes="With two micro-batches tokens are dispatched while the other computes gradients of its experts, and "
@@ -117,11 +136,7 @@ forward_exposed = Formula(
 
 backward_exposed = Formula(
     x_bwd,
-    when(
-        two > 0,
-        Max(0, t_x["dispatch"] - s_fwd * t_rest) + Max(0, t_x["combine"] - s_fwd * t_exp),
-        Max(0, _both - phi_ep * s_bwd * (t_rest + t_exp)),
-    ),
+    _exposed(s_fwd * t_rest, s_fwd * t_exp, s_bwd),
     title="Exchanges left exposed in a backward pass",
     source=DUALPIPE,
     assumes="Gradients of what was combined are dispatched while the other micro-batch computes its attention, and "
@@ -148,10 +163,7 @@ expert_parallel_time = Formula(
 
 fill_time = Formula(
     T_fill,
-    when(
-        two > 0,
-        (1 + (p - 1) * phi_fill) * Max(0, ell_s_moe * n_exchanges / 2 * _both - t_ep - t_wait),
-    ),
+    alone(Max(0, hidden() - t_wait)),
     title="Exchanges with no other micro-batch beside them",
     source=DUALPIPE,
     variant="per_operator",

@@ -11,6 +11,7 @@ from typing import Any
 from sympy import And
 
 from mlsysim.formulas.roofline import side_by_side
+from mlsysim.formulas.transformer_flops import routed_layer
 from mlsysim.symbolic import Example, Formula, Source, flop, token, when
 from mlsysim.symbols.activations import sigma_e
 from mlsysim.symbols.formats import q_a, q_c
@@ -18,8 +19,9 @@ from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.layers import F_lin, m_e, r_e
 from mlsysim.symbols.routing import gamma_r
-from mlsysim.symbols.step import eta_mem
-from mlsysim.symbols.training import e, n_tok
+from mlsysim.symbols.step import eta_mem, rho_lin
+from mlsysim.symbols.trained import f_w
+from mlsysim.symbols.training import e, n_tok, t
 from mlsysim.symbols.workload import E, d_e, h, k
 
 SWITCH = Source("fedus2022", "section 2.2")
@@ -47,6 +49,11 @@ def slowing(tokens: Any) -> Any:
 def fixed_share(tokens: Any) -> Any:
     """Share of that time which does not grow with the rows: weights and their gradients are moved once."""
     return when(And(d_e > 0, tokens > 0), _moving(token / tokens) * _moved(tokens) / (1 + _moved(tokens) ** 2))
+
+
+def product_time(load: Any, factor: Any) -> Any:
+    """Products of the routed experts of a layer where they work so many times the mean, at such a factor."""
+    return n_tok * (2 + f_w + rho_lin) * load * factor * routed_layer() / (t * F_lin)
 
 
 rows_per_expert = Formula(

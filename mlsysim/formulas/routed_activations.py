@@ -102,7 +102,7 @@ routed_buffer = Formula(
     assumes="The largest of three. Forward: tokens as they were sent and, between ranks, as they came, with what "
     "experts return before and after it is ordered by sender. Backward: two gradients of the inner width, or three of "
     "the tokens that are weighed. What is not yet made, or no longer held, is less.",
-    accuracy="One" + PEAKS.removeprefix("one"),
+    accuracy="Peaks of PyTorch layers: " + PEAKS,
     example=Example(
         {e: 4, routing_weights: "before_fp32", q_a: 2, q_in: 2, q_rw: 4, q_ff: 8, k_rows: 10.03125, gamma_m: 1, k: 8,
          h: 2048, sigma_e: 1, d_e: 768, t: 1},

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from sympy import And, Max, Min, Piecewise
 
-from mlsysim.formulas.exchange_overlap import EXECUTED
-from mlsysim.symbolic import Example, Formula, Source, total, when
+from mlsysim.formulas.exchange_overlap import BOTH, DUALPIPE, EXECUTED, alone, hidden
+from mlsysim.symbolic import Example, Formula, Source, when
 from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.fsdp import T_sync, t_dev_f, t_lag, w_bwd, w_fwd
-from mlsysim.symbols.groups import exchange, t_x
+from mlsysim.symbols.groups import t_x
 from mlsysim.symbols.layers import (
     T_fill,
     ell_rest,
@@ -40,9 +40,8 @@ from mlsysim.symbols.training import e, n_mb, p
 from mlsysim.symbols.workload import L_moe
 
 REPORT = Source("torchtitan_issue_1624")
-_both = total(exchange, t_x[exchange])
 #: What passes leave exposed that run alone: of two micro-batches at a time the first forward and the last backward.
-_alone_f, _alone_b = (when(two > 0, _both, each) for each in (x_fwd, x_bwd))
+_alone_f, _alone_b = (when(two > 0, BOTH, each) for each in (x_fwd, x_bwd))
 
 forward_layers = Formula(
     t_dev_f,
@@ -154,9 +153,9 @@ counting_wait = Formula(
 
 fill_time = Formula(
     T_fill,
-    when(two > 0, (1 + (p - 1) * phi_fill) * (ell_s_moe * n_exchanges / 2 * _both - t_ep)),
+    alone(hidden()),
     title="Exchanges with no other micro-batch beside them, where the host reads counts",
-    source=Source("deepseek2024", "section 3.2.2"),
+    source=DUALPIPE,
     variant="fsdp",
     assumes="The first forward and the last backward pass of a step run alone; in a pipeline also those that fill and "
     "drain it.",

@@ -118,14 +118,11 @@ def bars(
 def _named(ds: Any, parts: str | Sequence[str]) -> list[str]:
     """Parts as a list of names that the data set has, each once."""
     data.checked(ds)
-    found = [str(data.named(ds, name, "output of the data set").name) for name in _listed(parts)]
+    names = [parts] if isinstance(parts, str) else parts
+    found = [str(data.named(ds, name, "output of the data set").name) for name in names]
     if not found or len(set(found)) < len(found):
         raise InputError("parts", parts, "must name at least one output, and each once")
     return found
-
-
-def _listed(parts: str | Sequence[str]) -> list[str]:
-    return [parts] if isinstance(parts, str) else list(parts)
 
 
 def _amount(ds: xarray.Dataset, argument: str, name: str, unit: str) -> xarray.DataArray:

@@ -70,7 +70,10 @@ class TestReport:
 
     @pytest.mark.parametrize("imbalance", [1, 2, 4])
     def test_the_backward_pass_of_a_layer_needs_what_was_traced(self, imbalance):
-        """6 K S d + lambda K S (8 d + 8 f) + 32 S d, weights and their gradients left out."""
+        """6 K S d + lambda K S (8 d + 8 f) + 32 S d, weights and their gradients left out.
+
+        The part that grows with the imbalance is equal; the other one is 0.13 GB less, 4.6% where loads are balanced.
+        """
         tokens, width, inner, chosen = 8192, 2048, 768, 8
         copies = chosen * tokens
         traced = 6 * copies * width + imbalance * copies * 8 * (width + inner) + 32 * tokens * width
@@ -194,11 +197,11 @@ class TestBreakEven:
     @pytest.mark.parametrize("padded", [False, True])
     @pytest.mark.parametrize("room", [0.5, 1.25])
     def test_the_gain_of_experts_with_a_capacity_is_that_of_the_whole_step(self, room, padded):
-        """Without expert parallelism as much is dropped and padded."""
+        """Without expert parallelism as much is dropped and padded. Within 0.1 ms, where a layer takes 15."""
         routing = {"routing_imbalance_factor": 2, "capacity_factor": room, "pad_to_capacity": padded}
         alone, split = (MODEL.solve(**SPREAD, **routing, ep_size=each) for each in (1, 16))
         saved = (alone.canonical("step_time") - split.canonical("step_time")) / 48
-        assert split.canonical("expert_parallel_gain") == pytest.approx(saved, abs=1e-3)
+        assert split.canonical("expert_parallel_gain") == pytest.approx(saved, abs=1e-4)
 
 
 def test_the_best_degree_is_found_by_search():

@@ -115,7 +115,7 @@ class Forms:
 
     def atom(self, kind: Kind, *args: Any) -> Sum:
         """An atom as a sum of one term."""
-        return self._sum((Term(1.0, (), ((self._atom(kind, args), 1.0),)),))
+        return self.alone(self._atom(kind, args))
 
     def condition(self, relation: Relation, *args: Any) -> Condition:
         """A condition."""
@@ -224,6 +224,10 @@ class Forms:
         """A term as a sum."""
         return self._sum((term,))
 
+    def alone(self, atom: Atom) -> Sum:
+        """An atom as a sum."""
+        return self.one(Term(1.0, (), ((atom, 1.0),)))
+
     def where(self, of: Sum, condition: Condition, holds: bool) -> Sum:
         """A sum with every case of a condition settled, inside other atoms, too."""
         if condition.number not in self.decided_by(of):
@@ -258,7 +262,7 @@ class Forms:
             return self.where(atom.args[1 if holds else 2], condition, holds)
         args = [self.where(arg, condition, holds) if isinstance(arg, Sum) else arg for arg in atom.args]
         if all(new is old for new, old in zip(args, atom.args, strict=True)):
-            return self.one(Term(1.0, (), ((atom, 1.0),)))
+            return self.alone(atom)
         if atom.kind == "sum":
             return args[0]
         if atom.kind == "case" and args[1] is args[2]:

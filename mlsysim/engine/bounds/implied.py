@@ -1,4 +1,4 @@
-"""Conditions on two axes that conditions of whole quotients imply, so that a box is ruled out before it is small.
+"""Conditions on fewer axes that conditions of whole quotients imply, so that a box is ruled out before it is small.
 
 Where ``fleet / (tp * pp)`` is whole, so is ``fleet / pp``, whatever ``tp`` is. Where ``batch / (d * g)`` is whole, too,
 with ``d`` the first quotient, then their product is, in which the fleet cancels.
@@ -19,10 +19,12 @@ LARGEST_PAIRS = 1 << 20
 MOST_LEFT_OUT = 4
 #: How far from a whole number a quotient may be and still count as one, to be sure to drop no point that is accepted.
 ROUNDING = 1e-6
+#: How far from a whole number the quotient of two values of an axis may be, relative to it, and still count as one.
+EXACT = 1e-9
 
 
 def implied(forms: Forms, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """What some conditions imply for pairs of axes.
+    """What some conditions imply for fewer axes.
 
     Parameters
     ----------
@@ -34,7 +36,8 @@ def implied(forms: Forms, conditions: tuple[Condition, ...]) -> tuple[Condition,
     Returns
     -------
     tuple of Condition
-        Tables of truth values over two axes. Every point that meets the conditions meets them.
+        Tables of truth values over two axes, and whole quotients of three or more. Every point that meets the
+        conditions meets them.
     """
     quotients = [c.args[0] for c in conditions if c.relation == "multiple"]
     products = [forms.multiply(a, b) for a, b in combinations(quotients, 2)]
@@ -73,4 +76,4 @@ def _divides(values: np.ndarray) -> bool:
     if not (np.isfinite(values).all() and (values > 0).all()):
         return False
     times = values.max() / values
-    return bool((np.abs(times - np.rint(times)) <= 1e-9 * times).all())
+    return bool((np.abs(times - np.rint(times)) <= EXACT * times).all())

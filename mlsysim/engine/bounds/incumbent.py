@@ -1,7 +1,7 @@
 """A good point to begin with, so that boxes are ruled out early.
 
-Where conditions say that products divide, a step along one axis leaves nearly nothing that is accepted. So axes that
-share a condition are moved together, and only what the conditions on inputs accept is evaluated.
+Where conditions say that products divide, a step along one axis leaves nearly nothing that is accepted. So two axes are
+moved together, or three that share a condition, and only what the conditions on inputs accept is evaluated.
 """
 
 from __future__ import annotations

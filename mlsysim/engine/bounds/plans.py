@@ -102,12 +102,11 @@ class Plans:
         return self._inverses[term.key]
 
     def partial(self, of: Sum) -> tuple[tuple[Sum, bool], ...]:
-        """Sums on which it depends whether a sum has a value: below a root or logarithm, the load of a queue, ...
+        """Sums on which it depends whether a sum has a value.
 
-        A quotient of what may be infinite may have none: a table says where it is, and of a least whole number, how far
-        it is from that.
-
-        Each comes with whether it may be zero; where one is negative, the value is not a number.
+        They are what stands below a root or logarithm, the load of a queue, and what is negative where a table or a
+        least whole number is infinite, as a quotient of two such has no value. Each comes with whether it may be
+        zero; where one is negative, the value is not a number.
         """
         if of.number not in self._partial:
             self._partial[of.number] = tuple(dict.fromkeys(self._partial_of(of)))
@@ -119,16 +118,13 @@ class Plans:
                 yield self.forms.table(table.axis, np.where(np.isfinite(table.values), 1.0, -1.0)), False
         for atom, exponent in (factor for term in of.terms for factor in term.atoms):
             if not float(exponent).is_integer():
-                yield self.forms.one(Term(1.0, (), ((atom, 1.0),))), True
+                yield self.forms.alone(atom), True
             if atom.kind == "log" or (atom.kind == "power" and not float(atom.args[1]).is_integer()):
                 yield atom.args[0], True
             if atom.kind in ("erlang_c", "slots_busy"):
                 yield atom.args[1 if atom.kind == "erlang_c" else -1], False
             if atom.kind == "least":
-                yield (
-                    self.forms.subtract(self.forms.number(2.0**53), self.forms.one(Term(1.0, (), ((atom, 1.0),)))),
-                    False,
-                )
+                yield self.forms.subtract(self.forms.number(2.0**53), self.forms.alone(atom)), False
             for arg in atom.args:
                 if isinstance(arg, Sum):
                     yield from self.partial(arg)
@@ -172,7 +168,7 @@ class Plans:
         """Whether no factor is negative or infinite: then the ends of a term are products of ends."""
         if term.key not in self._simple:
             self._simple[term.key] = all(t.plain for t in term.tables) and all(
-                shows_positive(self.forms.one(Term(1.0, (), ((atom, 1.0),)))) for atom, _ in term.atoms
+                shows_positive(self.forms.alone(atom)) for atom, _ in term.atoms
             )
         return self._simple[term.key]
 
@@ -258,7 +254,7 @@ class Plans:
         return [choice for choice, share in zip(choices, wins, strict=True) if share >= min(self.SELDOM, wins.max())]
 
     def _branches(self, term: Term, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
-        rest = Term(1.0, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
+        rest = _without(term, atom, 1.0)
         signed = not shows_positive(self.forms.one(rest))
         if atom.kind == "case":
             return "all", list(atom.args[1:]), atom.args[0]
@@ -285,16 +281,14 @@ class Plans:
             ):
                 found.append(self.forms.one(term))
                 continue
-            rest = Term(term.number, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
+            rest = _without(term, atom, term.number)
             found.append(self.forms.times(rest, choice))
         return self.forms.add(found)
 
     def _alike(self, first: Term, second: Term, atom: Atom) -> bool:
         """Whether a bound of an atom bounds two terms from the same side."""
-        rests = [Term(t.number, t.tables, tuple((a, e) for a, e in t.atoms if a is not atom)) for t in (first, second)]
-        return first.number * second.number > 0 and all(
-            shows_positive(self.forms.one(Term(1.0, rest.tables, rest.atoms))) for rest in rests
-        )
+        rests = [self.forms.one(_without(term, atom, 1.0)) for term in (first, second)]
+        return first.number * second.number > 0 and all(map(shows_positive, rests))
 
     def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
         """Whether anything cancels when a branch takes the place of its atom."""
@@ -305,6 +299,11 @@ class Plans:
             or len(term.atoms) > 1
             for choice, each in zip(choices, sums, strict=True)
         )
+
+
+def _without(term: Term, atom: Atom, number: float) -> Term:
+    """The factors of a term but for an atom, times a number."""
+    return Term(number, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
 
 
 def _likeness(left: Term, right: Term) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.engine.bounds.stages import accepted
 from mlsysim.engine.budget import take
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.operations import per_point
@@ -62,9 +63,9 @@ class Points:
             Length of each axis.
         """
         random = np.random.default_rng(0)
-        accepted = self.accepts(np.array([random.integers(0, size, 4096) for size in sizes]))
+        taken = self.accepts(np.array([random.integers(0, size, 4096) for size in sizes]))
         first = sum(check.operations for check in self.checks)
-        return first + float(accepted.mean()) * self._then.operations
+        return first + float(taken.mean()) * self._then.operations
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first objective, and whether a point is feasible.
@@ -96,11 +97,7 @@ class Points:
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions on inputs alone."""
-        good = np.ones(points.shape[1], bool)
-        for check in self.checks:
-            place = np.flatnonzero(good)
-            good[place] = check.accepts(points[:, place])
-        return good
+        return accepted(self.checks, points)
 
 
 class _Function:

@@ -69,10 +69,16 @@ class Stage:
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions."""
-        good = np.ones(points.shape[1], bool)
-        for check in self._checks:
-            good &= check.accepts(points)
-        return good
+        return accepted(self._checks, points)
+
+
+def accepted(checks: Iterable[Check], points: np.ndarray) -> np.ndarray:
+    """Whether points meet some conditions, each of which looks at what those before it left."""
+    good = np.ones(points.shape[1], bool)
+    for check in checks:
+        place = np.flatnonzero(good)
+        good[place] = check.accepts(points[:, place])
+    return good
 
 
 def staged(checks: Iterable[Check], sizes: tuple[int, ...]) -> tuple[Stage, ...]:
