@@ -458,7 +458,7 @@ def _whole(entry: Entry, field: str, least: int) -> None:
 def _sum(left: Value, right: Value) -> Value:
     """A sum of two values of an entry, with the provenance of the first."""
     kind = "user" if left.kind == "user" else "derived"
-    return Value(**{**left.model_dump(), "value": left.value + right.value, "kind": kind, "note": ""})
+    return Value(**{**left.model_dump(), "value": left.value + right.value, "kind": kind, "calibrated_on": "", "note": ""})
 
 
 def _quotient(left: Value, right: Value) -> Value | None:
@@ -466,7 +466,7 @@ def _quotient(left: Value, right: Value) -> Value | None:
     if left.value % right.value:
         return None
     kind = "user" if left.kind == "user" else "derived"
-    return Value(**{**left.model_dump(), "value": left.value / right.value, "kind": kind, "note": ""})
+    return Value(**{**left.model_dump(), "value": left.value / right.value, "kind": kind, "calibrated_on": "", "note": ""})
 
 
 #: What a model has that has no experts.

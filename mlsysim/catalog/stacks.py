@@ -71,6 +71,7 @@ class Stack(Entry):
     """
 
     what: ClassVar[str] = "stack"
+    flags: ClassVar[frozenset[str]] = frozenset({"grouped_experts"})
 
     efficiency: Count | None = None
     attention_efficiency: Count | None = None

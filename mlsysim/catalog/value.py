@@ -13,7 +13,7 @@ from mlsysim import units
 from mlsysim.errors import CatalogError, MlsysimError, quoted
 from mlsysim.references import bibliography
 
-Kind = Literal["datasheet", "paper", "measured", "derived", "reported", "assumed", "user"]
+Kind = Literal["datasheet", "paper", "measured", "calibrated", "derived", "reported", "assumed", "user"]
 
 #: Source of a value the caller typed in; needs no citation.
 CALLER = "given by the caller"
@@ -42,7 +42,10 @@ class Sourced(pydantic.BaseModel):
     date : str
         When the source was published or read, ``YYYY-MM`` or ``YYYY-MM-DD``.
     kind : str
-        ``datasheet``, ``paper``, ``measured``, ``derived``, ``reported`` (quoted second hand), ``assumed`` or ``user``.
+        ``datasheet``, ``paper``, ``measured``, ``calibrated`` (a constant of ours, chosen so that our formulas give what
+        was measured), ``derived``, ``reported`` (quoted second hand), ``assumed`` or ``user``.
+    calibrated_on : str
+        What it was calibrated on, as ``"16 rows of DeepEP's normal kernels"``; only a calibrated value has it.
     note : str
         What a reader must know to use it.
     """
@@ -54,6 +57,7 @@ class Sourced(pydantic.BaseModel):
     source: str
     date: str
     kind: Kind
+    calibrated_on: str = ""
     note: str = ""
 
     def __init__(self, **fields: Any) -> None:
@@ -74,6 +78,14 @@ class Sourced(pydantic.BaseModel):
         return text
 
     @pydantic.model_validator(mode="after")
+    def _calibrated(self) -> Self:
+        if self.kind == "calibrated" and not self.calibrated_on:
+            raise ValueError("calibrated_on is missing: say on what it was calibrated")
+        if self.calibrated_on and self.kind != "calibrated":
+            raise ValueError(f"kind {self.kind!r} has calibrated_on, which is of kind 'calibrated'")
+        return self
+
+    @pydantic.model_validator(mode="after")
     def _has_provenance(self) -> Self:
         if self.kind == "user":
             return self
@@ -87,8 +99,13 @@ class Sourced(pydantic.BaseModel):
         """It alone, for a reader."""
         return str(self.value)
 
+    @property
+    def standing(self) -> str:
+        """Its kind in words; of a calibrated value with what it was calibrated on."""
+        return f"calibrated on {self.calibrated_on}" if self.calibrated_on else self.kind
+
     def __str__(self) -> str:
-        return f"{self.text()} ({self.kind}: {self.source}{', ' + self.date if self.date else ''})"
+        return f"{self.text()} ({self.standing}: {self.source}{', ' + self.date if self.date else ''})"
 
 
 class Choice(Sourced):

@@ -72,13 +72,19 @@ def _print_entry(path: str, entry: Entry) -> None:
     ]
     print()
     output.listing(("Field", "Value", "Kind", "Date", "Source"), rows)
-    notes = [f"  {field}: {value.note}" for field, (value, _) in values.items() if value.note]
+    notes = [f"  {field}: {_note(value)}" for field, (value, _) in values.items() if value.note or value.calibrated_on]
     if notes:
         print()
         output.block("\n".join(["Notes", *notes]))
     print()
     works = [bibliography()[source].text() if source in bibliography() else source for source in sources]
     output.block("\n".join(["Sources", *(f"  [{place}] {work}" for place, work in enumerate(works, start=1))]))
+
+
+def _note(value: Sourced) -> str:
+    """What a reader must know of a value, what it was calibrated on first."""
+    calibrated = f"Calibrated on {value.calibrated_on}." if value.calibrated_on else ""
+    return " ".join(filter(None, (calibrated, value.note)))
 
 
 def _values(entry: Entry, prefix: str = "") -> dict[str, tuple[Sourced, str]]:

@@ -229,7 +229,7 @@ def _short(origin: Origin | Sourced) -> str:
     if not isinstance(origin, Sourced) or origin.kind == "user":
         return origin.source if isinstance(origin, Sourced) else origin
     host = urlsplit(origin.source).netloc or origin.source
-    return f"{origin.kind}: {host}, {origin.date}"
+    return f"{origin.standing}: {host}, {origin.date}"
 
 
 def _wrapped(line: str, width: int = 98) -> list[str]:

@@ -139,7 +139,7 @@ class Result:
             if isinstance(origin, Sourced) and origin.source in bibliography():
                 works[origin.source] = reference(origin.source)
             elif isinstance(origin, Sourced) and origin.kind != "user":
-                pages.setdefault(origin.source, []).append(f"{name} ({origin.kind}, {origin.date})")
+                pages.setdefault(origin.source, []).append(f"{name} ({origin.standing}, {origin.date})")
         found = [Reference.page(address, ", ".join(what)) for address, what in pages.items()]
         return (*works.values(), *found)
 

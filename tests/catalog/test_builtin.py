@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from typing import get_args
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,6 +19,7 @@ from mlsysim.catalog import (
     builtin,
 )
 from mlsysim.catalog.loader import _merged
+from mlsysim.catalog.value import Kind
 from mlsysim.errors import CatalogError
 from mlsysim.formats import NUMBER_FORMATS, PRESETS
 from mlsysim.references import bibliography
@@ -33,7 +35,14 @@ GIGABYTE = 1e9
 class TestEveryValue:
     def test_has_a_kind_of_the_schema_and_is_not_a_callers(self, entry):
         for field, value in entry.values().items():
-            assert value.kind in ("datasheet", "paper", "measured", "derived", "reported", "assumed"), field
+            assert value.kind in get_args(Kind)[:-1], field
+
+    def test_is_of_the_kind_calibrated_where_its_text_says_so_and_nowhere_else(self, entry):
+        for field, value in entry.values().items():
+            texts = f"{value.note} {value.calibrated_on}".lower()
+            assert "calibrat" not in texts, f"{field}: calibrated_on says on what it was, without the word"
+            assert (value.kind == "calibrated") == bool(value.calibrated_on), field
+            assert ("calibrated on " in str(value)) == (value.kind == "calibrated"), field
 
     def test_has_a_source_that_can_be_looked_up(self, entry):
         for field, value in entry.values().items():
@@ -61,6 +70,28 @@ class TestEveryValue:
     def test_says_how_it_was_derived(self, entry):
         for field, value in entry.values().items():
             assert value.note or value.kind != "derived", field
+
+
+def test_values_of_a_stack_that_are_said_to_be_those_of_another_one_are():
+    stacks = {path.rpartition(".")[2]: entry for path, entry in ENTRIES.items() if entry.what == "stack"}
+    compared = 0
+    for name, entry in stacks.items():
+        for field, value in entry.values().items():
+            said = re.match(r"(?:That of|Taken from) (\w+)[.;]", value.note)
+            if said and said[1] in stacks:
+                assert value.canonical == stacks[said[1]].values()[field].canonical, f"{name}.{field}"
+                compared += 1
+    assert compared > 10
+
+
+def test_constants_of_stacks_are_calibrated_or_say_what_else_they_are():
+    calibrated = {path for path, entry in ENTRIES.items() for v in entry.values().values() if v.kind == "calibrated"}
+    assert calibrated == {path for path in ENTRIES if path.startswith("Stacks.")} - {
+        "Stacks.Ideal",
+        "Stacks.DeepSeek_H800",
+    }
+    titan = ENTRIES["Stacks.torchtitan_H20"].efficiency
+    assert str(titan).startswith("0.591 (calibrated on the run of issue 1624 without expert parallelism: 2,125 tokens/s")
 
 
 @pytest.mark.parametrize("path", ENTRIES)

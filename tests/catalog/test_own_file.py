@@ -457,6 +457,8 @@ class TestValue:
             ({"date": ""}, "date is missing"),
             ({"date": "last year"}, "date: 'last year' must be YYYY-MM or YYYY-MM-DD"),
             ({"kind": "guess"}, "kind: Input should be 'datasheet', "),
+            ({"kind": "calibrated"}, "calibrated_on is missing: say on what it was calibrated"),
+            ({"calibrated_on": "a run"}, "kind 'paper' has calibrated_on, which is of kind 'calibrated'"),
             ({"colour": "red"}, "colour: Extra inputs are not permitted"),
         ],
     )
@@ -470,6 +472,12 @@ class TestValue:
         with pytest.raises(CatalogError) as caught:
             Value()
         assert str(caught.value) == "; ".join(f"{name}: Field required" for name in ("value", "source", "date", "kind"))
+
+    def test_a_calibrated_one_says_on_what(self):
+        made = Value(**{**self.good, "kind": "calibrated", "calibrated_on": "two runs"})
+        assert str(made) == "80 GB (calibrated on two runs: https://example.org/x, 2024-01)"
+        assert made.standing == "calibrated on two runs"
+        assert Value(**self.good).standing == "paper"
 
     def test_the_callers_own_needs_no_citation(self):
         assert Value.of("80 GB").canonical == 80e9

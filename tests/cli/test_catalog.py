@@ -12,7 +12,7 @@ description = "For tests."
 source = "https://example.org/fast"
 date = "2025-02-03"
 kind = "measured"
-bandwidth = "200 GB/s"
+bandwidth = { value = 200, unit = "GB/s", kind = "calibrated", calibrated_on = "one run" }
 latency = { value = 5, unit = "µs", note = "Ping." }
 oversubscription = 1
 
@@ -66,6 +66,9 @@ def test_an_entry_has_every_value_with_its_provenance(run, path):
         assert row[2 : 2 + len(unit)] == unit
         assert row[2 + len(unit) : -1] == [value.kind, value.date]
         assert "".join(value.note.split()) in "".join(text.split())
+        if value.kind == "calibrated":
+            said = f"{field}: Calibrated on {value.calibrated_on}. {value.note}"
+            assert "".join(said.split()) in "".join(text.split())
 
 
 def test_an_entry_is_found_by_its_last_names_and_its_source_is_spelled_out(run):
@@ -90,6 +93,7 @@ def test_own_entries_come_first_with_the_values_of_their_parts(run, own):
     assert "200 GB/s" in card
     assert "node.accelerator.memory_capacity" in card
     assert "  fabric.latency: Ping.\n" in card
+    assert "  fabric.bandwidth: Calibrated on one run.\n" in card
     assert "https://example.org/fast" in card
 
 
