@@ -455,18 +455,22 @@ def _whole(entry: Entry, field: str, least: int) -> None:
         raise ValueError(f"{field}={value.value:g} must be a whole number >= {least}")
 
 
+def _derived(given: Value, value: float) -> Value:
+    """Another value in its unit, with its provenance."""
+    kind = "user" if given.kind == "user" else "derived"
+    return Value(**{**given.model_dump(), "value": value, "kind": kind, "calibrated_on": "", "note": ""})
+
+
 def _sum(left: Value, right: Value) -> Value:
     """A sum of two values of an entry, with the provenance of the first."""
-    kind = "user" if left.kind == "user" else "derived"
-    return Value(**{**left.model_dump(), "value": left.value + right.value, "kind": kind, "calibrated_on": "", "note": ""})
+    return _derived(left, left.value + right.value)
 
 
 def _quotient(left: Value, right: Value) -> Value | None:
     """A whole quotient of two values of an entry, with the provenance of the first."""
     if left.value % right.value:
         return None
-    kind = "user" if left.kind == "user" else "derived"
-    return Value(**{**left.model_dump(), "value": left.value / right.value, "kind": kind, "calibrated_on": "", "note": ""})
+    return _derived(left, left.value / right.value)
 
 
 #: What a model has that has no experts.

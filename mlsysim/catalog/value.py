@@ -42,8 +42,8 @@ class Sourced(pydantic.BaseModel):
     date : str
         When the source was published or read, ``YYYY-MM`` or ``YYYY-MM-DD``.
     kind : str
-        ``datasheet``, ``paper``, ``measured``, ``calibrated`` (a constant of ours, chosen so that our formulas give what
-        was measured), ``derived``, ``reported`` (quoted second hand), ``assumed`` or ``user``.
+        ``datasheet``, ``paper``, ``measured``, ``calibrated`` (a constant of ours, chosen so that our formulas give
+        what was measured), ``derived``, ``reported`` (quoted second hand), ``assumed`` or ``user``.
     calibrated_on : str
         What it was calibrated on, as ``"16 rows of DeepEP's normal kernels"``; only a calibrated value has it.
     note : str
