@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Max, Min, Piecewise, log, oo
+from sympy import And, Piecewise, log, oo
 
 from mlsysim.formulas.data_parallel_traffic import each_step
 from mlsysim.formulas.exchange_overlap import BOTH
 from mlsysim.formulas.expert_products import fixed_share, product_time, rows, slowing
 from mlsysim.formulas.layer_time import casts, expert_launches, routed_widths
 from mlsysim.formulas.step_time import routed_elements
-from mlsysim.symbolic import Example, Formula, Source, by_label, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, when
 from mlsysim.symbols.activations import r_act, sigma_e
 from mlsysim.symbols.break_even import (
     beta_even,

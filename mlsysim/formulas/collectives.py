@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Max, Min, log, sqrt
+from sympy import And, log, sqrt
 
-from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
 from mlsysim.symbols.network import (
     T_c,

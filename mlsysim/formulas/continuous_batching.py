@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Dummy, Float, Ge, Lt, Max, Min, Piecewise, Rational, ceiling, floor, log, oo, sqrt
+from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import (
@@ -20,6 +20,8 @@ from mlsysim.symbolic import (
     Example,
     Formula,
     LeastInteger,
+    Max,
+    Min,
     SlotsBusy,
     Source,
     evaluated_at,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Max, Piecewise
+from sympy import Piecewise
 
-from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbolic import Example, Formula, Max, Source, when
 from mlsysim.symbols.groups import S_g, V_g, n_g
 from mlsysim.symbols.step import (
     T_dp,

@@ -6,9 +6,7 @@ a rent, maintenance. Prices are inputs; none is assumed where the catalog has no
 
 from __future__ import annotations
 
-from sympy import Min
-
-from mlsysim.symbolic import Example, Formula, Source, request
+from mlsysim.symbolic import Example, Formula, Min, Source, request
 from mlsysim.symbols.costs import (
     C_care,
     C_el,

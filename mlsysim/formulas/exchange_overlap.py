@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Max
-
 from mlsysim.formulas.expert_products import product_time
-from mlsysim.symbolic import Example, Formula, Source, total, when
+from mlsysim.symbolic import Example, Formula, Max, Source, total, when
 from mlsysim.symbols.groups import exchange, t_x
 from mlsysim.symbols.layers import (
     F_lin,

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Max, Min
-
 from mlsysim.formulas.collectives import DEEPEP, EXCHANGES, meshed
-from mlsysim.symbolic import Example, Formula, Source, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, token, when
 from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.hardware import beta_node
 from mlsysim.symbols.network import (

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Gt, Le, Max, Min, Ne, Piecewise, ceiling
+from sympy import And, Eq, Gt, Le, Ne, Piecewise, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import WHOLE_EDGE
 from mlsysim.formulas.step_time import PARTS, binding, longest
-from mlsysim.symbolic import Example, Formula, Source, label, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, token, when
 from mlsysim.symbols.activations import A_bwd, A_loss, n_fly
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.fsdp import (

@@ -8,12 +8,12 @@ counts. Where requests never run out, the memory sets the batch and the batch th
 
 from __future__ import annotations
 
-from sympy import Max, Min, Piecewise
+from sympy import Piecewise
 
 from mlsysim.formulas.continuous_batching import cache_memory, touched
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.formulas.transformer_flops import attended
-from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, request, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.groups import S_g, t_ar_g

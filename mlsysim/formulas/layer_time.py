@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Max, Min, Piecewise, Rational, ceiling, floor
+from sympy import Eq, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas.activations import EAGER
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
-from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, token, when
 from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule, sigma_e
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Le, Max, Min, Piecewise
+from sympy import And, Le, Piecewise
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.transformer_flops import sparse_block
-from mlsysim.symbolic import Example, Formula, Source, by_label, flop, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import n_g

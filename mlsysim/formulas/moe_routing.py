@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Integer, Max, Min, Piecewise
+from sympy import Integer, Piecewise
 
 from mlsysim.formulas.collectives import EXCHANGES, all_to_all
-from mlsysim.symbolic import Example, Formula, Source, by_label, token, total, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, token, total, when
 from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.groups import delta_g, exchange, t_x
 from mlsysim.symbols.hardware import alpha, beta

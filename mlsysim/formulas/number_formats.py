@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from sympy import And, Eq, Max, Min, Piecewise, Rational, Symbol
+from sympy import And, Eq, Piecewise, Rational, Symbol
 
 from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, variable_of, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
     AS_PRECISION,
     activation_dtype,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Max, Min
+from sympy import Eq
 
 from mlsysim.formulas import step_time
 from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED, WHOLE_EDGE
-from mlsysim.symbolic import Example, Formula, Source, label, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, when
 from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.groups import n_g

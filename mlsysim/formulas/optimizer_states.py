@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Max, Piecewise, Rational
+from sympy import Eq, Piecewise, Rational
 
 from mlsysim.formats import STORED
 from mlsysim.formulas.trained_parameters import FULL
 from mlsysim.optimizers import AS_WEIGHTS, OPTIMIZERS, Optimizer
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, when
+from mlsysim.symbolic import Example, Formula, Max, Source, by_label, byte, label, sharded, when
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import (

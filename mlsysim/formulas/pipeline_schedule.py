@@ -9,10 +9,10 @@ backward pass of another.
 
 from __future__ import annotations
 
-from sympy import Max, ceiling
+from sympy import ceiling
 
 from mlsysim.formulas.collectives import meshed, step_rate
-from mlsysim.symbolic import Example, Formula, Source, by_label, token, when
+from mlsysim.symbolic import Example, Formula, Max, Source, by_label, token, when
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.formats import q_a
 from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node, oversubscription

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Dummy, Ge, Lt, Max, Min, Piecewise, Rational, log, oo
+from sympy import And, Dummy, Ge, Lt, Piecewise, Rational, log, oo
 
-from mlsysim.symbolic import ErlangC, Example, Formula, LeastInteger, Source, label, request, when
+from mlsysim.symbolic import ErlangC, Example, Formula, LeastInteger, Max, Min, Source, label, request, when
 from mlsysim.symbols.serving import (
     T99,
     W99,

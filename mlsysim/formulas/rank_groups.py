@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Max, Min, Or
+from sympy import And, Or
 
 from mlsysim.formulas.collectives import (
     DERIVED,
@@ -31,7 +31,7 @@ from mlsysim.formulas.collectives import (
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.formulas.moe_routing import PADDED
 from mlsysim.formulas.rank_parameters import EDGE_WIDTH
-from mlsysim.symbolic import Example, Formula, Source, by_member, token, total, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_member, token, total, when
 from mlsysim.symbols.activations import n_s, sequence_parallel, sigma, sigma_e
 from mlsysim.symbols.formats import q_a, q_e, q_u, q_w
 from mlsysim.symbols.groups import (

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Max, Min, Or, ceiling, floor
+from sympy import And, Eq, Or, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
 from mlsysim.formulas.trained_parameters import WIDENED
-from mlsysim.symbolic import Example, Formula, Source, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, label, sharded, token, when
 from mlsysim.symbols.activations import n_s, schedule, sigma
 from mlsysim.symbols.formats import q_a, q_c, q_e, q_u, q_w
 from mlsysim.symbols.groups import n_g

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Max, Min, Piecewise, ceiling, sqrt
+from sympy import Piecewise, ceiling, sqrt
 
-from mlsysim.symbolic import Example, Formula, Source, byte, flop, label, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, when
 from mlsysim.symbols.costs import tdp
 from mlsysim.symbols.formats import q_in, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta

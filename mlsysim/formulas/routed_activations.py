@@ -6,9 +6,7 @@ peak: the tokens that the rank sends are its own, those that its experts hold co
 
 from __future__ import annotations
 
-from sympy import Max
-
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, token, when
+from mlsysim.symbolic import Example, Formula, Max, Source, by_label, byte, token, when
 from mlsysim.symbols.activations import (
     k_rows,
     q_ff,

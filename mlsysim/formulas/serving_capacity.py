@@ -7,9 +7,9 @@ prompt and fixed taxes per request and per layer.
 
 from __future__ import annotations
 
-from sympy import Max, Min, ceiling, floor, oo
+from sympy import ceiling, floor, oo
 
-from mlsysim.symbolic import Example, Formula, Source, flop, request, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, flop, request, token, when
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.serving import (
     B_a,

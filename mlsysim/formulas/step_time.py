@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Max, Min, Piecewise
+from sympy import And, Eq, Piecewise
 
 from mlsysim.formulas.activations import EAGER
-from mlsysim.symbolic import Example, Formula, Source, by_label, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
 from mlsysim.symbols.formats import q_a
 from mlsysim.symbols.groups import V_g, n_g, t_ag_g, t_sum

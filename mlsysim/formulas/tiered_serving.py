@@ -12,10 +12,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from sympy import Min, Piecewise, floor
+from sympy import Piecewise, floor
 
 from mlsysim.formulas import continuous_batching as plain
-from mlsysim.symbolic import Example, Formula, Source
+from mlsysim.symbolic import Example, Formula, Min, Source
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, u_gpu
 from mlsysim.symbols.offload import (

@@ -7,10 +7,10 @@ one read to the next the slower of device and host sets the pace, where otherwis
 
 from __future__ import annotations
 
-from sympy import And, Max, Min, Piecewise
+from sympy import And, Piecewise
 
 from mlsysim.formulas.exchange_overlap import BOTH, DUALPIPE, EXECUTED, alone, hidden
-from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.fsdp import T_sync, t_dev_f, t_lag, w_bwd, w_fwd
 from mlsysim.symbols.groups import t_x

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Max, Min, Not, ceiling
+from sympy import And, Eq, Not, ceiling
 
 from mlsysim.formulas.parameter_counts import (
     block_matrices,
@@ -21,7 +21,7 @@ from mlsysim.formulas.parameter_counts import (
     norms,
     summed,
 )
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, label, sharded, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, sharded, when
 from mlsysim.symbols.activations import n_s
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.groups import n_g

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Min
-
-from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
+from mlsysim.symbolic import Example, Formula, Min, Source, by_label, flop, token, when
 from mlsysim.symbols.activations import r_up, selective_policy, sequence_parallel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.layers import r_e, w_ad

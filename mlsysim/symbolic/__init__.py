@@ -2,6 +2,7 @@
 
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
 from mlsysim.symbolic.example import Example, Source
+from mlsysim.symbolic.extremes import Max, Min
 from mlsysim.symbolic.family import Family, Index, family, family_of
 from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import (
@@ -43,6 +44,8 @@ __all__ = [
     "Index",
     "Label",
     "LeastInteger",
+    "Max",
+    "Min",
     "Requirement",
     "SlotsBusy",
     "Source",

@@ -107,10 +107,10 @@ def _label(_expression: Label) -> Dimension:
 @_dimension.register(MinMaxBase)
 @_dimension.register(sympy.Abs)
 def _agreeing(expression: sympy.Basic) -> Dimension | _Any:
-    return _common(expression.args, str(expression))
+    return _common(expression.args, expression)
 
 
-def _common(parts: Any, where: str) -> Dimension | _Any:
+def _common(parts: Any, where: sympy.Basic) -> Dimension | _Any:
     found: Dimension | _Any = ANY
     first: Any = None
     for part in parts:
@@ -164,7 +164,7 @@ def _pure(expression: sympy.Basic) -> Dimension:
 @_dimension.register(RoundFunction)
 @_dimension.register(sympy.Mod)
 def _rounded(expression: sympy.Basic) -> Dimension | _Any:
-    dimension = _common(expression.args, str(expression))
+    dimension = _common(expression.args, expression)
     if not isinstance(dimension, _Any) and not set(dimension) <= COUNTABLE:
         raise UnitError(f"{expression} rounds {describe(dimension)}, which is not a count")
     return dimension
@@ -175,12 +175,12 @@ def _cases(expression: sympy.Piecewise) -> Dimension | _Any:
     for part in expression.args:
         if isinstance(part, ExprCondPair):
             _dimension(part.cond)
-    return _common([part.expr for part in expression.args], str(expression))  # type: ignore[union-attr]
+    return _common([part.expr for part in expression.args], expression)  # type: ignore[union-attr]
 
 
 @_dimension.register(Relational)
 def _comparison(expression: Relational) -> Dimension:
-    _common(expression.args, str(expression))
+    _common(expression.args, expression)
     return {}
 
 
@@ -212,4 +212,4 @@ def _sum_over(expression: Total) -> Dimension | _Any:
 
 @_dimension.register(ByMember)
 def _table(expression: ByMember) -> Dimension | _Any:
-    return _common(tuple(expression.table.values()), str(expression))
+    return _common(tuple(expression.table.values()), expression)

@@ -11,12 +11,14 @@ from typing import Any
 
 import sympy
 
+from mlsysim.symbolic.extremes import as_written
+
 
 def rebuilt(node: Any, args: Sequence[Any]) -> Any:
     """A node with other arguments."""
     if tuple(args) == node.args:
         return node
-    return node.func(*args, evaluate=False) if isinstance(node, sympy.Max | sympy.Min) else node.func(*args)
+    return as_written(node.func, args) if isinstance(node, sympy.Max | sympy.Min) else node.func(*args)
 
 
 def exchanged(expression: Any, swaps: Mapping[sympy.Basic, sympy.Basic]) -> Any:

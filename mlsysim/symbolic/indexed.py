@@ -11,6 +11,7 @@ from sympy.core.symbol import Str
 from sympy.printing.precedence import PRECEDENCE
 
 from mlsysim.errors import FormulaError, quoted
+from mlsysim.symbolic.exchange import rebuilt
 from mlsysim.symbolic.family import Family, Index, family_of
 
 
@@ -221,7 +222,7 @@ def expanded(expression: sympy.Basic, at: Mapping[Index, str], member: str = "")
         found = family_of(expression)
         return found[at[found.index]] if found else expression
     parts = [expanded(part, at, member) for part in expression.args]
-    return expression if parts == list(expression.args) else expression.func(*parts)
+    return rebuilt(expression, parts)
 
 
 def written_out(what: str, expression: sympy.Basic) -> sympy.Basic:

@@ -1,0 +1,42 @@
+"""The largest and the smallest of several expressions, as they are written.
+
+``sympy.Max`` asks of every pair of arguments whether one is always at least the other. That took half of the time
+of declaring all formulas and decided nothing: no formula lists what another argument covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+
+
+def Max(*args: Any) -> Any:  # noqa: N802
+    """The largest of several expressions.
+
+    Parameters
+    ----------
+    *args
+        Expressions and numbers.
+
+    Returns
+    -------
+    sympy.Max
+        With nested maxima taken in; expressions are not compared with each other.
+    """
+    return as_written(sympy.Max, args)
+
+
+def Min(*args: Any) -> Any:  # noqa: N802
+    """The smallest of several expressions; see :func:`Max`."""
+    return as_written(sympy.Min, args)
+
+
+def as_written(kind: Any, args: Iterable[Any]) -> Any:
+    """An extreme of a kind of sympy, ``Max`` or ``Min``; several numbers among the arguments become one."""
+    given = [sympy.sympify(arg, strict=True) for arg in args]
+    flat = [part for arg in given for part in (arg.args if arg.func is kind else (arg,))]
+    numbers = [part for part in flat if part.is_number]
+    plain = len(numbers) < 2 and sympy.oo not in numbers and -sympy.oo not in numbers
+    return kind(*flat, evaluate=not plain or not all(isinstance(part, sympy.Expr) for part in flat))
