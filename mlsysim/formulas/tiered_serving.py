@@ -12,10 +12,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from sympy import Piecewise, floor
+from sympy import Integer, Piecewise, floor
 
 from mlsysim.formulas import continuous_batching as plain
 from mlsysim.symbolic import Example, Formula, Min, Source
+from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, u_gpu
 from mlsysim.symbols.offload import (
@@ -142,14 +143,14 @@ active_batch_size = Formula(
 
 def _tiered(formula: Formula, bandwidth: Any) -> Formula:
     """A formula of the plain replica that reads from both tiers; its example is worked at that bandwidth."""
-    reached = {eta_mem: 1, eta_kv: 1}
+    reached = dict.fromkeys((eta_mem, eta_kv), Integer(1))
     inputs = dict(formula.example.inputs) if formula.example else {}
     share = math.prod(inputs.pop(each, 1) for each in reached)
     if B_mem in inputs:
         inputs[bandwidth] = inputs.pop(B_mem) * share
     return replace(
         formula,
-        expression=formula.expression.xreplace({B_mem: bandwidth, **reached}),
+        expression=exchanged(formula.expression, {B_mem: bandwidth, **reached}),
         title=f"{formula.title}, from two tiers",
         variant=NAME,
         example=formula.example and replace(formula.example, inputs=inputs),

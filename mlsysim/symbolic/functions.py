@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Protocol
 
 import sympy
@@ -12,6 +13,7 @@ from sympy.logic.boolalg import Boolean
 
 from mlsysim.errors import FormulaError
 from mlsysim.symbolic.constants import label
+from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.variable import variable_of
 
 
@@ -42,7 +44,7 @@ class LeastInteger(sympy.Expr):
             raise FormulaError(f"the bound variable of a least integer is a symbol, not {n}")
         if not isinstance(n, sympy.Dummy):
             bound = sympy.Dummy(n.name, integer=True, positive=True)
-            n, condition = bound, condition.xreplace({n: bound})
+            n, condition = bound, exchanged(condition, {n: bound})
         return sympy.Expr.__new__(cls, n, condition, sympy.sympify(upper, strict=True))
 
     @property
@@ -168,7 +170,7 @@ def evaluated_at(
     steps = [sympy.Tuple(bound[changed], sympy.sympify(value, strict=True))]
     for formula in (member for each in formulas for member in each.members):
         dummy = sympy.Dummy(formula.symbol.name, real=True)
-        steps.append(sympy.Tuple(dummy, formula.expression.xreplace(bound)))
+        steps.append(sympy.Tuple(dummy, exchanged(formula.expression, bound)))
         bound[formula.symbol] = dummy
     if target not in bound:
         raise FormulaError(f"no formula of {target.name} among those to evaluate")
@@ -296,5 +298,21 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     labels = variable_of(symbol).domain.labels
     if set(labels) != set(values):
         raise FormulaError(f"table over {symbol.name} must give exactly {', '.join(labels)}; got {', '.join(values)}")
-    cases: list[tuple[Any, Any]] = [(values[text], sympy.Eq(symbol, label(symbol, text))) for text in labels[:-1]]
-    return sympy.Piecewise(*cases, (values[labels[-1]], True))
+    cases = [
+        (sympy.sympify(values[text], strict=True), _chosen(symbol, text) if text != labels[-1] else sympy.true)
+        for text in labels
+    ]
+    if any(value.has(sympy.Piecewise) and symbol in value.free_symbols for value, _ in cases):
+        return sympy.Piecewise(*cases)  # a table within a table over the same labels: sympy leaves out what cannot be
+    joined: list[tuple[Any, Any]] = []
+    for value, condition in cases:
+        if joined and joined[-1][0] == value:
+            condition = sympy.Or(joined.pop()[1], condition)
+        joined.append((value, condition))
+    return sympy.Piecewise(*joined, evaluate=False)
+
+
+@cache
+def _chosen(symbol: sympy.Symbol, text: str) -> Any:
+    """The condition that a choice variable has a label, as sympy writes it in a Piecewise."""
+    return sympy.Eq(symbol, label(symbol, text)).canonical
