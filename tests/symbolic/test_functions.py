@@ -122,6 +122,24 @@ def test_a_table_follows_the_declared_labels():
     assert found == [0, 4, 12, 12]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"adam": 1, "adamw": 1, "sgd": 1, "none": 1},
+        {"adam": 1, "adamw": 1, "sgd": h, "none": h},
+        {"adam": h, "adamw": 1, "sgd": 1, "none": P},
+        {"adam": h, "adamw": when(P > 1, h), "sgd": when(P > 1, h), "none": 0},
+        {"adam": by_label(optimizer, {"adam": h, "adamw": 2, "sgd": 3, "none": 4}), "adamw": 2, "sgd": 3, "none": 4},
+        {"adam": 1, "adamw": 2, "sgd": 3, "none": when(sympy.Ne(optimizer, label(optimizer, "adam")), h, P)},
+    ],
+)
+def test_a_table_is_what_sympy_makes_of_its_cases(values):
+    *some, last = [(value, sympy.Eq(optimizer, label(optimizer, name))) for name, value in values.items()]
+    names = sorted(values, key=["adam", "adamw", "sgd", "none"].index)
+    assert names == list(values)
+    assert by_label(optimizer, values) == sympy.Piecewise(*some, (last[0], True))
+
+
 def test_a_table_must_give_every_label_and_no_other():
     with pytest.raises(FormulaError) as refused:
         by_label(optimizer, {"adam": 1, "adamw": 1, "sgd": 1})
