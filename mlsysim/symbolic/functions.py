@@ -315,4 +315,5 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
 @cache
 def _chosen(symbol: sympy.Symbol, text: str) -> Any:
     """The condition that a choice variable has a label, as sympy writes it in a Piecewise."""
-    return sympy.Eq(symbol, label(symbol, text)).canonical
+    condition: Any = sympy.Eq(symbol, label(symbol, text))
+    return condition.canonical
