@@ -22,9 +22,9 @@ from mlsysim.inputs.signature import only_in
 from mlsysim.inputs.slot import Slot
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
-from mlsysim.study.display import as_text
+from mlsysim.study.display import listed
 from mlsysim.study.result import Result
-from mlsysim.symbolic import Variable, variable_of
+from mlsysim.symbolic import Variable
 
 CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
 SHOWN = "Outputs"
@@ -228,9 +228,9 @@ def print_result(result: Result, names: Sequence[str], lost: Sequence[str]) -> N
     if entries:
         output.heading(", ".join(f"{argument}: {name}" for argument, name in entries.items()))
         print()
-    widest = max(map(len, names))
-    variables = map(variable_of, names)
-    rows = [[f"{v.name:<{widest}}  {v.description}", as_text(v, result.canonical(v.name))] for v in variables]
+    listing = listed(result.model, names, {name: result.canonical(name) for name in names})
+    widest = max(len(name) for name, *_ in listing)
+    rows = [[f"{name:<{widest}}  {meaning}", text] for name, text, meaning in listing]
     show.table(["Output", "Value"], rows)
     for note in result.notes:
         print(note)

@@ -41,13 +41,17 @@ from mlsysim.symbols.fsdp import (
 )
 from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
-from mlsysim.symbols.layers import T_host, T_stage, t_head, t_stage_host
+from mlsysim.symbols.layers import T_host, T_stage, t_stage_host
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.step import (
+    T_attn,
     T_bub,
     T_cp,
     T_dp,
+    T_el,
     T_ep,
+    T_head,
+    T_lin,
     T_max,
     T_opt,
     T_pp,
@@ -55,9 +59,6 @@ from mlsysim.symbols.step import (
     T_tp,
     step_bottleneck,
     straggler,
-    t_attn,
-    t_el,
-    t_lin,
 )
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import (
@@ -343,7 +344,7 @@ longest_part_time = Formula(
     variant="fsdp",
     assumes="Launching is a part where the device waits for it.",
     example=Example(
-        {n_mb: 1, t_lin: 1900, t_attn: 1200, t_head: 200, T_host: 0, t_stage_host: 300, t_el: 460, T_tp: 0, T_ep: 95,
+        {n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0, t_stage_host: 300, T_el: 460, T_tp: 0, T_ep: 95,
          T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
         "3300 ms",
         derived="max(1900 + 1200 + 200, 460, 95, 96, 24 + 3209)",
@@ -357,8 +358,8 @@ longest_part = Formula(
     source=Source("williams2009"),
     variant="fsdp",
     example=Example(
-        {M_usable: 98.78, M_live: 79.43, T_max: 3300, n_mb: 1, t_lin: 1900, t_attn: 1200, t_head: 200, T_host: 0,
-         t_stage_host: 300, t_el: 460, T_tp: 0, T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96},
+        {M_usable: 98.78, M_live: 79.43, T_max: 3300, n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0,
+         t_stage_host: 300, T_el: 460, T_tp: 0, T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96},
         "Arithmetic",
         derived="79.43 <= 98.78 and 1900 + 1200 + 200 >= 3300",
     ),

@@ -45,15 +45,20 @@ from mlsysim.symbols.step import (
     Phi_hw,
     R_dev,
     R_tok,
+    T_attn,
     T_bub,
     T_comp,
     T_cp,
     T_dp,
+    T_el,
     T_ep,
+    T_head,
+    T_lin,
     T_max,
     T_mean,
     T_opt,
     T_pp,
+    T_slow,
     T_step,
     T_tp,
     T_train,
@@ -435,6 +440,22 @@ stage_work = Formula(
     example=Example({n_mb: 4, t_mb: 359, T_fill: 12}, "1448 ms", derived="4 * 359 + 12"),
 )
 
+step_products, step_scores, step_elementwise, step_loss = (
+    Formula(
+        whole,
+        n_mb * part,
+        title=title,
+        source=MEGATRON,
+        example=Example({n_mb: 4, part: took}, f"{4 * took} ms", derived=f"4 * {took}"),
+    )
+    for whole, part, title, took in (
+        (T_lin, t_lin, "Products with weights in a step", 180),
+        (T_attn, t_attn, "Core of attention in a step", 35),
+        (T_el, t_el, "Everything bound by memory in a step", 10),
+        (T_head, t_head, "Head and loss in a step", 5),
+    )
+)
+
 computing = Formula(
     T_comp,
     n_mb * t_comp,
@@ -534,6 +555,15 @@ step = Formula(
     ),
 )
 
+straggling = Formula(
+    T_slow,
+    (1 - 1 / straggler) * T_step,
+    title="Waiting for the slowest rank",
+    source=Source("narayanan2021", "section 3"),
+    assumes="It is slower by the same factor in all that it does.",
+    example=Example({straggler: 1.25, T_step: 2}, "400 ms", derived="(1 - 1 / 1.25) * 2 * 1e3"),
+)
+
 throughput = Formula(
     R_tok, b * s / T_step, title="Tokens per second", source=Source("narayanan2021", "section 5.1"),
     example=Example({b: 1024, s: 8192, T_step: 8}, "1048576 token/s", derived="1024 * 8192 / 8"),
@@ -594,7 +624,7 @@ _host_binds = T_host > 0
 #: What a step is made of beside its arithmetic.
 PARTS = {
     "Host": n_mb * t_stage_host,
-    "Memory bandwidth": n_mb * t_el,
+    "Memory bandwidth": T_el,
     "Tensor parallel": T_tp,
     "Expert parallel": T_ep,
     "Context parallel": T_cp,
@@ -602,7 +632,7 @@ PARTS = {
     "Data parallel": T_dp,
     "Optimizer": T_opt,
 }
-_arithmetic = n_mb * (t_lin + t_attn + t_head)
+_arithmetic = T_lin + T_attn + T_head
 
 
 def longest(parts: dict[str, Any]) -> Any:
@@ -632,12 +662,12 @@ longest_part_time = Formula(
     example=Example(
         {
             n_mb: 4,
-            t_lin: 180,
-            t_attn: 35,
-            t_head: 5,
+            T_lin: 720,
+            T_attn: 140,
+            T_head: 20,
             T_host: 0,
             t_stage_host: 300,
-            t_el: 10,
+            T_el: 40,
             T_tp: 288,
             T_ep: 204,
             T_cp: 24,
@@ -647,7 +677,7 @@ longest_part_time = Formula(
             T_opt: 50,
         },
         "880 ms",
-        derived="max(4 * (180 + 35 + 5), 4 * 10, 288, 204, 24, 150 + 10, 130, 50)",
+        derived="max(720 + 140 + 20, 40, 288, 204, 24, 150 + 10, 130, 50)",
     ),
 )
 
@@ -665,10 +695,10 @@ longest_part = Formula(
             n_mb: 4,
             T_host: 0,
             t_stage_host: 210,
-            t_lin: 180,
-            t_attn: 20,
-            t_head: 5,
-            t_el: 10,
+            T_lin: 720,
+            T_attn: 80,
+            T_head: 20,
+            T_el: 40,
             T_tp: 288,
             T_ep: 204,
             T_cp: 24,
@@ -677,7 +707,7 @@ longest_part = Formula(
             T_dp: 130,
         },
         "Pipeline",
-        derived="60 <= 80 and 0 <= 0 and 4 * (180 + 20 + 5) < 860 and 850 + 10 >= 860",
+        derived="60 <= 80 and 0 <= 0 and 720 + 80 + 20 < 860 and 850 + 10 >= 860",
     ),
 )
 
@@ -701,6 +731,10 @@ FORMULAS = (
     micro_batch_time,
     host_wait,
     stage_work,
+    step_products,
+    step_scores,
+    step_elementwise,
+    step_loss,
     computing,
     mean_computing,
     tensor_parallel_share,
@@ -709,6 +743,7 @@ FORMULAS = (
     updated_parameters,
     optimizer_update,
     step,
+    straggling,
     throughput,
     device_throughput,
     model_utilization,

@@ -30,7 +30,7 @@ def check_kinds(model: type[DeclaredModel]) -> None:
     for name in ("command", "answer"):
         if not isinstance(getattr(model, name), str):
             raise _wrong(model, name, getattr(model, name), "a text")
-    for name in ("variants", "slots", "defaults", "example"):
+    for name in ("variants", "slots", "defaults", "example", "parts"):
         value = getattr(model, name)
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise _wrong(model, name, value, "a mapping from names")
@@ -42,6 +42,8 @@ def check_kinds(model: type[DeclaredModel]) -> None:
         _check_texts(model, f"slots[{name!r}].provides", slot.gives)
     _check_texts(model, "headline", model.headline)
     _check_texts(model, "keywords", model.keywords)
+    for name, parts in model.parts.items():
+        _check_texts(model, f"parts[{name!r}]", parts)
     _check_requirements(model, "requirements", model.requirements)
     for name, chosen in model.variants.items():
         where = f"variants[{name!r}]"
@@ -88,6 +90,10 @@ def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> No
         if name not in computed:
             where = "headline" if name in model.headline else "answer"
             raise _unknown(model, where, f"output of {model.__name__}", name, computed)
+    for total, parts in model.parts.items():
+        for name in (total, *parts):
+            if name not in computed:
+                raise _unknown(model, f"parts[{total!r}]", f"output of {model.__name__}", name, computed)
     arguments = (*model.arguments, *families_among(model.arguments))
     _check_defaults(model, "defaults", model.defaults)
     for variant, chosen in model.variants.items():

@@ -75,6 +75,9 @@ class DeclaredModel:
         Conditions on the inputs.
     headline : tuple of str
         Outputs shown first, and computed by ``sweep``; all of them where left out.
+    parts : dict
+        For each total among them, the outputs of the headline that add up to it, shown in its unit. Those that a
+        variant does not compute are no part of its total.
     better : Better, optional
         The variant that counts, and the output on which the others must agree with it.
     savings : dict
@@ -99,6 +102,7 @@ class DeclaredModel:
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()
     headline: tuple[str, ...] = ()
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     arguments: Mapping[str, Variable | None] = {}
 
     def __init__(self, variant: str | None = None) -> None:
@@ -168,6 +172,10 @@ class DeclaredModel:
         """The headline outputs, then every intermediate."""
         first = [variable_of(name) for name in self.headline]
         return (*first, *(v for v in self.system.variables if v.name not in self.headline))
+
+    def parts_of(self, name: str) -> tuple[str, ...]:
+        """The outputs that add up to an output; empty where it is no total."""
+        return tuple(part for part in self.parts.get(name, ()) if part in self.system)
 
     def latex(self, output: str | None = None, *, units: bool = False) -> str:
         """All formulas, or the ones that one output needs, as an ``align*`` block."""

@@ -61,6 +61,17 @@ DISTRIBUTED = swapped(
     ),
 )
 _MEMORY = TrainingMemoryModel
+#: What a step is made of beside its computing; each hides what it can.
+BESIDE = (
+    "tp_time",
+    "ep_time",
+    "cp_time",
+    "host_wait_time",
+    "bubble_time",
+    "pp_time",
+    "dp_time",
+    "optimizer_time",
+)
 
 
 class DistributedModel(PerformanceModel):
@@ -239,14 +250,8 @@ class DistributedModel(PerformanceModel):
     headline = (
         "step_time",
         "compute_time",
-        "tp_time",
-        "ep_time",
-        "cp_time",
-        "host_wait_time",
-        "bubble_time",
-        "pp_time",
-        "dp_time",
-        "optimizer_time",
+        *BESIDE,
+        "straggler_time",
         "mfu",
         "hfu",
         "tokens_per_second",
@@ -260,3 +265,4 @@ class DistributedModel(PerformanceModel):
         "feasible",
         "step_bottleneck",
     )
+    parts = {"step_time": ("compute_time", *BESIDE, "straggler_time")}

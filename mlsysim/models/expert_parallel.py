@@ -8,7 +8,7 @@ from mlsysim.formulas import break_even, fsdp, token_counts
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.distributed import DISTRIBUTED, DistributedModel
+from mlsysim.models.distributed import BESIDE, DISTRIBUTED, DistributedModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System, label
 from mlsysim.symbols.activations import schedule
@@ -29,6 +29,18 @@ FULLY_SHARDED = swapped(
     System(DISTRIBUTED), (*break_even.FORMULAS, *token_counts.FORMULAS, *fsdp.FORMULAS), dropped=_ONE_POOL
 )
 _STEP = DistributedModel
+#: What counts of tokens and the allocator of FSDP add to a step.
+ALLOCATOR_PARTS = ("host_sync_time", "regather_time", "remap_time")
+STEP_PARTS = (
+    "step_product_time",
+    "step_score_time",
+    "step_elementwise_time",
+    "step_loss_time",
+    *BESIDE,
+    *ALLOCATOR_PARTS,
+    "straggler_time",
+)
+POOLS = ("compute_pool", "gather_pool", "reduction_pool")
 
 
 class ExpertParallelModel(PerformanceModel):
@@ -66,7 +78,10 @@ class ExpertParallelModel(PerformanceModel):
             DISTRIBUTED,
             about="The step and the memory of DistributedModel: one pool for all, nothing gathered twice, no waiting "
             "for counts.",
-            headline=_STEP.headline,
+            headline=(
+                *("step_time", *(part for part in STEP_PARTS if part not in ALLOCATOR_PARTS)),
+                *(name for name in _STEP.headline if name not in ("step_time", *_STEP.parts["step_time"])),
+            ),
         ),
     }
     slots = {
@@ -76,22 +91,13 @@ class ExpertParallelModel(PerformanceModel):
     keywords = (*_STEP.keywords, "fsdp_prefetch")
     defaults = {**_STEP.defaults, "fsdp_prefetch": "released"}
     requirements = _STEP.requirements
+    parts = {"step_time": STEP_PARTS, "total_memory": POOLS}
     headline = (
         "tokens_per_second_per_accelerator",
         "step_time",
-        "product_time",
-        "score_time",
-        "elementwise_time",
-        "ep_time",
-        "dp_time",
-        "optimizer_time",
-        "host_sync_time",
-        "regather_time",
-        "remap_time",
+        *STEP_PARTS,
         "total_memory",
-        "compute_pool",
-        "gather_pool",
-        "reduction_pool",
+        *POOLS,
         "usable_memory",
         "reported_memory",
         "live_memory",

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlsysim import formatting, units
-from mlsysim.symbolic import Variable
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.symbolic import Variable, variable_of
+
+#: Totals from and up to which, in their unit, parts are shown with decimals in common.
+FIXED = 1e-2, 1e6
 
 
 def presented(variable: Variable, value: Any) -> Any:
@@ -37,6 +42,46 @@ def as_text(variable: Variable, value: Any) -> str:
         return formatting.quantity(seen)
     suffix = f" {variable.unit}" if variable.named_unit else ""
     return formatting.number(seen) + suffix
+
+
+def listed(model: DeclaredModel, names: Sequence[str], values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Outputs with value and meaning as text; behind a total its parts, further in, in its unit and with its decimals.
+
+    Parameters
+    ----------
+    model : DeclaredModel
+        Whose outputs they are.
+    names : sequence of str
+        Outputs to list.
+    values : mapping
+        Their canonical values.
+    """
+    totals = {name: parts for name in names if (parts := model.parts_of(name)) and {*parts} <= {*names}}
+    rows = []
+    for name in names:
+        if name in totals:
+            total = variable_of(name)
+            size = float(units.from_canonical(values[name], total.unit))
+            fixed = FIXED[0] <= size < FIXED[1]
+            decimals = max(0, 4 - math.floor(math.log10(size))) if fixed else None
+            rows.append((name, _in(total, values[name], decimals), f"{total.description.rstrip('.')}, of these parts:"))
+            rows += [
+                (f"  {part}", _in(total, values[part], decimals), variable_of(part).description)
+                for part in totals[name]
+            ]
+        elif not any(name in parts for parts in totals.values()):
+            variable = variable_of(name)
+            rows.append((name, as_text(variable, values[name]), variable.description))
+    return rows
+
+
+def _in(total: Variable, value: Any, decimals: int | None) -> str:
+    """A canonical value in the unit of a total, with so many decimals; nothing is a bare zero."""
+    if decimals is None:
+        return as_text(total, value)
+    amount = float(units.from_canonical(float(value), total.unit))
+    suffix = total.unit if total.dimension or total.named_unit else ""
+    return f"{amount:.{decimals}f} {suffix}".strip() if amount else f"0 {suffix}".strip()
 
 
 def plain(variable: Variable, value: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
-from mlsysim.study.display import as_text, plain, presented
+from mlsysim.study.display import as_text, listed, plain, presented
 from mlsysim.study.explanation import Explanation
 from mlsysim.study.notes import left_out, notes
 from mlsysim.symbolic import Variable, variable_of, words_latex
@@ -202,20 +202,18 @@ class Result:
         system = self._binding.system
         return name in system and bool(system[name].member) and self._values[name] == 0
 
-    def _rows(self) -> list[tuple[Variable, str]]:
-        return [(v, self._text(v)) for v in self.model.outputs if v.name in self._computed]
-
     def __repr__(self) -> str:
-        heads = [v for v in self.model.outputs if v.name in self.model.headline and v.name in self._computed]
-        lines = [f"  {v.name:<28} {self._text(v)}" for v in heads]
+        heads = [name for name in self.model.headline if name in self._computed]
+        lines = [f"  {name:<28} {text}" for name, text, _ in listed(self.model, heads, self._values)]
         return "\n".join([f"<Result of {self.model!r}>", *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td><code>{html.escape(v.name)}</code></td><td style='text-align:right'>{html.escape(text)}</td>"
-            f"<td style='text-align:left'>{html.escape(v.description)}</td></tr>"
-            for v, text in self._rows()
-            if not self._is_zero_member(v.name)
+            f"<tr><td><code>{'&emsp;' * (name != name.lstrip())}{html.escape(name.lstrip())}</code></td>"
+            f"<td style='text-align:right'>{html.escape(text)}</td>"
+            f"<td style='text-align:left'>{html.escape(meaning)}</td></tr>"
+            for name, text, meaning in listed(self.model, [*self.outputs], self._values)
+            if not self._is_zero_member(name)
         )
         head = "<tr><th>output</th><th style='text-align:right'>value</th><th style='text-align:left'>meaning</th></tr>"
         return f"<table><caption>{html.escape(repr(self.model))}</caption>{head}{rows}</table>"

@@ -249,6 +249,16 @@ t_both_x = variable(
 )
 t_send = variable("send_time", r"t_{\mathrm{send}}", MS, "Hidden states from one stage to the next.", nonnegative())
 
+T_lin = variable("step_product_time", r"T_{\mathrm{lin}}", MS, "Products with weights in a step.", positive())
+T_attn = variable("step_score_time", r"T_{\mathrm{attn}}", MS, "Core of attention in a step.", positive())
+T_el = variable("step_elementwise_time", r"T_{\mathrm{el}}", MS, "Everything bound by memory in a step.", positive())
+T_head = variable(
+    "step_loss_time",
+    r"T_{\mathrm{loss}}",
+    MS,
+    "Head and loss in a step; 0 where another stage is slower.",
+    nonnegative(),
+)
 T_comp = variable("compute_time", r"T_{\mathrm{comp}}", MS, "Computing of one step on one rank.", positive())
 T_mean = variable(
     "mean_compute_time", r"\bar{T}_{\mathrm{comp}}", MS, "Computing of one step on the mean rank.", positive()
@@ -256,7 +266,9 @@ T_mean = variable(
 T_tp = variable("tp_time", r"T_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed in a step.", nonnegative())
 T_ep = variable("ep_time", r"T_{\mathrm{ep}}", MS, "Expert-parallel exchanges left exposed in a step.", nonnegative())
 T_cp = variable("cp_time", r"T_{\mathrm{cp}}", MS, "Context-parallel traffic left exposed in a step.", nonnegative())
-T_bub = variable("bubble_time", r"T_{\mathrm{bub}}", MS, "Time a stage waits for the others to fill.", nonnegative())
+T_bub = variable(
+    "bubble_time", r"T_{\mathrm{bub}}", MS, "Time of a step in which a stage waits for the others.", nonnegative()
+)
 T_pp = variable("pp_time", r"T_{\mathrm{pp}}", MS, "Sends between stages left exposed in a step.", nonnegative())
 V_dp = variable(
     "dp_traffic_bytes",
@@ -269,7 +281,12 @@ T_dpt = variable(
     "dp_traffic_time", r"T_{\mathrm{dp,all}}", MS, "Data-parallel traffic of a step, hidden or not.", nonnegative()
 )
 T_dp = variable("dp_time", r"T_{\mathrm{dp}}", MS, "Data-parallel traffic left exposed in a step.", nonnegative())
-T_opt = variable("optimizer_time", r"T_{\mathrm{opt}}", MS, "Update of weights and optimizer state.", nonnegative())
+T_opt = variable(
+    "optimizer_time", r"T_{\mathrm{opt}}", MS, "Update of weights and optimizer state in a step.", nonnegative()
+)
+T_slow = variable(
+    "straggler_time", r"T_{\mathrm{slow}}", MS, "Time of a step in which all wait for the slowest rank.", nonnegative()
+)
 T_step = variable("step_time", r"T", "s", "One training step.", positive())
 bubble = variable(
     "bubble_fraction", r"f_{\mathrm{bub}}", N_COUNT, "Share of the pipelined time in which a stage waits.",

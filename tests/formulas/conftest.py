@@ -133,10 +133,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
 
 def longest_part(point: dict[str, float]) -> float:
     """The longest of these parts of a step."""
-    count = point["micro_batches"]
-    sums = (count * (point["product_time"] + point["score_time"]), count * point["elementwise_time"],
-            point["bubble_time"] + point["pp_time"])  # fmt: skip
-    rest = [point[name] for name in ("tp_time", "ep_time", "cp_time", "dp_time")]
+    arithmetic = point["step_product_time"] + point["step_score_time"] + point["step_loss_time"]
+    sums = (arithmetic, point["bubble_time"] + point["pp_time"])
+    rest = [point[name] for name in ("step_elementwise_time", "tp_time", "ep_time", "cp_time", "dp_time")]
     if "host_sync_time" in point:
         rest += [point["optimizer_time"], point["host_sync_time"]]
     return max(*sums, *rest)
@@ -149,7 +148,7 @@ def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str,
     if {"reduce_dtype", "precision"} <= set(point) and rng.random() < 0.2:  # one case of several labels at once
         labels = variable_of("precision").domain.labels
         point |= {"reduce_dtype": 0.0, "gradient_dtype": 0.0, "precision": float(labels.index("fp8_deepseek"))}
-    if {"longest_part_time", "micro_batches"} <= set(point):  # less a rounding, or the update is longer
+    if {"longest_part_time", "step_product_time"} <= set(point):  # less a rounding, or the update is longer
         point["longest_part_time"] = longest_part(point) * (1 - 1e-9 if rng.random() < 0.9 else 2)
     if "offered_load" in point and len(QUEUE & set(point)) > 1:
         servers = float(rng.choice([1, 2, 3, rng.randint(4, 60), rng.randint(60, 400)]))
