@@ -209,7 +209,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td><code>{'&emsp;' * (name != name.lstrip())}{html.escape(name.lstrip())}</code></td>"
+            f"<tr><td>{'&emsp;' * (name != name.lstrip())}<code>{html.escape(name.lstrip())}</code></td>"
             f"<td style='text-align:right'>{html.escape(text)}</td>"
             f"<td style='text-align:left'>{html.escape(meaning)}</td></tr>"
             for name, text, meaning in listed(self.model, [*self.outputs], self._values)
