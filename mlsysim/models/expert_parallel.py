@@ -50,12 +50,7 @@ class ExpertParallelModel(PerformanceModel):
     """
 
     command = "ep"
-    example = {
-        "recipe": "torchtitan_issue_1624",
-        "fsdp_prefetch": "accumulated",
-        "reserved_memory": "4 GiB",
-        "ep_size": 4,
-    }
+    example = {"recipe": "torchtitan_issue_1624", "ep_size": 4}
     answer = "tokens_per_second_per_accelerator"
     savings = _STEP.savings
     variants = {

@@ -9,7 +9,7 @@ from mlsysim.errors import InputError
 MODEL = ExpertParallelModel()
 GIB = 2**30
 #: The run of the report, as its software was then; 92 GiB are what the allocator can have.
-REPORT = {"recipe": "torchtitan_issue_1624", "fsdp_prefetch": "accumulated", "reserved_memory": "4 GiB"}
+REPORT = {"recipe": "torchtitan_issue_1624", "fsdp_prefetch": "accumulated"}
 FIXED = {**REPORT, "fsdp_prefetch": "released"}
 #: A small run, of which nothing is known but what must hold.
 SMALL = {
@@ -54,6 +54,19 @@ class TestReport:
         assert found.canonical("reported_memory") / GIB == pytest.approx(91.51, rel=0.01)
         assert found.allocator_retries
         assert found.feasible
+
+    def test_what_the_device_gives_is_in_the_recipe_and_called_calibrated(self):
+        """3.7 to 4.5 GiB less than the device has are as good; without any four ranks just fit."""
+        found = MODEL.solve(**REPORT, ep_size=4)
+        said = found.source("reserved_memory")
+        assert said.startswith("recipe torchtitan_issue_1624: 4 GiB (calibrated on the 91.51 GiB that were reported")
+        assert found.canonical("usable_memory") / GIB == pytest.approx(92, abs=0.01)
+        for kept in ("3.7 GiB", "4.5 GiB"):
+            assert MODEL.solve(**REPORT, ep_size=4, reserved_memory=kept).allocator_retries
+        bare = MODEL.solve(**REPORT, ep_size=4, reserved_memory=0)
+        assert not bare.allocator_retries
+        assert bare.canonical("reported_memory") == bare.canonical("total_memory") == found.canonical("total_memory")
+        assert bare.tokens_per_second_per_accelerator > 1.7 * found.tokens_per_second_per_accelerator
 
     def test_before_the_fix_memory_grows_and_after_it_falls(self):
         assert pools(**REPORT, ep_size=4)[-1] > pools(**REPORT, ep_size=1)[-1] > pools(**FIXED, ep_size=4)[-1]
