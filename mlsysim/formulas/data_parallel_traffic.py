@@ -1,8 +1,8 @@
 """Data-parallel traffic
 
 What data-parallel ranks exchange in a step, by ZeRO stage, and what of it is left exposed beside computing.
-Traffic of a layer runs beside the computing of the others, never beside other traffic: that of one layer
-cannot hide, nor more than there is computing beside it. Gradients travel in the backward pass, weights in the
+Traffic of a layer runs beside the others, while they compute or wait for their host, never beside other traffic: that
+of one layer cannot hide, nor more than there is time beside it. Gradients travel in the backward pass, weights in the
 forward pass of the next step, in stage 3 in both; once a step, that is beside one micro-batch only.
 """
 
@@ -12,14 +12,16 @@ from typing import Any
 
 from sympy import Piecewise
 
+from mlsysim.formulas.exchange_overlap import hidden
 from mlsysim.symbolic import Example, Formula, Max, Source, when
-from mlsysim.symbols.groups import S_g, V_g, n_g
+from mlsysim.symbols.groups import S_g, V_g, n_g, t_x
+from mlsysim.symbols.layers import ell_s_moe, s_fwd, t_wait
+from mlsysim.symbols.routing import n_exchanges
 from mlsysim.symbols.step import (
     T_dp,
     T_dpt,
     V_dp,
     phi_dp,
-    rho_lin,
     t_ag,
     t_ag_x,
     t_ar,
@@ -27,12 +29,14 @@ from mlsysim.symbols.step import (
     t_bwd,
     t_comp,
     t_edge_x,
+    t_ep,
+    t_free,
     t_fwd,
     t_hide,
     t_rs,
     t_rs_x,
+    t_slow,
 )
-from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import Z, ell, n_mb, n_z, r_dp
 
 ZERO = Source("rajbhandari2020", "section 7")
@@ -89,27 +93,55 @@ data_parallel_traffic = Formula(
     example=Example({Z: 3, n_mb: 4, t_ar: 170, t_rs: 90, t_ag: 45}, "720 ms", derived="4 * (90 + 2 * 45)"),
 )
 
-forward_computing = Formula(
-    t_fwd,
-    t_comp / (2 + f_w + rho_lin),
-    title="Computing of one forward pass",
-    source=Source("kaplan2020", "section 2.1"),
-    assumes="Gradients of inputs take as long as the forward pass, so do those of all weights, and what is recomputed "
-    "is forward work once more.",
-    example=Example({t_comp: 400, f_w: 1, rho_lin: 1}, "100 ms", derived="400 / (3 + 1)"),
+
+def beside_traffic(waiting: Any) -> Any:
+    """Time of a micro-batch in which links carry nothing else, where the device waits so long."""
+    return Max(0, t_comp + waiting + t_slow - hidden())
+
+
+free_links = Formula(
+    t_free,
+    beside_traffic(t_wait),
+    title="Time of one micro-batch beside which traffic of weights may run",
+    source=OVERLAP,
+    variant="per_operator",
+    assumes="Computing, and waiting for the host or another stage: traffic has a stream of its own. Not exchanges of "
+    "tokens, exposed or hidden, which take the same links.",
+    example=Example(
+        {
+            t_comp: 400,
+            t_wait: 46,
+            t_slow: 0,
+            ell_s_moe: 15,
+            n_exchanges: 4,
+            t_x["dispatch"]: 0.4,
+            t_x["combine"]: 0.7,
+            t_ep: 5,
+        },
+        "418 ms",
+        derived="400 + 46 - (15 * 2 * 1.1 - 5)",
+    ),
 )
 
-backward_computing = Formula(
-    t_bwd,
-    t_comp - t_fwd,
-    title="Computing of one backward pass",
+forward_free = Formula(
+    t_fwd,
+    t_free * s_fwd,
+    title="What of it is in the forward pass",
     source=Source("kaplan2020", "section 2.1"),
-    example=Example({t_comp: 400, t_fwd: 100}, "300 ms", derived="400 - 100"),
+    example=Example({t_free: 400, s_fwd: 0.25}, "100 ms", derived="400 / 4"),
+)
+
+backward_free = Formula(
+    t_bwd,
+    t_free - t_fwd,
+    title="What of it is in the backward pass",
+    source=Source("kaplan2020", "section 2.1"),
+    example=Example({t_free: 400, t_fwd: 100}, "300 ms", derived="400 - 100"),
 )
 
 
 def exposed(traffic: Any, beside: Any) -> Any:
-    """What of a collective over all layers is left when each runs beside the computing of the others."""
+    """What of a collective over all layers is left when each runs beside the others."""
     return Max(traffic / ell, traffic - phi_dp * (1 - 1 / ell) * beside)
 
 
@@ -143,7 +175,7 @@ exposed_gather = Formula(
 hidden_per_layer = Formula(
     t_hide,
     phi_dp * t_bwd / ell,
-    title="Computing of a layer that traffic may run beside",
+    title="Time of a layer that traffic may run beside",
     source=OVERLAP,
     example=Example({phi_dp: 0.5, t_bwd: 300, ell: 40}, "3.75 ms", derived="0.5 * 300 / 40"),
 )
@@ -185,10 +217,10 @@ data_parallel_time = Formula(
     example=Example({Z: 2, n_mb: 4, t_rs_x: 30, t_ag_x: 10, t_both_x: 70}, "130 ms", derived="4 * 30 + 10"),
 )
 
-#: What is left exposed, from computing and collectives on.
+#: What is left exposed, from what runs beside it and collectives on.
 EXPOSED = (
-    forward_computing,
-    backward_computing,
+    forward_free,
+    backward_free,
     exposed_reduction,
     exposed_gather,
     hidden_per_layer,
@@ -196,4 +228,4 @@ EXPOSED = (
     exposed_both,
     data_parallel_time,
 )
-FORMULAS = (data_parallel_bytes, data_parallel_traffic, *EXPOSED)
+FORMULAS = (data_parallel_bytes, data_parallel_traffic, free_links, *EXPOSED)

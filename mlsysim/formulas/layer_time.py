@@ -52,7 +52,7 @@ from mlsysim.symbols.layers import (
     x_cast,
 )
 from mlsysim.symbols.routing import gamma_r
-from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_hot
+from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_lin
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
 from mlsysim.symbols.workload import (
@@ -84,13 +84,14 @@ PROFILE = Source("megatron_bridge_profile", "kernels of one step")
 
 head_layers = Formula(
     H_head,
-    ((2 + f_w) * w_head * (L + L_mtp) / ((2 + f_w) * w_hot + 3 * w_attn) + L_mtp) / n_s,
+    ((2 + f_w) * w_head * (L + L_mtp) / ((2 + f_w) * w_lin + 3 * w_attn) + L_mtp) / n_s,
     title="Layers that are as much work as the head",
     source=SCHEDULE,
-    assumes="By arithmetic alone, without recomputing. Layers that predict further tokens stand beside the head. A "
-    "rank with two stages does each for half of the micro-batches.",
+    assumes="By arithmetic alone, without recomputing, with balanced loads: layers are cut before anybody knows which "
+    "experts are hot. Layers that predict further tokens stand beside the head. A rank with two stages does each for "
+    "half of the micro-batches.",
     example=Example(
-        {n_s: 1, w_head: 1.05e9, f_w: 1, L: 32, L_mtp: 0, w_hot: 13.96e9, w_attn: 2.15e9},
+        {n_s: 1, w_head: 1.05e9, f_w: 1, L: 32, L_mtp: 0, w_lin: 13.96e9, w_attn: 2.15e9},
         "2.0857",
         derived="3 * 1.05 * 32 / (3 * 13.96 + 3 * 2.15)",
     ),
@@ -353,7 +354,7 @@ launching = Formula(
     source=PROFILE,
     assumes="One host process per rank launches one operation after the other. A mean over layers with and without "
     "experts.",
-    accuracy="Three rows that the host binds imply 51.7, 52.5 and 51.8 µs (Megatron-Bridge).",
+    accuracy="Three rows that the host binds imply 49.1, 52.4 and 48.2 µs (Megatron-Bridge).",
     example=Example(
         {t_host_d: 5.356, L_moe: 48, moe_interval: 1, t_host_e: 9.984}, "15.34 ms", derived="5.356 + 9.984"
     ),

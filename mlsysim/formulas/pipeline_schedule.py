@@ -16,9 +16,9 @@ from mlsysim.symbolic import Example, Formula, Max, Source, by_label, token, whe
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.formats import q_a
 from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node, oversubscription
-from mlsysim.symbols.layers import phi_fill
+from mlsysim.symbols.layers import ell_rest, ell_s, on_last, phi_fill, t_dev
 from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod
-from mlsysim.symbols.step import T_bub, T_pp, bubble, rho_lin, t_mb, t_send
+from mlsysim.symbols.step import T_bub, T_pp, bubble, rho_lin, t_mb, t_send, t_slow
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import n_mb, n_tok, p
 from mlsysim.symbols.workload import h
@@ -47,14 +47,26 @@ fill_share = Formula(
     ),
 )
 
+stage_wait = Formula(
+    t_slow,
+    when(on_last > 0, Max(0, ell_rest / Max(1, ell_s) * t_dev - t_mb)),
+    title="Time of one micro-batch in which the last stage waits for one with more layers",
+    source=SCHEDULE,
+    assumes="Which stage does more is told by arithmetic and balanced loads; where hot experts, or what is no "
+    "arithmetic, make layers longer, a stage with more of them is behind.",
+    example=Example({on_last: 1, ell_rest: 6, ell_s: 4, t_dev: 160, t_mb: 200}, "40 ms", derived="6 / 4 * 160 - 200"),
+)
+
 bubble_time = Formula(
     T_bub,
-    (p - 1) * phi_fill * t_mb,
+    (p - 1) * phi_fill * (t_mb + t_slow) + n_mb * t_slow,
     title="Time a stage waits in a step",
     source=SCHEDULE,
-    assumes="Stages take equally long. With several chunks micro-batches are a multiple of the stages.",
+    assumes="Stages take as long as the slowest. With several chunks micro-batches are a multiple of the stages.",
     accuracy=SIMULATED + " DualPipe as its authors count it.",
-    example=Example({p: 16, phi_fill: 0.25, t_mb: 200}, "750 ms", derived="(16 - 1) * 0.25 * 200"),
+    example=Example(
+        {p: 16, phi_fill: 0.25, t_mb: 190, t_slow: 10, n_mb: 20}, "950 ms", derived="(16 - 1) * 0.25 * 200 + 20 * 10"
+    ),
 )
 
 bubble_fraction = Formula(
@@ -115,4 +127,4 @@ exposed_sends = Formula(
     ),
 )
 
-FORMULAS = (fill_share, bubble_time, bubble_fraction, send_time, exposed_sends)
+FORMULAS = (fill_share, stage_wait, bubble_time, bubble_fraction, send_time, exposed_sends)

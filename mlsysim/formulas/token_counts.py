@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sympy import And, Piecewise
 
+from mlsysim.formulas.data_parallel_traffic import OVERLAP, beside_traffic
 from mlsysim.formulas.exchange_overlap import BOTH, DUALPIPE, EXECUTED, alone, hidden
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.break_even import t_count
@@ -35,7 +36,7 @@ from mlsysim.symbols.layers import (
     x_fwd,
 )
 from mlsysim.symbols.routing import n_exchanges, pad
-from mlsysim.symbols.step import rho_attn, t_comp, t_cp, t_ep, t_tp
+from mlsysim.symbols.step import rho_attn, t_comp, t_cp, t_ep, t_free, t_slow, t_tp
 from mlsysim.symbols.training import e, n_mb, p
 from mlsysim.symbols.workload import L_moe
 
@@ -129,11 +130,12 @@ backward_wait = Formula(
 #: What the host needs longer than the device, on this stage and on one with more layers.
 _here, _elsewhere = ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head
 _behind = ell_s_moe * (t_lag - x_fwd - x_bwd)
+_host_ahead = Max(_here, _elsewhere, _behind)
 
 counting_wait = Formula(
     t_wait,
     Piecewise(
-        (((n_mb - 1) * Max(0, _here, _elsewhere, _behind) + w_fwd + w_bwd) / n_mb, And(_reads, two > 0)),
+        (((n_mb - 1) * Max(0, _host_ahead) + w_fwd + w_bwd) / n_mb, And(_reads, two > 0)),
         (Max(w_fwd + w_bwd, _elsewhere), _reads),
         (Max(0, _here, _elsewhere), True),
     ),
@@ -180,16 +182,60 @@ _beyond = Max(0, t_x["dispatch"] - s_fwd * Max(t_rest, t_host_d))
 
 host_sync = Formula(
     T_sync,
-    ell_s_moe * (n_mb * t_count - when(two > 0, (n_mb - 1) * Min(t_count, _beyond))),
+    ell_s_moe * n_mb * t_count
+    - when(two > 0, (n_mb - 1) * Min(ell_s_moe * Min(t_count, _beyond), Max(0, -_host_ahead))),
     title="Waiting for counts of tokens",
     source=REPORT,
-    assumes="With two micro-batches at a time, what the other one dispatches beyond the attention beside it hides it.",
+    assumes="With two micro-batches at a time, what the other one dispatches beyond the attention beside it hides it, "
+    "as far as the device is behind the host.",
     accuracy=EXECUTED,
     example=Example(
-        {n_mb: 3, ell_s_moe: 48, t_count: 2, two: 1, t_x["dispatch"]: 6.5, s_fwd: 0.25, t_rest: 20, t_host_d: 5},
+        {
+            n_mb: 3,
+            ell_s_moe: 48,
+            t_count: 2,
+            two: 1,
+            t_x["dispatch"]: 6.5,
+            s_fwd: 0.25,
+            t_rest: 20,
+            t_host_d: 5,
+            ell_s: 48,
+            ell_rest: 0,
+            t_host: 10,
+            t_dev: 1000,
+            t_head: 20,
+            t_lag: 0,
+            x_fwd: 0.5,
+            x_bwd: 1.5,
+        },
         "144 ms",
         derived="48 * (3 * 2 - 2 * 1.5)",
     ),
 )
 
-FORMULAS = (forward_layers, expert_lag, forward_wait, backward_wait, counting_wait, fill_time, host_sync)
+free_links = Formula(
+    t_free,
+    beside_traffic(t_wait + T_sync / n_mb),
+    title="Time of one micro-batch beside which traffic of weights may run, where the host reads counts",
+    source=OVERLAP,
+    variant="fsdp",
+    assumes="Computing, and waiting for another stage or the host, its reads among it. Not exchanges of tokens, "
+    "exposed or hidden, which take the same links.",
+    example=Example(
+        {t_comp: 400, t_wait: 46, t_slow: 0, T_sync: 24, n_mb: 4, ell_s_moe: 15, n_exchanges: 4,
+         t_x["dispatch"]: 0.4, t_x["combine"]: 0.7, t_ep: 5},
+        "424 ms",
+        derived="400 + 46 + 24 / 4 - (15 * 2 * 1.1 - 5)",
+    ),
+)  # fmt: skip
+
+FORMULAS = (
+    forward_layers,
+    expert_lag,
+    forward_wait,
+    backward_wait,
+    counting_wait,
+    fill_time,
+    host_sync,
+    free_links,
+)

@@ -176,15 +176,20 @@ t_el = variable("elementwise_time", r"t_{\mathrm{el}}", MS, "Everything bound by
 t_comp = variable(
     "micro_batch_compute_time", r"t_{\mathrm{comp}}", MS, "Computing of one micro-batch, both ways.", positive()
 )
-t_fwd = variable(
-    "forward_compute_time", r"t_{\mathrm{fwd}}", MS, "Computing of one forward pass, one micro-batch.", positive()
+t_free = variable(
+    "free_link_time",
+    r"t_{\mathrm{free}}",
+    MS,
+    "Time of one micro-batch in which links carry nothing else, so that traffic of weights may run.",
+    nonnegative(),
 )
+t_fwd = variable("forward_free_time", r"t_{\mathrm{fwd}}", MS, "What of it is in the forward pass.", nonnegative())
 t_bwd = variable(
-    "backward_compute_time",
+    "backward_free_time",
     r"t_{\mathrm{bwd}}",
     MS,
-    "Computing of one backward pass, one micro-batch; what is recomputed in it too.",
-    positive(),
+    "What of it is in the backward pass and in what that recomputes.",
+    nonnegative(),
 )
 t_tp = variable(
     "tp_exposed_time", r"t_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed, one micro-batch.", nonnegative()
@@ -230,7 +235,7 @@ t_hide = variable(
     "layer_hiding_time",
     r"t_{\mathrm{hide}}",
     MS,
-    "Computing of one layer's backward pass beside which traffic may run.",
+    "Time of one layer's backward pass beside which traffic may run.",
     nonnegative(),
 )
 t_edge_x = variable(
@@ -266,6 +271,13 @@ T_mean = variable(
 T_tp = variable("tp_time", r"T_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed in a step.", nonnegative())
 T_ep = variable("ep_time", r"T_{\mathrm{ep}}", MS, "Expert-parallel exchanges left exposed in a step.", nonnegative())
 T_cp = variable("cp_time", r"T_{\mathrm{cp}}", MS, "Context-parallel traffic left exposed in a step.", nonnegative())
+t_slow = variable(
+    "stage_wait_time",
+    r"t_{\mathrm{slow}}",
+    MS,
+    "Time of one micro-batch in which the last stage waits for one with more layers.",
+    nonnegative(),
+)
 T_bub = variable(
     "bubble_time", r"T_{\mathrm{bub}}", MS, "Time of a step in which a stage waits for the others.", nonnegative()
 )
