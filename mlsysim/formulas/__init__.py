@@ -38,6 +38,7 @@ TOPICS = (
     "step_time",
     "token_counts",
     "fsdp",
+    "unsplit_experts",
     "break_even",
     "economics",
     "memory_expansion",

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Piecewise, log, oo
+from sympy import And, Max, Min, Or, Piecewise, log, oo
 
 from mlsysim.formulas.data_parallel_traffic import each_step
 from mlsysim.formulas.exchange_overlap import BOTH
-from mlsysim.formulas.expert_products import fixed_share, product_time, rows, slowing
-from mlsysim.formulas.layer_time import casts, expert_launches, routed_widths
-from mlsysim.formulas.step_time import routed_elements
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, when
-from mlsysim.symbols.activations import r_act, sigma_e
+from mlsysim.formulas.expert_products import fixed_share, rows
+from mlsysim.formulas.unsplit_experts import FOLDING, LAYER, layers, moves, weight_traffic
+from mlsysim.symbolic import Example, Formula, Source, by_label, when
+from mlsysim.symbols.activations import sigma_e
 from mlsysim.symbols.break_even import (
     beta_even,
     g_x,
@@ -29,7 +28,6 @@ from mlsysim.symbols.break_even import (
     less,
     n_even,
     phi_h,
-    r_1,
     rows_even,
     s_even,
     saved,
@@ -37,12 +35,14 @@ from mlsysim.symbols.break_even import (
     t_beside,
     t_besides,
     t_count,
+    t_cut,
+    t_cut_1,
     t_edge,
     t_else,
-    t_exp_1,
+    t_etp_1,
     t_fix,
     t_fix_1,
-    t_host_1,
+    t_free_1,
     t_mb_1,
     t_once,
     t_routed,
@@ -60,60 +60,30 @@ from mlsysim.symbols.groups import X_l_i, X_x_i, beta_g, n_g, nu_g, t_ag_g, t_ar
 from mlsysim.symbols.hardware import B_mem
 from mlsysim.symbols.layers import (
     F_lin,
-    K_e,
     T_stage,
-    ell_rest,
-    ell_s,
     ell_s_moe,
-    grouped,
     kappa,
     m_e,
-    t_dev,
     t_exp,
-    t_head,
-    t_host,
-    t_host_e,
-    tau_h,
 )
 from mlsysim.symbols.network import beta_near, beta_port, n_open, tau_0
-from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges, pad
-from mlsysim.symbols.step import eta_mem, phi_dp, q_red, rho_el, rho_lin, t_comp, t_ep, v_ff
+from mlsysim.symbols.step import eta_mem, phi_dp, q_red, rho_lin, t_comp, t_free, t_slow
 from mlsysim.symbols.trained import f_w, q_t
-from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, ell, ell_moe, n_mb, n_tok, t
-from mlsysim.symbols.workload import E, L_moe, d_e, gated, h, k, moe_interval, s
+from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, ell, ell_moe, n_mb, n_tok
+from mlsysim.symbols.workload import E, d_e, h, k, s
 
 #: Of what hides; where both sides are equal is derived here and printed nowhere else.
 OVERLAP = Source("li2020", "section 3.2")
 HIDDEN = (
-    "The device sets the pace, not the host. Exchanges are exposed. What is gathered and reduced hides behind the "
-    "computing of its own layer, forward and backward together."
+    "The device sets the pace, not the host. Exchanges are exposed. What is gathered and reduced hides behind its own "
+    "layer, forward and backward together."
 )
 SWEPT = "On 240 random models and fleets, against sweeps of the whole step (ZeRO-3): "
 EQUAL = " Where nearly equal traffic is exposed with and without it, it may be a multiple off."
-LAYER = "One layer with experts, one micro-batch."
 
 #: Work of the hot rank over that of a rank without expert parallelism, of which both drop or pad as much.
 _imbalance = gamma_r / gamma_m
-
-#: Bytes of a trained weight that a rank sends for one micro-batch.
-_bytes = each_step(2 * f_w * q_red, f_w * q_red, when(Z >= 3, q_u, q_t)) / n_mb
-_layers = Max(1, ell_s_moe)
-
-routed_traffic = Formula(
-    x_rt,
-    when(L_moe > 0, routed_elements() + casts(routed_widths())),
-    title="Bytes that routed tokens move through memory, per layer and token",
-    source=Source("williams2009"),
-    assumes="On the rank of the experts; what their own rank sorts, weighs and adds up does not grow with its load.",
-    convention="All passes; a token of the micro-batch, with all experts it goes to.",
-    example=Example(
-        {L_moe: 48, rho_el: 0, q_a: 2, v_ff: 3, k: 8, d_e: 768, t: 1, h: 2048,
-         sigma_e: 1, r_act: 0, q_c: 2, gated: 1},
-        "798720 byte/token",
-        derived="3 * 2 * (3 * 8 * 768 + 7 * 8 * 2048)",
-    ),
-)  # fmt: skip
 
 
 def _growth(places: Any) -> Any:
@@ -122,13 +92,9 @@ def _growth(places: Any) -> Any:
     return when(places > 1, -k * log(missed) * missed**k / (1 - missed**k))
 
 
-def _moves(share: Any) -> Any:
-    return n_tok * x_rt / (share * B_mem * eta_mem)
-
-
 routed_time = Formula(
     t_routed,
-    t_exp + gamma_r * _moves(kappa),
+    t_exp + gamma_r * moves(kappa),
     title="Computing of the routed experts of a layer",
     source=Source("fedus2022", "section 2.2"),
     convention=LAYER + " The hot rank.",
@@ -155,68 +121,12 @@ fixed_time = Formula(
     ),
 )  # fmt: skip
 
-unsplit_factor = Formula(
-    r_1,
-    slowing(gamma_m * rows(1)),
-    title="What few rows cost products without expert parallelism",
-    source=Source("williams2009", "section 3"),
-    assumes="A rank has all experts, of which each gets the rows of that rank alone. Loads of ranks are then equal.",
-    example=Example(
-        {gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2,
-         sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
-        "1.2989",
-        derived="(1 + (593.4e12 / (3350e9 * 0.8) * (1 / 512 + 1 / 2048 + 1 / 768))**2)**0.5",
-    ),
-)  # fmt: skip
-
-unsplit_expert_time = Formula(
-    t_exp_1,
-    product_time(gamma_m, r_1),
-    title="Products of the routed experts of a layer without expert parallelism",
-    source=Source("fedus2022", "section 2.2"),
-    convention=LAYER,
-    example=Example(
-        {gamma_m: 1, n_tok: 8192, t: 1, f_w: 1, rho_lin: 1, k: 8, P_exp: 4718592, F_lin: 593.4, r_1: 1.3},
-        "5.4197 ms",
-        derived="8192 * 4 * 2 * 8 * 4718592 / 593.4e12 * 1.3 * 1e3",
-    ),
-)
-
-unsplit_routed_time = Formula(
-    t_routed_1,
-    t_exp_1 + gamma_m * _moves(1),
-    title="Computing of the routed experts of a layer without expert parallelism",
-    source=Source("fedus2022", "section 2.2"),
-    convention=LAYER,
-    example=Example(
-        {t_exp_1: 5.42, gamma_m: 1, n_tok: 8192, x_rt: 1064960, B_mem: 3350, eta_mem: 0.8},
-        "8.6753 ms",
-        derived="5.42 + 8192 * 1064960 / (3350e9 * 0.8) * 1e3",
-    ),
-)  # fmt: skip
-
-unsplit_fixed_time = Formula(
-    t_fix_1,
-    t_exp_1 * fixed_share(gamma_m * rows(1)),
-    title="What of it does not grow with the rows of an expert, without expert parallelism",
-    source=Source("williams2009", "section 3"),
-    assumes="Along the tangent at the rows there are.",
-    convention=LAYER,
-    example=Example(
-        {t_exp_1: 5.4195, gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8,
-         q_c: 2, q_a: 2, sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
-        "1.15151 ms",
-        derived="5.4195 * (593.4 / 2680)**2 * 1e6 / 512 * (1 / 512 + 1 / 2048 + 1 / 768) / (1 + (593.4e3 / 2680 * "
-        "(1 / 512 + 1 / 2048 + 1 / 768))**2)",
-    ),
-)  # fmt: skip
-
 #: What routed experts take with balanced loads, beside what is fixed.
 _growing = (t_routed - t_fix) / _imbalance
 
 besides_time = Formula(
     t_besides,
-    Max(0, t_comp / _layers - t_routed),
+    Max(0, t_comp / layers - t_routed),
     title="Everything else that a stage computes, for each layer with experts",
     source=Source("fedus2022", "section 2.2"),
     assumes="Layers without experts and the head are spread over those with experts.",
@@ -224,26 +134,17 @@ besides_time = Formula(
     example=Example({t_comp: 3807, ell_s_moe: 48, t_routed: 28.33}, "50.98 ms", derived="3807 / 48 - 28.33"),
 )
 
-unsplit_computing = Formula(
-    t_alone,
-    kappa * t_besides + t_routed_1,
-    title="Computing without expert parallelism, for each layer with experts",
-    source=Source("fedus2022", "section 2.2"),
-    assumes="No multiprocessors are kept for exchanges.",
-    convention=LAYER,
-    example=Example({kappa: 1, t_besides: 20, t_routed_1: 12}, "32 ms", derived="1 * 20 + 12"),
-)
-
 rows_saved = Formula(
     t_rows,
-    t_alone - t_besides - t_fix - _growing,
+    t_alone - t_besides - t_fix - t_count - _growing,
     title="Computing that more rows save",
     source=Source("williams2009", "section 3"),
+    assumes="Less waiting for counts of tokens, which hides traffic of weights as computing does.",
     convention=LAYER,
     example=Example(
-        {t_alone: 32, t_besides: 20, t_routed: 12, t_fix: 2, gamma_r: 1.25, gamma_m: 1},
-        "2 ms",
-        derived="32 - 20 - 2 - (12 - 2) / 1.25",
+        {t_alone: 32, t_besides: 20, t_routed: 12, t_fix: 2, t_count: 0.5, gamma_r: 1.25, gamma_m: 1},
+        "1.5 ms",
+        derived="32 - 20 - 2 - 0.5 - (12 - 2) / 1.25",
     ),
 )
 
@@ -274,30 +175,9 @@ other_traffic = Formula(
 )
 
 
-def _traffic(ranks: Any, parameters: Any, bandwidth: Any) -> Any:
-    """Gathering and reducing so many parameters over so many ranks, one micro-batch."""
-    return when(ranks > 1, (1 - 1 / (2 * ranks)) * _bytes * parameters / bandwidth)
-
-
-unsplit_traffic = Formula(
-    t_whole,
-    _traffic(e * n_g["edp"], e * P_exp_r, beta_g["dp"]),
-    title="Gathering and reducing all experts of a layer",
-    source=Source("rajbhandari2020", "section 7"),
-    assumes="ZeRO-3 gathers twice and reduces once a micro-batch, ZeRO-2 reduces and gathers once a step what changed, "
-    "ZeRO-1 does both once a step, and before it gradients are all-reduced. Latencies are not counted, and experts are "
-    "taken as cut over all tensor-parallel ranks.",
-    convention=LAYER,
-    example=Example(
-        {Z: 3, n_g["edp"]: 2, f_w: 1, q_t: 4, q_u: 2, q_red: 4, n_mb: 1, e: 4, P_exp_r: 150994944, beta_g["dp"]: 360},
-        "12.583 ms",
-        derived="15 / 16 * (2 * 2 + 4) * 4 * 150994944 / 360e9 * 1e3",
-    ),
-)
-
 split_traffic = Formula(
     t_split,
-    _traffic(n_g["edp"], P_exp_r, beta_g["edp"]),
+    weight_traffic(n_g["edp"], P_exp_r, beta_g["edp"]),
     title="Gathering and reducing the experts of a layer that one rank keeps",
     source=Source("rajbhandari2020", "section 7"),
     convention=LAYER,
@@ -322,6 +202,28 @@ swap_time = Formula(
     ),
 )
 
+count_time = Formula(
+    t_count,
+    when(And(e > 1, pad < 1), by_label(checkpointing, {"none": 1, "selective": 1, "full": 2}) * t_sync),
+    title="Waiting for counts of tokens in a layer",
+    source=Source("torchtitan_issue_1624"),
+    assumes="The host reads how many tokens each expert gets before it can size an exchange, forward and where the "
+    "forward pass is repeated. Where all are padded to their capacity, their sizes are known.",
+    convention=LAYER,
+    example=Example({e: 4, pad: 0, checkpointing: "full", t_sync: 1}, "2 ms", derived="2 * 1"),
+)
+
+sharing = Formula(
+    t_cut,
+    n_exchanges * t_ag_g["etp"] / _imbalance,
+    title="What the ranks of an expert share of routed tokens with balanced loads",
+    source=FOLDING,
+    convention=LAYER,
+    example=Example(
+        {n_exchanges: 6, t_ag_g["etp"]: 0.5, gamma_r: 1.25, gamma_m: 1}, "2.4 ms", derived="6 * 0.5 / 1.25"
+    ),
+)
+
 exchange_growth = Formula(
     g_x,
     Piecewise(
@@ -339,50 +241,6 @@ exchange_growth = Formula(
     ),
 )  # fmt: skip
 
-count_time = Formula(
-    t_count,
-    when(And(e > 1, pad < 1), by_label(checkpointing, {"none": 1, "selective": 1, "full": 2}) * t_sync),
-    title="Waiting for counts of tokens in a layer",
-    source=Source("torchtitan_issue_1624"),
-    assumes="The host reads how many tokens each expert gets before it can size an exchange, forward and where the "
-    "forward pass is repeated. Where all are padded to their capacity, their sizes are known.",
-    convention=LAYER,
-    example=Example({e: 4, pad: 0, checkpointing: "full", t_sync: 1}, "2 ms", derived="2 * 1"),
-)
-
-unsplit_launching = Formula(
-    t_host_1,
-    t_host + Min(1, L_moe) / moe_interval * (expert_launches(1) - t_host_e),
-    title="Time of the host to launch one layer without expert parallelism",
-    source=Source("megatron_bridge_profile", "kernels of one step"),
-    assumes="Where every expert is launched by itself, a rank with all of them launches the most.",
-    example=Example(
-        {t_host: 15.34, t_host_e: 9.984, tau_h: 52, L_moe: 48, moe_interval: 1, K_e: 12, grouped: 0, E: 128,
-         rho_lin: 0},
-        "85.228 ms",
-        derived="15.34 + 0.052 * 12 * 128 - 9.984",
-    ),
-)  # fmt: skip
-
-unsplit_micro_batch = Formula(
-    t_mb_1,
-    t_head
-    + Max(
-        t_dev - t_ep + _layers * (t_alone - t_besides - t_routed),
-        ell_s * t_host_1,
-        ell_rest * t_host_1 - t_head,
-    ),
-    title="One micro-batch through one stage without expert parallelism",
-    source=Source("megatron_bridge_profile", "kernels of one step"),
-    assumes="Nothing is exchanged, all loads are equal, and the slower of device and host sets the pace.",
-    example=Example(
-        {t_head: 5, t_dev: 354, t_ep: 51, ell_s_moe: 4, t_alone: 32, t_besides: 20, t_routed: 12.5,
-         ell_s: 4, ell_rest: 4, t_host_1: 40},
-        "306 ms",
-        derived="5 + max(354 - 51 + 4 * (32 - 20 - 12.5), 4 * 40)",
-    ),
-)  # fmt: skip
-
 
 def _exposed(traffic: Any, computing: Any) -> Any:
     """What is left of traffic of experts and of all else beside such computing; of one layer all is."""
@@ -391,17 +249,18 @@ def _exposed(traffic: Any, computing: Any) -> Any:
 
 gain = Formula(
     saved,
-    (t_mb_1 - (T_stage + T_sync) / n_mb) / _layers
-    + _exposed(t_whole, t_alone)
-    - _exposed(t_split, t_besides + t_routed),
+    (t_mb_1 - t_slow - (T_stage + T_sync) / n_mb) / layers
+    + _exposed(t_whole, t_free_1 / layers)
+    - _exposed(t_split, t_free / layers),
     title="What expert parallelism saves a layer",
     source=OVERLAP,
-    assumes="What is gathered and reduced hides behind the computing of its own layer, forward and backward together.",
+    assumes="Against one expert-parallel rank with experts cut over as many ranks. What is gathered and reduced hides "
+    "behind its own layer, forward and backward together, whichever of device and host sets the pace.",
     convention=LAYER,
     accuracy=SWEPT + "the sign is right in all but one of 300 whose step changes by 1%; off by "
     "0.1% of the step in the median.",
     example=Example(
-        {t_mb_1: 306, T_stage: 720, T_sync: 0, n_mb: 2, ell_s_moe: 4, t_routed: 12.5, t_besides: 20, t_alone: 32,
+        {t_mb_1: 306, t_slow: 0, T_stage: 720, T_sync: 0, n_mb: 2, ell_s_moe: 4, t_free: 130, t_free_1: 128,
          t_whole: 60, t_split: 8, t_else: 2, phi_h: 0.9, ell: 40},
         "19.45 ms",
         derived="(306 - 360) / 4 + 60 / 40 + 39 / 40 * 62 - 0.9 * 32 - 8 / 40",
@@ -409,17 +268,22 @@ gain = Formula(
 )  # fmt: skip
 
 
-def _where_exchanged(value: Any) -> Any:
-    """A break-even, which is infinite where nothing is exchanged."""
-    return Piecewise((oo, t_swap <= 0), (value, True))
+#: Traffic of tokens that it adds to a layer, and what of it is gathering.
+_swapped, _gathered = t_swap + t_cut - t_cut_1, t_cut - n_exchanges * t_etp_1
 
 
-def _crossing(growing: Any, fixed: Any, growing_1: Any, fixed_1: Any, share: Any = 1) -> Any:
+def _where_exchanged(value: Any, more: Any = t_swap) -> Any:
+    """A break-even, which is infinite where nothing is exchanged, or no more than without it."""
+    return Piecewise((oo, Or(t_swap <= 0, more <= 0)), (value, True))
+
+
+def _crossing(growing: Any, fixed: Any, growing_1: Any, fixed_1: Any, swapped: Any, kept: Any = 0) -> Any:
     """Times what grows until nothing is saved: computing with and without, each as what grows and what does not.
 
-    A share of the exchanges grows. Of the traffic of weights all is exposed, or that of all experts alone, or none.
+    Of the traffic of tokens some grows, the rest is kept. Of that of weights all is exposed, or that of all experts
+    alone, or none.
     """
-    shown, swapped, once = 1 - phi_h, share * t_swap, t_once + (1 - share) * t_swap
+    shown, fixed, once = 1 - phi_h, fixed + t_count, t_once + kept
     every = (t_whole - t_split - once + shown * (fixed_1 - fixed)) / (swapped + shown * (growing - growing_1))
     whole = (t_edge + t_beside - once + shown * fixed_1 - fixed) / (swapped + growing - shown * growing_1)
     none = (t_edge - once + fixed_1 - fixed) / (swapped + growing - growing_1)
@@ -428,14 +292,15 @@ def _crossing(growing: Any, fixed: Any, growing_1: Any, fixed_1: Any, share: Any
 
 break_even_imbalance = Formula(
     gamma_even,
-    _where_exchanged(_crossing(_growing, t_besides + t_fix, 0, t_alone)),
+    _where_exchanged(_crossing(_growing, t_besides + t_fix, 0, t_alone, t_swap + t_cut, -t_cut_1)),
     title="Imbalance at which it saves nothing",
     source=OVERLAP,
     assumes=HIDDEN,
     convention=LAYER,
     accuracy=SWEPT + "median 1%, nine of ten within 6%." + EQUAL,
     example=Example(
-        {t_swap: 8, t_alone: 30, t_whole: 60, t_split: 8, t_once: 0, t_edge: 1.3, t_beside: 58.5, phi_h: 0.9,
+        {t_swap: 8, t_cut: 0, t_cut_1: 0, t_count: 0, t_alone: 30, t_whole: 60, t_split: 8, t_once: 0,
+         t_edge: 1.3, t_beside: 58.5, phi_h: 0.9,
          t_besides: 20, t_routed: 10, t_fix: 0, gamma_r: 1, gamma_m: 1},
         "2.3778",
         derived="min((52 + 0.1 * 10) / 9, (52 / 40 + 39 / 40 * 60 + 0.1 * 30 - 20) / 18)",
@@ -444,12 +309,12 @@ break_even_imbalance = Formula(
 
 once_time = Formula(
     t_once,
-    t_count + n_exchanges * tau_0,
+    when(e > 1, n_exchanges * tau_0),
     title="What exchanges cost, few tokens or many",
     source=Source("deepseek2024", "section 3.2.2"),
-    assumes="Waiting for counts, and latencies.",
+    assumes="Latencies.",
     convention=LAYER,
-    example=Example({t_count: 0.2, n_exchanges: 6, tau_0: 30}, "0.38 ms", derived="0.2 + 6 * 0.03"),
+    example=Example({e: 8, n_exchanges: 6, tau_0: 30}, "0.18 ms", derived="6 * 0.03"),
 )
 
 edge_traffic = Formula(
@@ -473,18 +338,19 @@ beside_traffic = Formula(
 
 traffic_saved = Formula(
     less,
-    t_whole - t_split - t_swap,
+    t_whole - t_split - _swapped,
     title="Traffic that expert parallelism saves a layer",
     source=OVERLAP,
     convention=LAYER,
-    example=Example({t_whole: 60, t_split: 8, t_swap: 8}, "44 ms", derived="60 - 8 - 8"),
+    example=Example({t_whole: 60, t_split: 8, t_swap: 8, t_cut: 1, t_cut_1: 1}, "44 ms", derived="60 - 8 - 8"),
 )
 
 break_even_tokens = Formula(
     n_even,
     _where_exchanged(
         n_tok
-        * _crossing(t_besides + _growing, t_fix, kappa * t_besides + t_routed_1 - t_fix_1, t_fix_1)
+        * _crossing(t_besides + _growing, t_fix, kappa * t_besides + t_routed_1 - t_fix_1, t_fix_1, _swapped),
+        _swapped,
     ),
     title="Tokens of a micro-batch at which it saves nothing",
     source=OVERLAP,
@@ -493,7 +359,8 @@ break_even_tokens = Formula(
     convention=LAYER,
     accuracy=SWEPT + "median 4%, nine of ten within 22%." + EQUAL,
     example=Example(
-        {n_tok: 4096, t_swap: 8, t_once: 0, t_edge: 1.3, t_beside: 59.475, phi_h: 0.9, kappa: 1, t_whole: 60,
+        {n_tok: 4096, t_swap: 8, t_cut: 0, t_cut_1: 0, t_count: 0, t_once: 0, t_edge: 1.3, t_beside: 59.475,
+         phi_h: 0.9, kappa: 1, t_whole: 60,
          t_split: 8, t_besides: 20, t_routed: 10, t_fix: 1, gamma_r: 1, gamma_m: 1, t_routed_1: 12, t_fix_1: 3},
         "7216.0 token",
         derived="4096 * min((52 + 0.1 * 2) / 8, (52 / 40 + 39 / 40 * 61 + 0.1 * 3 - 1) / (8 + 29 - 0.1 * 29))",
@@ -522,14 +389,23 @@ break_even_choices = Formula(
     k_even,
     _where_exchanged(
         k
-        * _crossing(_growing, t_besides + t_fix, t_routed_1 - t_fix_1, kappa * t_besides + t_fix_1, g_x)
+        * _crossing(
+            _growing,
+            t_besides + t_fix,
+            t_routed_1 - t_fix_1,
+            kappa * t_besides + t_fix_1,
+            g_x * t_swap + _gathered,
+            (1 - g_x) * t_swap - (t_cut_1 - n_exchanges * t_etp_1),
+        ),
+        g_x * t_swap + _gathered,
     ),
     title="Experts of a token at which it saves nothing",
     source=OVERLAP,
     assumes=HIDDEN + " Loads are balanced, and exchanges grow as they do where they are.",
     accuracy=SWEPT + "median 15%; of one or two experts, it may say none." + EQUAL,
     example=Example(
-        {k: 8, t_swap: 8, g_x: 1, t_once: 0, t_edge: 1.3, t_beside: 59.475, phi_h: 0.9, kappa: 1, t_whole: 60,
+        {k: 8, t_swap: 8, t_cut: 0, t_cut_1: 0, t_etp_1: 0, n_exchanges: 4, t_count: 0, g_x: 1, t_once: 0,
+         t_edge: 1.3, t_beside: 59.475, phi_h: 0.9, kappa: 1, t_whole: 60,
          t_split: 8, t_besides: 20, t_routed: 10, t_fix: 1, gamma_r: 1, gamma_m: 1, t_routed_1: 12, t_fix_1: 3},
         "20.907",
         derived="8 * min((52 + 0.1 * 2) / 8, (52 / 40 + 39 / 40 * 61 + 0.1 * 23 - 21) / (8 + 9 - 0.1 * 9))",
@@ -542,8 +418,8 @@ break_even_slowdown = Formula(
     u_even,
     Piecewise(
         (oo, less <= 0),
-        (Max(0, _faster), (t_rows - t_once) * t_beside >= (t_swap - t_edge) * phi_h * t_alone),
-        (Max(0, _faster, (t_once - t_rows + phi_h * t_alone) / (t_edge + t_beside - t_swap)), True),
+        (Max(0, _faster), (t_rows - t_once) * t_beside >= (_swapped - t_edge) * phi_h * t_alone),
+        (Max(0, _faster, (t_once - t_rows + phi_h * t_alone) / (t_edge + t_beside - _swapped)), True),
     ),
     title="Slower links at which it saves nothing",
     source=OVERLAP,
@@ -552,7 +428,8 @@ break_even_slowdown = Formula(
     convention=LAYER,
     accuracy=SWEPT + "median 2%, nine of ten within 17%." + EQUAL,
     example=Example(
-        {less: 44, t_once: 0, t_edge: 1.3, t_beside: 59.475, t_rows: 2, phi_h: 0.9, t_swap: 8, t_alone: 32},
+        {less: 44, t_once: 0, t_edge: 1.3, t_beside: 59.475, t_rows: 2, phi_h: 0.9, t_swap: 8, t_cut: 0, t_cut_1: 0,
+         t_alone: 32},
         "0.50782",
         derived="(0.9 * 32 - 2) / (52 / 40 + 39 / 40 * 61 - 8)",
     ),
@@ -567,25 +444,17 @@ break_even_bandwidth = Formula(
 )
 
 FORMULAS = (
-    routed_traffic,
     routed_time,
     fixed_time,
-    unsplit_factor,
-    unsplit_expert_time,
-    unsplit_routed_time,
-    unsplit_fixed_time,
     besides_time,
-    unsplit_computing,
     rows_saved,
     hiding_share,
     other_traffic,
-    unsplit_traffic,
     split_traffic,
     swap_time,
+    sharing,
     exchange_growth,
     count_time,
-    unsplit_launching,
-    unsplit_micro_batch,
     gain,
     break_even_imbalance,
     once_time,

@@ -163,6 +163,12 @@ key_value_width = Formula(
     ),
 )
 
+
+def routed_copies(load: Any) -> Any:
+    """Bytes of the routed tokens that the ranks of an expert bring together, at such a load."""
+    return load * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h / token
+
+
 message = Formula(
     V_g[group],
     by_member(
@@ -173,7 +179,7 @@ message = Formula(
         edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
         etp=when(
             And(sequence_parallel > 0, Or(e > 1, sigma_e > 1)),
-            gamma_r * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h / token,
+            routed_copies(gamma_r),
         ),
     ),
     title="What an exchange of a group is about",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Ne
 
-from mlsysim.formulas import break_even, fsdp, token_counts
+from mlsysim.formulas import break_even, fsdp, token_counts, unsplit_experts
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
@@ -26,7 +26,9 @@ _ONE_POOL = (
     "end_memory",
 )
 FULLY_SHARDED = swapped(
-    System(DISTRIBUTED), (*break_even.FORMULAS, *token_counts.FORMULAS, *fsdp.FORMULAS), dropped=_ONE_POOL
+    System(DISTRIBUTED),
+    (*unsplit_experts.FORMULAS, *break_even.FORMULAS, *token_counts.FORMULAS, *fsdp.FORMULAS),
+    dropped=_ONE_POOL,
 )
 _STEP = DistributedModel
 #: What counts of tokens and the allocator of FSDP add to a step.

@@ -1,6 +1,6 @@
 """Symbols of where expert parallelism pays: what it saves and what it costs a layer, and where both are equal."""
 
-from mlsysim.symbolic import Domain, at_least, between, nonnegative, variable
+from mlsysim.symbolic import Domain, at_least, between, nonnegative, positive, variable
 
 x_rt = variable(
     "routed_traffic",
@@ -58,6 +58,48 @@ t_besides = variable(
     "Everything else that a stage computes for one micro-batch, for each of its layers with experts.",
     nonnegative(),
 )
+beta_1 = variable(
+    "unsplit_bandwidth",
+    r"\beta_{1}",
+    "GB/s",
+    "Bandwidth of a ring among the ranks that hold the same experts, without expert parallelism.",
+    positive(),
+)
+t_etp_1 = variable(
+    "unsplit_gather_time",
+    r"t_{\mathrm{etp},1}",
+    "ms",
+    "One gather of routed tokens among the ranks of an expert, without expert parallelism.",
+    nonnegative(),
+)
+t_cut_1 = variable(
+    "unsplit_sharing_time",
+    r"t_{\mathrm{cut},1}",
+    "ms",
+    "What tensor-parallel ranks share around the experts of a layer without expert parallelism, and not with it.",
+    nonnegative(),
+)
+t_cut = variable(
+    "sharing_time",
+    r"t_{\mathrm{cut}}",
+    "ms",
+    "What the ranks of an expert gather and sum of routed tokens in a layer, one micro-batch, balanced.",
+    nonnegative(),
+)
+t_tp_1 = variable(
+    "unsplit_tp_time",
+    r"t_{\mathrm{tp},1}",
+    "ms",
+    "Tensor-parallel traffic of one micro-batch without expert parallelism.",
+    nonnegative(),
+)
+t_free_1 = variable(
+    "unsplit_free_time",
+    r"t_{\mathrm{free},1}",
+    "ms",
+    "Time of one micro-batch beside which traffic of weights may run, without expert parallelism.",
+    nonnegative(),
+)
 t_alone = variable(
     "unsplit_compute_time",
     r"t_{\mathrm{comp},1}",
@@ -69,7 +111,7 @@ t_rows = variable(
     "rows_saved_time",
     r"\Delta t_{\mathrm{rows}}",
     "ms",
-    "Computing of a layer that it saves with balanced loads: experts with more rows.",
+    "Computing of a layer that it saves with balanced loads: experts with more rows, less waiting for counts.",
     Domain(lower=-1e9),
 )
 phi_h = variable(
@@ -125,7 +167,7 @@ t_once = variable(
     "fixed_exchange_time",
     r"t_{\mathrm{once}}",
     "ms",
-    "What exchanges of a layer cost however few tokens there are: counts and latencies.",
+    "What exchanges of a layer cost however few tokens there are.",
     nonnegative(),
 )
 t_edge = variable(
@@ -160,7 +202,7 @@ less = variable(
     "traffic_saved_time",
     r"\Delta t_{\mathrm{tr}}",
     "ms",
-    "Traffic of a layer that it saves, with balanced loads: what is gathered and reduced less, less its exchanges.",
+    "Traffic of a layer that it saves with balanced loads: of weights, less what it sends more of tokens.",
     Domain(),
 )
 n_even = variable(

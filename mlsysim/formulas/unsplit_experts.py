@@ -1,0 +1,303 @@
+"""Without expert parallelism
+
+What a layer with experts costs where every rank has all of them, or its slice of all of them: what expert
+parallelism is compared with. All else is as asked: fleet, batch, how many ranks an expert is cut over.
+Loads are equal, nothing is exchanged, and each expert gets the rows of its rank alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import And, Max, Min, Rational
+
+from mlsysim.formulas.collectives import NCCL, meshed, near_ranks, ring_pass, ring_rate, sent
+from mlsysim.formulas.data_parallel_traffic import each_step
+from mlsysim.formulas.expert_products import fixed_share, product_time, rows, slowing
+from mlsysim.formulas.layer_time import casts, expert_launches, routed_widths
+from mlsysim.formulas.rank_groups import routed_copies
+from mlsysim.formulas.step_time import routed_elements, summing
+from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbols.activations import r_act, sequence_parallel, sigma_e
+from mlsysim.symbols.break_even import (
+    beta_1,
+    r_1,
+    t_alone,
+    t_besides,
+    t_cut_1,
+    t_etp_1,
+    t_exp_1,
+    t_fix_1,
+    t_free_1,
+    t_host_1,
+    t_mb_1,
+    t_routed,
+    t_routed_1,
+    t_tp_1,
+    t_whole,
+    x_rt,
+)
+from mlsysim.symbols.formats import q_a, q_c, q_u
+from mlsysim.symbols.groups import alpha_g, beta_g, n_g, q_x, t_ag_g, t_sum, tau_g
+from mlsysim.symbols.hardware import B_mem, n_node, oversubscription
+from mlsysim.symbols.layers import (
+    F_lin,
+    K_e,
+    ell_rest,
+    ell_s,
+    ell_s_moe,
+    grouped,
+    kappa,
+    on_last,
+    t_dev,
+    t_head,
+    t_host,
+    t_host_e,
+    tau_h,
+)
+from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod, tau_coll
+from mlsysim.symbols.parameters import P_exp
+from mlsysim.symbols.routing import gamma_m, n_exchanges, n_rank
+from mlsysim.symbols.step import eta_mem, phi_tp, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
+from mlsysim.symbols.trained import f_w, q_t
+from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, n_mb, n_tok, t
+from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h, k, moe_interval
+
+LAYER = "One layer with experts, one micro-batch."
+FOLDING = Source("liu2025folding", "token dispatcher")
+#: Layers with experts of a stage, where it has one.
+layers = Max(1, ell_s_moe)
+#: Ranks that would hold the same experts, and those of them in a node.
+_holders = e * n_g["edp"]
+_near = near_ranks(_holders, n_g["etp"])
+#: What the ranks of an expert would gather of routed tokens.
+_brought = when(And(sequence_parallel > 0, sigma_e > 1), routed_copies(gamma_m))
+
+#: Bytes of a trained weight that a rank sends for one micro-batch.
+_bytes = each_step(2 * f_w * q_red, f_w * q_red, when(Z >= 3, q_u, q_t)) / n_mb
+
+
+def moves(share: Any) -> Any:
+    """Time in which routed tokens pass through memory, beside so large a share of the multiprocessors."""
+    return n_tok * x_rt / (share * B_mem * eta_mem)
+
+
+routed_traffic = Formula(
+    x_rt,
+    when(L_moe > 0, routed_elements() + casts(routed_widths())),
+    title="Bytes that routed tokens move through memory, per layer and token",
+    source=Source("williams2009"),
+    assumes="On the rank of the experts; what their own rank sorts, weighs and adds up does not grow with its load.",
+    convention="All passes; a token of the micro-batch, with all experts it goes to.",
+    example=Example(
+        {L_moe: 48, rho_el: 0, q_a: 2, v_ff: 3, k: 8, d_e: 768, t: 1, h: 2048,
+         sigma_e: 1, r_act: 0, q_c: 2, gated: 1},
+        "798720 byte/token",
+        derived="3 * 2 * (3 * 8 * 768 + 7 * 8 * 2048)",
+    ),
+)  # fmt: skip
+
+unsplit_factor = Formula(
+    r_1,
+    slowing(gamma_m * rows(1)),
+    title="What few rows cost products without expert parallelism",
+    source=Source("williams2009", "section 3"),
+    assumes="A rank has all experts, of which each gets the rows of that rank alone. Loads of ranks are then equal.",
+    example=Example(
+        {gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2,
+         sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
+        "1.2989",
+        derived="(1 + (593.4e12 / (3350e9 * 0.8) * (1 / 512 + 1 / 2048 + 1 / 768))**2)**0.5",
+    ),
+)  # fmt: skip
+
+unsplit_expert_time = Formula(
+    t_exp_1,
+    product_time(gamma_m, r_1),
+    title="Products of the routed experts of a layer without expert parallelism",
+    source=Source("fedus2022", "section 2.2"),
+    convention=LAYER,
+    example=Example(
+        {gamma_m: 1, n_tok: 8192, t: 1, f_w: 1, rho_lin: 1, k: 8, P_exp: 4718592, F_lin: 593.4, r_1: 1.3},
+        "5.4197 ms",
+        derived="8192 * 4 * 2 * 8 * 4718592 / 593.4e12 * 1.3 * 1e3",
+    ),
+)
+
+unsplit_routed_time = Formula(
+    t_routed_1,
+    t_exp_1 + gamma_m * moves(1),
+    title="Computing of the routed experts of a layer without expert parallelism",
+    source=Source("fedus2022", "section 2.2"),
+    convention=LAYER,
+    example=Example(
+        {t_exp_1: 5.42, gamma_m: 1, n_tok: 8192, x_rt: 1064960, B_mem: 3350, eta_mem: 0.8},
+        "8.6753 ms",
+        derived="5.42 + 8192 * 1064960 / (3350e9 * 0.8) * 1e3",
+    ),
+)  # fmt: skip
+
+unsplit_fixed_time = Formula(
+    t_fix_1,
+    t_exp_1 * fixed_share(gamma_m * rows(1)),
+    title="What of it does not grow with the rows of an expert, without expert parallelism",
+    source=Source("williams2009", "section 3"),
+    assumes="Along the tangent at the rows there are.",
+    convention=LAYER,
+    example=Example(
+        {t_exp_1: 5.4195, gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8,
+         q_c: 2, q_a: 2, sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
+        "1.15151 ms",
+        derived="5.4195 * (593.4 / 2680)**2 * 1e6 / 512 * (1 / 512 + 1 / 2048 + 1 / 768) / (1 + (593.4e3 / 2680 * "
+        "(1 / 512 + 1 / 2048 + 1 / 768))**2)",
+    ),
+)  # fmt: skip
+
+unsplit_computing = Formula(
+    t_alone,
+    kappa * t_besides + t_routed_1,
+    title="Computing without expert parallelism, for each layer with experts",
+    source=Source("fedus2022", "section 2.2"),
+    assumes="No multiprocessors are kept for exchanges.",
+    convention=LAYER,
+    example=Example({kappa: 1, t_besides: 20, t_routed_1: 12}, "32 ms", derived="1 * 20 + 12"),
+)
+
+unsplit_bandwidth = Formula(
+    beta_1,
+    ring_rate(_holders, n_g["etp"], _near, meshed(_near, beta_l)),
+    title="Bandwidth of a ring among the ranks that would hold the same experts",
+    source=NCCL,
+    assumes="Those of a stage, but for the ranks that an expert is cut over, which are neighbours.",
+    example=Example(
+        {e: 4, n_g["edp"]: 16, n_g["etp"]: 2, n_node: 8, beta_l: 387, beta_x: 44, n_pod: 0, n_mesh: 0,
+         oversubscription: 1},
+        "176 GB/s",
+        derived="min(387, 8 / 2 * 44)",
+    ),
+)  # fmt: skip
+
+
+def weight_traffic(ranks: Any, parameters: Any, bandwidth: Any) -> Any:
+    """Gathering and reducing so many parameters over so many ranks, one micro-batch."""
+    return when(ranks > 1, (1 - 1 / (2 * ranks)) * _bytes * parameters / bandwidth)
+
+
+unsplit_traffic = Formula(
+    t_whole,
+    weight_traffic(_holders, e * P_exp_r, beta_1),
+    title="Gathering and reducing all experts of a layer",
+    source=Source("rajbhandari2020", "section 7"),
+    assumes="ZeRO-3 gathers twice and reduces once a micro-batch, ZeRO-2 reduces and gathers once a step what changed, "
+    "ZeRO-1 does both once a step, and before it gradients are all-reduced. Latencies are not counted.",
+    convention=LAYER,
+    example=Example(
+        {Z: 3, n_g["edp"]: 2, f_w: 1, q_t: 4, q_u: 2, q_red: 4, n_mb: 1, e: 4, P_exp_r: 150994944, beta_1: 360},
+        "12.583 ms",
+        derived="15 / 16 * (2 * 2 + 4) * 4 * 150994944 / 360e9 * 1e3",
+    ),
+)
+
+unsplit_gather = Formula(
+    t_etp_1,
+    sent(n_g["etp"], _brought, ring_pass(n_g["etp"], _brought, beta_g["etp"], alpha_g["etp"], tau_g["etp"])),
+    title="One gather of routed tokens among the ranks of an expert without expert parallelism",
+    source=FOLDING,
+    assumes="Where experts are cut over fewer ranks than all else and each of those has tokens of its own. Where "
+    "both are cut alike, hidden states are gathered in their place.",
+    example=Example(
+        {sequence_parallel: 1, sigma_e: 2, gamma_m: 1, k: 8, n_g["etp"]: 4, n_rank: 1024, q_x["dispatch"]: 1,
+         q_x["combine"]: 2, h: 4096, beta_g["etp"]: 387, alpha_g["etp"]: 3, tau_coll: 6, tau_g["etp"]: 6},
+        "0.52399 ms",
+        derived="0.009 + 3.5 / 4 * 201.326592 / 387 + sqrt(2 * 0.006 * 3.5 / 4 * 201.326592 / 387)",
+    ),
+)  # fmt: skip
+
+unsplit_sharing = Formula(
+    t_cut_1,
+    n_exchanges * t_etp_1
+    + when(And(sequence_parallel > 0, e > 1, sigma_e <= 1, d_sh < 1), summing(Rational(1, 2))),
+    title="What tensor-parallel ranks share around experts without expert parallelism, and not with it",
+    source=FOLDING,
+    assumes="Routed tokens where an expert is cut over fewer ranks; else hidden states, half of whose sums are those "
+    "of the experts.",
+    convention=LAYER,
+    example=Example(
+        {n_exchanges: 4, t_etp_1: 0, sequence_parallel: 1, e: 8, sigma_e: 1, d_sh: 0, phi_tp: 0.25,
+         checkpointing: "none", t_sum: 0.8},
+        "1.2 ms",
+        derived="0.75 * 4 * 0.8 / 2",
+    ),
+)  # fmt: skip
+
+unsplit_tensor_parallel = Formula(
+    t_tp_1,
+    Max(0, t_tp + layers * (t_cut_1 - n_exchanges * t_ag_g["etp"])),
+    title="Tensor-parallel traffic of one micro-batch without expert parallelism",
+    source=FOLDING,
+    example=Example(
+        {t_tp: 80, ell_s_moe: 10, t_cut_1: 1.2, n_exchanges: 4, t_ag_g["etp"]: 0.5}, "72 ms",
+        derived="80 + 10 * (1.2 - 4 * 0.5)",
+    ),
+)  # fmt: skip
+
+unsplit_launching = Formula(
+    t_host_1,
+    t_host + Min(1, L_moe) / moe_interval * (expert_launches(1) - t_host_e),
+    title="Time of the host to launch one layer without expert parallelism",
+    source=Source("megatron_bridge_profile", "kernels of one step"),
+    assumes="Where every expert is launched by itself, a rank with all of them launches the most.",
+    example=Example(
+        {t_host: 15.34, t_host_e: 9.984, tau_h: 52, L_moe: 48, moe_interval: 1, K_e: 12, grouped: 0, E: 128,
+         rho_lin: 0},
+        "85.228 ms",
+        derived="15.34 + 0.052 * 12 * 128 - 9.984",
+    ),
+)  # fmt: skip
+
+#: A micro-batch on the device, and where another stage has more layers.
+_device = t_dev - t_ep - t_tp + t_tp_1 + layers * (t_alone - t_besides - t_routed)
+
+unsplit_micro_batch = Formula(
+    t_mb_1,
+    Max(
+        t_head + _device,
+        t_head + ell_s * t_host_1,
+        ell_rest * t_host_1,
+        when(on_last > 0, ell_rest / Max(1, ell_s) * _device),
+    ),
+    title="One micro-batch through one stage without expert parallelism",
+    source=Source("megatron_bridge_profile", "kernels of one step"),
+    assumes="The slower of device and host sets the pace, on this stage or on one with more layers.",
+    example=Example(
+        {t_head: 5, t_dev: 354, t_ep: 51, t_tp: 60, t_tp_1: 60, ell_s_moe: 4, t_alone: 32, t_besides: 20,
+         t_routed: 12.5, on_last: 0, ell_s: 4, ell_rest: 4, t_host_1: 40},
+        "306 ms",
+        derived="5 + max(354 - 51 + 4 * (32 - 20 - 12.5), 4 * 40)",
+    ),
+)  # fmt: skip
+
+unsplit_free = Formula(
+    t_free_1,
+    Max(0, t_mb_1 - t_tp_1 - t_cp),
+    title="Time of one micro-batch beside which traffic of weights may run, without expert parallelism",
+    source=Source("li2020", "section 3.2"),
+    example=Example({t_mb_1: 306, t_tp_1: 60, t_cp: 6}, "240 ms", derived="306 - 60 - 6"),
+)
+
+FORMULAS = (
+    routed_traffic,
+    unsplit_factor,
+    unsplit_expert_time,
+    unsplit_routed_time,
+    unsplit_fixed_time,
+    unsplit_computing,
+    unsplit_bandwidth,
+    unsplit_traffic,
+    unsplit_gather,
+    unsplit_sharing,
+    unsplit_tensor_parallel,
+    unsplit_launching,
+    unsplit_micro_batch,
+    unsplit_free,
+)
