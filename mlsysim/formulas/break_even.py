@@ -44,6 +44,8 @@ from mlsysim.symbols.break_even import (
     t_fix_1,
     t_free_1,
     t_mb_1,
+    t_more,
+    t_net,
     t_once,
     t_routed,
     t_routed_1,
@@ -202,6 +204,15 @@ swap_time = Formula(
     ),
 )
 
+added_traffic = Formula(
+    t_net,
+    t_swap + t_cut - t_cut_1,
+    title="Traffic of tokens that expert parallelism adds to a layer",
+    source=FOLDING,
+    convention=LAYER,
+    example=Example({t_swap: 8, t_cut: 3, t_cut_1: 1}, "10 ms", derived="8 + 3 - 1"),
+)
+
 count_time = Formula(
     t_count,
     when(And(e > 1, pad < 1), by_label(checkpointing, {"none": 1, "selective": 1, "full": 2}) * t_sync),
@@ -241,6 +252,17 @@ exchange_growth = Formula(
     ),
 )  # fmt: skip
 
+growing_traffic = Formula(
+    t_more,
+    g_x * t_swap + t_cut - n_exchanges * t_etp_1,
+    title="What of it grows with the experts of a token",
+    source=FOLDING,
+    convention=LAYER,
+    example=Example(
+        {g_x: 0.5, t_swap: 8, t_cut: 3, n_exchanges: 4, t_etp_1: 0.25}, "6 ms", derived="0.5 * 8 + 3 - 4 * 0.25"
+    ),
+)
+
 
 def _exposed(traffic: Any, computing: Any) -> Any:
     """What is left of traffic of experts and of all else beside such computing; of one layer all is."""
@@ -266,10 +288,6 @@ gain = Formula(
         derived="(306 - 360) / 4 + 60 / 40 + 39 / 40 * 62 - 0.9 * 32 - 8 / 40",
     ),
 )  # fmt: skip
-
-
-#: Traffic of tokens that it adds to a layer, and what of it is gathering.
-_swapped, _gathered = t_swap + t_cut - t_cut_1, t_cut - n_exchanges * t_etp_1
 
 
 def _where_exchanged(value: Any, more: Any = t_swap) -> Any:
@@ -338,19 +356,19 @@ beside_traffic = Formula(
 
 traffic_saved = Formula(
     less,
-    t_whole - t_split - _swapped,
+    t_whole - t_split - t_net,
     title="Traffic that expert parallelism saves a layer",
     source=OVERLAP,
     convention=LAYER,
-    example=Example({t_whole: 60, t_split: 8, t_swap: 8, t_cut: 1, t_cut_1: 1}, "44 ms", derived="60 - 8 - 8"),
+    example=Example({t_whole: 60, t_split: 8, t_net: 8}, "44 ms", derived="60 - 8 - 8"),
 )
 
 break_even_tokens = Formula(
     n_even,
     _where_exchanged(
         n_tok
-        * _crossing(t_besides + _growing, t_fix, kappa * t_besides + t_routed_1 - t_fix_1, t_fix_1, _swapped),
-        _swapped,
+        * _crossing(t_besides + _growing, t_fix, kappa * t_besides + t_routed_1 - t_fix_1, t_fix_1, t_net),
+        t_net,
     ),
     title="Tokens of a micro-batch at which it saves nothing",
     source=OVERLAP,
@@ -359,7 +377,7 @@ break_even_tokens = Formula(
     convention=LAYER,
     accuracy=SWEPT + "median 2%, nine of ten within 18%." + EQUAL,
     example=Example(
-        {n_tok: 4096, t_swap: 8, t_cut: 0, t_cut_1: 0, t_count: 0, t_once: 0, t_edge: 1.3, t_beside: 59.475,
+        {n_tok: 4096, t_swap: 8, t_net: 8, t_count: 0, t_once: 0, t_edge: 1.3, t_beside: 59.475,
          phi_h: 0.9, kappa: 1, t_whole: 60,
          t_split: 8, t_besides: 20, t_routed: 10, t_fix: 1, gamma_r: 1, gamma_m: 1, t_routed_1: 12, t_fix_1: 3},
         "7216.0 token",
@@ -394,17 +412,17 @@ break_even_choices = Formula(
             t_besides + t_fix,
             t_routed_1 - t_fix_1,
             kappa * t_besides + t_fix_1,
-            g_x * t_swap + _gathered,
-            (1 - g_x) * t_swap - (t_cut_1 - n_exchanges * t_etp_1),
+            t_more,
+            t_net - t_more,
         ),
-        g_x * t_swap + _gathered,
+        t_more,
     ),
     title="Experts of a token at which it saves nothing",
     source=OVERLAP,
     assumes=HIDDEN + " Loads are balanced, and exchanges grow as they do where they are.",
     accuracy=SWEPT + "median 8%; of one or two experts, it may say none." + EQUAL,
     example=Example(
-        {k: 8, t_swap: 8, t_cut: 0, t_cut_1: 0, t_etp_1: 0, n_exchanges: 4, t_count: 0, g_x: 1, t_once: 0,
+        {k: 8, t_swap: 8, t_net: 8, t_more: 8, t_count: 0, t_once: 0,
          t_edge: 1.3, t_beside: 59.475, phi_h: 0.9, kappa: 1, t_whole: 60,
          t_split: 8, t_besides: 20, t_routed: 10, t_fix: 1, gamma_r: 1, gamma_m: 1, t_routed_1: 12, t_fix_1: 3},
         "20.907",
@@ -418,8 +436,8 @@ break_even_slowdown = Formula(
     u_even,
     Piecewise(
         (oo, less <= 0),
-        (Max(0, _faster), (t_rows - t_once) * t_beside >= (_swapped - t_edge) * phi_h * t_alone),
-        (Max(0, _faster, (t_once - t_rows + phi_h * t_alone) / (t_edge + t_beside - _swapped)), True),
+        (Max(0, _faster), (t_rows - t_once) * t_beside >= (t_net - t_edge) * phi_h * t_alone),
+        (Max(0, _faster, (t_once - t_rows + phi_h * t_alone) / (t_edge + t_beside - t_net)), True),
     ),
     title="Slower links at which it saves nothing",
     source=OVERLAP,
@@ -428,8 +446,7 @@ break_even_slowdown = Formula(
     convention=LAYER,
     accuracy=SWEPT + "median 4%, nine of ten within 20%." + EQUAL,
     example=Example(
-        {less: 44, t_once: 0, t_edge: 1.3, t_beside: 59.475, t_rows: 2, phi_h: 0.9, t_swap: 8, t_cut: 0, t_cut_1: 0,
-         t_alone: 32},
+        {less: 44, t_once: 0, t_edge: 1.3, t_beside: 59.475, t_rows: 2, phi_h: 0.9, t_net: 8, t_alone: 32},
         "0.50782",
         derived="(0.9 * 32 - 2) / (52 / 40 + 39 / 40 * 61 - 8)",
     ),
@@ -452,9 +469,11 @@ FORMULAS = (
     other_traffic,
     split_traffic,
     swap_time,
+    added_traffic,
     count_time,
     sharing,
     exchange_growth,
+    growing_traffic,
     gain,
     break_even_imbalance,
     once_time,

@@ -349,15 +349,10 @@ summing_layers = Formula(
     example=Example({ell_s: 20, ell_s_moe: 10, V_g["etp"]: 400, d_sh: 0}, "15", derived="20 - 10 / 2"),
 )
 
-
-def summing(layers: Any) -> Any:
-    """Sums of hidden states of so many layers left exposed, one micro-batch."""
-    return (1 - phi_tp) * layers * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}) * t_sum
-
-
 tensor_parallel_time = Formula(
     t_tp,
-    summing(ell_sum) + ell_s_moe * n_exchanges * t_ag_g["etp"],
+    (1 - phi_tp) * ell_sum * by_label(checkpointing, {"none": 4, "selective": 4, "full": 6}) * t_sum
+    + ell_s_moe * n_exchanges * t_ag_g["etp"],
     title="Tensor-parallel traffic, one micro-batch",
     source=MEGATRON,
     assumes="Two all-reduces of the hidden states forward and two backward per layer, and two more where the "

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Max, Min, Rational
+from sympy import And, Max, Min
 
-from mlsysim.formulas.collectives import NCCL, meshed, near_ranks, ring_pass, ring_rate
+from mlsysim.formulas.collectives import NCCL, meshed, near_ranks, ring_pass, ring_rate, sent
 from mlsysim.formulas.data_parallel_traffic import each_step
 from mlsysim.formulas.expert_products import fixed_share, product_time, rows, slowing
 from mlsysim.formulas.layer_time import casts, expert_launches, routed_widths
 from mlsysim.formulas.rank_groups import routed_copies
-from mlsysim.formulas.step_time import routed_elements, summing
+from mlsysim.formulas.step_time import routed_elements
 from mlsysim.symbolic import Example, Formula, Source, when
 from mlsysim.symbols.activations import r_act, sequence_parallel, sigma_e
 from mlsysim.symbols.break_even import (
+    V_1,
     beta_1,
+    links_1,
+    n_1,
+    nu_1,
     r_1,
     t_alone,
     t_besides,
@@ -38,7 +42,7 @@ from mlsysim.symbols.break_even import (
     x_rt,
 )
 from mlsysim.symbols.formats import q_a, q_c, q_u
-from mlsysim.symbols.groups import alpha_g, beta_g, n_g, q_x, t_ag_g, t_sum, tau_g
+from mlsysim.symbols.groups import alpha_g, beta_g, n_g, q_x, t_ag_g, tau_g
 from mlsysim.symbols.hardware import B_mem, n_node, oversubscription
 from mlsysim.symbols.layers import (
     F_lin,
@@ -46,6 +50,7 @@ from mlsysim.symbols.layers import (
     ell_rest,
     ell_s,
     ell_s_moe,
+    ell_sum,
     grouped,
     kappa,
     on_last,
@@ -58,20 +63,15 @@ from mlsysim.symbols.layers import (
 from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod, tau_coll
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_m, n_exchanges, n_rank
-from mlsysim.symbols.step import eta_mem, phi_tp, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
+from mlsysim.symbols.step import eta_mem, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
 from mlsysim.symbols.trained import f_w, q_t
-from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, n_mb, n_tok, t
+from mlsysim.symbols.training import P_exp_r, Z, e, n_mb, n_tok, t
 from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h, k, moe_interval
 
 LAYER = "One layer with experts, one micro-batch."
 FOLDING = Source("liu2025folding", "token dispatcher")
 #: Layers with experts of a stage, where it has one.
 layers = Max(1, ell_s_moe)
-#: Ranks that would hold the same experts, and those of them in a node.
-_holders = e * n_g["edp"]
-_near = near_ranks(_holders, n_g["etp"])
-#: What the ranks of an expert would gather of routed tokens.
-_brought = routed_copies(gamma_m)
 
 #: Bytes of a trained weight that a rank sends for one micro-batch.
 _bytes = each_step(2 * f_w * q_red, f_w * q_red, when(Z >= 3, q_u, q_t)) / n_mb
@@ -163,19 +163,43 @@ unsplit_computing = Formula(
     example=Example({kappa: 1, t_besides: 20, t_routed_1: 12}, "32 ms", derived="1 * 20 + 12"),
 )
 
+unsplit_holders = Formula(
+    n_1,
+    e * n_g["edp"],
+    title="Ranks that hold the same experts without expert parallelism",
+    source=FOLDING,
+    assumes="All of a stage, but for those that an expert is cut over.",
+    example=Example({e: 4, n_g["edp"]: 16}, "64", derived="4 * 16"),
+)
+
+unsplit_near = Formula(
+    nu_1,
+    near_ranks(n_1, n_g["etp"]),
+    title="Those of them in one node",
+    source=FOLDING,
+    assumes="The ranks that an expert is cut over are neighbours.",
+    example=Example({n_1: 64, n_node: 8, n_g["etp"]: 2}, "4", derived="min(64, 8 / 2)"),
+)
+
+unsplit_links = Formula(
+    links_1,
+    meshed(nu_1, beta_l),
+    title="Bandwidth of their links in one node",
+    source=NCCL,
+    example=Example({nu_1: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+)
+
 unsplit_bandwidth = Formula(
     beta_1,
-    ring_rate(_holders, n_g["etp"], _near, meshed(_near, beta_l)),
-    title="Bandwidth of a ring among the ranks that would hold the same experts",
+    ring_rate(n_1, n_g["etp"], nu_1, links_1),
+    title="Bandwidth of a ring among them",
     source=NCCL,
-    assumes="Those of a stage, but for the ranks that an expert is cut over, which are neighbours.",
     example=Example(
-        {e: 4, n_g["edp"]: 16, n_g["etp"]: 2, n_node: 8, beta_l: 387, beta_x: 44, n_pod: 0, n_mesh: 0,
-         oversubscription: 1},
+        {n_1: 64, n_g["etp"]: 2, nu_1: 4, n_node: 8, links_1: 387, beta_x: 44, n_pod: 0, oversubscription: 1},
         "176 GB/s",
-        derived="min(387, 8 / 2 * 44)",
+        derived="min(387, 4 * 44)",
     ),
-)  # fmt: skip
+)
 
 
 def weight_traffic(ranks: Any, parameters: Any, bandwidth: Any) -> Any:
@@ -185,51 +209,62 @@ def weight_traffic(ranks: Any, parameters: Any, bandwidth: Any) -> Any:
 
 unsplit_traffic = Formula(
     t_whole,
-    weight_traffic(_holders, e * P_exp_r, beta_1),
+    weight_traffic(n_1, e * P_exp_r, beta_1),
     title="Gathering and reducing all experts of a layer",
     source=Source("rajbhandari2020", "section 7"),
     assumes="ZeRO-3 gathers twice and reduces once a micro-batch, ZeRO-2 reduces and gathers once a step what changed, "
     "ZeRO-1 does both once a step, and before it gradients are all-reduced. Latencies are not counted.",
     convention=LAYER,
     example=Example(
-        {Z: 3, n_g["edp"]: 2, f_w: 1, q_t: 4, q_u: 2, q_red: 4, n_mb: 1, e: 4, P_exp_r: 150994944, beta_1: 360},
+        {Z: 3, n_1: 8, f_w: 1, q_t: 4, q_u: 2, q_red: 4, n_mb: 1, e: 4, P_exp_r: 150994944, beta_1: 360},
         "12.583 ms",
         derived="15 / 16 * (2 * 2 + 4) * 4 * 150994944 / 360e9 * 1e3",
     ),
 )
 
-unsplit_gather = Formula(
-    t_etp_1,
-    when(
-        And(sequence_parallel > 0, sigma_e > 1, n_g["etp"] > 1),
-        ring_pass(n_g["etp"], _brought, beta_g["etp"], alpha_g["etp"], tau_g["etp"]),
-    ),
-    title="One gather of routed tokens among the ranks of an expert without expert parallelism",
+unsplit_message = Formula(
+    V_1,
+    when(And(sequence_parallel > 0, sigma_e > 1), routed_copies(gamma_m)),
+    title="What the ranks of an expert gather of routed tokens without expert parallelism",
     source=FOLDING,
     assumes="Where experts are cut over fewer ranks than all else and each of those has tokens of its own. Where "
     "both are cut alike, hidden states are gathered in their place.",
     example=Example(
         {sequence_parallel: 1, sigma_e: 2, gamma_m: 1, k: 8, n_g["etp"]: 4, n_rank: 1024, q_x["dispatch"]: 1,
-         q_x["combine"]: 2, h: 4096, beta_g["etp"]: 387, alpha_g["etp"]: 3, tau_coll: 6, tau_g["etp"]: 6},
+         q_x["combine"]: 2, h: 4096},
+        "201.326592 MB",
+        derived="8 * 4 * 1024 * (1 + 2) / 2 * 4096 / 1e6",
+    ),
+)  # fmt: skip
+
+unsplit_gather = Formula(
+    t_etp_1,
+    sent(n_g["etp"], V_1, ring_pass(n_g["etp"], V_1, beta_g["etp"], alpha_g["etp"], tau_g["etp"])),
+    title="One gather of it",
+    source=FOLDING,
+    example=Example(
+        {V_1: 201.326592, n_g["etp"]: 4, beta_g["etp"]: 387, alpha_g["etp"]: 3, tau_coll: 6, tau_g["etp"]: 6},
         "0.53810 ms",
         derived="0.009 + 3.5 / 4 * 201.326592 / 387 + sqrt(2 * 0.006 * 3.5 / 4 * 201.326592 / 387)",
     ),
-)  # fmt: skip
+)
+
+_hidden_states = t_tp - ell_s_moe * n_exchanges * t_ag_g["etp"]
 
 unsplit_sharing = Formula(
     t_cut_1,
     n_exchanges * t_etp_1
-    + when(And(sequence_parallel > 0, e > 1, sigma_e <= 1, d_sh < 1), summing(Rational(1, 2))),
+    + when(And(sequence_parallel > 0, e > 1, sigma_e <= 1, d_sh < 1), _hidden_states / (2 * Max(1, ell_sum))),
     title="What tensor-parallel ranks share around experts without expert parallelism, and not with it",
     source=FOLDING,
     assumes="Routed tokens where an expert is cut over fewer ranks; else hidden states, half of whose sums are those "
     "of the experts.",
     convention=LAYER,
     example=Example(
-        {n_exchanges: 4, t_etp_1: 0, sequence_parallel: 1, e: 8, sigma_e: 1, d_sh: 0, phi_tp: 0.25,
-         checkpointing: "none", t_sum: 0.8},
+        {n_exchanges: 4, t_etp_1: 0, sequence_parallel: 1, e: 8, sigma_e: 1, d_sh: 0, t_tp: 60, ell_s_moe: 10,
+         t_ag_g["etp"]: 0.9, ell_sum: 10},
         "1.2 ms",
-        derived="0.75 * 4 * 0.8 / 2",
+        derived="(60 - 10 * 4 * 0.9) / (2 * 10)",
     ),
 )  # fmt: skip
 
@@ -295,8 +330,12 @@ FORMULAS = (
     unsplit_routed_time,
     unsplit_fixed_time,
     unsplit_computing,
+    unsplit_holders,
+    unsplit_near,
+    unsplit_links,
     unsplit_bandwidth,
     unsplit_traffic,
+    unsplit_message,
     unsplit_gather,
     unsplit_sharing,
     unsplit_tensor_parallel,

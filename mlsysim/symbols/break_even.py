@@ -58,12 +58,26 @@ t_besides = variable(
     "Everything else that a stage computes for one micro-batch, for each of its layers with experts.",
     nonnegative(),
 )
+n_1 = variable(
+    "unsplit_ranks", r"n_{1}", "count", "Ranks that hold the same experts, without expert parallelism.", at_least(1)
+)
+nu_1 = variable("unsplit_ranks_per_node", r"\nu_{1}", "count", "Those of them that stand in one node.", at_least(1))
+links_1 = variable(
+    "unsplit_link_bandwidth", r"\beta_{\mathrm{link},1}", "GB/s", "Bandwidth of their links in one node.", positive()
+)
 beta_1 = variable(
     "unsplit_bandwidth",
     r"\beta_{1}",
     "GB/s",
     "Bandwidth of a ring among the ranks that hold the same experts, without expert parallelism.",
     positive(),
+)
+V_1 = variable(
+    "unsplit_message_bytes",
+    r"V_{\mathrm{etp},1}",
+    "MB",
+    "What the ranks of an expert gather of routed tokens at once, without expert parallelism.",
+    nonnegative(),
 )
 t_etp_1 = variable(
     "unsplit_gather_time",
@@ -162,6 +176,20 @@ t_count = variable(
     "ms",
     "Waiting for counts of tokens in a layer, one micro-batch.",
     nonnegative(),
+)
+t_net = variable(
+    "added_traffic_time",
+    r"\Delta t_{\mathrm{tok}}",
+    "ms",
+    "Traffic of tokens that it adds to a layer with balanced loads.",
+    Domain(),
+)
+t_more = variable(
+    "growing_traffic_time",
+    r"\Delta t_{\mathrm{k}}",
+    "ms",
+    "What of it grows with the experts of a token.",
+    Domain(),
 )
 t_once = variable(
     "fixed_exchange_time",
