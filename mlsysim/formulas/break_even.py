@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Max, Min, Or, Piecewise, log, oo
+from sympy import And, Or, Piecewise, log, oo
 
 from mlsysim.formulas.data_parallel_traffic import each_step
 from mlsysim.formulas.exchange_overlap import BOTH
 from mlsysim.formulas.expert_products import fixed_share, rows
 from mlsysim.formulas.unsplit_experts import FOLDING, LAYER, layers, moves, weight_traffic
-from mlsysim.symbolic import Example, Formula, Source, by_label, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, when
 from mlsysim.symbols.activations import sigma_e
 from mlsysim.symbols.break_even import (
     beta_even,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Max, Min
+from sympy import And
 
 from mlsysim.formulas.collectives import NCCL, meshed, near_ranks, ring_pass, ring_rate, sent
 from mlsysim.formulas.data_parallel_traffic import each_step
@@ -17,7 +17,7 @@ from mlsysim.formulas.expert_products import fixed_share, product_time, rows, sl
 from mlsysim.formulas.layer_time import casts, expert_launches, routed_widths
 from mlsysim.formulas.rank_groups import routed_copies
 from mlsysim.formulas.step_time import routed_elements
-from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.activations import r_act, sequence_parallel, sigma_e
 from mlsysim.symbols.break_even import (
     V_1,
