@@ -58,7 +58,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP_INSTALL) -e ".[plot]"
+	$(PIP_INSTALL) -e ".[fast,plot]"
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed tests/tex/package.json

@@ -14,7 +14,19 @@ EXTRAS = {
     "h5netcdf": "store",
     "h5py": "store",
     "distributed": "cluster",
+    "numba": "fast",
 }
+
+
+def installed(package: str) -> bool:
+    """Whether a package that is of use but not needed is there.
+
+    Parameters
+    ----------
+    package : str
+        One of ``EXTRAS``.
+    """
+    return find_spec(package) is not None
 
 
 def require(what: str, package: str) -> None:
@@ -32,5 +44,5 @@ def require(what: str, package: str) -> None:
     MissingPackageError
         If it is not installed; says how to install it.
     """
-    if find_spec(package) is None:
+    if not installed(package):
         raise MissingPackageError(what, package, EXTRAS[package])

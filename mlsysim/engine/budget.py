@@ -78,6 +78,12 @@ def take(operations: float, elements: int) -> None:
     budget.done += operations * (elements + CALL)
 
 
+def spent() -> float:
+    """Operations that are counted so far against the budget that is running; zero if there is none."""
+    budget = _running.get()
+    return 0.0 if budget is None else budget.done
+
+
 def look_at_the_clock() -> None:
     """Stop a loop of unknown length when the time is over.
 

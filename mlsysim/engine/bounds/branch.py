@@ -14,12 +14,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlsysim.engine.bounds.bounding import Bounding
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.implied import implied
 from mlsysim.engine.bounds.incumbent import descend
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.points import Points
-from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.bounds.stages import Pairs, staged
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band
@@ -162,9 +162,8 @@ class Search:
         evaluate: Points,
         sizes: tuple[int, ...],
     ) -> None:
-        self.plans, self.objective = plans, objective
         further = implied(plans.forms, conditions)
-        self.conditions, self._implied = conditions, further
+        self._bounds = Bounding(plans, objective, conditions, further)
         self.evaluate, self.sizes = evaluate, sizes
         pairs = [
             Pairs(c.args[0], c.args[1], np.diff(np.diff(c.args[2], axis=0), axis=1) > 0)
@@ -345,21 +344,6 @@ class Search:
         score = rise + told + 1e-6 * np.log2(high - low + 1.0)
         return np.argmax(np.where(high > low, score, -np.inf), axis=0)
 
-    def _bounds(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For every box a lower bound of the objective, whether the conditions may hold, and how settled they are."""
-        with np.errstate(all="ignore"):
-            ranges = Ranges(self.plans, low, high, thorough=thorough)
-            alive = np.ones(low.shape[1], bool)
-            told = np.zeros(low.shape[1])
-            for condition in self._implied:
-                alive &= ranges.truth(condition)[0]
-            for condition in self.conditions:
-                may, must = ranges.truth(condition)
-                alive &= may
-                told += np.where(must, 1.0, ranges.tension(condition))
-            bound = ranges.lower(self.objective) if alive.any() else np.full(low.shape[1], np.inf)
-        return bound, alive, told
-
     def _enumerate(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:
         """Evaluate every point of some boxes, axis by axis, after ruling out what conditions on inputs refuse."""
         for places in self._accepted(low, high, 0, seen):
@@ -380,7 +364,7 @@ class Search:
             if done:
                 yield points
                 continue
-            good = self._stages[stage].accepts(points)
+            good = self._stages[stage].checks.accepts(points)
             points, ends = points[:, good], high[:, part][:, owner[good]]
             ends[axes] = points[axes]
             rest = np.prod((high - low + 1)[:, part], axis=0) // np.prod((high - low + 1)[axes, part], axis=0)

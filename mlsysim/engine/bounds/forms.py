@@ -7,7 +7,8 @@ is one table, so that what cancels in the algebra cancels here, before any bound
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -316,17 +317,19 @@ class Forms:
         merged = True
         while merged:
             merged = False
-            homes: dict[Any, int] = {}
+            shared = Counter(term.key[1] for term in pending)
+            homes: dict[int, int] = {}
             kept: list[Term | None] = []
             for term in pending:
                 place = len(kept)
                 kept.append(term)
-                for axis in range(len(self.sizes)):
-                    key = _but_for(term, axis)
+                if shared[term.key[1]] == 1:
+                    continue
+                for axis, key in enumerate(_but_for_each(term, len(self.sizes))):
                     other = homes.get(key)
                     mate = kept[other] if other is not None else None
                     # What a mate was merged with may have given it another table meanwhile.
-                    if mate is None or _but_for(mate, axis) != key:
+                    if mate is None or _but_for(mate, axis) != _but_for(term, axis):
                         homes[key] = place
                         continue
                     kept[other] = self._merged(mate, term, axis)  # type: ignore[index]
@@ -357,6 +360,13 @@ class Forms:
         if key not in self._known:
             self._known[key] = build(len(self._known))
         return self._known[key]
+
+
+def _but_for_each(term: Term, axes: int) -> Iterator[int]:
+    """For each axis a number that is the same for terms that differ along this axis alone, and hardly for others."""
+    own = {t.axis: hash((t.axis, t.number, t.axis)) for t in term.tables}
+    whole = hash(term.key[1]) + sum(own.values())
+    return (axes * (whole - own.get(axis, 0)) + axis for axis in range(axes))
 
 
 def _but_for(term: Term, axis: int) -> tuple[Any, ...]:

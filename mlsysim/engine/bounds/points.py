@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.engine.bounds.stages import accepted
+from mlsysim.engine.bounds.stages import LOOK_UP, Checks
 from mlsysim.engine.budget import take
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.operations import per_point
+from mlsysim.engine.programs import Lazily, UnrecordableError, Value
+from mlsysim.engine.programs.steps import looked_up, looked_up_pair
 from mlsysim.symbolic import System, lower
 
 #: Operations of a chunk of points, some tenths of a second, after which the clock is looked at; and most points of it.
 CHUNK_OPERATIONS, CHUNK_POINTS = 2e8, 1 << 17
-#: Operations that looking up one input at one point takes.
-LOOK_UP = 10
 
 
 class Points:
@@ -48,6 +48,7 @@ class Points:
         self._then = _Function(system, [*objectives, *dear], values)
         #: The conditions that inputs alone decide, before any formula is evaluated.
         self.checks = [_Function(system, [condition], values) for condition in cheap]
+        self._accepted = Checks(self.checks)
 
     @property
     def chunk(self) -> int:
@@ -97,7 +98,7 @@ class Points:
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions on inputs alone."""
-        return accepted(self.checks, points)
+        return self._accepted.accepts(points)
 
 
 class _Function:
@@ -110,11 +111,22 @@ class _Function:
         self.axes = frozenset(axis for value in self.inputs for axis in _swept(value))
         looked_up = sum(value.size > 1 for value in self.inputs)
         self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
+        self._program = Lazily(self._recorded)
 
-    def __call__(self, points: np.ndarray) -> list[Any]:
+    def __call__(self, points: np.ndarray) -> Any:
         take(self.operations, points.shape[1])
+        program = self._program.after(self.operations * points.shape[1], points.shape[0])
+        if program is not None:
+            return program(points)
         with np.errstate(all="ignore"):
             return self._function.raw(*(at_points(value, points) for value in self.inputs))
+
+    def _recorded(self, places: list[Value]) -> list[Any]:
+        return self._function.raw(*(_looked_up(value, places) for value in self.inputs))
+
+    def record(self, places: Sequence[Value]) -> Value:
+        """The first expression at recorded places."""
+        return self._recorded(list(places))[0]
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether the first expression holds at points."""
@@ -127,6 +139,17 @@ def _symbols(expression: sympy.Basic) -> set[Any]:
 
 def _swept(value: np.ndarray) -> list[int]:
     return [axis for axis, size in enumerate(value.shape) if size > 1]
+
+
+def _looked_up(value: np.ndarray, places: list[Value]) -> Any:
+    """A value over some axes, at recorded places."""
+    axes = _swept(value)
+    if not axes:
+        return np.float64(value.ravel()[0])
+    if len(axes) > 2:
+        raise UnrecordableError("a table of three dimensions")
+    table = value.reshape([value.shape[axis] for axis in axes])
+    return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes))
 
 
 def at_points(value: np.ndarray, points: np.ndarray) -> Any:

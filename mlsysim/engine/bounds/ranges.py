@@ -8,6 +8,7 @@ terms cancel to a small rest; in a comparison the margin is taken of the sides t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,18 @@ from mlsysim.engine.bounds.forms import Atom, Condition, Sum, Term
 from mlsysim.engine.bounds.plans import Plan, Plans
 from mlsysim.engine.bounds.tables import Table
 from mlsysim.engine.budget import take
+from mlsysim.engine.programs import UnrecordableError
+from mlsysim.engine.programs.steps import (
+    MARGIN,
+    inverted,
+    known,
+    looked_up,
+    looked_up_pair,
+    plus_outward,
+    times_high,
+    times_low,
+)
 
-#: Relative error of a term: tables that differ less count as one, and sums and products are taken in another order.
-MARGIN = 4e-12
 #: Most quotients and inverses that are bounded inside one another; beyond, a term is bounded factor by factor.
 REWRITTEN = 8
 #: Operations that a range, a term or a table takes per box.
@@ -35,8 +45,8 @@ class Ranges:
     ----------
     plans : Plans
         How sums are bounded.
-    low, high : ndarray
-        First and last index per axis (rows) and box (columns).
+    low, high : ndarray or list of Value
+        First and last index per axis (rows) and box (columns); or a value per axis, to record a program.
     parameters : mapping, optional
         For each parameter atom, its value in every box.
     thorough : bool
@@ -46,8 +56,8 @@ class Ranges:
     def __init__(
         self,
         plans: Plans,
-        low: np.ndarray,
-        high: np.ndarray,
+        low: Any,
+        high: Any,
         parameters: Mapping[Atom, np.ndarray] | None = None,
         thorough: bool = True,
     ) -> None:
@@ -59,8 +69,8 @@ class Ranges:
 
     @property
     def boxes(self) -> int:
-        """Number of boxes."""
-        return self.low.shape[1]
+        """Number of boxes; one where the ends are values that are recorded."""
+        return self.low.shape[1] if isinstance(self.low, np.ndarray) else 1
 
     def range(self, of: Sum) -> Pair:
         """Lower and upper bound of a sum."""
@@ -86,9 +96,8 @@ class Ranges:
             return self._full(0.0)
         low, high = self.range(of.args[0])
         width = high - low
-        return np.where(
-            np.isfinite(width) & (width > 0), np.clip(high / np.where(width > 0, width, 1.0), 0.0, 1.0), 0.0
-        )
+        share = np.minimum(np.maximum(high / np.where(width > 0, width, 1.0), 0.0), 1.0)
+        return np.where(np.isfinite(width) & (width > 0), share, 0.0)
 
     def least(self, term: Term) -> float:
         """Lower bound of one term over all boxes."""
@@ -122,9 +131,9 @@ class Ranges:
             return found
         parts = [self._planned(part) for part in plan.parts]
         if plan.how == "any":
-            return np.maximum.reduce([found, *parts])
+            return reduce(np.maximum, [found, *parts])
         if plan.condition is None:
-            return np.maximum(found, np.minimum.reduce(parts))
+            return np.maximum(found, reduce(np.minimum, parts))
         may, must = self.truth(plan.condition)
         then, otherwise = parts
         return np.maximum(found, np.where(must, then, np.where(may, np.minimum(then, otherwise), otherwise)))
@@ -135,18 +144,17 @@ class Ranges:
         axis, switched = self.plans.switch(of)
         for term, inner in self.plans.groups(of):
             if inner is not None or term not in switched:
-                least = self._grouped_end(term, inner)
-                total = total + (least - MARGIN * np.abs(least))
+                total = plus_outward(total, self._grouped_end(term, inner))
         if switched:
             total = total + self._switched(axis, switched)
-        return np.where(np.isnan(total), -np.inf, total)
+        return known(total, -np.inf)
 
     def _grouped_end(self, term: Term, inner: Sum | None) -> np.ndarray:
         side = 0 if term.number >= 0 else 1
         if inner is None:
             return self._either_end(term, side) * term.number
         factor = self._once("term", term.key, lambda: self._term(term))
-        return _times(factor, self._within(lambda: self.range(inner)))[side] * term.number
+        return (times_low, times_high)[side](*factor, *self._within(lambda: self.range(inner))) * term.number
 
     def _within(self, bounded: Callable[[], Any]) -> Any:
         """The bounds of a sum that was made to bound another one."""
@@ -171,8 +179,7 @@ class Ranges:
             here = self._full(0.0)
             for rest, factors in terms.values():
                 if factors[value] != 0:
-                    least = self._either_end(rest, 0 if factors[value] > 0 else 1) * factors[value]
-                    here = here + (least - MARGIN * np.abs(least))
+                    here = plus_outward(here, self._either_end(rest, 0 if factors[value] > 0 else 1) * factors[value])
             inside = (self.low[axis] <= value) & (value <= self.high[axis])
             found = np.where(inside & ~(here >= found), here, found)
         return found
@@ -204,9 +211,8 @@ class Ranges:
             )
             found = found * (end if exponent == 1 else end**exponent)
         for bound in inverses:
-            tighter = np.where(bound > 0, 1.0 / bound, (-np.inf, np.inf)[side])
-            found = (np.fmax, np.fmin)[side](found, tighter)
-        return np.where(np.isnan(found), 0.0 if side == 0 else np.inf, found) if term.atoms else found
+            found = (np.fmax, np.fmin)[side](found, inverted(bound, (-np.inf, np.inf)[side]))
+        return known(found, 0.0 if side == 0 else np.inf) if term.atoms else found
 
     def _table_end(self, tables: tuple[Table, ...], side: int) -> Any:
         if not tables:
@@ -220,7 +226,7 @@ class Ranges:
     def _atom_end(self, atom: Atom, side: int) -> np.ndarray:
         if atom.kind in ("sum", "max"):
             ends = [self.lower(arg) if side == 0 else self.upper(arg) for arg in atom.args]
-            return np.maximum.reduce(ends)
+            return reduce(np.maximum, ends)
         if atom.kind == "ceil":
             return np.ceil(self.lower(*atom.args)) if side == 0 else vector.ceil(self.upper(*atom.args))
         return self._once("atom", atom.number, lambda: self._atom(atom))[side]
@@ -245,14 +251,14 @@ class Ranges:
     def _atom(self, atom: Atom) -> Pair:
         with np.errstate(all="ignore"):
             low, high = getattr(self, f"_atom_{atom.kind}")(*atom.args)
-        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+        return known(low, -np.inf), known(high, np.inf)
 
     def _atom_sum(self, of: Sum) -> Pair:
         return self.range(of)
 
     def _atom_max(self, *args: Sum) -> Pair:
         ranges = [self.range(arg) for arg in args]
-        return np.maximum.reduce([r[0] for r in ranges]), np.maximum.reduce([r[1] for r in ranges])
+        return reduce(np.maximum, [r[0] for r in ranges]), reduce(np.maximum, [r[1] for r in ranges])
 
     def _atom_case(self, condition: Condition, then: Sum, otherwise: Sum) -> Pair:
         may, must = self.truth(condition)
@@ -331,6 +337,9 @@ class Ranges:
         return self._first(parameter, condition, limit, 0), sure
 
     def _first(self, parameter: Atom, condition: Condition, limit: np.ndarray, which: int) -> np.ndarray:
+        if not isinstance(self.low, np.ndarray):
+            raise UnrecordableError("a search for a whole number")
+
         def met(n: np.ndarray, box: np.ndarray) -> np.ndarray:
             boxes = box.astype(int)
             parameters = {atom: values[boxes] for atom, values in self.parameters.items()} | {parameter: n}
@@ -378,11 +387,11 @@ class Ranges:
 
     def _truth_and(self, *args: Condition) -> Pair:
         found = [self.truth(arg) for arg in args]
-        return np.logical_and.reduce([f[0] for f in found]), np.logical_and.reduce([f[1] for f in found])
+        return reduce(np.logical_and, [f[0] for f in found]), reduce(np.logical_and, [f[1] for f in found])
 
     def _truth_or(self, *args: Condition) -> Pair:
         found = [self.truth(arg) for arg in args]
-        return np.logical_or.reduce([f[0] for f in found]), np.logical_or.reduce([f[1] for f in found])
+        return reduce(np.logical_or, [f[0] for f in found]), reduce(np.logical_or, [f[1] for f in found])
 
     def _truth_not(self, of: Condition) -> Pair:
         may, must = self.truth(of)
@@ -390,31 +399,19 @@ class Ranges:
 
     def _truth_table(self, axis: int, counts: np.ndarray) -> Pair:
         low, high = self.low[axis], self.high[axis]
-        true = counts[high + 1] - counts[low]
+        true = looked_up(counts, high + 1) - looked_up(counts, low)
         return true > 0, true == high - low + 1
 
     def _truth_pairs(self, first: int, second: int, counts: np.ndarray) -> Pair:
         a, b, c, d = self.low[first], self.high[first] + 1, self.low[second], self.high[second] + 1
-        true = counts[b, d] - counts[a, d] - counts[b, c] + counts[a, c]
+        corners = [looked_up_pair(counts, row, column) for row, column in ((b, d), (a, d), (b, c), (a, c))]
+        true = corners[0] - corners[1] - corners[2] + corners[3]
         return true > 0, true == (b - a) * (d - c)
 
 
 def _times(left: Pair | None, right: Pair) -> Pair:
-    """Product of two ranges. Zero times infinity is zero, because a zero here comes from a mask."""
-    if left is None:
-        return right
-    (a, b), (c, d) = left, right
-    low, high = a * c, b * d
-    if not (a.min() >= 0 and c.min() >= 0):
-        second, third = a * d, b * c
-        low, high = (
-            np.fmin(np.fmin(low, high), np.fmin(second, third)),
-            np.fmax(np.fmax(low, high), np.fmax(second, third)),
-        )
-    if np.isnan(low.sum() + high.sum()):
-        unknown = np.isnan(b * d) & (b != 0) & (d != 0)
-        low, high = np.where(np.isnan(low), 0.0, low), np.where(unknown, np.inf, np.where(np.isnan(high), 0.0, high))
-    return low, high
+    """Product of two ranges."""
+    return right if left is None else (times_low(*left, *right), times_high(*left, *right))
 
 
 def _inverse(low: np.ndarray, high: np.ndarray) -> Pair:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import reduce
+from typing import Any, Protocol
 
 import numpy as np
 
+from mlsysim.engine.budget import take
+from mlsysim.engine.programs import Lazily, Value
+from mlsysim.engine.programs.steps import looked_up_pair
+
 #: Values that an axis is taken to have in a small box.
 TYPICAL = 4
+#: Operations that looking up one input at one point takes.
+LOOK_UP = 10
 #: Points on which it is seen how many a condition refuses.
 SAMPLE = 1024
 
@@ -25,6 +32,15 @@ class Check(Protocol):
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points (an index per axis in each column) meet it."""
+        ...
+
+    @property
+    def operations(self) -> float:
+        """Operations per point."""
+        ...
+
+    def record(self, places: Sequence[Value]) -> Value:
+        """Whether points at recorded places meet it."""
         ...
 
 
@@ -53,6 +69,45 @@ class Pairs:
         """Whether points meet it."""
         return self.mask[points[self.first], points[self.second]]
 
+    @property
+    def operations(self) -> float:
+        """Operations per point."""
+        return LOOK_UP
+
+    def record(self, places: Sequence[Value]) -> Value:
+        """Whether points at recorded places meet it."""
+        return looked_up_pair(self.mask, places[self.first], places[self.second])
+
+
+class Checks:
+    """Several conditions, each of which looks at what those before it left; one program once points are many.
+
+    Parameters
+    ----------
+    checks : iterable of Check
+        The conditions.
+    """
+
+    def __init__(self, checks: Iterable[Check]) -> None:
+        self._checks = tuple(checks)
+        self._program = Lazily(self._recorded)
+
+    def accepts(self, points: np.ndarray) -> np.ndarray:
+        """Whether points meet the conditions."""
+        operations = sum(check.operations for check in self._checks)
+        program = self._program.after(operations * points.shape[1], points.shape[0])
+        if program is not None and self._checks:
+            take(operations, points.shape[1])
+            return program(points)[0] != 0
+        good = np.ones(points.shape[1], bool)
+        for check in self._checks:
+            place = np.flatnonzero(good)
+            good[place] = check.accepts(points[:, place])
+        return good
+
+    def _recorded(self, places: list[Value]) -> list[Any]:
+        return [reduce(np.logical_and, [check.record(places) for check in self._checks])]
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -62,23 +117,12 @@ class Stage:
     ----------
     axes : list of int
         Axes that these conditions depend on and those of the stages before do not.
+    checks : Checks
+        The conditions.
     """
 
     axes: list[int]
-    _checks: tuple[Check, ...]
-
-    def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether points meet the conditions."""
-        return accepted(self._checks, points)
-
-
-def accepted(checks: Iterable[Check], points: np.ndarray) -> np.ndarray:
-    """Whether points meet some conditions, each of which looks at what those before it left."""
-    good = np.ones(points.shape[1], bool)
-    for check in checks:
-        place = np.flatnonzero(good)
-        good[place] = check.accepts(points[:, place])
-    return good
+    checks: Checks
 
 
 def staged(checks: Iterable[Check], sizes: tuple[int, ...]) -> tuple[Stage, ...]:
@@ -99,6 +143,6 @@ def staged(checks: Iterable[Check], sizes: tuple[int, ...]) -> tuple[Stage, ...]
         best, _ = min(left, key=lambda each: math.log(TYPICAL) * len(each[0].axes - known) + math.log(each[1]))
         new = best.axes - known
         known |= new
-        found.append(Stage(sorted(new), tuple(check for check, _ in left if check.axes <= known)))
+        found.append(Stage(sorted(new), Checks(check for check, _ in left if check.axes <= known)))
         left = [each for each in left if not each[0].axes <= known]
     return tuple(found)

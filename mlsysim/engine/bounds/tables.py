@@ -6,6 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from mlsysim.engine.programs.steps import greatest_of, least_of, looked_up
+
 #: Tables that agree to so many digits count as equal; the margin of every bound covers the difference.
 DIGITS = 13
 
@@ -67,10 +69,8 @@ class Table:
     def end(self, low: np.ndarray, high: np.ndarray, side: int) -> np.ndarray:
         """Least value (side 0) or greatest (side 1) from index ``low`` to ``high``, element by element."""
         if self._direction:
-            return self.values[low if (self._direction > 0) == (side == 0) else high]
-        ladder = self._ladder[side]
-        level = np.frexp(high - low + 1)[1] - 1
-        return (np.minimum, np.maximum)[side](ladder[level, low], ladder[level, high - (1 << level) + 1])
+            return looked_up(self.values, low if (self._direction > 0) == (side == 0) else high)
+        return (least_of, greatest_of)[side](self._ladder[side], low, high)
 
 
 class Tables:

@@ -75,7 +75,7 @@ def test_stages_refuse_what_conditions_refuse_and_know_their_axes():
     points = grid.points()
     stages = staged(points.checks, grid.sizes)
     assert sorted(axis for stage in stages for axis in stage.axes) == [0, 1, 2, 3, 4]
-    good = np.logical_and.reduce([stage.accepts(grid.places) for stage in stages])
+    good = np.logical_and.reduce([stage.checks.accepts(grid.places) for stage in stages])
     assert (good == grid.accepted).all()
     assert (good == points.accepts(grid.places)).all()
 

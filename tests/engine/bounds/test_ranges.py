@@ -25,6 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine.bounds.ranges import MARGIN, Ranges
+from mlsysim.engine.programs import Program, Recorder, UnrecordableError
 from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy
 
 FUZZ = fuzzing(200, derandomize=False)
@@ -44,6 +45,27 @@ def test_every_value_of_a_box_lies_in_its_range(data, thorough):
         known = there & np.isfinite(values)
         assert (values[known] >= least[box] - rounding[known]).all(), (case.expression, case.system, box)
         assert (values[known] <= greatest[box] + rounding[known]).all(), (case.expression, case.system, box)
+
+
+@pytest.mark.parametrize("thorough", [True, False])
+@FUZZ
+@given(data=st.data())
+def test_a_program_gives_the_same_ranges(data, thorough):
+    pytest.importorskip("numba", reason="the machine needs numba")
+    case = data.draw(cases())
+    low, high = data.draw(boxes(case.sizes))
+    translator = case.translator()
+    of = translator.sum(case.expression)
+    recorder = Recorder()
+    ends = recorder.inputs(8)
+    with np.errstate(all="ignore"):
+        expected = Ranges(translator.plans, low, high, thorough=thorough).range(of)
+        try:
+            program = Program(recorder, Ranges(translator.plans, ends[:4], ends[4:], thorough=thorough).range(of))
+        except UnrecordableError:
+            return
+    found = program(np.concatenate([low, high]))
+    np.testing.assert_allclose(found, expected, rtol=1e-14, err_msg=str((case.expression, case.system)))
 
 
 @pytest.mark.parametrize("of", [TABLE, N], ids=str)

@@ -1,0 +1,119 @@
+"""What a search asks of boxes, by NumPy while they are few and by a program once they are many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.bounds.forms import Condition, Sum
+from mlsysim.engine.bounds.plans import Plans
+from mlsysim.engine.bounds.ranges import Ranges
+from mlsysim.engine.budget import CALL, Budget, spent, take
+from mlsysim.engine.programs import Program, Recorder, UnrecordableError
+from mlsysim.extras import installed
+
+#: Operations of a search after which programs are recorded.
+RECORDING = 3e7
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A program, and the operations per box that NumPy would take for what it does.
+
+    Attributes
+    ----------
+    program : Program
+        From the first and last index of every axis to whether a box may hold a point, how settled conditions are,
+        and the bound.
+    conditions, objective : float
+        Operations.
+    """
+
+    program: Program
+    conditions: float
+    objective: float
+
+
+class Bounding:
+    """Bounds an objective under conditions.
+
+    Parameters
+    ----------
+    plans : Plans
+        How sums are bounded.
+    objective : Sum
+        What is minimised.
+    conditions, implied : tuple of Condition
+        What must hold, and what follows from it.
+    """
+
+    def __init__(
+        self, plans: Plans, objective: Sum, conditions: tuple[Condition, ...], implied: tuple[Condition, ...]
+    ) -> None:
+        self.plans, self.objective = plans, objective
+        self._conditions, self._implied = conditions, implied
+        self._recorded: dict[bool, Recorded | None] = {}
+        self._done = 0.0
+
+    def __call__(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For every box a lower bound of the objective, whether the conditions may hold, and how settled they are.
+
+        Parameters
+        ----------
+        low, high : ndarray
+            First and last index per axis (rows) and box (columns).
+        thorough : bool
+            See :class:`~mlsysim.engine.bounds.ranges.Ranges`.
+        """
+        recorded = self._program(thorough, low.shape[0])
+        if recorded is None:
+            return self._in_numpy(low, high, thorough)
+        take(recorded.conditions, low.shape[1])
+        alive, told, bound = recorded.program(np.concatenate([low, high]))
+        if alive.any():
+            take(recorded.objective, low.shape[1])
+        return bound, alive != 0, told
+
+    def _in_numpy(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        before = spent()
+        with np.errstate(all="ignore"):
+            ranges = Ranges(self.plans, low, high, thorough=thorough)
+            alive, told = self._settled(ranges)
+            bound = ranges.lower(self.objective) if alive.any() else np.full(low.shape[1], np.inf)
+        self._done += spent() - before
+        return bound, alive, told
+
+    def _settled(self, ranges: Ranges) -> tuple[Any, Any]:
+        """Whether all conditions may hold, and how many of them do or nearly do."""
+        alive = ranges.truth(self.plans.forms.true)[0]
+        told = np.zeros(ranges.boxes)
+        for condition in self._implied:
+            alive = alive & ranges.truth(condition)[0]
+        for condition in self._conditions:
+            may, must = ranges.truth(condition)
+            alive = alive & may
+            told = told + np.where(must, 1.0, ranges.tension(condition))
+        return alive, told
+
+    def _program(self, thorough: bool, axes: int) -> Recorded | None:
+        if self._done < RECORDING:
+            return None
+        if thorough not in self._recorded:
+            self._recorded[thorough] = self._record(thorough, axes) if installed("numba") else None
+        return self._recorded[thorough]
+
+    def _record(self, thorough: bool, axes: int) -> Recorded | None:
+        recorder, aside = Recorder(), Budget()
+        ends = recorder.inputs(2 * axes)
+        try:
+            with aside.running(), np.errstate(all="ignore"):
+                ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
+                alive, told = self._settled(ranges)
+                conditions = aside.done
+                bound = ranges.lower(self.objective)
+            program = Program(recorder, [alive, told, bound])
+        except UnrecordableError:
+            return None
+        return Recorded(program, conditions / (1 + CALL), (aside.done - conditions) / (1 + CALL))

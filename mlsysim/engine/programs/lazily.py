@@ -1,0 +1,53 @@
+"""A program that is recorded once it is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.programs.program import Program
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value
+from mlsysim.extras import installed
+
+#: Operations in NumPy after which a program is recorded, and most elements of tables that are made for it.
+RECORDING, LARGEST_TABLES = 3e7, 1 << 22
+
+
+class Lazily:
+    """Records a computation after it has been done in NumPy for a while, if the machine is there to run it.
+
+    Parameters
+    ----------
+    compute : callable
+        From a value per input to the outputs.
+    """
+
+    def __init__(self, compute: Callable[[list[Value]], list[Any]]) -> None:
+        self._compute = compute
+        self._done = 0.0
+        self._program: Program | None = None
+
+    def after(self, operations: float, inputs: int) -> Program | None:
+        """The program, if there is one by now.
+
+        Parameters
+        ----------
+        operations : float
+            What NumPy takes for what is about to be done.
+        inputs : int
+            How many inputs there are.
+        """
+        before, self._done = self._done, self._done + operations
+        if before < RECORDING <= self._done and installed("numba"):
+            self._program = self._recorded(inputs)
+        return self._program
+
+    def _recorded(self, inputs: int) -> Program | None:
+        recorder = Recorder(LARGEST_TABLES)
+        try:
+            with np.errstate(all="ignore"):
+                return Program(recorder, self._compute(recorder.inputs(inputs)))
+        except UnrecordableError:
+            return None

@@ -1,0 +1,197 @@
+"""Values that stand for arrays and record what is done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlsysim.engine.programs.codes import TABLE_FIRST
+
+#: What operators of truth values do to floats that stand for them.
+LOGIC = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or, np.invert: np.logical_not}
+
+
+class UnrecordableError(Exception):
+    """Something was done that a program has no instruction for."""
+
+
+class Value(np.lib.mixins.NDArrayOperatorsMixin):
+    """Stands for an array of floats, or of truth values, in code that is recorded.
+
+    Attributes
+    ----------
+    place : int
+        Its number among all values of its recorder.
+    """
+
+    __slots__ = ("_recorder", "place")
+
+    def __init__(self, recorder: Recorder, place: int) -> None:
+        self._recorder, self.place = recorder, place
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            raise UnrecordableError(f"{ufunc.__name__}.{method}")
+        return self._recorder.record(ufunc, *inputs)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, options: Any) -> Any:
+        if options:
+            raise UnrecordableError(function.__name__)
+        return self._recorder.record(function, *args)
+
+    def astype(self, kind: type) -> Value:
+        """Itself: truth values are the numbers zero and one."""
+        if kind not in (float, bool):
+            raise UnrecordableError(f"astype({kind})")
+        return self
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise UnrecordableError("an array of values")
+
+    def __bool__(self) -> NoReturn:
+        raise UnrecordableError("a branch that depends on data")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+#: An operand: another value, a number, or an array that is looked up.
+Operand = Value | float | np.ndarray
+
+
+class Recorder:
+    """Writes down operations on values; equal ones are one.
+
+    Parameters
+    ----------
+    tabulated : int
+        Elements of tables up to which what depends on one place alone is computed at once, for all places, and
+        looked up; none by default.
+
+    Attributes
+    ----------
+    operations : list of tuple
+        Name and operands of what made each value; an input has none.
+    """
+
+    def __init__(self, tabulated: int = 0) -> None:
+        self.operations: list[tuple[str, tuple[Operand, ...]]] = []
+        self._known: dict[Any, Value] = {}
+        self._left = tabulated
+        self._tables: dict[int, tuple[Value, np.ndarray]] = {}
+
+    def inputs(self, count: int) -> list[Value]:
+        """Values that the program is given.
+
+        Parameters
+        ----------
+        count : int
+            How many; all must be asked for before anything is recorded.
+        """
+        return [self._value("input", ()) for _ in range(count)]
+
+    def record(self, function: Any, *operands: Any) -> Any:
+        """The result of an operation, of which at least one operand is a value.
+
+        Parameters
+        ----------
+        function : callable
+            What it does to arrays; its name is an instruction of :mod:`~mlsysim.engine.programs.machine`.
+        *operands : Value, number or ndarray
+            What it is applied to.
+
+        Returns
+        -------
+        Value, float or bool
+            A number where the operation has one outcome.
+        """
+        function = LOGIC.get(function, function)
+        name = function.__name__
+        plain = tuple(map(as_operand, operands))
+        same = _unchanged(name, plain)
+        if same is not None:
+            return same
+        key = (name, *((type(x), _identity(x)) for x in plain))
+        if key not in self._known:
+            table = self._table(name, function, plain)
+            self._known[key] = self._value(name, plain) if table is None else table
+        return self._known[key]
+
+    def _table(self, name: str, function: Any, operands: tuple[Operand, ...]) -> Value | None:
+        """What is looked up in a table at the place at which all its operands are looked up, if it is."""
+        values = [x for x in operands if isinstance(x, Value)]
+        if name == "looked_up" and isinstance(operands[0], np.ndarray):
+            return self._looked_up(operands[0], values[0])
+        known = [self._tables[x.place] for x in values if x.place in self._tables]
+        if len(known) < len(values):
+            return None
+        place, first = known[0]
+        if any(other is not place for other, _ in known) or first.size > self._left:
+            return None
+        with np.errstate(all="ignore"):
+            table = function(*(self._tables[x.place][1] if isinstance(x, Value) else x for x in operands))
+        self._left -= first.size
+        return self._looked_up(np.asarray(table, float), place)
+
+    def _looked_up(self, table: np.ndarray, place: Value) -> Value:
+        found = self._value("looked_up", (table, place))
+        self._tables[found.place] = place, table
+        return found
+
+    def _value(self, name: str, operands: tuple[Operand, ...]) -> Value:
+        self.operations.append((name, operands))
+        return Value(self, len(self.operations) - 1)
+
+
+def recorded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that is one instruction, by its name, when it is given a value.
+
+    Parameters
+    ----------
+    function : callable
+        What it does to arrays.
+    """
+
+    @wraps(function)
+    def either(*operands: Any) -> Any:
+        for operand in operands:
+            if type(operand) is Value:
+                return operand._recorder.record(function, *operands)
+        return function(*operands)
+
+    return either
+
+
+def as_operand(given: Any) -> Operand:
+    """A value or an array as it is, and what is one number as a float."""
+    if isinstance(given, np.ndarray) and given.size == 1:
+        return float(given.ravel()[0])
+    return given if isinstance(given, Value | np.ndarray) else float(given)
+
+
+def _identity(of: Operand) -> Any:
+    if isinstance(of, Value):
+        return of.place
+    # The sign of a zero tells apart what a program must not mix up.
+    return id(of) if isinstance(of, np.ndarray) else float(of).hex()
+
+
+def _unchanged(name: str, operands: tuple[Operand, ...]) -> Any:
+    """What an operation with a number changes nothing in, or the number that it always gives; else None."""
+    if name == "where" and not isinstance(operands[0], Value):
+        return operands[1] if operands[0] else operands[2]
+    if name in TABLE_FIRST and isinstance(operands[0], float):
+        return operands[0]
+    if len(operands) != 2:
+        return None
+    for number, other in (operands, operands[::-1]):
+        if not isinstance(number, float):
+            continue
+        if (name, number) in (("multiply", 1.0), ("logical_and", 1.0), ("logical_or", 0.0)):
+            return other
+        if (name, number) in (("logical_and", 0.0), ("logical_or", 1.0)):
+            return bool(number)
+    return None
