@@ -132,9 +132,9 @@ def _slots_busy() -> Callable[..., Any]:
     return slots_busy
 
 
-def least_integer(condition: Callable[..., Any], limit: Any, given: State) -> Any:
+def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
     """Smallest number, whose derivative is zero; see :func:`mlsysim.engine.functions.least_integer`."""
     import jax
 
-    limit, given = jax.lax.stop_gradient((limit, tuple(given)))
-    return functions.least_integer(arithmetic(), condition, limit, given)
+    limit, given, beyond = jax.lax.stop_gradient((limit, tuple(given), beyond))
+    return functions.least_integer(arithmetic(), condition, limit, given, beyond)

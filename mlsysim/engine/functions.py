@@ -199,34 +199,29 @@ def _going_on(i: Any, term: Any, total: Any, rate: Any, largest: float) -> Any:
     return (i >= 2) & (total < largest) & ((rate <= 1) | (term >= NEGLIGIBLE * total))
 
 
-def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, given: State) -> Any:
+def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
     """Smallest ``n`` from 1 to ``limit`` that meets a monotone condition, infinite if none does.
 
-    Gallops to a number that meets it, then bisects.
+    No ``n`` below ``beyond`` meets it. The first number after that is tried, then the limit, beyond which
+    nothing counts; then steps that double lead from the first to a number that meets it, and bisection back.
     """
-    limit, *rest = on.together(limit, *given)
+    limit, beyond, *rest = on.together(limit, beyond, *given)
+    zero = on.constant(0.0, limit)
+    # A quotient is off by its rounding, and so is the product that the condition compares.
+    start = on.floor(on.minimum(beyond * (1.0 - 4.0 * on.precision(limit)), limit - 1.0))
+    start = on.where(start > 0, start, zero)
 
-    def missed(n: Any, *given: Any) -> Any:
-        return on.alike(condition(n, *given), n) == False  # noqa: E712
+    def attempt(_going: Any, below: Any, above: Any, tried: Any, start: Any, limit: Any, *given: Any) -> State:
+        missed = on.alike(condition(tried, *given), tried) == False  # noqa: E712
+        below, above = on.where(missed, tried, below), on.where(missed, above, tried)
+        middle, farther = on.floor((below + above) / 2), 2.0 * below - start
+        # Between two floats there may be no whole number: above 2**24 not every one is a float32.
+        farther = on.where(farther > below, on.minimum(farther, middle), middle)
+        bounded = above < math.inf
+        going = on.where(bounded, (below < middle) & (middle < above), below < limit)
+        tried = on.where(bounded | (limit == math.inf), farther, limit)
+        return going, below, above, on.where(going, tried, 0.0)
 
-    def gallop(_going: Any, _none: Any, _below: Any, above: Any, limit: Any, *given: Any) -> State:
-        farther = on.minimum(2.0 * above, limit)
-        none = missed(farther, *given)
-        return none & (farther < limit), none, above, farther
-
-    first = on.minimum(on.constant(1.0, limit), limit)
-    none = missed(first, *rest)
-    start = (none & (first < limit), none, on.constant(0.0, limit), first)
-    _, none, below, above = on.iterate(gallop, start, (limit, *rest))
-
-    def halve(_going: Any, below: Any, above: Any, middle: Any, *given: Any) -> State:
-        low = missed(middle, *given)
-        below, above = on.where(low, middle, below), on.where(low, above, middle)
-        middle = on.floor((below + above) / 2)
-        return (below < middle) & (middle < above), below, above, middle
-
-    # Between two floats there may be no whole number: above 2**24 not every one is a float32.
-    middle = on.floor((below + above) / 2)
-    wide = (none == False) & (below < middle) & (middle < above)  # noqa: E712
-    _, _, above, _ = on.iterate(halve, (wide, below, above, middle), tuple(rest))
-    return on.where(none, math.inf, above)
+    first = on.minimum(start + 1.0, limit)
+    state = (limit == limit, start, on.constant(math.inf, limit), first)
+    return on.iterate(attempt, state, (start, limit, *rest))[2]

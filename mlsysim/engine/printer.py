@@ -139,4 +139,15 @@ class CodePrinter(AbstractPythonCodePrinter):
         arguments = ", ".join([self._print(expr.n), *names])
         given = ", ".join(names) + ("," if len(names) == 1 else "")
         condition, limit = self._print(expr.condition), self._print(expr.upper)
-        return f"least_integer(lambda {arguments}: {condition}, {limit}, ({given}))"
+        beyond = "".join(f", {self._print(each)}" for each in _beyond(expr))
+        return f"least_integer(lambda {arguments}: {condition}, {limit}, ({given}){beyond})"
+
+
+def _beyond(expr: LeastInteger) -> list[Any]:
+    """What the number must exceed, or reach, for one part of the condition to hold; none where no part says so."""
+    for part in sympy.And.make_args(expr.condition):
+        if isinstance(part, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):
+            share, rest = part.gts.as_independent(expr.n, as_Add=False)  # type: ignore[attr-defined]
+            if rest == expr.n and share.is_nonnegative and not part.lts.has(expr.n):  # type: ignore[attr-defined]
+                return [part.lts / share]  # type: ignore[attr-defined]
+    return []

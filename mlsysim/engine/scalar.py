@@ -24,7 +24,7 @@ class Floats:
     @staticmethod
     def floor(x: Any) -> Any:
         """The largest whole number that is not larger."""
-        return x // 1.0
+        return x // 1.0 if abs(x) < math.inf else x
 
     @staticmethod
     def where(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -105,9 +105,9 @@ def slots_busy_slope(which: int, *arguments: float) -> np.float64:
     return np.float64(functions.slots_busy_slope(FLOATS, which, *map(float, arguments)))
 
 
-def least_integer(condition: Callable[..., Any], limit: float, given: State) -> np.float64:
+def least_integer(condition: Callable[..., Any], limit: float, given: State, beyond: float = 0.0) -> np.float64:
     """Smallest number; see :func:`mlsysim.engine.functions.least_integer`."""
-    return np.float64(functions.least_integer(FLOATS, condition, np.float64(limit), given))
+    return np.float64(functions.least_integer(FLOATS, condition, np.float64(limit), given, np.float64(beyond)))
 
 
 def ceil(x: np.float64) -> np.float64:
