@@ -19,6 +19,9 @@ NEVER_WAITS = 1e-300
 #: A term of less than this share of a sum no longer changes it.
 NEGLIGIBLE = 1e-17
 
+#: Terms of the sum for Erlang C that are added before it is asked whether it is done.
+TERMS = 4
+
 #: How far a quotient may lie from the whole number it stands for, in units of the machine precision.
 #: XLA multiplies by the inverse of a divisor that is one number for the whole grid: one rounding more.
 ROUNDINGS = 2
@@ -110,9 +113,10 @@ def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:
     largest = on.largest(count)
 
     def step(_going: Any, left: Any, term: Any, total: Any, offered: Any) -> State:
-        term = term * left / offered
-        total = total + term
-        left = left - 1.0
+        for _ in range(TERMS):
+            term = on.minimum(term * left / offered, largest)
+            total = total + term
+            left = left - 1.0
         return (left > 0) & (total < largest) & ((left >= offered) | (term >= NEGLIGIBLE * total)), left, term, total
 
     one = on.constant(1.0, count)

@@ -319,11 +319,11 @@ def wait_probability(servers, load):
 
 
 def numpy_replicas():
-    """Replicas by bisection on arrays, from the service times the model gives per batch size."""
+    """Replicas by bisection on arrays, from the service times and rates the model gives per batch size."""
     system, values, _ = serving_inputs()
-    service = evaluate_outputs(system, [OutputSpec("base_request_latency")], {**values, "qps": 1.0}, (1, 64))
-    slots = evaluate_outputs(system, [OutputSpec("active_batch_size")], {**values, "qps": 1.0}, (1, 64))
-    seconds, rate = service["base_request_latency"], slots["active_batch_size"] / service["base_request_latency"]
+    given = [OutputSpec("base_request_latency"), OutputSpec("per_replica_qps_capacity")]
+    found = evaluate_outputs(system, given, {**values, "qps": 1.0}, (1, 64))
+    seconds, rate = found["base_request_latency"], found["per_replica_qps_capacity"]
     load = np.broadcast_to(RATES["qps"][:, None] / rate, (2000, 64))
     low, high = np.zeros_like(load), np.full_like(load, 1024.0)
     while (high - low > 1).any():
@@ -337,5 +337,6 @@ def numpy_replicas():
 
 
 def test_serving_against_numpy(benchmark):
+    np.testing.assert_array_equal(np.minimum(replicas(), 1024), numpy_replicas())
     title = "serving grid of 128,000 points with the replica search, against NumPy with a bisection of its own"
     in_turn(benchmark, title, 1 / 5, replicas, numpy_replicas, rounds=3)

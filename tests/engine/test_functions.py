@@ -93,6 +93,33 @@ def test_least_integer(cases):
     assert by_jax("least_integer", limit, needed, first=(enough,)).tolist() == expected
 
 
+@settled
+@given(
+    st.lists(
+        st.tuples(st.floats(0.1, 5000), st.integers(1, 4096), st.sampled_from([1.0, 0.999, 0.3, 0.0, -2.0, math.nan])),
+        min_size=1,
+        max_size=LENGTH,
+    )
+)
+def test_a_least_integer_beyond_a_number(cases):
+    needed, limit, share = columns(cases)
+    beyond = share * needed
+    rows = zip(needed, limit, beyond, strict=True)
+    expected = [scalar.least_integer(enough, top, (x,), low) for x, top, low in rows]
+    assert expected == np.where(np.ceil(needed) <= limit, np.ceil(needed), math.inf).tolist()
+    assert vector.least_integer(enough, limit, (needed,), beyond).tolist() == expected
+    with jax.enable_x64(True):
+        assert beyond_by_jax(limit, needed, beyond).tolist() == expected
+
+
+beyond_by_jax = jax.jit(lambda limit, needed, beyond: arrays.least_integer(enough, limit, (needed,), beyond))
+
+
+def test_nothing_lies_beyond_infinity():
+    assert scalar.least_integer(enough, 1024.0, (math.inf,), math.inf) == math.inf
+    assert vector.least_integer(enough, 1024.0, (math.inf,), math.inf) == math.inf
+
+
 def test_a_condition_that_is_the_same_for_every_number():
     limit = np.array([1.0, 3.0, 64.0])
     for answer, expected in ((True, [1, 1, 1]), (False, [math.inf] * 3)):

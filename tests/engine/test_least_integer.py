@@ -1,5 +1,6 @@
 """The search behind LeastInteger against plain scans, on both backends."""
 
+import ast
 import math
 
 import jax
@@ -10,7 +11,7 @@ import sympy
 
 from mlsysim.engine import compiled, evaluate, pure_function, slopes
 from mlsysim.models import ServingCapacityModel
-from mlsysim.symbolic import LeastInteger
+from mlsysim.symbolic import LeastInteger, positive, variable
 
 BACKENDS = ["numpy", "jax"]
 count = sympy.Dummy("n", integer=True, positive=True)
@@ -146,6 +147,30 @@ def test_random_answers_up_to_millions(root, backend):
     expected = np.where(least <= limits, least, np.inf)
     values = {"least_x": squares, "least_most": limits}
     np.testing.assert_array_equal(solve(root, "least_answer", values, backend), expected)
+
+
+@pytest.mark.parametrize(
+    ("condition", "printed"),
+    [
+        (lambda n, x, y: x < n * y, ["least_of / least_by"]),
+        (lambda n, x, y: sympy.And(n**2 >= x, n * y >= x + 1), ["(least_of + 1) / least_by"]),
+        (lambda n, x, y: n > x, ["least_of"]),
+        (lambda n, x, y: n * y <= x, []),
+        (lambda n, x, y: n * (y - x) >= x, []),
+        (lambda n, x, y: n * y >= n + x, []),
+        (lambda n, x, y: sympy.Or(n * y >= x, n > 9), []),
+    ],
+)
+def test_a_search_starts_where_a_part_of_its_condition_may_hold(system_of, condition, printed):
+    names = ("least_of", "least_by", "least_start")
+    x, y, answer = (variable(name, name, "", "A positive number.", positive()) for name in names)
+    function = compiled(system_of({answer: LeastInteger(count, condition(count, x, y), 64)}))
+    calls = [node for node in ast.walk(ast.parse(function.source)) if isinstance(node, ast.Call)]
+    assert [ast.unparse(argument) for argument in calls[0].args[3:]] == printed
+    for at in ((5.0, 2.0), (6.0, 2.0), (0.1, 9.0), (100.0, 1.0)):
+        meets = [n for n in range(1, 65) if condition(sympy.Integer(n), *map(sympy.nsimplify, at)) == True]  # noqa: E712
+        if meets == list(range(min(meets, default=65), 65)):
+            assert function({"least_of": at[0], "least_by": at[1]})["least_start"] == min(meets, default=math.inf)
 
 
 def test_axes_broadcast(root):
