@@ -116,7 +116,7 @@ def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:
         for _ in range(TERMS):
             term = on.minimum(term * left / offered, largest)
             total = total + term
-            left = left - 1.0
+            left = on.where(left > 1, left - 1.0, 0.0)
         return (left > 0) & (total < largest) & ((left >= offered) | (term >= NEGLIGIBLE * total)), left, term, total
 
     one = on.constant(1.0, count)
