@@ -51,6 +51,7 @@ def _as_typed() -> Iterator[None]:
     except MlsysimError as error:
         message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", str(error))
         message = re.sub(r"^store=", "--output ", message)
+        message = re.sub(r"\b(minimize|maximize)=\.\.\.", r"--\1 ...", message)
         message = as_choices(message, ("refused", "method", "variant"))
         message = re.sub(r"\bstore='([\w.]+)'", r"--output \1", message)
         message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
@@ -167,15 +168,17 @@ def pareto(
         )
         _save(figure, plot)
     written = f"Written: {plot}" if plot is not None and not as_json and len(designs) else ""
-    _answer(designs, as_json, strict, written)
+    _answer(designs, as_json, strict, ranked=False, more=written)
 
 
-def _answer(designs: Designs, as_json: bool, strict: bool, more: str = "") -> None:
-    """Print designs, or why there are none."""
-    print(designs.to_json() if as_json else designs.text(output.width()))
+def _answer(designs: Designs, as_json: bool, strict: bool, *, ranked: bool = True, more: str = "") -> None:
+    """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
+    text = designs.to_json() if as_json else designs.text(output.width())
+    print(as_choices(text, ("subject_to",)).replace("--subject_to", "--subject-to"))
     if more:
         print(more)
-    if strict and not len(designs):
+    feasible = 0 not in designs.infeasible if ranked else len(designs.infeasible) < len(designs)
+    if strict and not (len(designs) and feasible):
         raise typer.Exit(Exit.INFEASIBLE)
 
 

@@ -63,7 +63,8 @@ class Certificate:
     boxes, evaluated : int
         Boxes bounded, and points evaluated.
     feasible : tuple of int
-        The fewest and the most points that may be accepted and meet the constraints.
+        The fewest and the most points that may be accepted and meet the constraints. The output ``feasible`` of a model
+        counts where it is a constraint.
     seconds : float
         Time it took.
     undefined : tuple of int, optional
@@ -105,7 +106,8 @@ class Certificate:
         else:
             said = f"Not proven best {of}: the time was too short for a bound"
         looked = f"{_count(self.evaluated)} evaluated" + f", {_count(self.boxes)} boxes bounded" * bool(self.boxes)
-        grid = f"{_count(self.points)} points, {bracket(self.feasible)} of them feasible"
+        meet = "meeting the constraints" if self.undefined is None else "with a finite objective"
+        grid = f"{_count(self.points)} points, {bracket(self.feasible)} of them {meet}"
         if self.undefined is not None and self.undefined[0]:
             which = f"of the {bracket(self.accepted)} accepted points the objective is infinite or undefined"
             grid += f"; at {bracket(self.undefined)} {which}"

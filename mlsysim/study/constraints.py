@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import sympy
 
+from mlsysim.errors import MlsysimError
 from mlsysim.inputs.expressions import Expression
 from mlsysim.symbolic import Label, System, UnitSymbol, variable_of
 
@@ -51,7 +54,7 @@ class Comparison:
         return replace(self.left, text=f"{self.left.text} - ({self.right.text})", sympy=found)
 
 
-def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Basic], Expression]) -> list[Comparison]:
+def comparisons(constraint: Expression, system: System, read: Callable[[Any], Expression]) -> list[Comparison]:
     """The comparisons that must all hold for a constraint to hold; other parts of it are left out.
 
     Parameters
@@ -61,9 +64,11 @@ def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Ba
     system : System
         Formulas.
     read : callable
-        Turns sympy into an expression with a unit.
+        Turns sympy or text into an expression with a unit.
     """
     condition = constraint.sympy
+    if condition == False:  # noqa: E712
+        return _beyond_domains(constraint, read)
     if isinstance(condition, sympy.Symbol) and condition.name in system:
         condition = system[condition.name].expression
     parts = [part for part in sympy.And.make_args(condition) if type(part) in _OPERATORS and _of_numbers(part)]
@@ -78,6 +83,24 @@ def comparisons(constraint: Expression, system: System, read: Callable[[sympy.Ba
         left, right = _as_constant(left, right), _as_constant(right, left)
         text = constraint.text if alone else f"{left.text} {operator} {right.text}"
         found.append(Comparison(text, left, right, part))
+    return found
+
+
+def _beyond_domains(constraint: Expression, read: Callable[[Any], Expression]) -> list[Comparison]:
+    """The comparisons of a constraint that sympy takes as false, as a size of at most nothing; read from the text."""
+    found = []
+    for text in constraint.text.split(" and "):
+        left, operator, right = (re.split("(<=|>=|==|<|>)", text) + [""] * 3)[:3]
+        kinds = [kind for kind, sign in _OPERATORS.items() if sign == operator]
+        if text.count(operator or " ") != 1 or not kinds or re.search(r"\b(or|not|in)\b", text):
+            return []
+        try:
+            sides = read(left.strip()), read(right.strip())
+        except MlsysimError:  # a label, or part of something in brackets
+            return []
+        compared = [_as_constant(*sides), _as_constant(*sides[::-1])]
+        condition = kinds[0](*(side.sympy for side in compared), evaluate=False)
+        found.append(Comparison(text.strip(), *compared, condition))
     return found
 
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import xarray
 
 
+#: The output of a model that says whether a design meets its limits, such as the memory of its device.
+FEASIBLE = "feasible"
+#: Most designs that are named.
+NAMED = 8
 #: Width of a table of designs in characters, if none is given.
 WIDTH = 100
 
@@ -84,6 +88,15 @@ class Designs:
         return misses(self._asked, self._answer) if searched and not len(self) else ()
 
     @cached_property
+    def infeasible(self) -> tuple[int, ...]:
+        """Places, from 0, of the designs whose output ``feasible`` is False, where the model has it.
+
+        They are designs where no constraint asks for others.
+        """
+        has_it = FEASIBLE in self._asked.binding.system
+        return tuple(place for place, result in enumerate(self) if has_it and result[FEASIBLE] is False)
+
+    @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """Arguments whose smallest or largest value the best design has, where a value beyond may be better."""
         alone = len(self) and len(self._asked.objectives) == 1
@@ -130,7 +143,10 @@ class Designs:
         return self.to_dataset().to_dataframe()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: per design its objectives and what its result holds; edges, misses and the certificate."""
+        """Plain data: per design its objectives and what its result holds; edges, misses and the certificate.
+
+        Where designs are not feasible, ``infeasible`` has their numbers, and says how to ask for others.
+        """
         found = []
         for values, result in zip(self.objectives, self, strict=True):
             objectives = {}
@@ -138,8 +154,10 @@ class Designs:
                 unit = "" if expression.unit == "count" else expression.unit
                 objectives[expression.text] = {"value": number(expression, value), "unit": unit}
             found.append({"objectives": objectives, **result.to_dict()})
+        numbers = [place + 1 for place in self.infeasible]
         return {
             "designs": found,
+            **({"infeasible": {"designs": numbers, "said": self._said_of_infeasible()}} if numbers else {}),
             "edges": [edge.to_dict() for edge in self.edges],
             "misses": [miss.to_dict() for miss in self.misses],
             "certificate": asdict(self.certificate),
@@ -204,8 +222,8 @@ class Designs:
         return same, [column for column in found if column not in alike]
 
     def _notes(self) -> list[str]:
-        """How near each constraint is to its limit, and on which ends of the axes the best design lies."""
-        said = []
+        """What is not feasible, how near each constraint is to its limit, and at which ends of axes the best one is."""
+        said = [self._said_of_infeasible()] if self.infeasible else []
         for compared, (text, share) in zip(self._compared, self.binding_constraints, strict=True):
             left, right = sides(compared, self._results[0])
             if compared.at_most:
@@ -217,6 +235,26 @@ class Designs:
             named = ", ".join(map(str, self.edges))
             said.append(f"At the end of what was asked: {named}; values beyond may be better.")
         return said
+
+    def _said_of_infeasible(self) -> str:
+        """Which designs are not feasible, by how much the first of them, and how to ask for others."""
+        asked, numbers = self._asked, [place + 1 for place in self.infeasible]
+        named = ", ".join(map(str, numbers[:NAMED])) + f" and {len(numbers) - NAMED} more" * (len(numbers) > NAMED)
+        if len(self) == 1:
+            which = "The best design is not feasible"
+        elif len(numbers) == len(self):
+            which = f"None of the {len(self)} designs is feasible"
+        else:
+            which = f"Not feasible: {len(numbers)} of {len(self)} designs ({named})"
+        first = self._results[self.infeasible[0]]
+        missed = [
+            "{}, {} against {}".format(compared.text, *(side.text for side in sides(compared, first)))
+            for compared in asked.comparisons(asked.condition(FEASIBLE))
+            if value_of(compared.excess, first) > 0
+        ]
+        at = "" if len(self) == 1 else f" at design {numbers[0]}"
+        why = f": {'; '.join(missed)}{at}" if missed else ""
+        return f"{which}{why}. subject_to='feasible' asks for designs that are."
 
     def _none(self) -> list[str]:
         """Why there is no design."""

@@ -116,7 +116,8 @@ def _parts(asked: Problem, constraint: Expression) -> list[_Part]:
         return [_Part(constraint, None)]
     conditions = {each.condition for each in compared}
     others = [part for part in sympy.And.make_args(constraint.sympy) if part not in conditions]
-    if others and constraint.sympy not in [v.symbol for v in asked.binding.system.variables]:
+    whole = [sympy.false, *(v.symbol for v in asked.binding.system.variables)]
+    if others and constraint.sympy not in whole:
         found.append(_Part(replace(constraint, sympy=sympy.And(*others)), None))
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from mlsysim.engine.bounds import Points
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
@@ -88,6 +88,10 @@ class Problem:
         """An expression of inputs and outputs, at any point of the grid."""
         return quantity(text, self.model, self.known)
 
+    def condition(self, text: Any) -> Expression:
+        """A condition on inputs and outputs, at any point of the grid."""
+        return condition(text, self.model, self.known)
+
     def comparisons(self, constraint: Expression) -> list[Comparison]:
         """The comparisons of a constraint."""
         return comparisons(constraint, self.binding.system, self.quantity)
@@ -156,7 +160,11 @@ def problem(
         for text in _several(given)
     ]
     if not objectives:
-        raise InputError("minimize", minimize, "name an output, or an expression of outputs and inputs")
+        raise MissingInputError(
+            "a search",
+            "an objective",
+            "give minimize=... or maximize=..., an output or an expression of outputs and inputs",
+        )
     constraints = tuple(condition(text, model, known, "subject_to") for text in _several(subject_to))
     return Problem(model, dict(arguments), binding, tuple(objectives), constraints)
 

@@ -83,8 +83,10 @@ def search(
     Returns
     -------
     Designs
-        The best designs as results, as a table, and the certificate. Combinations that do not fit
-        are no designs. Values within a relative 1e-9 count as equal; of equal ones the first wins.
+        The best designs as results, as a table, and the certificate. Combinations that the model refuses
+        are no designs. Those whose output ``feasible`` is False, as where memory does not suffice, are designs
+        unless ``subject_to="feasible"`` asks for others; the answer says so. Values within a relative 1e-9
+        count as equal; of equal ones the first wins.
 
     Raises
     ------

@@ -211,10 +211,25 @@ def test_infeasible_is_an_answer_unless_strict(run):
     assert (late.exit_code, strict.exit_code) == (0, 3)
     assert "total_memory <= 1 MB: nearest " in " ".join(strict.stdout.split())
     assert " GB against " in strict.stdout
-    assert run("search", *words, "--strict").exit_code == 0
+    assert run("search", *words, "--subject-to", "feasible", "--strict").exit_code == 0
     front = run("pareto", *words, "--minimize", "total_memory", *INFEASIBLE, "--strict", "--json")
     assert front.exit_code == 3
     assert json.loads(front.stdout)["misses"][0]["constraint"] == "total_memory <= 1 MB"
+
+
+def test_a_best_design_that_is_not_feasible_is_said_and_fails_where_strict(run):
+    words = ("memory", "--variant", "per_operator", "model=Llama3_70B", "hardware=H100", "batch_size=8", "dp_size=1")
+    asked = ("search", *words, "tp_size=1,2", "--minimize", "total_memory")
+    found, strict = run(*asked), run(*asked, "--strict")
+    text = " ".join(found.stdout.split())
+    assert "The best design is not feasible: total_memory <= memory_capacity, " in text
+    assert "--subject-to feasible asks for designs that are." in text
+    assert (found.exit_code, strict.exit_code) == (0, 3)
+    assert json.loads(run(*asked, "--json").stdout)["infeasible"]["designs"] == [1]
+    front = run("pareto", *words, "tp_size=1,8", "pp_size=1,80", "--minimize", "total_memory", "--minimize",
+                "tp_size * pp_size", "--strict")  # fmt: skip
+    assert front.exit_code == 0
+    assert "Not feasible: " in front.stdout
 
 
 def test_a_device_without_a_price_is_named(run):
@@ -258,7 +273,7 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
          "others, as in pp_size=..."),
         (("sweep", "memory", *LLAMA, "batch_size=8,16", "sequence_parallel=true"), "sequence_parallel=True: the "
          "variant first_order does not use it; --variant korthikanti or per_operator does"),
-        (("search", "memory", *SMALL), "--minimize None: name an output, or an expression of outputs and inputs"),
+        (("search", "memory", *SMALL), "a search needs an objective: give --minimize ... or --maximize ..., an "),
         (("search", "memory", *SMALL, "--minimize", "total_memry"), "unknown input or output of TrainingMemoryModel "
          "'total_memry': did you mean total_memory, optimizer?"),
         (("search", "memory", *SMALL, "--minimize", "total_memory", "--method", "fast"),

@@ -1,12 +1,13 @@
 """What a search answers: a sequence of results, a table, a data set, and why there is nothing better."""
 
+import html
 import json
 import pickle
 
 import numpy as np
 import pytest
 
-from mlsysim import TrainingMemoryModel, linked
+from mlsysim import IterationModel, TrainingMemoryModel, linked
 from mlsysim.errors import InfeasibleError
 from mlsysim.study.certificate import Certificate, Refused
 from mlsysim.study.result import Result
@@ -129,7 +130,8 @@ TWO = {"price is not in the catalog": Refused((64, 64), tuple("ABCDEFGHIJ")), "t
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, ["Proven best of the 1e+18 accepted, to a relative 1e-09.", "2e+18 points, 7 of them feasible",
+        ({}, ["Proven best of the 1e+18 accepted, to a relative 1e-09.",
+              "2e+18 points, 7 of them meeting the constraints",
               "3,456 evaluated, 12 boxes", "in 0.25 s by bounds.",
               "Refused: 1e+18: tp_size must divide heads (1e+18)."]),
         ({"refused": {}, "accepted": (2 * 10**18,) * 2}, ["best of the 2e+18 accepted", "No point was refused."]),
@@ -137,7 +139,8 @@ TWO = {"price is not in the catalog": Refused((64, 64), tuple("ABCDEFGHIJ")), "t
         ({"proven": False, "gap": 0.021},
          ["Not proven best of the 1e+18 accepted: a design up to 2.1% better may exist"]),
         ({"proven": False, "gap": np.inf}, ["Not proven best of the 1e+18 accepted: the time was too short"]),
-        ({"feasible": (7, 10**12)}, ["7 to 1e+12 of them feasible"]),
+        ({"feasible": (7, 10**12)}, ["7 to 1e+12 of them meeting the constraints"]),
+        ({"undefined": (0, 0)}, ["7 of them with a finite objective;"]),
         ({"feasible": (0, 0)}, ["Proven infeasible: none of the 1e+18 accepted meets the constraints."]),
         ({"feasible": (0, 0), "accepted": (0, 0)}, ["Proven infeasible: every point is refused."]),
         ({"method": "dense", "boxes": 0}, ["3,456 evaluated in 0.25 s by dense"]),
@@ -152,6 +155,52 @@ def test_the_certificate_in_words(changes, words):
     text = str(Certificate(**{**KNOWN, **changes}))
     for each in words:
         assert each in text
+
+
+class TestInfeasible:
+    """They are designs where no constraint asks for others; the answer says so."""
+
+    LARGE = {"model": "Llama3_70B", "hardware": "H100", "batch_size": 64, "dp_size": 1}
+
+    def test_the_best_one(self):
+        found = MODEL.search(**self.LARGE, tp_size=[2, 4, 8], minimize="total_memory")
+        best = found.best
+        needed, there = (best[name].to("TB").magnitude for name in ("total_memory", "memory_capacity"))
+        said = (
+            "The best design is not feasible: total_memory <= memory_capacity, "
+            f"{needed:.2f} TB against {there:.3f} TB. "
+            "subject_to='feasible' asks for designs that are."
+        )
+        assert (found.infeasible, best.feasible) == ((0,), False)
+        assert said in " ".join(repr(found).split())
+        assert html.escape(said) in found._repr_html_()
+        assert json.loads(found.to_json())["infeasible"] == {"designs": [1], "said": said}
+        assert "3 points, 3 of them with a finite objective" in str(found.certificate)
+
+    def test_some_of_several(self):
+        found = MODEL.search(**self.LARGE, tp_size=[8], pp_size=[1, 2, 80], maximize="total_memory", top=3)
+        assert found.infeasible == (0, 1)
+        assert "Not feasible: 2 of 3 designs (1, 2): total_memory <= memory_capacity, " in " ".join(repr(found).split())
+        assert MODEL.search(**self.LARGE, tp_size=[1, 2], minimize="weights", top=2).infeasible == (0, 1)
+
+    def test_none_where_it_was_asked_for_or_where_there_is_no_such_output(self):
+        fits = MODEL.search(**self.LARGE, tp_size=[8], pp_size=[1, 80], minimize="weights", subject_to="feasible")
+        other = IterationModel().search(
+            model="Llama3_8B", hardware="H100", context_tokens=1024, decode_requests=[1, 2], minimize="iteration_time"
+        )
+        for found in (fits, other):
+            assert found.infeasible == ()
+            assert "infeasible" not in found.to_dict()
+            assert "easible: " not in repr(found)
+
+    def test_of_a_front(self):
+        front = MODEL.pareto(
+            ["total_memory", "tp_size * pp_size"], **self.LARGE, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 80]
+        )
+        fits = [result.feasible for result in front]
+        assert front.infeasible == tuple(place for place, good in enumerate(fits) if not good)
+        assert 0 < len(front.infeasible) < len(front)
+        assert f"Not feasible: {len(front.infeasible)} of {len(front)} designs (" in repr(front)
 
 
 def test_whole_numbers_print_whole():

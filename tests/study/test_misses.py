@@ -107,7 +107,32 @@ def test_an_equation_is_missed_on_either_side():
 
 def test_what_no_value_can_meet():
     found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size < 1")
-    assert [str(miss) for miss in found.misses] == ["tp_size < 1: met by no accepted point"]
+    (miss,) = found.misses
+    assert str(miss).startswith("tp_size < 1: nearest 1 against 1, at ")
+
+
+@pytest.mark.parametrize(
+    ("limit", "text", "value"),
+    [
+        ("total_memory <= 0 GB", "total_memory <= 0 GB", 0),
+        ("-1 GB >= total_memory", "-1 GB >= total_memory", -1),
+        ("total_memory < 0 and tp_size <= 4", "total_memory < 0", 0),
+    ],
+)
+def test_a_limit_outside_the_domain_has_a_nearest_miss(limit, text, value):
+    """Sympy knows that a size is positive, and makes such a limit false."""
+    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to=limit)
+    (miss,) = found.misses
+    least, _ = by_solve(lambda grid: grid.total_memory, **AXES)
+    assert miss.constraint == text
+    assert sorted([miss.nearest.value, miss.limit.value]) == pytest.approx([value, least], rel=1e-9)
+    assert (miss.nearest.unit, miss.limit.unit, miss.proven) == ("GB", "GB", True)
+
+
+def test_false_parts_that_are_not_comparisons_of_numbers_are_named_whole():
+    for limit in ("total_memory <= 0 GB or tp_size < 1", "total_memory <= 0 GB and precision == fp32"):
+        found = MODEL.search(**POINT, **AXES, precision=["bf16"], minimize="weights", subject_to=limit)
+        assert [str(miss) for miss in found.misses] == [f"{limit}: met by no accepted point"]
 
 
 def test_a_label_beside_a_comparison():

@@ -127,7 +127,7 @@ def test_constraints():
     ("asked", "kind", "message"),
     [
         ({"minimize": "total_memory"}, InputError, "takes at least two objectives together with maximize"),
-        ({"minimize": []}, InputError, "name an output"),
+        ({"minimize": []}, InputError, "a search needs an objective"),
         ({"minimize": ["total_memory", "activatons"]}, UnknownNameError, "did you mean activations"),
         ({"minimize": ["total_memory", 3]}, InputError, "minimize=3"),
         ({"minimize": ["total_memory", "weights"], "tp_size": 2}, InputError, "use solve() for one point"),

@@ -181,7 +181,7 @@ class TestAsked:
     @pytest.mark.parametrize(
         ("asked", "kind", "message"),
         [
-            ({}, InputError, "name an output"),
+            ({}, InputError, "a search needs an objective: give minimize=... or maximize=..., an output"),
             ({"minimize": "total_memry"}, UnknownNameError, "did you mean total_memory"),
             ({"minimize": 7}, InputError, "minimize=7: must be text"),
             ({"minimize": "feasible"}, InputError, "minimize"),
