@@ -91,7 +91,7 @@ def _beyond_domains(constraint: Expression, read: Callable[[Any], Expression]) -
     found = []
     for text in constraint.text.split(" and "):
         left, operator, right = (re.split("(<=|>=|==|<|>)", text) + [""] * 3)[:3]
-        kinds = [kind for kind, sign in _OPERATORS.items() if sign == operator]
+        kinds: list[Any] = [kind for kind, sign in _OPERATORS.items() if sign == operator]
         if text.count(operator or " ") != 1 or not kinds or re.search(r"\b(or|not|in)\b", text):
             return []
         try:
