@@ -95,12 +95,11 @@ def _beyond_domains(constraint: Expression, read: Callable[[Any], Expression]) -
         if text.count(operator or " ") != 1 or not kinds or re.search(r"\b(or|not|in)\b", text):
             return []
         try:
-            sides = read(left.strip()), read(right.strip())
+            one, other = read(left.strip()), read(right.strip())
         except MlsysimError:  # a label, or part of something in brackets
             return []
-        compared = [_as_constant(*sides), _as_constant(*sides[::-1])]
-        condition = kinds[0](*(side.sympy for side in compared), evaluate=False)
-        found.append(Comparison(text.strip(), *compared, condition))
+        condition = kinds[0](one.sympy, other.sympy, evaluate=False)
+        found.append(Comparison(text.strip(), _as_constant(one, other), _as_constant(other, one), condition))
     return found
 
 
