@@ -354,7 +354,7 @@ launching = Formula(
     source=PROFILE,
     assumes="One host process per rank launches one operation after the other. A mean over layers with and without "
     "experts.",
-    accuracy="Three rows that the host binds imply 49.1, 52.4 and 48.2 µs (Megatron-Bridge).",
+    accuracy="Three rows that the host binds imply 50.5, 52.4 and 49.1 µs (Megatron-Bridge).",
     example=Example(
         {t_host_d: 5.356, L_moe: 48, moe_interval: 1, t_host_e: 9.984}, "15.34 ms", derived="5.356 + 9.984"
     ),

@@ -25,7 +25,7 @@ def test_steps_that_the_host_binds():
 
     Against what is published DeepSeek-V3 would be 45% too fast: with a byte for whatever is sent at fp8 it was 58%, and
     16 bit for gathered weights, exchanges and element-wise work are 0.9 s of the 10.6 s that the device takes.
-    The host takes 49.1 µs an operation in all of them, where B200 had 52.
+    The host takes 50.5 µs an operation in all of them, where B200 had 52.
     """
     errors = experts_left_out()
     for case in ("GPTOSS h100", "Qwen30 fp8 h100", "DSV3 B200 fp8"):
