@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,3 +123,47 @@ def within(value: Any, region: Region) -> Any:
 def all_within(values: Mapping[str, Any], region: Region) -> dict[str, Any]:
     """The part of every input that a region needs."""
     return {name: within(value, region) for name, value in values.items()}
+
+
+def filled(
+    dtypes: Mapping[str, Any],
+    sizes: Sequence[int],
+    points: int,
+    compute: Callable[[Region], Mapping[str, np.ndarray]],
+) -> dict[str, np.ndarray]:
+    """Arrays over a grid, computed at once or, where it has more points than that, block by block by all processors.
+
+    Parameters
+    ----------
+    dtypes : mapping
+        Type of every array by name.
+    sizes : sequence of int
+        Length of each axis.
+    points : int
+        Most points of a block.
+    compute : callable
+        Gives the arrays of a region.
+
+    Returns
+    -------
+    dict
+        Array per name, in the shape of the grid.
+    """
+    if math.prod(sizes) <= points:
+        return dict(compute(tuple(slice(0, size) for size in sizes)))
+    parts = blocks(sizes, points)
+    arrays = {name: np.empty(parts.sizes, dtype) for name, dtype in dtypes.items()}
+
+    def fill(number: int) -> None:
+        region = parts.region(number)
+        for name, found in compute(region).items():
+            arrays[name][region] = found
+
+    with ThreadPoolExecutor(cores()) as threads:
+        list(threads.map(fill, range(parts.count)))
+    return arrays
+
+
+def cores() -> int:
+    """Processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.engine.blocks import cores
 from mlsysim.engine.compiled import CompiledFunction, compiled
-from mlsysim.engine.grid import cores
 from mlsysim.engine.ties import band, in_order
 from mlsysim.engine.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
 from mlsysim.symbolic import System

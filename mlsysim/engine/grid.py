@@ -6,15 +6,14 @@ float64 is switched on by a scoped context around each call; the global flag is 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.blocks import Region, all_within, blocks
+from mlsysim.engine.blocks import Region, all_within, filled
+from mlsysim.engine.blocks import shape as shape_of
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.small import evaluate_small
@@ -27,9 +26,9 @@ Values = Mapping[str, Any]
 Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-#: Grids of up to so many points are evaluated in NumPy, while XLA would still be compiling. Fewer points if each
-#: of them sums up a queue, which NumPy does a hundred times slower.
-SMALL, SMALL_ITERATED = 1 << 15, 1 << 7
+#: Grids of up to so many points are evaluated in NumPy. An operation of a formula takes XLA a few milliseconds to
+#: compile, and NumPy a few nanoseconds a point: about a million points, whatever the number of operations.
+SMALL = 1 << 20
 #: Slopes at up to so many points are compiled without fusing loops, which would take longer than the slopes.
 FEW = 1 << 10
 
@@ -174,31 +173,19 @@ def evaluate_outputs(
     dict
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
-    iterated = _iterates(system, tuple(output.name for output in outputs))
-    if (math.prod(shape) if total is None else total) <= (SMALL_ITERATED if iterated else SMALL):
+    if (math.prod(shape) if total is None else total) <= SMALL:
         return evaluate_small(system, outputs, values, shape, reason)
-    names = [output.name for output in outputs] + ([reason.name] if reason else [])
+    dtypes = {output.name: output.dtype for output in outputs} | ({reason.name: np.int8} if reason else {})
 
-    def call(region: Region | None, size: tuple[int, ...]) -> dict[str, np.ndarray]:
+    def compute(region: Region) -> dict[str, np.ndarray]:
+        size = shape_of(region)
         needed, function = _jitted_outputs(system, tuple(outputs), size, reason)
         arguments = {name: np.asarray(values[name], np.float64) for name in needed}
-        found = _called(function, arguments if region is None else all_within(arguments, region), size)
-        return {name: found[name] for name in names}  # JAX sorts the names of a dict.
+        found = _called(function, all_within(arguments, region), size)
+        return {name: found[name] for name in dtypes}  # JAX sorts the names of a dict.
 
-    if math.prod(shape) <= TOGETHER or not iterated:
-        return call(None, tuple(shape))
-    parts = blocks(shape, TOGETHER)
-
-    def fill(number: int) -> None:
-        region = parts.region(number)
-        for name, found in call(region, tuple(part.stop - part.start for part in region)).items():
-            arrays[name][region] = found
-
-    arrays = {output.name: np.empty(shape, output.dtype) for output in outputs}
-    arrays |= {reason.name: np.empty(shape, np.int8)} if reason else {}
-    with ThreadPoolExecutor(cores()) as threads:
-        list(threads.map(fill, range(parts.count)))
-    return arrays
+    iterated = _iterates(system, tuple(output.name for output in outputs))
+    return filled(dtypes, shape, TOGETHER if iterated else math.prod(shape), compute)
 
 
 def _called(function: Any, arguments: Any, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -212,11 +199,6 @@ def _called(function: Any, arguments: Any, shape: tuple[int, ...]) -> dict[str, 
 def _iterates(system: System, outputs: tuple[str, ...]) -> bool:
     """Whether an output is computed in a loop at every point."""
     return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in system.closure(outputs))
-
-
-def cores() -> int:
-    """Processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _shared(arguments: Any, shape: tuple[int, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Small grids in NumPy: done before XLA would have compiled."""
+"""Grids in NumPy, by blocks that fit the cache: done before XLA would have compiled."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.engine.blocks import Region, all_within, filled
+from mlsysim.engine.blocks import shape as shape_of
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.symbolic import System
+
+#: Points of a block: its arrays stay in the cache, and are long enough that calling NumPy takes little of the time.
+BLOCK = 1 << 15
 
 
 def evaluate_small(
@@ -20,13 +25,21 @@ def evaluate_small(
     reason: ReasonCode | None,
 ) -> dict[str, np.ndarray]:
     """As :func:`mlsysim.engine.evaluate_outputs`, without XLA."""
-    shape = tuple(shape)
-    found = compiled(system, tuple(output.name for output in outputs), "vector")(values)
-    if reason is None:
-        return {output.name: _formed(output, found[output.name], None, shape) for output in outputs}
-    why = np.empty(shape, np.int8)
-    why[...] = compiled(system, None, "vector", ((reason.name, reason.code),))(values)[reason.name]
-    return {output.name: _formed(output, found[output.name], why, shape) for output in outputs} | {reason.name: why}
+    names = tuple(output.name for output in outputs)
+    function = compiled(system, names, "vector")
+    code_of = compiled(system, None, "vector", ((reason.name, reason.code),)) if reason else None
+
+    def compute(region: Region) -> dict[str, np.ndarray]:
+        given, size = all_within(values, region), shape_of(region)
+        found = function(given)
+        if reason is None or code_of is None:
+            return {output.name: _formed(output, found[output.name], None, size) for output in outputs}
+        why = np.empty(size, np.int8)
+        why[...] = code_of(given)[reason.name]
+        return {output.name: _formed(output, found[output.name], why, size) for output in outputs} | {reason.name: why}
+
+    dtypes = {output.name: output.dtype for output in outputs} | ({reason.name: np.int8} if reason else {})
+    return filled(dtypes, shape, BLOCK, compute)
 
 
 def _formed(output: OutputSpec, value: Any, why: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:

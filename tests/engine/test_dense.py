@@ -250,13 +250,13 @@ def test_several_devices_find_the_same(tmp_path):
         def asked():
             binding = bind(TrainingMemoryModel(), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
             axes = {"batch_size": np.arange(1, 65.0), "seq_len": np.arange(128.0, 8193, 128)}
-            axes["dp_size"] = np.arange(1, 33.0)
+            axes["dp_size"] = np.arange(1, 513.0)
             values = dict(binding.values)
             for place, (name, axis) in enumerate(axes.items()):
                 values[name] = axis.reshape([-1 if a == place else 1 for a in range(3)])
             memory, d = variable_of("total_memory").symbol, variable_of("dp_size").symbol
-            found = smallest(binding.system, memory * d, [memory > 1e11], values, (64, 64, 32), 7)
-            shown = evaluate_outputs(binding.system, [OutputSpec("total_memory", 1e9)], values, (64, 64, 32))
+            found = smallest(binding.system, memory * d, [memory > 1e11], values, (64, 64, 512), 7)
+            shown = evaluate_outputs(binding.system, [OutputSpec("total_memory", 1e9)], values, (64, 64, 512))
             return found.values, found.indices, np.array([found.feasible, found.points]), shown["total_memory"]
 
         if __name__ == "__main__":

@@ -32,6 +32,16 @@ def asked():
     return binding.system, values
 
 
+@pytest.fixture
+def backend(request, monkeypatch):
+    """Either backend of a grid, with blocks smaller than the grid."""
+    monkeypatch.setattr("mlsysim.engine.small.BLOCK", 1000)
+    if request.param == "jax":
+        monkeypatch.setattr("mlsysim.engine.grid.SMALL", 0)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"], indirect=True)
+@pytest.mark.usefixtures("backend")
 def test_points_computed_in_blocks_are_those_of_the_whole(asked):
     """A system with loops inside goes block by block; the plain pass over the whole grid does not."""
     system, values = asked
@@ -44,6 +54,8 @@ def test_points_computed_in_blocks_are_those_of_the_whole(asked):
         np.testing.assert_allclose(found[name], np.broadcast_to(whole[name], SHAPE) * scale, rtol=1e-13)
 
 
+@pytest.mark.parametrize("backend", rest_long(["numpy", "jax"], quick=1), indirect=True)
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("names", rest_long([slice(None), slice(1, 3)], quick=1))
 def test_the_first_reason_wins_and_values_are_missing(asked, names):
     system, values = asked
