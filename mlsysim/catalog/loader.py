@@ -33,7 +33,7 @@ _PROVENANCE = ("source", "date", "kind")
 #: Tables of a file, and those whose entries stand in no group.
 _FLAT: dict[str, type[Entry]] = {"Stacks": Stack, "Recipes": Recipe}
 _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
-_FREE_TEXT = ("name", "description", "architecture")
+_FREE_TEXT = ("name", "description", "architecture", "variants")
 _REFERENCES = {
     "node": "Systems.Nodes",
     "fabric": "Systems.Fabrics",
@@ -211,7 +211,7 @@ class Catalog:
                 elif field not in _FREE_TEXT:
                     fields[field] = _with_provenance(content, inherited)
             if kind is Recipe:
-                arguments = [name for name in fields if name not in ("name", "description", *_REFERENCES)]
+                arguments = [name for name in fields if name not in (*_FREE_TEXT, *_REFERENCES)]
                 fields["arguments"] = {name: fields.pop(name) for name in arguments}
             entry = kind(**fields)
         except MlsysimError as error:

@@ -51,6 +51,8 @@ class Recipe(Entry):
         What it is trained on; a fleet has accelerators of its own.
     stack : Stack, optional
         By which software.
+    variants : dict
+        For models by command, the variant that describes the run, where that is not their first.
     arguments : dict
         The rest by argument: numbers, quantities as text, words, yes and no.
     """
@@ -61,6 +63,7 @@ class Recipe(Entry):
     hardware: Accelerator | None = None
     fleet: Fleet | None = None
     stack: Stack | None = None
+    variants: dict[str, str] = pydantic.Field(default_factory=dict)
     arguments: dict[str, Setting] = pydantic.Field(default_factory=dict)
 
     @property

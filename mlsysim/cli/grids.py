@@ -20,6 +20,7 @@ from mlsysim.cli.summary import cell_text, print_sweep, write_csv
 from mlsysim.cli.words import as_choices
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
+from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
 from mlsysim.study.designs import Designs
 
@@ -72,11 +73,11 @@ def sweep(
     plot: Path | None,
 ) -> None:
     """Evaluate a grid, print what it holds, and write it or draw it."""
-    variants = [name.strip() for name in variant.split(",")] if variant else [next(iter(kind.variants))]
+    variants = [name.strip() for name in variant.split(",")] if variant else [None]
     given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
     if not axes.swept(given, 0) and len(variants) == 1:
         raise _one_point(kind, words)
-    model = kind(variants[0])
+    model = as_run(kind(variants[0]), given)
     named = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
     long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
     _writable("output", file, (*STORES, ".csv"))
@@ -188,7 +189,7 @@ def _asked(
     given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
     if not axes.swept(given, 0):
         raise _one_point(kind, words)
-    return kind(variant), given
+    return as_run(kind(variant), given), given
 
 
 def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError:

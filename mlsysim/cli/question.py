@@ -155,8 +155,13 @@ def _answer(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
             None,
         ),
         "variant": (
-            Annotated[str, typer.Option(help=f"Set of formulas (one of {sets}).", metavar="NAME")],
-            next(iter(model.variants)),
+            Annotated[
+                str | None,
+                typer.Option(
+                    help=f"Set of formulas (one of {sets}).", metavar="NAME", show_default=next(iter(model.variants))
+                ),
+            ],
+            None,
         ),
         "catalog": (OwnCatalog, None),
         "as_json": (Json, False),
@@ -175,7 +180,7 @@ def _ask(
     model: type[PerformanceModel],
     /,
     *,
-    variant: str,
+    variant: str | None,
     catalog: Path | None,
     as_json: bool,
     explain: bool,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.catalog import Entry, Recipe, Value, builtin
+from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
@@ -18,7 +18,7 @@ from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.plan import Plan, Plans
-from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of
+from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
 from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, reason_function, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.symbolic import System, Variable, variable_of
@@ -234,7 +234,7 @@ class _Binder:
         self.by_format: dict[str, str] = {}
         self.derived: tuple[DerivedInput, ...] = ()
         self.recipe = Given()
-        self.recipe_argument = _recipe_argument(type(model))
+        self.recipe_argument = recipe_argument(type(model))
         self.by_recipes: dict[str, convert.Axis] = {}
 
     def run(self) -> Binding:
@@ -535,12 +535,6 @@ class _Binder:
         if lacking:
             return f"{' and '.join(lacking)} has no value for it; give {name}=..."
         return self.model.how_to_give(name)
-
-
-@cache
-def _recipe_argument(model: type[DeclaredModel]) -> str:
-    """The argument that takes a recipe; empty where the model has none."""
-    return next((name for name, slot in model.slots.items() if issubclass(slot.entry, Recipe)), "")
 
 
 @lru_cache(maxsize=4096)

@@ -84,6 +84,8 @@ class DeclaredModel:
         For each argument that costs something to save something: its value without, and the output it lowers.
     givers : dict
         For each input that catalog entries give, the arguments that take one, and their slots.
+    is_chosen : bool
+        Of an instance, whether it was made with a variant; a recipe names one where it was not.
     arguments : dict
         For each argument its variable, or None if it takes a catalog entry. An instance has the arguments that its
         variant uses.
@@ -108,6 +110,7 @@ class DeclaredModel:
     def __init__(self, variant: str | None = None) -> None:
         if not self.variants:
             raise ModelError(f"{type(self).__name__}.variants: names no set of formulas")
+        self.is_chosen = variant is not None
         variant = next(iter(self.variants)) if variant is None else variant
         if not isinstance(variant, str) or variant not in self.variants:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)

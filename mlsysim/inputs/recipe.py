@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 from typing import Any
 
-from mlsysim.catalog import Choice, Entry, Fleet, Recipe, Sourced, Value
+from mlsysim.catalog import Choice, Entry, Fleet, Recipe, Sourced, Value, builtin
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.axes import Derived, Linked, derived
 from mlsysim.inputs.convert import is_axis, scalar
@@ -66,6 +67,38 @@ class Given:
     typed: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, Sourced | str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+
+
+@cache
+def recipe_argument(model: type[DeclaredModel]) -> str:
+    """The argument that takes a recipe; empty where the model has none."""
+    return next((name for name, slot in model.slots.items() if issubclass(slot.entry, Recipe)), "")
+
+
+def as_run(model: DeclaredModel, typed: Mapping[str, Any]) -> DeclaredModel:
+    """The model in the variant that its recipe names; itself where a variant was chosen, or several are named.
+
+    Parameters
+    ----------
+    model : DeclaredModel
+        What is asked.
+    typed : mapping
+        The arguments of the call.
+    """
+    given = typed.get(recipe_argument(type(model)))
+    if given is None or model.is_chosen or typed.get("variant") is not None:
+        return model
+    try:
+        recipes = [builtin().find(Recipe.what, each) if isinstance(each, str) else each
+                   for each in (given if is_axis(given) else (given,))]  # fmt: skip
+    except MlsysimError:
+        return model
+    named = {each.variants.get(model.command, model.variant) for each in recipes if isinstance(each, Recipe)}
+    if len(named) != 1 or model.variant in named:
+        return model
+    found = type(model)(named.pop())
+    found.is_chosen = False
+    return found
 
 
 def name_of(recipe: Recipe) -> str:

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.recipe import as_run
 from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Variable
 
@@ -37,7 +38,7 @@ def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Calla
 
     @wraps(plain)
     def verb(self: DeclaredModel, *args: Any, **kwargs: Any) -> Any:
-        return plain(self, *args, **kwargs)
+        return plain(as_run(self, kwargs), *args, **kwargs)
 
     verb.__qualname__ = f"{cls.__qualname__}.{plain.__name__}"
     verb.__module__ = cls.__module__

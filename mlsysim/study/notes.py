@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mlsysim.catalog import Recipe
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
+from mlsysim.inputs.recipe import name_of, recipe_argument
 from mlsysim.study.display import as_text, presented
 from mlsysim.symbolic import variable_of
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 #: A saving below this share of the whole is none.
 NOTHING = 0.01
+#: From this share on, two answers disagree.
+MUCH = 0.05
 
 
 def notes(result: Result) -> tuple[str, ...]:
@@ -24,13 +28,29 @@ def notes(result: Result) -> tuple[str, ...]:
     result : Result
         Of ``solve``.
     """
-    return tuple(note for note in (left_out(result), _contradiction(result), *_vain(result)) if note)
+    return tuple(note for note in (left_out(result), _as_run(result), _contradiction(result), *_vain(result)) if note)
 
 
 def left_out(result: Result) -> str:
     """What a recipe gives and the model has no argument for; empty where that is nothing."""
     model, names = result.model, ", ".join(result.left_out)
     return f"{type(model).__name__} ({model.variant}) takes no {names}, which the recipe gives" if names else ""
+
+
+def _as_run(result: Result) -> str:
+    """The variant that the recipe names: that it was taken, or what it says where another was chosen."""
+    model = result.model
+    recipe = result.entries.get(recipe_argument(type(model)))
+    named = recipe.variants.get(model.command, "") if isinstance(recipe, Recipe) else ""
+    if not named:
+        return ""
+    if model.variant == named:
+        return "" if model.is_chosen else f"{type(model).__name__} answers by {named}, as {name_of(recipe)} was run"
+    other = _asked_again(result, named)
+    if other is None or abs(other.canonical(model.answer) / result.canonical(model.answer) - 1) < MUCH:
+        return ""
+    said = as_text(variable_of(model.answer), other.canonical(model.answer))
+    return f"{named}, as {name_of(recipe)} was run: {said} {variable_of(model.answer).label.lower()}"
 
 
 def _contradiction(result: Result) -> str:

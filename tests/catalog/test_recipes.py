@@ -3,25 +3,13 @@
 import pickle
 
 import pytest
-from validation.step_rows import ROWS, name, seconds, stack_of
+from validation.step_rows import RECIPES, ROWS, name, seconds, stack_of
 
 from mlsysim import Q_, DistributedModel, ExpertParallelModel, Models, Recipe, Recipes, TrainingMemoryModel
 from mlsysim.catalog import Choice, Value, builtin, load_catalog
 from mlsysim.errors import CatalogError, UnknownNameError
 
 STEP, MEMORY = DistributedModel(), TrainingMemoryModel("per_operator")
-PUBLISHED = {
-    "torchtitan_issue_1624": "llama4_ep EP=1",
-    "Megatron_Qwen3_30B_A3B_H100": "megatron_bridge Qwen30 fp8 h100",
-    "Megatron_Qwen3_30B_A3B_GB200": "megatron_bridge Qwen30 GB200 fp8",
-    "Megatron_Qwen3_235B_A22B_GB200": "megatron_bridge Qwen235 GB200 bf16",
-    "Megatron_DeepSeek_V3_GB300_bf16": "megatron_bridge DSV3 GB300 bf16",
-    "Megatron_DeepSeek_V3_GB300_fp8": "megatron_bridge DSV3 GB300 fp8",
-    "Megatron_DeepSeek_V3_GB200_bf16": "megatron_bridge DSV3 GB200 bf16",
-    "Megatron_DeepSeek_V3_GB200_fp8": "megatron_bridge DSV3 GB200 fp8",
-    "Megatron_DeepSeek_V3_B200_fp8": "megatron_bridge DSV3 B200 fp8",
-    "Megatron_gpt_oss_120B_H100": "megatron_bridge GPTOSS h100",
-}
 MINE = """
 [Recipes.Night]
 name = "A night on two nodes"
@@ -46,10 +34,10 @@ def load(tmp_path, text=MINE):
     return load_catalog(file)
 
 
-@pytest.mark.parametrize("key", PUBLISHED)
+@pytest.mark.parametrize("key", RECIPES)
 def test_a_recipe_is_the_row_that_was_published(key):
     """The rows know no shards in fp32, no bias of a router and no norm of queries; the last two are small."""
-    row = next(row for row in ROWS if name(row) == PUBLISHED[key])
+    row = next(row for row in ROWS if name(row) == RECIPES[key])
     kept = {name: word.value for name, word in Recipes[key].values().items() if name == "weight_dtype"}
     theirs = seconds(row, stack=stack_of(row), **kept)
     assert STEP.solve(recipe=key).canonical("step_time") == pytest.approx(theirs, rel=1e-3)
@@ -161,3 +149,54 @@ def test_the_nearest_name_is_suggested():
         STEP.solve(recipe="torchtitan_1624")
     with pytest.raises(UnknownNameError, match=r"^unknown recipe 'H100': "):
         builtin().find("recipe", "H100")
+
+
+class TestVariant:
+    """A recipe names the variant that describes the run."""
+
+    RUN = "DeepSeek_V3_2048_H800"
+
+    @pytest.mark.parametrize("key", list(Recipes))
+    def test_every_recipe_is_answered_by_default(self, key):
+        found = ExpertParallelModel().solve(recipe=key)
+        assert found.model.variant == Recipes[key].variants.get("ep", "fsdp")
+        assert found.feasible
+
+    def test_what_was_chosen_stays(self):
+        found = ExpertParallelModel("fsdp").solve(recipe="Megatron_Qwen3_30B_A3B_GB200")
+        assert found.model.variant == "fsdp"
+        (note,) = (each for each in found.notes if each.startswith("per_operator"))
+        assert "Megatron_Qwen3_30B_A3B_GB200 was run: " in note
+
+    def test_a_result_says_that_it_was_taken(self):
+        found = ExpertParallelModel().solve(recipe=Recipes[self.RUN])
+        assert f"ExpertParallelModel answers by per_operator, as {self.RUN} was run" in found.notes
+        assert found.canonical("step_time") == STEP.solve(recipe=self.RUN).canonical("step_time")
+        assert not any("was run" in note for note in STEP.solve(recipe=self.RUN).notes)
+
+    def test_grids_and_searches_take_it_too(self):
+        model = ExpertParallelModel()
+        grid = model.sweep(recipe=self.RUN, ep_size=[32, 64])
+        assert grid.attrs["variant"] == "per_operator"
+        assert (
+            model.search(recipe=self.RUN, ep_size=[32, 64], minimize="step_time").best.model.variant == "per_operator"
+        )
+        several = model.sweep(recipe=["Megatron_Mixtral_8x7B_H100", "DeepSpeed_MoE"], outputs=["step_time"])
+        assert several.attrs["variant"] == "per_operator"
+
+    def test_recipes_of_several_variants_are_asked_by_the_first(self):
+        grid = ExpertParallelModel().sweep(
+            recipe=["torchtitan_issue_1624", "Megatron_Mixtral_8x7B_H100"], outputs=["step_time"]
+        )
+        assert grid.attrs["variant"] == "fsdp"
+
+    def test_the_one_that_was_named_is_kept(self):
+        model = ExpertParallelModel()
+        model.solve(recipe=self.RUN)
+        assert model.variant == "fsdp"
+        grid = model.sweep(recipe="DeepSpeed_MoE", ep_size=[64, 128], variant="fsdp", outputs=["step_time"])
+        assert grid.attrs["variant"] == "fsdp"
+
+    def test_an_unknown_one_is_refused(self):
+        with pytest.raises(UnknownNameError, match="variant of ExpertParallelModel"):
+            ExpertParallelModel().solve(recipe=Recipe(name="Mine", variants={"ep": "exact"}))

@@ -12,6 +12,20 @@ from mlsysim import DistributedModel
 ROWS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("steps.json").read_text(encoding="utf-8"))
 STEP = DistributedModel()
 
+#: Recipes of the catalog whose throughput was published, and the row of each.
+RECIPES = {
+    "torchtitan_issue_1624": "llama4_ep EP=1",
+    "Megatron_Qwen3_30B_A3B_H100": "megatron_bridge Qwen30 fp8 h100",
+    "Megatron_Qwen3_30B_A3B_GB200": "megatron_bridge Qwen30 GB200 fp8",
+    "Megatron_Qwen3_235B_A22B_GB200": "megatron_bridge Qwen235 GB200 bf16",
+    "Megatron_DeepSeek_V3_GB300_bf16": "megatron_bridge DSV3 GB300 bf16",
+    "Megatron_DeepSeek_V3_GB300_fp8": "megatron_bridge DSV3 GB300 fp8",
+    "Megatron_DeepSeek_V3_GB200_bf16": "megatron_bridge DSV3 GB200 bf16",
+    "Megatron_DeepSeek_V3_GB200_fp8": "megatron_bridge DSV3 GB200 fp8",
+    "Megatron_DeepSeek_V3_B200_fp8": "megatron_bridge DSV3 B200 fp8",
+    "Megatron_gpt_oss_120B_H100": "megatron_bridge GPTOSS h100",
+}
+
 _PORTS = {"fabric_bandwidth": "400 Gbit/s", "fabric_latency": "10 us"}
 _HOPPER = {"node_bandwidth": "450 GB/s", "node_latency": "2 us", **_PORTS}
 #: Where a row ran, as arguments: a cluster of the catalog, or a device of it with the ports of its node.
