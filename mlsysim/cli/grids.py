@@ -73,11 +73,11 @@ def sweep(
     plot: Path | None,
 ) -> None:
     """Evaluate a grid, print what it holds, and write it or draw it."""
-    variants = [name.strip() for name in variant.split(",")] if variant else [None]
+    variants = [name.strip() for name in (variant or "").split(",")]
     given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
     if not axes.swept(given, 0) and len(variants) == 1:
         raise _one_point(kind, words)
-    model = as_run(kind(variants[0]), given)
+    model = as_run(kind(variants[0] or None), given)
     named = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
     long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
     _writable("output", file, (*STORES, ".csv"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from mlsysim.catalog import Choice, Entry, Fleet, Recipe, Sourced, Value, builtin
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
@@ -69,13 +69,17 @@ class Given:
     left_out: tuple[str, ...] = ()
 
 
+#: A model of any class.
+AnyModel = TypeVar("AnyModel", bound=DeclaredModel)
+
+
 @cache
 def recipe_argument(model: type[DeclaredModel]) -> str:
     """The argument that takes a recipe; empty where the model has none."""
     return next((name for name, slot in model.slots.items() if issubclass(slot.entry, Recipe)), "")
 
 
-def as_run(model: DeclaredModel, typed: Mapping[str, Any]) -> DeclaredModel:
+def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
     """The model in the variant that its recipe names; itself where a variant was chosen, or several are named.
 
     Parameters

@@ -41,9 +41,9 @@ def _as_run(result: Result) -> str:
     """The variant that the recipe names: that it was taken, or what it says where another was chosen."""
     model = result.model
     recipe = result.entries.get(recipe_argument(type(model)))
-    named = recipe.variants.get(model.command, "") if isinstance(recipe, Recipe) else ""
-    if not named:
+    if not isinstance(recipe, Recipe) or model.command not in recipe.variants:
         return ""
+    named = recipe.variants[model.command]
     if model.variant == named:
         return "" if model.is_chosen else f"{type(model).__name__} answers by {named}, as {name_of(recipe)} was run"
     other = _asked_again(result, named)
