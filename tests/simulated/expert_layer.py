@@ -1,9 +1,9 @@
 """Event-driven schedule of layers with experts: streams of a device, the host that launches on them, one port.
 
 Operations of a stream run one after another in the order in which the host launches them, each once those it depends
-on have ended. Dispatches and combinations have a stream each and share one port, which serves first what is ready
-first. The host launches one operation after the other, and stands still where it reads counts of tokens or the loss.
-Nothing here knows a closed form. Times are seconds, but any unit will do.
+on have ended. Dispatches, combinations and traffic of weights have a stream each and share one port, which serves first
+what is ready first. The host launches one operation after the other, and stands still where it reads counts of tokens
+or the loss. Nothing here knows a closed form. Times are seconds, but any unit will do.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Stream = Literal["compute", "dispatch", "combine"]
-STREAMS: tuple[Stream, ...] = ("compute", "dispatch", "combine")
+Stream = Literal["compute", "dispatch", "combine", "weights"]
+STREAMS: tuple[Stream, ...] = ("compute", "dispatch", "combine", "weights")
 
 
 @dataclass(frozen=True)
