@@ -43,8 +43,8 @@ ZERO = Source("rajbhandari2020", "section 7")
 OVERLAP = Source("li2020", "section 3.2")
 EXECUTED = "Equal to traffic executed layer by layer behind a forward or backward pass."
 BESIDE = (
-    "Steps of 200 random settings, executed operation by operation with hosts and exchanges, are met within 0.04% in the "
-    "median, 1.1% in nine of ten and 7% at worst."
+    "Steps of 200 random settings, executed operation by operation with hosts and exchanges, are met within 0.04% in "
+    "the median, 1.1% in nine of ten and 7% at worst."
 )
 
 

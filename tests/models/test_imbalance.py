@@ -70,10 +70,11 @@ def falls(variant, given):
     most = min(given["ep_size"], given["experts"] / given["active_experts_per_token"])
     loads = np.unique([*np.geomspace(1, min(most, 1.5), 12), *np.geomspace(1, most, 16)])
     try:
-        found = MODELS[variant].sweep(**given, routing_imbalance_factor=loads, outputs=OUTPUTS[variant])
+        found = [MODELS[variant].solve(**given, routing_imbalance_factor=float(load)) for load in loads]
     except InputError:
         return None
-    return {name: float(np.max(-np.diff(found[name].values) / found[name].values[:-1])) for name in OUTPUTS[variant]}
+    values = {name: np.array([each.canonical(name) for each in found]) for name in OUTPUTS[variant]}
+    return {name: float(np.max(-np.diff(value) / value[:-1])) for name, value in values.items()}
 
 
 def checked(seed, count):
