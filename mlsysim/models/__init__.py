@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.models.registry import Registry, ours
+from mlsysim.models.registry import Registry, home_of, ours
 
 if TYPE_CHECKING:
     from mlsysim.models.base import PerformanceModel
@@ -40,15 +40,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    loaders = {"PerformanceModel": _base, **{listed.name: listed.load for listed in ours()}}
-    if name not in loaders:
+    module = home_of(name) if name != "PerformanceModel" else "base"
+    if not module:
         raise AttributeError(f"module 'mlsysim.models' has no attribute {name!r}")
-    found = globals()[name] = loaders[name]()
+    found = globals()[name] = getattr(import_module(f"mlsysim.models.{module}"), name)
     return found
-
-
-def _base() -> type[PerformanceModel]:
-    return import_module("mlsysim.models.base").PerformanceModel
 
 
 def every_model() -> tuple[type[PerformanceModel], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq, Mod
+from sympy import Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node
 from mlsysim.formulas import collectives, expert_exchange, number_formats
@@ -10,7 +10,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Requirement
+from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.network import delta_c, n_c
 

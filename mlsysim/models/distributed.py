@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq, Mod
+from sympy import Eq
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
@@ -33,7 +33,7 @@ from mlsysim.models.training_memory import (
     PER_OPERATOR,
     TrainingMemoryModel,
 )
-from mlsysim.symbolic import Requirement, System
+from mlsysim.symbolic import Mod, Requirement, System
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e

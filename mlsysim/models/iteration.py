@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq, Mod
+from sympy import Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
 from mlsysim.formulas import (
@@ -30,7 +30,7 @@ from mlsysim.models.shape import (
     divides,
 )
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Requirement
+from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import a, d_e, d_ff, d_sh

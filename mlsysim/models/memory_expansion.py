@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sympy import Eq, Mod, Ne
+from sympy import Eq, Ne
 
 from mlsysim.catalog import Fleet, MemoryDesign, TransformerWorkload, builtin
 from mlsysim.errors import InputError
@@ -26,7 +26,7 @@ from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROUTED
-from mlsysim.symbolic import Formula, Requirement, System, label, variable_of
+from mlsysim.symbolic import Formula, Mod, Requirement, System, label, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.trained import finetuning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq, Mod
+from sympy import Eq
 
 from mlsysim.catalog import Fleet, SparseTransformerWorkload
 from mlsysim.formulas import collectives, expert_exchange, moe_routing, number_formats, parameter_counts, rank_groups
@@ -12,7 +12,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, divides
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, ROUTED
-from mlsysim.symbolic import Requirement
+from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
 from mlsysim.symbols.workload import E, L, L_moe, k

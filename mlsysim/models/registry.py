@@ -131,10 +131,18 @@ def ours() -> tuple[Listed, ...]:
     return tuple(_ours())
 
 
+def home_of(name: str) -> str:
+    """The module of ours that declares a class; empty where none does."""
+    return next((module for module in OURS if f"\nclass {name}(PerformanceModel):\n" in _text(module)), "")
+
+
+def _text(module: str) -> str:
+    return Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+
+
 def _ours() -> Iterator[Listed]:
     for module in OURS:
-        text = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
-        for name, command, question in declared_in(text):
+        for name, command, question in declared_in(_text(module)):
             yield Listed(command, question, name, "mlsysim", _importer(f"mlsysim.models.{module}", name))
 
 

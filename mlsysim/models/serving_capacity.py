@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq, Mod
+from sympy import Eq
 
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
@@ -20,7 +20,7 @@ from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, NO_WINDOW, OPTIONAL_PASS_SHAPE, PASS_SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Requirement, System
+from mlsysim.symbolic import Mod, Requirement, System
 from mlsysim.symbols.serving import cv
 from mlsysim.symbols.workload import E, L, L_moe, P, a, a_kv, d_e, d_rope, h, k, r_kv
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Mod
+from sympy import Eq
 
 from mlsysim.formulas import parameter_counts
 from mlsysim.inputs.slot import Counted
-from mlsysim.symbolic import Requirement, variable_of
+from mlsysim.symbolic import Mod, Requirement, variable_of
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import (
     E,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Mod, Ne, ceiling
+from sympy import And, Eq, Ne, ceiling
 
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
@@ -27,7 +27,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS, SHARED_KV_HEADS, divides
 from mlsysim.optimizers import OPTIMIZERS
-from mlsysim.symbolic import Max, Requirement, System, label
+from mlsysim.symbolic import Max, Mod, Requirement, System, label
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.routing import c_f, pad

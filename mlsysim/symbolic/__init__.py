@@ -2,7 +2,7 @@
 
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
 from mlsysim.symbolic.example import Example, Source
-from mlsysim.symbolic.extremes import Max, Min
+from mlsysim.symbolic.extremes import Max, Min, Mod
 from mlsysim.symbolic.family import Family, Index, family, family_of
 from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import (
@@ -46,6 +46,7 @@ __all__ = [
     "LeastInteger",
     "Max",
     "Min",
+    "Mod",
     "Requirement",
     "SlotsBusy",
     "Source",

@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.symbolic.exchange import exchanged
+from mlsysim.symbolic.exchange import exchanged, numbered
 from mlsysim.symbolic.variable import variable_of
 
 
@@ -92,7 +92,7 @@ def lower(expression: sympy.Basic) -> sympy.Basic:
     swaps: dict[sympy.Basic, sympy.Basic] = {}
     for atom in expression.atoms(UnitSymbol, Label):
         swaps[atom] = atom.amount if isinstance(atom, UnitSymbol) else atom.code  # type: ignore[union-attr]
-    return exchanged(expression, swaps) if swaps else expression
+    return exchanged(expression, swaps, numbered) if swaps else expression
 
 
 byte = UnitSymbol("byte")

@@ -6,7 +6,7 @@ builds it anew: that took most of the time of printing and compiling.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -18,11 +18,29 @@ def rebuilt(node: Any, args: Sequence[Any]) -> Any:
     """A node with other arguments."""
     if tuple(args) == node.args:
         return node
-    return as_written(node.func, args) if isinstance(node, sympy.Max | sympy.Min) else node.func(*args)
+    if isinstance(node, sympy.Max | sympy.Min):
+        return as_written(node.func, args)
+    return node.func(*args)
 
 
-def exchanged(expression: Any, swaps: Mapping[sympy.Basic, sympy.Basic]) -> Any:
+def numbered(node: Any, args: Sequence[Any]) -> Any:
+    """A node with numbers for units and labels, its cases and what they compare taken over as they stand."""
+    if tuple(args) == node.args:
+        return node
+    if isinstance(node, sympy.Eq | sympy.Ne) and any(arg.is_Symbol for arg in args):
+        symbol, other = args if args[0].is_Symbol else args[::-1]
+        if other.is_Integer and other >= 0:
+            return node.func(symbol, other, evaluate=False)
+    if isinstance(node, sympy.Piecewise):
+        settled = any(pair.cond in (sympy.true, sympy.false) for pair in args[:-1])
+        return node.func(*args, evaluate=settled)
+    return rebuilt(node, args)
+
+
+def exchanged(expression: Any, swaps: Mapping[sympy.Basic, sympy.Basic], build: Callable[..., Any] = rebuilt) -> Any:
     """The expression with every key of ``swaps`` exchanged for its value."""
     if expression in swaps:
         return swaps[expression]
-    return rebuilt(expression, [exchanged(arg, swaps) for arg in expression.args]) if expression.args else expression
+    if not expression.args:
+        return expression
+    return build(expression, [exchanged(arg, swaps, build) for arg in expression.args])

@@ -1,7 +1,8 @@
-"""The largest and the smallest of several expressions, as they are written.
+"""The largest and the smallest of several expressions, and remainders, as they are written.
 
-``sympy.Max`` asks of every pair of arguments whether one is always at least the other. That took half of the time
-of declaring all formulas and decided nothing: no formula lists what another argument covers.
+``sympy.Max`` asks of every pair of arguments whether one is always at least the other, and ``sympy.Mod`` whether the
+dividend lies within the divisor. That took half of the time of declaring all formulas and decided nothing: no formula
+lists what another argument covers, or a remainder that is always the same.
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ def Max(*args: Any) -> Any:  # noqa: N802
 def Min(*args: Any) -> Any:  # noqa: N802
     """The smallest of several expressions; see :func:`Max`."""
     return as_written(sympy.Min, args)
+
+
+def Mod(whole: Any, by: Any) -> Any:  # noqa: N802
+    """The remainder of a division, as ``sympy.Mod`` writes it; of two numbers it is one."""
+    dividend, divisor = sympy.sympify(whole, strict=True), sympy.sympify(by, strict=True)
+    return sympy.Mod(dividend, divisor, evaluate=bool(dividend.is_number))
 
 
 def as_written(kind: Any, args: Iterable[Any]) -> Any:

@@ -111,25 +111,32 @@ class Formula:
                 f"but {name} is declared in {self.variable.unit or 'pure numbers'} "
                 f"({describe(self.variable.dimension)})"
             )
-        symbols = {s for s in self.expression.free_symbols if not isinstance(s, UnitSymbol | Label)}
+        symbols = self._symbols()
         for symbol in (self.symbol, *sorted(symbols, key=str)):
             if variable_of(str(symbol)).symbol != symbol:  # sympy tells symbols of other assumptions apart
                 raise FormulaError(f"formula for {name}: {symbol} is not the symbol that variable() gave for that name")
-        if self.symbol in symbols:
-            raise FormulaError(f"formula for {name}: {name} stands on both sides")
+        self._take_inputs(symbols)
         if not isinstance(self.title, str) or not self.title.strip():
             raise FormulaError(f"formula for {name}: title={self.title!r} must say what it is in a few words")
         if not isinstance(self.source, Source):
             raise FormulaError(f"formula for {name}: source={self.source!r} must be a Source(key, place)")
         if self.example is None and not self.no_example:
             raise FormulaError(f"formula for {name}: give an example, or say why there is none")
-        object.__setattr__(self, "inputs", tuple(sorted(map(variable_of, symbols), key=lambda v: v.name)))  # type: ignore[arg-type]
         if self.family is not None:
             object.__setattr__(self, "covers", tuple(self.family))
         if self.family is not None or any(map(family_of, symbols)) or self.expression.has(ByMember):
             self._check_index()
         elif self.example is not None and not self.expression.has(Total):
             self._check_example(self)
+
+    def _symbols(self) -> set[Any]:
+        """The symbols of variables on the right side."""
+        return {s for s in self.expression.free_symbols if not isinstance(s, UnitSymbol | Label)}
+
+    def _take_inputs(self, symbols: set[Any]) -> None:
+        if self.symbol in symbols:
+            raise FormulaError(f"formula for {self.name}: {self.name} stands on both sides")
+        object.__setattr__(self, "inputs", tuple(sorted(map(variable_of, symbols), key=lambda v: v.name)))
 
     def _check_index(self) -> None:
         """Refuse what has no member for one of the left side, and an index that reads as something else."""
@@ -194,16 +201,23 @@ class Formula:
     def _put_down(self, symbol: sympy.Symbol, expression: sympy.Basic, member: str, example: Example | None) -> Formula:
         """A plain formula that this one stands for."""
         words = f", {self.index.members[member]}" if self.index else ""
-        made = replace(
-            self,
-            symbol=symbol,
-            expression=expression,
-            title=self.title + words,
-            example=example,
-            no_example="" if example else self.no_example or "another member has one",
-        )
-        object.__setattr__(made, "member", member)
-        object.__setattr__(made, "printed", self)
+        made = copy(self)
+        changed = {
+            "symbol": symbol,
+            "variable": variable_of(symbol),
+            "expression": _expression(expression, symbol.name),
+            "title": self.title + words,
+            "example": example,
+            "no_example": "" if example else self.no_example or "another member has one",
+            "covers": (),
+            "member": member,
+            "printed": self,
+        }
+        for name, value in changed.items():
+            object.__setattr__(made, name, value)
+        made._take_inputs(made._symbols())
+        if not self.index and example:
+            self._check_example(made)
         return made
 
     def only(self, members: Iterable[str]) -> Formula:

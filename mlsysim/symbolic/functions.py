@@ -315,5 +315,4 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
 @cache
 def _chosen(symbol: sympy.Symbol, text: str) -> Any:
     """The condition that a choice variable has a label, as sympy writes it in a Piecewise."""
-    condition: Any = sympy.Eq(symbol, label(symbol, text))
-    return condition.canonical
+    return sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False)

@@ -5,7 +5,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.errors import UnitError, UnknownNameError
-from mlsysim.symbolic import Label, UnitSymbol, byte, flop, label, lower, request, token
+from mlsysim.symbolic import Label, UnitSymbol, byte, flop, label, lower, request, token, variable_of
 from mlsysim.symbols.training import optimizer
 from mlsysim.symbols.workload import h, precision
 
@@ -69,3 +69,11 @@ def test_an_unknown_label_suggests_the_nearest():
     with pytest.raises(UnknownNameError) as refused:
         label(precision, "fp61")
     assert str(refused.value) == "unknown precision 'fp61': did you mean fp16, fp8, fp32?"
+
+
+def test_a_lowered_table_is_what_sympy_makes_of_its_numbers():
+    """Labels become numbers that are told apart without asking sympy."""
+    chosen, other = sympy.Eq(precision, label(precision, "fp16")), sympy.Ne(optimizer, label(optimizer, "adam"))
+    table = sympy.Piecewise((2 * byte, chosen & other), (h, other), (0, True))
+    swaps = {each: sympy.Integer(variable_of(each.variable_name).code(each.text)) for each in table.atoms(Label)}
+    assert lower(table) == table.xreplace({**swaps, byte: sympy.S.One})

@@ -1,4 +1,4 @@
-"""Maxima and minima as they are written, and as sympy would write them."""
+"""Maxima, minima and remainders as they are written, and as sympy would write them."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,8 @@ from fuzz import rest_long
 
 import mlsysim
 from mlsysim.formulas import TOPICS, topic
-from mlsysim.symbolic import Max, Min
+from mlsysim.models import every_model
+from mlsysim.symbolic import Max, Min, Mod
 from mlsysim.symbols.training import Z, d
 from mlsysim.symbols.workload import L, P, h
 
@@ -54,9 +55,23 @@ def test_no_formula_lists_what_another_argument_covers(every):
         assert type(node)(*node.args) == node
 
 
+def test_a_remainder_is_that_of_sympy():
+    assert Mod(L, d) == sympy.Mod(L, d)
+    assert Mod(7, 3) == 1
+    assert Mod(L, 2) == sympy.Mod(L, 2)
+
+
+def test_no_requirement_has_a_remainder_that_is_always_the_same():
+    requirements = {each for model in every_model() for name in model.variants for each in model(name).requirements}
+    nodes = {node for each in requirements for node in each.condition.atoms(sympy.Mod)}
+    assert len(nodes) > 20
+    for node in nodes:
+        assert sympy.Mod(*node.args) == node
+
+
 def test_formulas_take_them_from_here():
     """sympy's own compare every pair of arguments, which doubles the time of declaring all formulas."""
     for path in [*Path(mlsysim.__path__[0]).glob("formulas/*.py"), *Path(mlsysim.__path__[0]).glob("models/*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "sympy":
-                assert not {each.name for each in node.names} & {"Max", "Min"}, path.name
+                assert not {each.name for each in node.names} & {"Max", "Min", "Mod"}, path.name
