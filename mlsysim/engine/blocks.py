@@ -130,8 +130,9 @@ def filled(
     sizes: Sequence[int],
     points: int,
     compute: Callable[[Region], Mapping[str, np.ndarray]],
+    threads: int = 1,
 ) -> dict[str, np.ndarray]:
-    """Arrays over a grid, computed at once or, where it has more points than that, block by block by all processors.
+    """Arrays over a grid, computed at once or, where it has more points than that, block by block.
 
     Parameters
     ----------
@@ -143,6 +144,8 @@ def filled(
         Most points of a block.
     compute : callable
         Gives the arrays of a region.
+    threads : int
+        Blocks computed at the same time.
 
     Returns
     -------
@@ -159,8 +162,12 @@ def filled(
         for name, found in compute(region).items():
             arrays[name][region] = found
 
-    with ThreadPoolExecutor(cores()) as threads:
-        list(threads.map(fill, range(parts.count)))
+    if threads == 1:
+        for number in range(parts.count):
+            fill(number)
+        return arrays
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fill, range(parts.count)))
     return arrays
 
 

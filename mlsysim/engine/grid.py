@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.blocks import Region, all_within, filled
+from mlsysim.engine.blocks import Region, all_within, cores, filled
 from mlsysim.engine.blocks import shape as shape_of
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
@@ -173,8 +173,10 @@ def evaluate_outputs(
     dict
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
+    iterated = _iterates(system, tuple(output.name for output in outputs))
+    threads = cores() if iterated else 1  # calls of NumPy that are done at once gain nothing by a second thread
     if (math.prod(shape) if total is None else total) <= SMALL:
-        return evaluate_small(system, outputs, values, shape, reason)
+        return evaluate_small(system, outputs, values, shape, reason, threads)
     dtypes = {output.name: output.dtype for output in outputs} | ({reason.name: np.int8} if reason else {})
 
     def compute(region: Region) -> dict[str, np.ndarray]:
@@ -184,8 +186,7 @@ def evaluate_outputs(
         found = _called(function, all_within(arguments, region), size)
         return {name: found[name] for name in dtypes}  # JAX sorts the names of a dict.
 
-    iterated = _iterates(system, tuple(output.name for output in outputs))
-    return filled(dtypes, shape, TOGETHER if iterated else math.prod(shape), compute)
+    return filled(dtypes, shape, TOGETHER if iterated else math.prod(shape), compute, threads)
 
 
 def _called(function: Any, arguments: Any, shape: tuple[int, ...]) -> dict[str, np.ndarray]:

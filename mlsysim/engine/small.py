@@ -23,6 +23,7 @@ def evaluate_small(
     values: Mapping[str, Any],
     shape: Sequence[int],
     reason: ReasonCode | None,
+    threads: int = 1,
 ) -> dict[str, np.ndarray]:
     """As :func:`mlsysim.engine.evaluate_outputs`, without XLA."""
     names = tuple(output.name for output in outputs)
@@ -39,7 +40,7 @@ def evaluate_small(
         return {output.name: _formed(output, found[output.name], why, size) for output in outputs} | {reason.name: why}
 
     dtypes = {output.name: output.dtype for output in outputs} | ({reason.name: np.int8} if reason else {})
-    return filled(dtypes, shape, BLOCK, compute)
+    return filled(dtypes, shape, BLOCK, compute, threads)
 
 
 def _formed(output: OutputSpec, value: Any, why: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
