@@ -16,6 +16,8 @@ from mlsysim.extras import require
 
 #: Most bytes of a first line; a file that begins with a longer one is no checkpoint.
 LONGEST = 2**26
+#: Most facts that are told where they differ.
+TOLD = 3
 
 
 class Checkpoint:
@@ -35,6 +37,8 @@ class Checkpoint:
         Name of the argument that gave the file, for errors.
     data : path, optional
         Path that a user named, if the file lies beside it.
+    facts : mapping, optional
+        What a reader knows of it, by name, to say what differs where the fingerprint does.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Checkpoint:
         fingerprint: Mapping[str, str],
         argument: str = "checkpoint",
         data: Path | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         try:
             self.path = Path(path)
@@ -52,6 +57,7 @@ class Checkpoint:
             raise InputError(argument, str(path), "must be the path of a file", f"as in {argument}='search.json'")
         self.argument, self.named = argument, self.path if data is None else data
         self.fingerprint = {part: _digest(text) for part, text in fingerprint.items()}
+        self.facts = dict(facts or {})
 
     @property
     def again(self) -> str:
@@ -117,8 +123,19 @@ class Checkpoint:
         saved = head["fingerprint"]
         other = [part for part in {**self.fingerprint, **saved} if self.fingerprint.get(part) != saved.get(part)]
         if other:
-            raise self._refused(self.named, f"was begun with other {' and '.join(other)}")
+            raise self._refused(self.named, f"was begun with other {' and '.join(other)}{self._against(head)}")
         return head["state"], records
+
+    def _against(self, head: Mapping[str, Any]) -> str:
+        """The facts that differ, as they were and as they are; empty where none is known to."""
+        saved = head.get("facts", {})
+        other = [name for name in {**saved, **self.facts} if saved.get(name) != self.facts.get(name)]
+        told = [
+            f"{name}: {saved.get(name, 'nothing')} there, {self.facts.get(name, 'nothing')} here"
+            for name in other[:TOLD]
+        ]
+        more = [f"and {len(other) - TOLD} more"] if len(other) > TOLD else []
+        return f" ({'; '.join([*told, *more])})" if other else ""
 
     def _refused(self, path: Path, why: str) -> InputError:
         return InputError(self.argument, path, f"{why}; nothing was changed", f"name another file, or {self.again}")
@@ -128,7 +145,7 @@ class Checkpoint:
         beside = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex}.new")
         try:
             with beside.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(_line({"fingerprint": self.fingerprint, "state": dict(state)}))
+                file.write(_line({"fingerprint": self.fingerprint, "facts": self.facts, "state": dict(state)}))
                 file.writelines(map(_line, records))
             os.replace(beside, self.path)
         finally:

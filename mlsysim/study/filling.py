@@ -44,7 +44,8 @@ class Filling:
     def __init__(self, path: str | os.PathLike[str], template: Template, fingerprint: Mapping[str, str]) -> None:
         self.place, self.template = store_at(path), template
         beside = self.place.path.with_name(f"{self.place.path.name}.progress")
-        self.note = Checkpoint(beside, {**fingerprint, **template.fingerprint()}, "store", self.place.path)
+        marks = {**fingerprint, **template.fingerprint()}
+        self.note = Checkpoint(beside, marks, "store", self.place.path, template.facts())
         self.parts, self.finished = blocks(template.sizes), dict[int, int]()
 
     def run(self, compute: Compute, block_points: int, progress: bool | None = None) -> xarray.Dataset:

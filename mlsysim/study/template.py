@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Parts of what is known of a data set before its values.
 DIMENSIONS, COORDINATE = "dimensions", "coordinate"
+#: Values of an axis, and characters of one fact, that are told.
+SHOWN, LONGEST = 8, 80
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,18 @@ class Template:
             "attributes": json.dumps(attributes, sort_keys=True),
         }
 
+    def facts(self) -> dict[str, str]:
+        """What a reader knows of it, as text by name: outputs, axes, and what the attributes of the data set say."""
+        found = {"outputs": ", ".join(self.dtypes), "axes": ", ".join(self.dims)}
+        for key, value in self.attrs.items():
+            read = _read(value)
+            found |= {str(name): str(each) for name, each in read.items()} if read else {str(key): str(value)}
+        for name, coord in self.without_variables().coords.items():
+            values = coord.values.ravel().tolist()
+            shown = values if len(values) <= SHOWN else [*values[: SHOWN // 2], "...", values[-1]]
+            found[f"axis {name}"] = f"{', '.join(map(str, shown))} {coord.attrs.get('units', '')}".strip()
+        return {name: text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..." for name, text in found.items()}
+
     def changed(self, dataset: xarray.Dataset) -> list[str]:
         """Names of the parts of a data set on disk that are no longer what was laid out."""
         variables = {
@@ -97,6 +111,15 @@ def _marks(
     for name, (dims, dtype, own) in variables.items():
         found[f"variable {name}"] = f"{tuple(dims)} {dtype} {_text_of_attributes(own)}"
     return found
+
+
+def _read(value: Any) -> dict[str, Any]:
+    """The mapping that an attribute holds as JSON; empty where it holds another thing."""
+    try:
+        found = json.loads(value)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _text_of_attributes(attrs: Mapping[Any, Any]) -> str:

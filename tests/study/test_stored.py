@@ -115,10 +115,36 @@ PAIRS = linked(tp_size=[1, 2], pp_size=[2, 1])
 @pytest.mark.parametrize(
     ("begun", "other", "part"),
     [
-        ({"hardware": "H100", "tp_size": [1, 2]}, {"hardware": "A100", "tp_size": [1, 2]}, "attributes"),
-        ({"hardware": ["H100", "H200"]}, {"hardware": ["H100", "A100"]}, "coordinates"),
-        ({"one": PAIRS}, {"two": PAIRS}, "dimensions and coordinates"),
-        ({"reserved_memory": ["1 GB", "2 GB"]}, {"reserved_memory": Q_([1000, 2000], "MB")}, "coordinates"),
+        (
+            {"hardware": "H100", "tp_size": [1, 2]},
+            {"hardware": "A100", "tp_size": [1, 2]},
+            r"attributes \(hardware: NVIDIA H100 SXM5 80 GB there, NVIDIA A100 SXM4 80 GB here\); nothing",
+        ),
+        (
+            {"batch_size": 64, "tp_size": [1, 2]},
+            {"batch_size": 128, "tp_size": [1, 2]},
+            r"inputs and attributes \(batch_size: 64 there, 128 here\); nothing",
+        ),
+        (
+            {"hardware": ["H100", "H200"]},
+            {"hardware": ["H100", "A100"]},
+            r"coordinates \(axis hardware: H100, H200 there, H100, A100 here\)",
+        ),
+        (
+            {"tp_size": [1, 2]},
+            {"tp_size": [1, 2], "batch_size": 1, "seq_len": 8, "precision": "bf16", "zero_stage": 3},
+            r"; and \d more\); nothing",
+        ),
+        (
+            {"one": PAIRS},
+            {"two": PAIRS},
+            r"dimensions and coordinates and attributes \(axes: one there, two here",
+        ),
+        (
+            {"reserved_memory": ["1 GB", "2 GB"]},
+            {"reserved_memory": Q_([1000, 2000], "MB")},
+            r"coordinates \(axis reserved_memory: 1.0, 2.0 GB there, 1000, 2000 MB here\)",
+        ),
     ],
 )
 def test_what_a_reader_sees_is_part_of_the_fingerprint(tmp_path, begun, other, part):
