@@ -6,8 +6,15 @@ All of them derive from :class:`MlsysimError`, so one ``except`` catches whateve
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Iterable
 from pathlib import PurePath
+
+#: Letters of a mistyped name that are compared, the share of them that may be wrong, and how alike names must be.
+LONGEST_NAME, FAR, ALIKE = 80, 0.45, 0.5
+#: Names of so many letters are near others of the same length and first letter.
+SHORT = 8
 
 
 class MlsysimError(Exception):
@@ -182,14 +189,48 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     by_fold: dict[str, str] = {}
     for candidate in known:
         by_fold.setdefault(candidate.casefold(), candidate)
-    folded = name.casefold()
+    folded = name.casefold()[:LONGEST_NAME]
     if folded in by_fold:
         return [by_fold[folded]]
-    close = difflib.get_close_matches(folded, by_fold, n=count, cutoff=0.5)
-    if not close and folded:
-        alike = [key for key in by_fold if key[:1] == folded[:1] and len(key) == len(folded)]
-        close = sorted(alike, key=lambda key: -difflib.SequenceMatcher(None, key, folded).ratio())[:count]
-    return [by_fold[key] for key in close]
+    far = {key: _apart(folded, key) for key in by_fold}
+    most = min(max(2.0, FAR * len(folded)), len(folded) - 1)
+    limit = min([*(distance + 1.5 for distance in far.values()), most])
+    close = [key for key, distance in far.items() if distance <= limit]
+    if not close and 0 < len(folded) <= SHORT:
+        close = [key for key in by_fold if key[:1] == folded[:1] and len(key) == len(folded)]
+    close.sort(key=lambda key: (far[key], -difflib.SequenceMatcher(None, key, folded).ratio()))
+    return [by_fold[key] for key in close[:count]]
+
+
+def _apart(typed: str, key: str) -> float:
+    """How far a name is from what was typed: by letters, or word by word where that is nearer."""
+    words, others = (re.split(r"[^a-z0-9]+", each) for each in (typed, key))
+    alike = difflib.SequenceMatcher(None, key, typed).ratio() >= ALIKE
+    by_letter = _edits(typed, key) if alike else math.inf
+    if len(others) < 2 and len(words) < 2:
+        return by_letter
+    by_word = sum(min(len(word), *(_of_word(word, other) for other in others)) for word in words)
+    longer = max(0, len(others) - len(words))
+    return min(by_letter, by_word + (1 + 0.25 * longer if longer else 0))
+
+
+def _of_word(typed: str, word: str) -> float:
+    """How far a word is from what was typed; its beginning is half a letter away."""
+    return 0.5 if len(typed) > 1 and word != typed and word.startswith(typed) else _edits(typed, word)
+
+
+def _edits(one: str, other: str) -> int:
+    """Letters to put in, leave out, exchange, or swap with the next, to make one text of another."""
+    before, row = [0] * (len(other) + 1), list(range(len(other) + 1))
+    for place, letter in enumerate(one, start=1):
+        older, before = before, row
+        row = [place]
+        for column, found in enumerate(other, start=1):
+            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != found))
+            if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == found:
+                cost = min(cost, older[column - 2] + 1)
+            row.append(cost)
+    return row[-1]
 
 
 def quoted(value: object, limit: int = 60) -> str:

@@ -89,6 +89,30 @@ def test_an_unknown_name_suggests_the_nearest():
     assert error.name == "H999"
 
 
+OUTPUTS = ["total_memory", "live_memory", "optimizer_state", "step_time", "tokens_per_second", "mfu", "weights",
+           "weight_dtype", "tp_latency", "ep_exposed_time", "gradients"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("total_memry", ["total_memory"]),
+        ("memory", ["live_memory", "total_memory"]),
+        ("tokens_per_sec", ["tokens_per_second"]),
+        ("wieghts", ["weights"]),
+        ("weight", ["weights", "weight_dtype"]),
+        ("mfuu", ["mfu"]),
+        ("exposed_ep", ["ep_exposed_time"]),
+        ("optim", ["optimizer_state"]),
+        ("throughput", []),
+        ("q", []),
+    ],
+)
+def test_hints_are_near_by_letters_or_by_words(typed, meant):
+    """Nothing far off is offered beside what is near."""
+    assert nearest(typed, OUTPUTS) == meant
+
+
 def test_an_unknown_name_far_from_all_lists_what_there_is():
     assert str(UnknownNameError("variant", "zzzz", ["first_order"])) == "unknown variant 'zzzz': known: first_order"
 

@@ -259,7 +259,7 @@ kv_cache_bytes = Formula(
     example=Example({kv_cache_dtype: "fp8", precision: "bf16"}, "1 byte", derived="8 / 8"),
 )
 
-dispatch_bytes = Formula(
+dispatch_element_bytes = Formula(
     q_disp,
     _as_given(dispatch_dtype, "dispatch"),
     title="Bytes of a number sent to an expert",
@@ -267,7 +267,7 @@ dispatch_bytes = Formula(
     example=Example({dispatch_dtype: "as_precision", precision: "fp8_deepseek"}, "1.03125 byte", derived="1 + 4 / 128"),
 )
 
-combine_bytes = Formula(
+combine_element_bytes = Formula(
     q_comb,
     _as_given(combine_dtype, "combine"),
     title="Bytes of a number sent back from an expert",
@@ -278,7 +278,7 @@ combine_bytes = Formula(
 )
 
 FIRST_ORDER = (bytes_per_element,)
-EXCHANGED = (dispatch_bytes, combine_bytes)
+EXCHANGED = (dispatch_element_bytes, combine_element_bytes)
 FACTORS = (served_weight_bytes, hidden_bytes, product_bytes, product_input_bytes)
 KEPT = (trained_weight_bytes, hidden_bytes, gradient_bytes)
 TRAINING = (

@@ -26,6 +26,8 @@ from mlsysim.symbolic.family import families_among
 
 GIVEN, DEFAULT = "given", "default"
 
+#: Inputs that are missing from which on a call is taken to lack an entry.
+MANY = 4
 #: Arguments that choose the peak rate, and what each is for a model without it.
 _CHOOSE_RATE = {"precision": "", "compute_dtype": "as_precision"}
 
@@ -521,12 +523,28 @@ class _Binder:
         missing = [v.name for v in system.inputs if v.name not in self.values and v.name not in derived]
         slots = self.model.slots.values()
         optional = {name for slot in slots for name in (slot.gives if slot.optional else slot.extras)}
-        for name in missing:
-            if name not in optional:
-                raise MissingInputError(type(self.model).__name__, name, self._how_to_give(name))
+        needed = [name for name in missing if name not in optional]
+        if needed:
+            self._refuse_missing(needed)
         if missing:
             system = self.model.without(frozenset(missing))
         return extended(system, tuple(derived.values())) if derived else system
+
+    def _refuse_missing(self, needed: list[str]) -> None:
+        """Refuse a call that lacks inputs: without any entry by the one that gives most of them, else by the first."""
+        model, name = type(self.model), needed[0]
+        given = {
+            argument: sum(each in slot.gives for each in needed)
+            for argument, slot in self.model.slots.items()
+            if argument in self.model.arguments and not slot.default
+        }
+        most = max(given, key=given.__getitem__, default="")
+        if self.entries or given.get(most, 0) < MANY:
+            raise MissingInputError(model.__name__, name, self._how_to_give(name))
+        ways = [f"{each}=..." for each in (_recipe_argument(model), most) if each]
+        first = next(each for each in needed if each in self.model.slots[most].gives)
+        how = f"give {' or '.join(ways)}, or what it gives one by one, as in {first}=..."
+        raise MissingInputError(model.__name__, most, how)
 
     def _how_to_give(self, name: str) -> str:
         """How a missing input can be given; the entries that were given have no value for it."""

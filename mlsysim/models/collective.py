@@ -32,7 +32,7 @@ _ABOUT = {
 }
 
 
-_BYTES = {"dispatch": number_formats.dispatch_bytes, "combine": number_formats.combine_bytes}
+_BYTES = {"dispatch": number_formats.dispatch_element_bytes, "combine": number_formats.combine_element_bytes}
 _KINDS = {
     **collectives.KINDS,
     **{

@@ -25,7 +25,7 @@ from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
 from mlsysim.models.stack import stack_slot
-from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROUTED
+from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROOM, ROUTED
 from mlsysim.symbolic import Formula, Mod, Requirement, System, label, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
@@ -119,6 +119,7 @@ _ONE_STAGE = (
     ),
     COUNTED_STATES,
     CAPACITY,
+    ROOM,
     Requirement(L_mtp, Eq(L_mtp, 0), "must be 0: the phases are those of the layers"),
     *SHAPE_REQUIREMENTS,
     *WINDOW_REQUIREMENTS,

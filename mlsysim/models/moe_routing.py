@@ -11,7 +11,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, divides
 from mlsysim.models.stack import stack_slot
-from mlsysim.models.training_memory import CAPACITY, ROUTED
+from mlsysim.models.training_memory import CAPACITY, ROOM, ROUTED
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import e
@@ -67,6 +67,7 @@ class MoERoutingModel(PerformanceModel):
                 ),
                 Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
                 CAPACITY,
+                ROOM,
             ),
             headline=(
                 "effective_active_experts",

@@ -33,7 +33,7 @@ from mlsysim.symbols.layers import two
 from mlsysim.symbols.routing import c_f, pad
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
-from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh, gated, r_kv
+from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh, gated, k, r_kv
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
 
@@ -120,6 +120,12 @@ ENDS = Requirement(
 #: How tokens are spread over experts unless a call says otherwise.
 ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
 CAPACITY = Requirement(pad, Eq(pad, 0) | (c_f > 0), "must be False where experts take what comes ({capacity_factor})")
+ROOM = Requirement(
+    c_f,
+    Eq(pad, 0) | (c_f * k <= E) | (E <= 1),
+    "must be at most {experts} over {active_experts_per_token} where experts are padded to it: that has room for every "
+    "token in every expert",
+)
 #: Ranks that an expert is cut over, in words that show both arguments it follows from.
 EXPERT_RANKS = expert_tensor_ranks.expression
 EXPERT_RANKS_WORDS = "the ranks of an expert ({etp_size}; 0: as {tp_size})"
@@ -135,6 +141,7 @@ LAYOUT_REQUIREMENTS = (
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     CAPACITY,
+    ROOM,
     *ADAPTER_REQUIREMENTS,
     ENDS,
     Requirement(

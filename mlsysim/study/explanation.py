@@ -194,7 +194,10 @@ class Explanation:
         value = self._number(part)
         whole = abs(value) < 1e15 and value == math.floor(value)
         amount = formatting.canonical(value, unit) if unit else formatting.number(int(value) if whole else value)
-        return amount if part.is_number else f"{text(part)} = {amount}"
+        if part.is_number:
+            return amount
+        named = f"{variable_of(part.name).label.lower()} ({text(part)})" if part.is_Symbol else text(part)
+        return f"{named} = {amount}"
 
     def _least_integer(self, expression: LeastInteger) -> list[str]:
         found = self._number(expression)

@@ -115,8 +115,16 @@ q_o = variable(
 )
 q_kv = variable("kv_cache_bytes", r"q_{\mathrm{kv}}", "byte", "Bytes of one number of the KV cache.", positive())
 q_disp = variable(
-    "dispatch_bytes", r"q_{\mathrm{disp}}", "byte", "Bytes of one number on its way to an expert.", positive()
+    "dispatch_element_bytes",
+    r"q_{\mathrm{disp}}",
+    "byte",
+    "Bytes of one number (an element of a token, not the token) on its way to an expert.",
+    positive(),
 )
 q_comb = variable(
-    "combine_bytes", r"q_{\mathrm{comb}}", "byte", "Bytes of one number on its way back from an expert.", positive()
+    "combine_element_bytes",
+    r"q_{\mathrm{comb}}",
+    "byte",
+    "Bytes of one number (an element of a token, not the token) on its way back from an expert.",
+    positive(),
 )

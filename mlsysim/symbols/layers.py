@@ -159,7 +159,7 @@ two = variable(
     N_COUNT,
     "Whether one micro-batch goes forward through a layer while another goes backward through one, so that each is "
     "computed while the other exchanges (Megatron's overlap_moe_expert_parallel_comm, DualPipe). ep_overlap is then "
-    "not asked.",
+    "not asked, and a step may be slower than with a high one: the first and the last micro-batch hide nothing.",
     flag(),
 )
 s_fwd = variable(

@@ -29,7 +29,8 @@ c_f = variable(
     "capacity_factor",
     r"c_{\mathrm{f}}",
     "count",
-    "Tokens an expert takes at most over the mean of those that are routed; 0 drops none.",
+    "Tokens an expert takes at most over the mean of those that are routed; 0 drops none, nor does experts over "
+    "active_experts_per_token and more, where every token has room in every expert.",
     nonnegative(),
 )
 pad = variable(

@@ -217,7 +217,7 @@ MISTAKES = {
     "no type": (config(model_type="drop"), "missing model_type; known: gpt2, opt, llama, "),
     "a mistyped type": (
         config(model_type="lama"),
-        "unknown model_type 'lama': did you mean llama, llama4, llama4_text? known: gpt2, opt, llama, mistral, ",
+        "unknown model_type 'lama': did you mean llama, llama4? known: gpt2, opt, llama, mistral, ",
     ),
     "an unknown type": (config(model_type="rwkv"), "unknown model_type 'rwkv': "),
     "a type that is no text": (config(model_type=5), "unknown model_type 5: known: gpt2, opt, llama"),

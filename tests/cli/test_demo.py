@@ -79,8 +79,8 @@ def test_every_formula_behind_the_printed_numbers_follows(text, model, outputs):
 def test_explanations_put_numbers_in_and_name_what_bound(text):
     assert "\n  P_r = P/(t·p·e)\n      = 8.03e9/(1·1·1)\n      = 8.03e9\n" in text
     assert "case: Z ≥ 2  (Z = 2)" in text
-    assert "binds: B_max = 16, the smallest" in text
-    assert "binds: k·γ = 4, the smallest; E = 8" in text
+    assert "binds: max batch size (B_max) = 16, the smallest" in text
+    assert "binds: k·γ = 4, the smallest; experts (E) = 8" in text
 
 
 def test_the_row_that_is_explained_is_named(text):

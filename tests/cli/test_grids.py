@@ -275,7 +275,7 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
          "variant first_order does not use it; --variant korthikanti or per_operator does"),
         (("search", "memory", *SMALL), "a search needs an objective: give --minimize ... or --maximize ..., an "),
         (("search", "memory", *SMALL, "--minimize", "total_memry"), "unknown input or output of TrainingMemoryModel "
-         "'total_memry': did you mean total_memory, optimizer?"),
+         "'total_memry': did you mean total_memory?"),
         (("search", "memory", *SMALL, "--minimize", "total_memory", "--method", "fast"),
          "--method 'fast': must be one of auto, bounds, dense"),
         (("search", "memory", *SMALL, "--minimize", "total_memory", "--top", "0"),

@@ -330,7 +330,7 @@ def test_a_design_without_capacities_says_what_it_would_take_to_know_whether_it_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("Per_Nod",), "unknown design 'Per_Nod': did you mean Per_Node, Per_GPU?"),
+        (("Per_Nod",), "unknown design 'Per_Nod': did you mean Per_Node?"),
         (("GH200", "--policy", "agressive"), "--policy 'agressive': must be one of none, conservative, zero_offload, "
          "aggressive, zero_infinity; did you mean aggressive?"),
         (("GH200", "--weights-offload", "0.5"), "--weights-offload 0.5: the variant by_policy computes it"),
@@ -385,6 +385,14 @@ def test_a_recipe_of_ones_own(run, tmp_path):
     assert found["inputs"]["batch_size"]["value"] == 8
     swept = run("sweep", "memory", "--catalog", str(file), "recipe=Night", "batch_size=1,2").stdout
     assert "2 points: batch_size 2" in swept
+
+
+def test_without_inputs_a_recipe_or_a_model_is_asked_for(run):
+    asked = run("ep")
+    assert asked.exit_code == 2
+    assert asked.stderr.startswith(
+        "error: ExpertParallelModel needs model: give --recipe ... or --model ..., or what it"
+    )
 
 
 def test_a_recipe_that_is_none(run):

@@ -142,8 +142,8 @@ def test_equals_the_plain_implementation(case, backend, on_backend, assert_close
 def test_every_output_but_helpers_is_compared(case):
     system = MoERoutingModel("per_layer").system
     helpers = {
-        "dispatch_bytes", "combine_bytes", "expert_parameters", "ep_stride", "ep_ranks_per_node", "nodes_per_token",
-        "ranks_per_token", "reachable_nodes", "port_bandwidth", "collective_link_bandwidth",
+        "dispatch_element_bytes", "combine_element_bytes", "expert_parameters", "ep_stride", "ep_ranks_per_node",
+        "nodes_per_token", "ranks_per_token", "reachable_nodes", "port_bandwidth", "collective_link_bandwidth",
         "exchange_node_bandwidth", "reached_fabric_bandwidth",
     }  # fmt: skip
     assert {v.name for v in system.variables} - helpers == set(case[2])

@@ -126,3 +126,14 @@ def test_a_capacity_is_memory_too():
         )
     )
     assert even < capped < padded < hot
+
+
+def test_a_capacity_beyond_all_tokens_is_refused_where_experts_are_padded_to_it():
+    """Of 128 experts a token goes to eight: a capacity of 16 has room for every token."""
+    assert STEP.solve(**RUN, capacity_factor=16, pad_to_capacity=True).least_dropped_share == 0
+    with pytest.raises(
+        InputError, match=r"^capacity_factor=16\.5: must be at most experts=128 over active_experts_per_to"
+    ):
+        STEP.solve(**RUN, capacity_factor=16.5, pad_to_capacity=True)
+    large, free = (STEP.solve(**RUN, routing_imbalance_factor=1.5, capacity_factor=each) for each in (1e6, 0.0))
+    assert large.canonical("step_time") == free.canonical("step_time")

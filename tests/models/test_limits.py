@@ -192,7 +192,7 @@ class TestScales:
                                                dispatch_dtype=name)
             for name in ("fp8", "fp8_block")
         )  # fmt: skip
-        assert scaled.canonical("dispatch_bytes") - 4 / 128 == plain.canonical("dispatch_bytes") == 1
+        assert scaled.canonical("dispatch_element_bytes") - 4 / 128 == plain.canonical("dispatch_element_bytes") == 1
 
 
 class TestNoHost:

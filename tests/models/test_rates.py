@@ -256,7 +256,7 @@ def test_experts_exchange_alike_in_every_model(way, ranks):
     wanted = pytest.approx(alone.canonical("collective_time"), rel=1e-12)
     assert step.canonical(f"{way}_time") == routed.canonical(f"{way}_time") == wanted
     assert step.canonical(f"{way}_fabric_bytes") == pytest.approx(alone.canonical("fabric_bytes"), rel=1e-12)
-    assert (step.dispatch_bytes, step.combine_bytes) == (Q_(1.03125, "byte"), Q_(2, "byte"))
+    assert (step.dispatch_element_bytes, step.combine_element_bytes) == (Q_(1.03125, "byte"), Q_(2, "byte"))
 
 
 def test_latencies_of_a_stack_are_never_left_out():

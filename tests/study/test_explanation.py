@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mlsysim import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import DistributedModel, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.errors import MissingInputError, UnknownNameError
 
 
@@ -73,24 +73,26 @@ EXACT = [
     (
         serving(qps=500, max_replicas=5),
         "replicas",
-        "c = min(c_max, c_req) = min(5, ∞) = 5 binds: c_max = 5, the smallest; c_req = ∞",
+        "c = min(c_max, c_req) = min(5, ∞) = 5 binds: max replicas (c_max) = 5, the smallest; "
+        "required replicas (c_req) = ∞",
     ),
     (
         serving(qps=500),
         "replicas",
-        "c = min(c_max, c_req) = min(1024, 15) = 15 binds: c_req = 15, the smallest; c_max = 1024",
+        "c = min(c_max, c_req) = min(1024, 15) = 15 binds: required replicas (c_req) = 15, the smallest; "
+        "max replicas (c_max) = 1024",
     ),
     (serving(), "estimated_p99_latency", "T_99 = T_base + W_99 = 3253.6 ms + 291.6 ms = 3545.1 ms"),
     (routing(), "link_bandwidth", "β = β_fab/κ = 12.50 GB/s/1.00 = 12.50 GB/s"),
     (
         routing(routing_imbalance_factor=1.25),
         "effective_active_experts",
-        "k_eff = min(E, k·γ) = min(8, 2·1.25) = 2.50 binds: k·γ = 2.50, the smallest; E = 8",
+        "k_eff = min(E, k·γ) = min(8, 2·1.25) = 2.50 binds: k·γ = 2.50, the smallest; experts (E) = 8",
     ),
     (
         routing(routing_imbalance_factor=10),
         "effective_active_experts",
-        "k_eff = min(E, k·γ) = min(8, 2·10.00) = 8.00 binds: E = 8, the smallest; k·γ = 20",
+        "k_eff = min(E, k·γ) = min(8, 2·10.00) = 8.00 binds: experts (E) = 8, the smallest; k·γ = 20",
     ),
 ]
 
@@ -105,17 +107,17 @@ class TestWhatBinds:
 
     def test_the_batch_is_bound_by_its_maximum(self):
         text = lines(serving(), "active_batch_size")
-        assert "binds: B_max = 32, the smallest; ⌊(M_cap − W_s)/κ_req⌋ = 260" in text
+        assert "binds: max batch size (B_max) = 32, the smallest; ⌊(M_cap − W_s)/κ_req⌋ = 260" in text
         assert "binds: min(B_max, ⌊(M_cap − W_s)/κ_req⌋) = 32, the largest; 0" in text
 
     def test_the_batch_is_bound_by_memory(self):
         text = lines(serving(max_batch_size=1000), "active_batch_size")
-        assert "binds: ⌊(M_cap − W_s)/κ_req⌋ = 260, the smallest; B_max = 1000" in text
+        assert "binds: ⌊(M_cap − W_s)/κ_req⌋ = 260, the smallest; max batch size (B_max) = 1000" in text
 
     def test_nothing_fits(self):
         text = lines(serving("GPT3_175B"), "active_batch_size")
         assert "= 0 request binds: 0, the largest; min(B_max, ⌊(M_cap − W_s)/κ_req⌋) = -28" in text
-        assert "binds: ⌊(M_cap − W_s)/κ_req⌋ = -28, the smallest; B_max = 32" in text
+        assert "binds: ⌊(M_cap − W_s)/κ_req⌋ = -28, the smallest; max batch size (B_max) = 32" in text
 
     def test_latent_attention(self):
         assert "case: r_kv > 0 (r_kv = 512)" in lines(serving("DeepSeek_V3"), "kv_bytes_per_token")
@@ -256,3 +258,9 @@ def test_the_text_is_the_same_in_every_process():
         for _ in range(2)
     }
     assert texts == {f"{serving(qps=500).explain()}\n".encode()}
+
+
+def test_what_binds_is_said_in_words():
+    """Where an argument of a maximum is one quantity, by its name beside its symbol."""
+    said = str(DistributedModel().solve(recipe="torchtitan_issue_1624").explain("longest_part_time"))
+    assert "step elementwise time (T_el) = 464.8 ms" in " ".join(said.split())

@@ -240,7 +240,7 @@ def test_references_include_the_papers_of_the_catalog_values():
 def test_a_mistyped_attribute_is_suggested():
     with pytest.raises(UnknownNameError) as caught:
         _ = MEMORY.wieghts
-    assert str(caught.value) == "unknown output of TrainingMemoryModel 'wieghts': did you mean weights, gradients?"
+    assert str(caught.value) == "unknown output of TrainingMemoryModel 'wieghts': did you mean weights?"
 
 
 def test_private_names_are_plain_attribute_errors():

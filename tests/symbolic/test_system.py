@@ -115,7 +115,7 @@ def test_replace_may_bring_in_new_inputs_and_new_order(diamond, x, formula):
 def test_replace_refuses_a_variable_that_is_new(diamond, x, formula):
     with pytest.raises(UnknownNameError) as refused:
         System(diamond).replace(formula(x[4], x[0]))
-    assert str(refused.value) == "unknown formula 'sys_e': did you mean sys_d, sys_c, sys_b?"
+    assert str(refused.value) == "unknown formula 'sys_e': did you mean sys_d, sys_b, sys_c?"
 
 
 def test_replace_refuses_a_cycle(diamond, x, formula):
