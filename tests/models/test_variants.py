@@ -360,7 +360,7 @@ def test_a_memory_explains_itself_operator_by_operator():
     ):
         assert line in text
     for line in (
-        "5.50, the smallest; micro batches (n_mb) = 8",
+        "5.50, the smallest; micro-batches (n_mb) = 8",
         "binds: M_res + W_gather + W + G + O + C + A_peak = 25.23 GB, the largest; end memory (M_end) = 0.000 GB",
     ):
         assert line in " ".join(text.split())
@@ -376,7 +376,7 @@ def test_an_exchange_explains_where_it_ran():
         "= 32·117.4 MB·4",
     ):
         assert line in near
-    said = "binds: routing imbalance factor (γ) = 1.25, the smallest; E/k = 4, ep size (e) = 8"
+    said = "binds: routing imbalance factor (γ) = 1.25, the smallest; E/k = 4, expert-parallel size (e) = 8"
     assert said in " ".join(near.split())
     far = str(PER_LAYER.solve("DeepSeek_V3", "Research_256", batch_size=64, ep_size=64).explain("all_to_all_latency"))
     assert "e > 1; X_x,dispatch/β_port = 12.19 ms" in far
