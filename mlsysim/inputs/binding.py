@@ -541,7 +541,7 @@ class _Binder:
         most = max(given, key=given.__getitem__, default="")
         if self.entries or given.get(most, 0) < MANY:
             raise MissingInputError(model.__name__, name, self._how_to_give(name))
-        ways = [f"{each}=..." for each in (_recipe_argument(model), most) if each]
+        ways = [f"{each}=..." for each in (self.recipe_argument, most) if each]
         first = next(each for each in needed if each in self.model.slots[most].gives)
         how = f"give {' or '.join(ways)}, or what it gives one by one, as in {first}=..."
         raise MissingInputError(model.__name__, most, how)
