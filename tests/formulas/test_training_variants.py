@@ -589,7 +589,16 @@ def draw_per_operator(r):
 
 
 LORA_TARGETS = ["query_value", "attention", "all_linear"]
-CASES = {"korthikanti": (korthikanti, draw_korthikanti), "per_operator": (per_operator, draw_per_operator)}
+
+
+def draw_with_room(r):
+    """A draw whose padded experts have no more room than for every token."""
+    x = draw_per_operator(r)
+    most = x["experts"] // x["active_experts_per_token"]
+    return {**x, "capacity_factor": min(x["capacity_factor"], most) if x["pad_to_capacity"] else x["capacity_factor"]}
+
+
+CASES = {"korthikanti": (korthikanti, draw_korthikanti), "per_operator": (per_operator, draw_with_room)}
 #: A difference of what a layer makes and keeps; where it is small, only its size beside the rest counts.
 BESIDE = {"backward_buffer": "total_memory"}
 
