@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,7 @@ class Recorded:
     Attributes
     ----------
     program : Program
-        From the first and last index of every axis to whether a box may hold a point, how settled conditions are,
-        and the bound.
+        From the first and last index of every axis to whether a box may hold a point, and the bound.
     conditions, objective : float
         Operations.
     """
@@ -57,8 +57,8 @@ class Bounding:
         self._recorded: dict[bool, Recorded | None] = {}
         self._done = 0.0
 
-    def __call__(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For every box a lower bound of the objective, whether the conditions may hold, and how settled they are.
+    def __call__(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray]:
+        """For every box a lower bound of the objective, and whether the conditions may hold.
 
         Parameters
         ----------
@@ -71,31 +71,24 @@ class Bounding:
         if recorded is None:
             return self._in_numpy(low, high, thorough)
         take(recorded.conditions, low.shape[1])
-        alive, told, bound = recorded.program(np.concatenate([low, high]))
+        alive, bound = recorded.program(np.concatenate([low, high]))
         if alive.any():
             take(recorded.objective, low.shape[1])
-        return bound, alive != 0, told
+        return bound, alive != 0
 
-    def _in_numpy(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _in_numpy(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray]:
         before = spent()
         with np.errstate(all="ignore"):
             ranges = Ranges(self.plans, low, high, thorough=thorough)
-            alive, told = self._settled(ranges)
+            alive = self._alive(ranges)
             bound = ranges.lower(self.objective) if alive.any() else np.full(low.shape[1], np.inf)
         self._done += spent() - before
-        return bound, alive, told
+        return bound, alive
 
-    def _settled(self, ranges: Ranges) -> tuple[Any, Any]:
-        """Whether all conditions may hold, and how many of them do or nearly do."""
-        alive = ranges.truth(self.plans.forms.true)[0]
-        told = np.zeros(ranges.boxes)
-        for condition in self._implied:
-            alive = alive & ranges.truth(condition)[0]
-        for condition in self._conditions:
-            may, must = ranges.truth(condition)
-            alive = alive & may
-            told = told + np.where(must, 1.0, ranges.tension(condition))
-        return alive, told
+    def _alive(self, ranges: Ranges) -> Any:
+        """Whether all conditions may hold."""
+        conditions = (self.plans.forms.true, *self._implied, *self._conditions)
+        return reduce(np.logical_and, [ranges.truth(condition)[0] for condition in conditions])
 
     def _program(self, thorough: bool, axes: int) -> Recorded | None:
         if self._done < RECORDING:
@@ -110,10 +103,10 @@ class Bounding:
         try:
             with aside.running(), np.errstate(all="ignore"):
                 ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
-                alive, told = self._settled(ranges)
+                alive = self._alive(ranges)
                 conditions = aside.done
                 bound = ranges.lower(self.objective)
-            program = Program(recorder, [alive, told, bound])
+            program = Program(recorder, [alive, bound])
         except UnrecordableError:
             return None
         return Recorded(program, conditions / (1 + CALL), (aside.done - conditions) / (1 + CALL))

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlsysim.engine.bounds.bounding import Bounding
+from mlsysim.engine.bounds.effects import effects
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.implied import implied
 from mlsysim.engine.bounds.incumbent import descend
@@ -253,7 +254,7 @@ class Search:
         low, high, bound = low[:, ~small], high[:, ~small], bound[~small]
         if not bound.size:
             return low, high, bound
-        better, alive, _ = self._bounds(low, high, thorough=True)
+        better, alive = self._bounds(low, high, thorough=True)
         seen.boxes += bound.size
         seen.infeasible += _volume(low[:, ~alive], high[:, ~alive])
         bound = np.maximum(bound, better)
@@ -274,7 +275,7 @@ class Search:
         place = np.arange(count)
         highs[axes, place] = middle
         lows[axes, place + count] = middle + 1
-        child, alive, told = self._bounds(lows, highs, thorough=False)
+        child, alive = self._bounds(lows, highs, thorough=False)
         own = child
         child = np.maximum(child, np.tile(bound[boxes], 2))
         barren = ~alive
@@ -283,13 +284,13 @@ class Search:
         shape = high.shape
         halves = []
         for half in (slice(0, count), slice(count, 2 * count)):
-            living, least, knows = np.ones(shape, bool), np.tile(bound, (shape[0], 1)), np.zeros(shape)
-            living[axes, boxes], least[axes, boxes], knows[axes, boxes] = alive[half], child[half], told[half]
+            living, least = np.ones(shape, bool), np.tile(bound, (shape[0], 1))
+            living[axes, boxes], least[axes, boxes] = alive[half], child[half]
             empty, plain = np.zeros(shape, bool), np.full(shape, np.inf)
             empty[axes, boxes], plain[axes, boxes] = barren[half], own[half]
-            halves.append((living, least, knows, empty, plain))
-        (left, left_bound, left_told, left_empty, left_own) = halves[0]
-        (right, right_bound, right_told, right_empty, right_own) = halves[1]
+            halves.append((living, least, empty, plain))
+        (left, left_bound, left_empty, left_own) = halves[0]
+        (right, right_bound, right_empty, right_own) = halves[1]
         dead = (~left & ~right).any(axis=0)
         new_low, new_high, new_bound = low.copy(), high.copy(), bound.copy()
         middles = (low + high) // 2
@@ -307,9 +308,8 @@ class Search:
         found = [(new_low[:, keep], new_high[:, keep], new_bound[keep])]
         pick = ~shrunk & ~dead
         if pick.any():
-            axis = self._axis(low, high, left_own, right_own, left_told + right_told)
             columns = np.nonzero(pick)[0]
-            axis = axis[columns]
+            axis = self._axis(low[:, columns], high[:, columns], left_own[:, columns], right_own[:, columns])
             for side in ("left", "right"):
                 part_low, part_high = low[:, columns].copy(), high[:, columns].copy()
                 at = np.arange(len(columns))
@@ -326,22 +326,15 @@ class Search:
             np.concatenate([f[2] for f in found]),
         )
 
-    def _axis(
-        self,
-        low: np.ndarray,
-        high: np.ndarray,
-        left: np.ndarray,
-        right: np.ndarray,
-        told: np.ndarray,
-    ) -> np.ndarray:
-        """The axis to split: the one whose halves raise the bound most, and whose conditions they settle best."""
+    def _axis(self, low: np.ndarray, high: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The axis to split: the one whose halves raise the bound most, and along which the objective changes most."""
         with np.errstate(all="ignore"):
             # Against the least of all halves: the bound of the box itself may be better than either's.
             bound = np.minimum(left, right).min(axis=0)
             scale = np.maximum(np.abs(bound), 1e-300)
             rise = np.minimum(left - bound, scale) / scale + np.minimum(right - bound, scale) / scale
         rise = np.where(np.isfinite(rise), rise, np.where(np.isfinite(np.minimum(left, right)), 2.0, 0.0))
-        score = rise + told + 1e-6 * np.log2(high - low + 1.0)
+        score = rise + effects(self.evaluate, low, high) + 1e-6 * np.log2(high - low + 1.0)
         return np.argmax(np.where(high > low, score, -np.inf), axis=0)
 
     def _enumerate(self, low: np.ndarray, high: np.ndarray, best: Best, seen: Progress) -> None:

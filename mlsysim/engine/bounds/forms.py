@@ -14,10 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mlsysim.engine.bounds.tables import Table, Tables
+from mlsysim.engine.bounds.tables import Plane, Table, Tables
+
+#: Share of its spread up to which a function of two axes is worth taking apart into tables.
+FLATTER = 0.5
 
 Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "case", "sum", "erlang_c", "slots_busy",
-               "least", "parameter", "unknown", "truth"]  # fmt: skip
+               "least", "parameter", "plane", "unknown", "truth"]  # fmt: skip
 Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
 
 
@@ -113,6 +116,33 @@ class Forms:
         """A function of one axis."""
         scale, table = self._tables.intern(axis, np.asarray(values, float))
         return self._sum((Term(scale, (table,) if table else (), ()),) if scale != 0 else ())
+
+    def plane(self, first: int, second: int, values: np.ndarray) -> Sum:
+        """A function of two axes: as an atom, or as a product of two tables and an atom that changes much less.
+
+        A table joins others of its axis, so that what grows and what falls along it cancels.
+
+        Parameters
+        ----------
+        first, second : int
+            The axes, the lower one first.
+        values : ndarray
+            One row per value of the first axis.
+        """
+        rows, columns = _factors(values)
+        with np.errstate(all="ignore"):
+            left = np.where(values == 0, 0.0, values / rows[:, None] / columns)
+        if _spread(left) <= 1e-13:
+            left = np.full_like(left, left[0, 0])
+        elif _spread(left) > FLATTER * _spread(values):
+            rows, columns, left = np.ones(values.shape[0]), np.ones(values.shape[1]), values
+        product = self.multiply(self.table(first, rows), self.table(second, columns))
+        if (left == left[0, 0]).all():
+            return self.scale(product, float(left[0, 0]))
+        key = ("plane", first, second, left.tobytes())
+        if key not in self._known:
+            self._known[key] = Plane((first, second), left)
+        return self.multiply(product, self.atom("plane", self._known[key]))
 
     def atom(self, kind: Kind, *args: Any) -> Sum:
         """An atom as a sum of one term."""
@@ -389,6 +419,24 @@ def _atoms(factors: list[tuple[Atom, float]]) -> tuple[tuple[Atom, float], ...]:
     return tuple(sorted(((a, e) for a, e in powers.items() if e != 0), key=lambda pair: pair[0].number))
 
 
+def _factors(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A number per row and per column, whose products are nearest to positive values; ones for others."""
+    if not ((values >= 0) & np.isfinite(values)).all():
+        return np.ones(values.shape[0]), np.ones(values.shape[1])
+    there = values > 0
+    logs = np.log(np.where(there, values, 1.0))
+    rows = logs.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    left = np.where(there, logs - rows[:, None], 0.0)
+    columns = left.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    return np.exp(rows), np.exp(columns)
+
+
+def _spread(values: np.ndarray) -> float:
+    """Logarithm of the greatest over the least positive value; infinite where some are not positive."""
+    least, greatest = values.min(), values.max()
+    return float(np.log(greatest / least)) if least > 0 else np.inf if greatest != least else 0.0
+
+
 def _nonnegative(atom: Atom) -> bool:
     if atom.kind == "max":
         return any(not arg.terms or shows_positive(arg) for arg in atom.args)
@@ -397,6 +445,7 @@ def _nonnegative(atom: Atom) -> bool:
     return (
         atom.kind in ("exp", "abs", "erlang_c", "slots_busy", "least")
         or (atom.kind in ("ceil", "floor", "power", "mod") and shows_positive(atom.args[0]))
+        or (atom.kind == "plane" and bool((atom.args[0].values >= 0).all()))
         or (atom.kind == "case" and all(shows_positive(arg) for arg in atom.args[1:]))
     )
 

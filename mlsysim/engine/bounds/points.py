@@ -96,6 +96,10 @@ class Points:
             good[place] &= np.asarray(condition, bool)
         return found, good & np.isfinite(found).all(axis=0)
 
+    def objective(self, points: np.ndarray) -> np.ndarray:
+        """The first objective at points, whatever conditions say."""
+        return np.broadcast_to(np.asarray(self._then(points)[0], float), points.shape[1:])
+
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions on inputs alone."""
         return self._accepted.accepts(points)

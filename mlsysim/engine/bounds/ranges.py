@@ -16,7 +16,7 @@ import numpy as np
 from mlsysim.engine import vector
 from mlsysim.engine.bounds.forms import Atom, Condition, Sum, Term
 from mlsysim.engine.bounds.plans import Plan, Plans
-from mlsysim.engine.bounds.tables import Table
+from mlsysim.engine.bounds.tables import Plane, Table
 from mlsysim.engine.budget import take
 from mlsysim.engine.programs import UnrecordableError
 from mlsysim.engine.programs.steps import (
@@ -89,15 +89,6 @@ class Ranges:
     def truth(self, of: Condition) -> Pair:
         """Whether a condition may hold somewhere in the box, and whether it holds everywhere."""
         return self._once("truth", of.number, lambda: self._truth(of))
-
-    def tension(self, of: Condition) -> np.ndarray:
-        """How far a comparison is from holding: near zero where it holds nearly everywhere, near one where hardly."""
-        if of.relation != "compare":
-            return self._full(0.0)
-        low, high = self.range(of.args[0])
-        width = high - low
-        share = np.minimum(np.maximum(high / np.where(width > 0, width, 1.0), 0.0), 1.0)
-        return np.where(np.isfinite(width) & (width > 0), share, 0.0)
 
     def least(self, term: Term) -> float:
         """Lower bound of one term over all boxes."""
@@ -322,6 +313,9 @@ class Ranges:
 
     def _atom_parameter(self, _symbol: Any) -> Pair:
         return self._full(1.0), self._full(np.inf)
+
+    def _atom_plane(self, plane: Plane) -> Pair:
+        return plane.end(self.low, self.high, 0), plane.end(self.low, self.high, 1)
 
     def _atom_unknown(self, _what: str) -> Pair:
         return self._full(-np.inf), self._full(np.inf)

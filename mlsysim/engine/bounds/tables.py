@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.programs.steps import greatest_of, least_of, looked_up
+from mlsysim.engine.programs.steps import greatest_of, greatest_of_plane, least_of, least_of_plane, looked_up
 
 #: Tables that agree to so many digits count as equal; the margin of every bound covers the difference.
 DIGITS = 13
@@ -71,6 +72,55 @@ class Table:
         if self._direction:
             return looked_up(self.values, low if (self._direction > 0) == (side == 0) else high)
         return (least_of, greatest_of)[side](self._ladder[side], low, high)
+
+
+class Plane:
+    """A function of two axes, whose range over any rectangle is looked up.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Numbers of the axes.
+    values : ndarray
+        One row per value of the first axis, one column per value of the second.
+    """
+
+    __slots__ = ("__dict__", "axes", "values")
+
+    def __init__(self, axes: tuple[int, int], values: np.ndarray) -> None:
+        self.axes, self.values = axes, values
+
+    def __str__(self) -> str:
+        return f"plane{self.axes[0]},{self.axes[1]}[{self.values.min():.3g} to {self.values.max():.3g}]"
+
+    @cached_property
+    def _ladders(self) -> tuple[np.ndarray, np.ndarray]:
+        return _plane_ladder(self.values, np.minimum), _plane_ladder(self.values, np.maximum)
+
+    def end(self, low: Any, high: Any, side: int) -> Any:
+        """Least value (side 0) or greatest (side 1) of rectangles that are given by indices of all axes."""
+        first, second = self.axes
+        rows, columns = (low[first], high[first]), (low[second], high[second])
+        return (least_of_plane, greatest_of_plane)[side](self._ladders[side], *rows, *columns)
+
+
+def _plane_ladder(values: np.ndarray, pick: Any) -> np.ndarray:
+    """The picks of all rectangles with sides of powers of two, behind their numbers; see :func:`least_of_plane`."""
+    down = [values]
+    while 2 ** len(down) <= values.shape[0]:
+        down.append(_doubled(down[-1], 2 ** (len(down) - 1), pick))
+    found = []
+    for rows in down:
+        across = [rows.T]
+        while 2 ** len(across) <= values.shape[1]:
+            across.append(_doubled(across[-1], 2 ** (len(across) - 1), pick))
+        found += [each.T.ravel() for each in across]
+    return np.concatenate([[len(found) // len(down), *values.shape], *found])
+
+
+def _doubled(rows: np.ndarray, width: int, pick: Any) -> np.ndarray:
+    """From the picks of so many rows to those of twice as many; near the end as many as there are."""
+    return np.concatenate([pick(rows[:-width], rows[width:]), rows[-width:]])
 
 
 class Tables:

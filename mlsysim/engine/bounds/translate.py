@@ -20,6 +20,8 @@ from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, Syst
 
 #: Points of the grid at which it is seen which terms of a sum are large.
 SAMPLE = 64
+#: Most pairs of values of two axes for which a variable is tabulated.
+LARGEST_PLANE = 1 << 15
 #: Most points on which it is seen along which of its axes a variable changes.
 LARGEST_FELT = 512
 
@@ -129,13 +131,17 @@ class Translator:
         """Of the axes that a variable is computed from, those along which its value changes; all if they are many."""
         if len(needs) < 2 or np.prod([self.sizes[axis] for axis in needs]) > LARGEST_FELT:
             return needs
-        if needs not in self._on:
-            values: dict[str, Any] = {n: self._restricted(value, needs) for n, value in self._values.items()}
-            self._on[needs] = self._function(values)
-        value = np.asarray(self._on[needs][name], float)
+        value = np.asarray(self._at(needs)[name], float)
         first = {axis: value.take([0], axis) for axis in self._swept(value)}
         same = {axis: np.array_equal(value, np.broadcast_to(row, value.shape), True) for axis, row in first.items()}
         return frozenset(axis for axis, constant in same.items() if not constant)
+
+    def _at(self, axes: frozenset[int]) -> dict[str, Any]:
+        """Inputs and variables along some axes, at the first place of all others."""
+        if axes not in self._on:
+            values: dict[str, Any] = {name: self._restricted(value, axes) for name, value in self._values.items()}
+            self._on[axes] = values | self._function(values)
+        return self._on[axes]
 
     def _restricted(self, value: np.ndarray, axes: frozenset[int]) -> np.ndarray:
         """A value along some axes, at the first place of all others."""
@@ -240,8 +246,25 @@ class Translator:
             expression = lower(self._system[name].expression)
             if not isinstance(expression, sympy.Expr):  # a symbol is a Boolean to sympy, too
                 return self.forms.atom("truth", self._held(expression))
-            return self._in_domain(symbol, self._once(expression))
+            found = self._once(expression)
+            plane = self._plane(name, sorted(axes)) if len(axes) == 2 and _steps(found) else None
+            return self._in_domain(symbol, found) if plane is None else plane
         return self._grid(self._values[name], sorted(axes))
+
+    def _plane(self, name: str, axes: list[int]) -> Sum | None:
+        """A variable over two axes by its values, if they are few and all are numbers."""
+        values = self._over(name, axes)
+        if values is None or not np.isfinite(values).all():
+            return None
+        return self.forms.plane(axes[0], axes[1], values)
+
+    def _over(self, name: str, axes: list[int]) -> np.ndarray | None:
+        """The values of an input or a variable at all pairs of values of two axes; None if they are too many."""
+        if self.sizes[axes[0]] * self.sizes[axes[1]] > LARGEST_PLANE:
+            return None
+        shape = [size if axis in axes else 1 for axis, size in enumerate(self.sizes)]
+        value = np.broadcast_to(np.asarray(self._at(frozenset(axes))[name], float), shape)
+        return value.reshape(self.sizes[axes[0]], self.sizes[axes[1]])
 
     def _in_domain(self, symbol: sympy.Symbol, of: Sum) -> Sum:
         """The form of a quantity that requirements keep from being negative, so that its bounds are not either."""
@@ -441,7 +464,11 @@ class Translator:
         for symbol in expression.free_symbols:
             own = self._axes_of_name[symbol.name]
             if len(own) > 1 and symbol.name in self._system:
-                return None
+                over = self._over(symbol.name, [first, second])
+                if over is None:
+                    return None
+                values[symbol.name] = over
+                continue
             if len(own) > 1:
                 values[symbol.name] = self._values[symbol.name].reshape(self.sizes[first], self.sizes[second])
                 continue
@@ -455,6 +482,16 @@ class Translator:
 
 def _number(of: Sum) -> int:
     return of.number
+
+
+def _steps(of: Sum) -> bool:
+    """Whether a sum has cases or roundings, whose bounds are loose, in any depth."""
+    return any(
+        atom.kind in ("case", "ceil", "floor", "mod", "truth")
+        or any(_steps(arg) for arg in atom.args if isinstance(arg, Sum))
+        for term in of.terms
+        for atom, _ in term.atoms
+    )
 
 
 def _only_axis(*sums: Sum) -> int | None:

@@ -11,9 +11,12 @@ _PLAIN = (
 _STEPS = (
     "plus_outward", "plus_outward_scaled", "known", "inverted", "times_low", "times_high",
     "looked_up", "looked_up_pair", "least_of", "greatest_of",
+    "least_of_plane", "greatest_of_plane",
 )  # fmt: skip
 #: Instructions whose first operand is a table.
-TABLE_FIRST = frozenset({"looked_up", "looked_up_pair", "least_of", "greatest_of"})
+TABLE_FIRST = frozenset(
+    {"looked_up", "looked_up_pair", "least_of", "greatest_of", "least_of_plane", "greatest_of_plane"}
+)
 #: Instructions that have a second form, in which the last operand is one number for all elements.
 WITH_NUMBER = frozenset({"add", "multiply", "maximum", "minimum", "known", "inverted", "power"})
 #: Of these, the ones whose operands may change places.

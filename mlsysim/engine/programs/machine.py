@@ -54,6 +54,8 @@ LOOKED_UP = CODES["looked_up"]
 LOOKED_UP_PAIR = CODES["looked_up_pair"]
 LEAST_OF = CODES["least_of"]
 GREATEST_OF = CODES["greatest_of"]
+LEAST_OF_PLANE = CODES["least_of_plane"]
+GREATEST_OF_PLANE = CODES["greatest_of_plane"]
 ADD_NUMBER = CODES["add number"]
 INVERTED_NUMBER = CODES["inverted number"]
 KNOWN_NUMBER = CODES["known number"]
@@ -105,6 +107,29 @@ def _greatest(tables, start, width, low, high):
     level = _level(high - low + 1)
     row = start + level * width
     return max(tables[row + low], tables[row + high - (1 << level) + 1])
+
+
+@njit(error_model="numpy")
+def _corners(tables, start, top, bottom, left, right):
+    """Places of the four rectangles with sides of powers of two that cover a rectangle."""
+    powers, rows, columns = int(tables[start]), int(tables[start + 1]), int(tables[start + 2])
+    down, across = _level(bottom - top + 1), _level(right - left + 1)
+    begin = start + 3 + (down * powers + across) * rows * columns
+    up, low = begin + top * columns, begin + (bottom - (1 << down) + 1) * columns
+    edge = right - (1 << across) + 1
+    return up + left, up + edge, low + left, low + edge
+
+
+@njit(error_model="numpy")
+def _least_of_plane(tables, start, top, bottom, left, right):
+    a, b, c, d = _corners(tables, start, top, bottom, left, right)
+    return min(min(tables[a], tables[b]), min(tables[c], tables[d]))
+
+
+@njit(error_model="numpy")
+def _greatest_of_plane(tables, start, top, bottom, left, right):
+    a, b, c, d = _corners(tables, start, top, bottom, left, right)
+    return max(max(tables[a], tables[b]), max(tables[c], tables[d]))
 
 
 @njit(error_model="numpy")
@@ -283,6 +308,16 @@ def execute(code, ends, constants, rows, tables, registers, read, given, found):
             elif kind == GREATEST_OF:
                 for j in range(m):
                     to[j] = _greatest(tables, start, width, int(x[j]), int(y[j]))
+            elif kind == LEAST_OF_PLANE:
+                z = register[code[line, 4]]
+                w = register[code[line, 5]]
+                for j in range(m):
+                    to[j] = _least_of_plane(tables, start, int(x[j]), int(y[j]), int(z[j]), int(w[j]))
+            elif kind == GREATEST_OF_PLANE:
+                z = register[code[line, 4]]
+                w = register[code[line, 5]]
+                for j in range(m):
+                    to[j] = _greatest_of_plane(tables, start, int(x[j]), int(y[j]), int(z[j]), int(w[j]))
             elif kind == ADD_NUMBER:
                 number = constants[start]
                 for j in range(m):

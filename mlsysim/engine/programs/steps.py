@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mlsysim.engine.programs.recording import recorded
@@ -91,3 +93,35 @@ def greatest_of(ladder: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nda
     """Greatest value from one place to another; see :func:`least_of`."""
     level = np.frexp(high - low + 1)[1] - 1
     return np.maximum(ladder[level, low], ladder[level, high - (1 << level) + 1])
+
+
+@recorded
+def least_of_plane(ladder: np.ndarray, top: np.ndarray, bottom: np.ndarray, left: np.ndarray, right: np.ndarray) -> Any:
+    """Least value of rectangles, all ends included.
+
+    Parameters
+    ----------
+    ladder : ndarray
+        How many powers of two the second side has, both sides, and then, for each power of two of rows and of columns
+        and each place, the least of the rectangle with these sides that begins there.
+    top, bottom, left, right : ndarray
+        The first and last row, and the first and last column.
+    """
+    return _of_plane(np.minimum, ladder, top, bottom, left, right)
+
+
+@recorded
+def greatest_of_plane(
+    ladder: np.ndarray, top: np.ndarray, bottom: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> Any:
+    """Greatest value of rectangles; see :func:`least_of_plane`."""
+    return _of_plane(np.maximum, ladder, top, bottom, left, right)
+
+
+def _of_plane(pick: Any, ladder: np.ndarray, top: Any, bottom: Any, left: Any, right: Any) -> Any:
+    powers, rows, columns = (int(x) for x in ladder[:3])
+    down, across = (np.frexp(last - first + 1)[1] - 1 for first, last in ((top, bottom), (left, right)))
+    start = 3 + (down * powers + across) * rows * columns
+    up, low = start + top * columns, start + (bottom - (1 << down) + 1) * columns
+    edge = right - (1 << across) + 1
+    return pick(pick(ladder[up + left], ladder[up + edge]), pick(ladder[low + left], ladder[low + edge]))

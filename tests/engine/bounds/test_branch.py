@@ -11,8 +11,9 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.engine.bounds import Best, Points, Search, branch
+from mlsysim.engine.bounds import Best, Points, Search, bounding, branch
 from mlsysim.engine.budget import Budget
+from mlsysim.engine.programs import lazily
 from mlsysim.engine.ties import band
 from mlsysim.symbolic import LeastInteger
 
@@ -219,6 +220,22 @@ def test_a_time_limit_leaves_an_honest_bound(seconds, conditions):
         assert best.values[0] == values[np.ravel_multi_index(tuple(best.points[:, 0]), case.sizes)]
     if not seconds:
         assert not seen.proven
+
+
+@pytest.mark.parametrize("conditions", [[], [sympy.Eq(sympy.Mod(N * M, 7), 3)], [N * B <= 40, M + N >= 12]], ids=str)
+def test_programs_change_nothing(conditions, monkeypatch):
+    """The same boxes, points and answers, whether NumPy bounds and evaluates or recorded programs do."""
+    pytest.importorskip("numba", reason="the machine needs numba")
+    of = (hashed(N, M, 7919, 10007) + 900) * B + sympy.ceiling(5000 / (N * M)) * M + sympy.Max(B * M, 30 * N / M)
+    case = grid(of, b=np.linspace(1, 2, 20), n=range(1, 61), m=range(1, 61))
+    found = []
+    for operations in (math.inf, 0.0):
+        monkeypatch.setattr(bounding, "RECORDING", operations)
+        monkeypatch.setattr(lazily, "RECORDING", max(operations, 1e-9))
+        best, seen = solver(case, conditions).run(4)
+        found.append((best.values.tolist(), best.points.tolist(), seen))
+    assert found[0] == found[1]
+    assert found[0][2].boxes > 1000
 
 
 def test_bounds_prune():

@@ -40,6 +40,9 @@ class Reader:
             return self.parameters[of]
         if of.kind == "case":
             return self.sum(of.args[1] if self.truth(of.args[0]) else of.args[2])
+        if of.kind == "plane":
+            plane = of.args[0]
+            return float(plane.values[tuple(self.point[axis] for axis in plane.axes)])
         if of.kind == "least":
             return self.least(*of.args)
         if of.kind == "truth":
@@ -134,6 +137,28 @@ def test_a_case_that_is_settled_has_the_value_of_its_branch(case):
             if np.isfinite(value) and np.isfinite(found):
                 scale = max(abs(Reader(point).term(term)) for term in (*form.terms, *branches[holds].terms))
                 assert abs(found - value) <= 1e-9 * scale, case.expression
+
+
+STAGES = sympy.Piecewise((sympy.ceiling(60 / N), M > N), (sympy.ceiling(60 / N) + 1, True))
+
+
+@pytest.mark.parametrize(
+    ("inner", "apart"),
+    [
+        pytest.param(STAGES, True, id="steps beside a slope"),
+        pytest.param(sympy.Piecewise((2, N > M), (3, True)), False, id="steps alone"),
+        pytest.param(sympy.floor((N - 7) * M / 5), False, id="of either sign"),
+        pytest.param(sympy.Piecewise((N * M, N > M), (N * M * 1, True)), True, id="a product"),
+    ],
+)
+def test_steps_over_two_axes_are_tabulated(inner, apart):
+    """A variable with cases or roundings is exact over two axes; where it falls steeply, its slope is a table."""
+    case = Case(INNER, {N: range(1, 13), M: [1, 2, 3, 5]}, inner=inner)
+    form = case.translator().sum(case.expression)
+    (term,) = form.terms
+    assert all(atom.kind == "plane" for atom, _ in term.atoms)
+    assert bool(term.tables) == apart
+    np.testing.assert_allclose(read(case, form), case.at_all(INNER), rtol=1e-12)
 
 
 def test_cases_are_settled_inside_maxima():

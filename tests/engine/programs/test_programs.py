@@ -6,6 +6,7 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlsysim.engine.bounds.tables import Plane
 from mlsysim.engine.programs import Lazily, Program, Recorder, UnrecordableError, steps
 from mlsysim.engine.programs.codes import CODES, TABLE_FIRST
 
@@ -82,6 +83,24 @@ def test_stretches_of_a_table(data):
     assert np.array_equal(
         program(np.array([low, high]))[0], [values[a : b + 1].min() for a, b in zip(low, high, strict=True)]
     )
+
+
+@fuzzing(50)
+@given(data=st.data())
+def test_rectangles_of_a_plane(data):
+    shape = data.draw(st.tuples(st.integers(1, 7), st.integers(2, 7)))
+    values = np.array(data.draw(st.lists(st.floats(-9, 9), min_size=shape[0] * shape[1], max_size=shape[0] * shape[1])))
+    values = values.reshape(shape)
+    sides = [[(a, b) for a in range(size) for b in range(a, size)] for size in shape]
+    places = np.array([[*rows, *columns] for rows in sides[0] for columns in sides[1]]).T
+    plane = Plane((0, 1), values)
+    recorder = Recorder()
+    top, bottom, left, right = recorder.inputs(4)
+    program = Program(recorder, [plane.end((top, left), (bottom, right), side) for side in (0, 1)])
+    inside = [values[a : b + 1, c : d + 1] for a, b, c, d in places.T]
+    expected = np.array([[part.min() for part in inside], [part.max() for part in inside]])
+    assert np.array_equal(program(places), expected)
+    assert np.array_equal([plane.end(places[::2], places[1::2], side) for side in (0, 1)], expected)
 
 
 def test_pairs_are_looked_up():
