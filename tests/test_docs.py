@@ -88,7 +88,7 @@ def test_the_readme_says_how_its_commands_are_reached():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "source .venv/bin/activate" in text.partition("## Three questions")[0]
     assert ".venv/bin/mlsysim" in text.partition("## Three questions")[0]
-    assert '-e ".[plot]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert '-e ".[fast,plot]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_the_tables_of_formats_are_those_of_the_presets():
