@@ -59,6 +59,7 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP_INSTALL) -e ".[fast,plot]"
+	$(BIN)/python -m mlsysim.engine.programs
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed tests/tex/package.json
