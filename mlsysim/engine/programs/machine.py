@@ -144,7 +144,7 @@ def _power(x, exponent):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def execute(code, ends, constants, rows, tables, registers, read, given, found):
+def execute(code, ends, constants, rows, tables, registers, read, given, found, first, last):
     """Run a program on every element.
 
     Parameters
@@ -167,13 +167,14 @@ def execute(code, ends, constants, rows, tables, registers, read, given, found):
         Inputs (rows) of elements (columns).
     found : ndarray
         Where outputs (rows) of elements (columns) are put.
+    first, last : int
+        The elements that are computed, the last one not among them.
     """
-    elements = given.shape[1]
     register = np.empty((registers + rows.size, BLOCK))
     for row in range(rows.size):
         register[registers + row, :] = rows[row]
-    for begin in range(0, elements, BLOCK):
-        m = min(BLOCK, elements - begin)
+    for begin in range(first, last, BLOCK):
+        m = min(BLOCK, last - begin)
         for row in read:
             for j in range(m):
                 register[row, j] = given[row, begin + j]

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from mlsysim.engine.blocks import cores
 from mlsysim.engine.programs.codes import CODES, COMMUTE, NUMBER_LAST, WITH_NUMBER
 from mlsysim.engine.programs.recording import Operand, Recorder, UnrecordableError, Value, as_operand
 
 #: Registers that an instruction reads at most, and numbers, places in tables and lengths of rows that it has.
 READ, MORE = 4, 2
+#: Least elements that a thread is given.
+PER_THREAD = 2048
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores())
 
 
 class Program:
@@ -72,19 +82,22 @@ class Program:
         """
         from mlsysim.engine.programs.machine import execute
 
-        found = np.empty((len(self._ends), inputs.shape[1]))
+        count = inputs.shape[1]
+        found = np.empty((len(self._ends), count))
         given = np.ascontiguousarray(inputs, np.int64)
-        execute(
-            self._code,
-            self._ends,
-            self._constants,
-            self._rows,
-            self._tables,
-            self._registers,
-            self._read,
-            given,
-            found,
-        )
+
+        def run(first: int, last: int) -> None:
+            execute(
+                self._code, self._ends, self._constants, self._rows, self._tables, self._registers, self._read,
+                given, found, first, last,
+            )  # fmt: skip
+
+        threads = min(cores(), count // PER_THREAD) or 1
+        bounds = [count * part // threads for part in range(threads + 1)]
+        if threads == 1:
+            run(0, count)
+        else:
+            list(_pool().map(run, bounds[:-1], bounds[1:]))
         return found
 
     def _alive(self) -> list[int]:
