@@ -109,4 +109,4 @@ def test_an_unknown_name_gets_a_suggestion(run, own):
     done = run("catalog", "H10")
     assert done.exit_code == 2
     assert done.stderr.startswith("error: unknown catalog entry 'H10': did you mean H100")
-    assert "did you mean Small?" in run("catalog", "Smal", "--catalog", own).stderr
+    assert "did you mean Small, " in run("catalog", "Smal", "--catalog", own).stderr

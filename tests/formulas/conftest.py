@@ -115,6 +115,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
     if point.get("capacity_factor") == 0:
         point |= dict.fromkeys({"pad_to_capacity"} & set(point), 0.0)
+    if point.get("pad_to_capacity") and {"experts", "active_experts_per_token"} <= set(point):
+        room = point["experts"] / point["active_experts_per_token"]
+        point["capacity_factor"] = min(point["capacity_factor"], room)
     alone = (
         point.get("pp_size", 1) > 1 and point.get("interleaved_stages", 1) == 1 and point.get("pipeline_schedule") != 3
     )

@@ -123,7 +123,7 @@ def test_what_bound_is_the_last_column():
     assert "\n  dp   44.25 GB/s  64   8    1.00  387.0 GB/s  otherwise; otherwise; β_x·ν_dp = 44.25 GB/s\n" in text
     nested = block(FOUND.explain(), "Ranks of one group in one node").splitlines()
     assert [line.split()[-1] for line in nested[2:]] == ["binds", "8", "1", "1", "8", "1", "1", "1"]
-    assert nested[3].endswith("t = 8")
+    assert nested[3].endswith("tensor-parallel size (t) = 8")
 
 
 def test_a_table_has_the_value_and_the_expression_of_each_member():
