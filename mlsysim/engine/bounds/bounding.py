@@ -12,11 +12,7 @@ from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.budget import CALL, Budget, spent, take
-from mlsysim.engine.programs import Program, Recorder, UnrecordableError
-from mlsysim.extras import installed
-
-#: Operations of a search after which programs are recorded.
-RECORDING = 3e7
+from mlsysim.engine.programs import Program, Recorder, UnrecordableError, worthwhile
 
 
 @dataclass(frozen=True)
@@ -91,10 +87,10 @@ class Bounding:
         return reduce(np.logical_and, [ranges.truth(condition)[0] for condition in conditions])
 
     def _program(self, thorough: bool, axes: int) -> Recorded | None:
-        if self._done < RECORDING:
-            return None
         if thorough not in self._recorded:
-            self._recorded[thorough] = self._record(thorough, axes) if installed("numba") else None
+            if not worthwhile(self._done):
+                return None
+            self._recorded[thorough] = self._record(thorough, axes)
         return self._recorded[thorough]
 
     def _record(self, thorough: bool, axes: int) -> Recorded | None:

@@ -95,8 +95,8 @@ class Checks:
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions."""
         operations = sum(check.operations for check in self._checks)
-        program = self._program.after(operations * points.shape[1], points.shape[0])
-        if program is not None and self._checks:
+        program = self._program.after(operations * points.shape[1], points.shape[0]) if self._checks else None
+        if program is not None:
             take(operations, points.shape[1])
             return program(points)[0] != 0
         good = np.ones(points.shape[1], bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,22 @@ from mlsysim.engine.programs.program import Program
 from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value
 from mlsysim.extras import installed
 
-#: Operations in NumPy after which a program is recorded, and most elements of tables that are made for it.
-RECORDING, LARGEST_TABLES = 3e7, 1 << 22
+#: Operations in NumPy after which a program is recorded; and where the machine must be loaded for it, which takes longer.
+RECORDING, LOADING = 3e7, 5e8
+#: Most elements of tables that are made for a program.
+LARGEST_TABLES = 1 << 22
+
+
+def worthwhile(operations: float) -> bool:
+    """Whether to record a program of what took NumPy so many operations so far.
+
+    Parameters
+    ----------
+    operations : float
+        As :mod:`mlsysim.engine.operations` counts them.
+    """
+    loaded = "mlsysim.engine.programs.machine" in sys.modules
+    return operations >= (RECORDING if loaded else LOADING) and installed("numba")
 
 
 class Lazily:
@@ -26,7 +41,7 @@ class Lazily:
 
     def __init__(self, compute: Callable[[list[Value]], list[Any]]) -> None:
         self._compute = compute
-        self._done = 0.0
+        self._done, self._tried = 0.0, False
         self._program: Program | None = None
 
     def after(self, operations: float, inputs: int) -> Program | None:
@@ -39,9 +54,9 @@ class Lazily:
         inputs : int
             How many inputs there are.
         """
-        before, self._done = self._done, self._done + operations
-        if before < RECORDING <= self._done and installed("numba"):
-            self._program = self._recorded(inputs)
+        self._done += operations
+        if not self._tried and worthwhile(self._done):
+            self._tried, self._program = True, self._recorded(inputs)
         return self._program
 
     def _recorded(self, inputs: int) -> Program | None:

@@ -11,7 +11,7 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.engine.bounds import Best, Points, Search, bounding, branch
+from mlsysim.engine.bounds import Best, Points, Search, branch
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.programs import lazily
 from mlsysim.engine.ties import band
@@ -230,8 +230,8 @@ def test_programs_change_nothing(conditions, monkeypatch):
     case = grid(of, b=np.linspace(1, 2, 20), n=range(1, 61), m=range(1, 61))
     found = []
     for operations in (math.inf, 0.0):
-        monkeypatch.setattr(bounding, "RECORDING", operations)
-        monkeypatch.setattr(lazily, "RECORDING", max(operations, 1e-9))
+        for threshold in ("RECORDING", "LOADING"):
+            monkeypatch.setattr(lazily, threshold, operations)
         best, seen = solver(case, conditions).run(4)
         found.append((best.values.tolist(), best.points.tolist(), seen))
     assert found[0] == found[1]
