@@ -12,7 +12,7 @@ from mlsysim.engine.programs.program import Program
 from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value
 from mlsysim.extras import installed
 
-#: Operations in NumPy after which a program is recorded; and where the machine must be loaded for it, which takes longer.
+#: Operations in NumPy after which a program is recorded; and where the machine must be loaded for it first.
 RECORDING, LOADING = 3e7, 5e8
 #: Most elements of tables that are made for a program.
 LARGEST_TABLES = 1 << 22
