@@ -72,4 +72,5 @@ def as_options(message: str, arguments: Iterable[str]) -> str:
 
 def as_choices(message: str, names: Iterable[str]) -> str:
     """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for options of such names."""
+    message = re.sub(r'\b\w+Model\("(\w+)"\)', r"--variant \1", message)
     return re.sub(rf"\b({'|'.join(names)})='(\w+)'", r"--\1 \2", message)

@@ -80,7 +80,7 @@ def recipe_argument(model: type[DeclaredModel]) -> str:
 
 
 def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
-    """The model in the variant that its recipe names; itself where a variant was chosen, or several are named.
+    """The model in the variant that its recipe names; itself where a variant was chosen.
 
     Parameters
     ----------
@@ -88,6 +88,11 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
         What is asked.
     typed : mapping
         The arguments of the call.
+
+    Raises
+    ------
+    InputError
+        If several recipes name several variants, and none was chosen.
     """
     given = typed.get(recipe_argument(type(model)))
     if given is None or model.is_chosen or typed.get("variant") is not None:
@@ -97,10 +102,17 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
                    for each in (given if is_axis(given) else (given,))]  # fmt: skip
     except MlsysimError:
         return model
-    named = {each.variants.get(model.command, model.variant) for each in recipes if isinstance(each, Recipe)}
-    if len(named) != 1 or model.variant in named:
+    named: dict[str, list[str]] = {}
+    for each in recipes:
+        if isinstance(each, Recipe):
+            named.setdefault(each.variants.get(model.command, model.variant), []).append(name_of(each))
+    if len(named) > 1:
+        runs = "; ".join(f"{variant} describes {', '.join(names)}" for variant, names in named.items())
+        one = " or ".join(f'{type(model).__name__}("{variant}")' for variant in named)
+        raise InputError("recipe", [name for names in named.values() for name in names], runs, f"{one} asks all by one")
+    if not named or model.variant in named:
         return model
-    found = type(model)(named.pop())
+    found = type(model)(*named)
     found.is_chosen = False
     return found
 

@@ -1,13 +1,14 @@
 """Recipes: published runs in the catalog, and of one's own."""
 
 import pickle
+import re
 
 import pytest
 from validation.step_rows import RECIPES, ROWS, name, seconds, stack_of
 
 from mlsysim import Q_, DistributedModel, ExpertParallelModel, Models, Recipe, Recipes, TrainingMemoryModel
 from mlsysim.catalog import Choice, Value, builtin, load_catalog
-from mlsysim.errors import CatalogError, UnknownNameError
+from mlsysim.errors import CatalogError, InputError, UnknownNameError
 
 STEP, MEMORY = DistributedModel(), TrainingMemoryModel("per_operator")
 MINE = """
@@ -184,11 +185,24 @@ class TestVariant:
         several = model.sweep(recipe=["Megatron_Mixtral_8x7B_H100", "DeepSpeed_MoE"], outputs=["step_time"])
         assert several.attrs["variant"] == "per_operator"
 
-    def test_recipes_of_several_variants_are_asked_by_the_first(self):
-        grid = ExpertParallelModel().sweep(
-            recipe=["torchtitan_issue_1624", "Megatron_Mixtral_8x7B_H100"], outputs=["step_time"]
+    SEVERAL = ("torchtitan_issue_1624", "Megatron_Mixtral_8x7B_H100")
+
+    @pytest.mark.parametrize(("verb", "asked"), [("sweep", {}), ("search", {"minimize": "step_time"})])
+    def test_recipes_of_several_variants_are_refused(self, verb, asked):
+        message = (
+            "fsdp describes torchtitan_issue_1624; per_operator describes Megatron_Mixtral_8x7B_H100; "
+            'ExpertParallelModel("fsdp") or ExpertParallelModel("per_operator") asks all by one'
         )
-        assert grid.attrs["variant"] == "fsdp"
+        with pytest.raises(InputError, match=re.escape(message)):
+            getattr(ExpertParallelModel(), verb)(recipe=list(self.SEVERAL), **asked)
+
+    def test_recipes_of_several_variants_are_asked_by_the_one_chosen(self):
+        given = {"recipe": list(self.SEVERAL), "outputs": ["step_time"]}
+        assert ExpertParallelModel("fsdp").sweep(**given).attrs["variant"] == "fsdp"
+        grid = ExpertParallelModel("per_operator").sweep(**given)
+        theirs = ExpertParallelModel().solve(recipe=self.SEVERAL[1]).canonical("step_time")
+        assert grid.step_time.values[1] == pytest.approx(theirs, rel=1e-12)
+        assert ExpertParallelModel().sweep(**given, variant=["fsdp", "per_operator"]).sizes["variant"] == 2
 
     def test_the_one_that_was_named_is_kept(self):
         model = ExpertParallelModel()

@@ -81,6 +81,13 @@ class TestReport:
         assert four == pytest.approx(1121, rel=0.01)
         assert fixed == pytest.approx(1998, rel=0.03)
 
+    @pytest.mark.parametrize(("imbalance", "mapped"), [(1, 17), (1.74, 26)])
+    def test_imbalance_and_mapping_explain_the_report_alike(self, imbalance, mapped):
+        found = MODEL.solve(
+            **REPORT, ep_size=4, routing_imbalance_factor=imbalance, remap_bandwidth=f"{mapped} GB/s"
+        ).tokens_per_second_per_accelerator
+        assert found.magnitude == pytest.approx(1121, rel=0.01)
+
     @pytest.mark.parametrize("imbalance", [1, 2, 4])
     def test_the_backward_pass_of_a_layer_needs_what_was_traced(self, imbalance):
         """6 K S d + lambda K S (8 d + 8 f) + 32 S d, weights and their gradients left out.
