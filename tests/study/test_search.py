@@ -41,7 +41,7 @@ SEEDS = [*ONE_EACH, *(seed for seed in range(CASES) if seed not in ONE_EACH)]
 
 @pytest.mark.parametrize("seed", rest_long(SEEDS, quick=len(ONE_EACH)))
 def test_bounds_find_what_brute_force_finds(seed, monkeypatch, record_property):
-    monkeypatch.setattr(module, "AT_ONCE", 0.0)
+    monkeypatch.setattr(module, "AT_ONCE", -1.0)
     monkeypatch.setattr(Search, "LEAF", 512 if searches(seed) else 4096 if FULL else 64)
     asked, values = case(seed)
     record_property("points", asked.grid.points)
@@ -252,7 +252,7 @@ class TestHow:
     @pytest.mark.parametrize(("compiling", "method"), [(1e9, "enumeration"), (0.0, "dense")])
     def test_falls_back_where_bounds_do_not_prune(self, monkeypatch, compiling, method):
         """A remainder of a product says nothing about a box."""
-        monkeypatch.setattr(module, "AT_ONCE", 0.0)
+        monkeypatch.setattr(module, "AT_ONCE", -1.0)
         monkeypatch.setattr(module, "BOUNDS_SHARE", 1e-9)
         monkeypatch.setattr(module, "COMPILING", compiling)
         axes = {"batch_size": range(1, 300), "seq_len": range(1, 300)}
@@ -268,7 +268,7 @@ class TestHow:
         assert tuple(found.places[0]) == first
 
     def test_a_time_limit_says_what_is_not_known(self, monkeypatch):
-        monkeypatch.setattr(module, "AT_ONCE", 0.0)
+        monkeypatch.setattr(module, "AT_ONCE", -1.0)
         axes = {"batch_size": range(1, 3000), "seq_len": range(1, 3000)}
         asked = "(batch_size * 7919 + seq_len / (1 token) * batch_size * 31) % 100003 + 10"
         for _ in range(2):  # the first time it also compiles
