@@ -12,7 +12,7 @@ from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.budget import CALL, Budget, spent, take
-from mlsysim.engine.programs import Program, Recorder, UnrecordableError, worthwhile
+from mlsysim.engine.programs import Program, Recorder, UnrecordableError, is_loaded, worthwhile
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ class Bounding:
 
     def _program(self, thorough: bool, axes: int) -> Recorded | None:
         if thorough not in self._recorded:
-            if not worthwhile(self._done):
+            # The first boxes in NumPy take as long as recording what is done to them.
+            if not (is_loaded() or worthwhile(self._done)):
                 return None
             self._recorded[thorough] = self._record(thorough, axes)
         return self._recorded[thorough]

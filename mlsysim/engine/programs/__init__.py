@@ -18,8 +18,8 @@ The machine of :mod:`~.machine` runs it on blocks of elements that stay in the p
 :class:`UnrecordableError` and is left to NumPy.
 """
 
-from mlsysim.engine.programs.lazily import Lazily, worthwhile
+from mlsysim.engine.programs.lazily import Lazily, is_loaded, worthwhile
 from mlsysim.engine.programs.program import Program
 from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value, recorded
 
-__all__ = ["Lazily", "Program", "Recorder", "UnrecordableError", "Value", "recorded", "worthwhile"]
+__all__ = ["Lazily", "Program", "Recorder", "UnrecordableError", "Value", "is_loaded", "recorded", "worthwhile"]

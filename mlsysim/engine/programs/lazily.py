@@ -26,8 +26,12 @@ def worthwhile(operations: float) -> bool:
     operations : float
         As :mod:`mlsysim.engine.operations` counts them.
     """
-    loaded = "mlsysim.engine.programs.machine" in sys.modules
-    return operations >= (RECORDING if loaded else LOADING) and installed("numba")
+    return operations >= (RECORDING if is_loaded() else LOADING) and installed("numba")
+
+
+def is_loaded() -> bool:
+    """Whether the machine is there, so that a program runs without waiting for it."""
+    return "mlsysim.engine.programs.machine" in sys.modules
 
 
 class Lazily:

@@ -110,11 +110,11 @@ class Recorder:
         """
         function = LOGIC.get(function, function)
         name = function.__name__
-        plain = tuple(map(as_operand, operands))
+        plain = tuple([x if type(x) is Value else as_operand(x) for x in operands])
         same = _unchanged(name, plain)
         if same is not None:
             return same
-        key = (name, *((type(x), _identity(x)) for x in plain))
+        key = (name, *[(type(x), _identity(x)) for x in plain])
         if key not in self._known:
             table = self._table(name, function, plain)
             self._known[key] = self._value(name, plain) if table is None else table
@@ -175,8 +175,10 @@ def as_operand(given: Any) -> Operand:
 def _identity(of: Operand) -> Any:
     if isinstance(of, Value):
         return of.place
-    # The sign of a zero tells apart what a program must not mix up.
-    return id(of) if isinstance(of, np.ndarray) else float(of).hex()
+    if isinstance(of, np.ndarray):
+        return id(of)
+    # Zeros of either sign are equal, and one over them is not.
+    return of if of else repr(of)
 
 
 def _unchanged(name: str, operands: tuple[Operand, ...]) -> Any:

@@ -11,7 +11,7 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.engine.bounds import Best, Points, Search, branch
+from mlsysim.engine.bounds import Best, Points, Search, bounding, branch
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.programs import lazily
 from mlsysim.engine.ties import band
@@ -232,6 +232,7 @@ def test_programs_change_nothing(conditions, monkeypatch):
     for operations in (math.inf, 0.0):
         for threshold in ("RECORDING", "LOADING"):
             monkeypatch.setattr(lazily, threshold, operations)
+        monkeypatch.setattr(bounding, "is_loaded", lambda: False)
         best, seen = solver(case, conditions).run(4)
         found.append((best.values.tolist(), best.points.tolist(), seen))
     assert found[0] == found[1]
