@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,18 @@ from typer.core import TyperCommand, TyperGroup
 
 import mlsysim
 from mlsysim.cli.exits import EXIT_CODES, Exit
-from mlsysim.cli.options import Json, OwnCatalog, OwnModels, Plot, Question, Strict, SubjectTo, Variants, Words
+from mlsysim.cli.options import (
+    Json,
+    OwnCatalog,
+    OwnModels,
+    Plot,
+    Question,
+    Strict,
+    SubjectTo,
+    Variants,
+    Words,
+    option_name,
+)
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models.registry import Registry
 
@@ -41,6 +53,32 @@ NAME=VALUES is one value, or several with a comma between:
 
 class Asked(TyperCommand):
     """Stands for the command of a model, with its question, until it is called."""
+
+
+class Grid(TyperCommand):
+    """Asks a model on a grid, whose arguments are words and no options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Say how an argument is written that was typed as an option."""
+        question = next((word for word in args if word in ctx.obj.commands), "")
+        if question and not ctx.resilient_parsing:
+            words = _as_words(args, {option_name(name): name for name in ctx.obj.model(question).arguments})
+            if words != args:
+                meant = f"`mlsysim {self.name} {shlex.join(words)}`"
+                raise MlsysimError(f"options with the names of arguments: here those are NAME=VALUES, {meant}")
+        return super().parse_args(ctx, args)
+
+
+def _as_words(args: list[str], names: dict[str, str]) -> list[str]:
+    """What was typed, with ``--ep-size 1,2`` as ``ep_size=1,2``."""
+    found, rest = [], list(args)
+    while rest:
+        option, given, value = rest.pop(0).partition("=")
+        if option in names and (given or rest):
+            found.append(f"{names[option]}={value if given else rest.pop(0)}")
+        else:
+            found.append(option + given + value)
+    return found
 
 
 class Commands(TyperGroup):
@@ -152,7 +190,7 @@ mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_le
 """
 
 
-@app.command(help=SWEEP + SPELLING)
+@app.command(cls=Grid, help=SWEEP + SPELLING)
 def sweep(
     ctx: typer.Context,
     question: Question,
@@ -193,7 +231,7 @@ def sweep(
     )
 
 
-@app.command(help=SEARCH + SPELLING)
+@app.command(cls=Grid, help=SEARCH + SPELLING)
 def search(
     ctx: typer.Context,
     question: Question,
@@ -238,7 +276,7 @@ def search(
     )
 
 
-@app.command(help=PARETO + SPELLING)
+@app.command(cls=Grid, help=PARETO + SPELLING)
 def pareto(
     ctx: typer.Context,
     question: Question,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -203,7 +204,8 @@ def _ask(
         names = result.model.named_outputs(shown) if shown else headline(result)
         explanation = result.explain(*names) if shown or explain else ""
     except MlsysimError as error:
-        raise MlsysimError(as_options(str(error), model.arguments)) from None
+        message = as_options(str(error), model.arguments)
+        raise MlsysimError(f"{message}; {_as_grid(model, given)}" if _is_list(error, given) else message) from None
     if as_json:
         found = result.to_dict()
         outputs = {name: found["outputs"][name] for name in names} if shown else found["outputs"]
@@ -215,6 +217,18 @@ def _ask(
             output.block(str(explanation))
     if strict and not result.feasible:
         raise typer.Exit(Exit.INFEASIBLE)
+
+
+def _is_list(error: MlsysimError, given: dict[str, str]) -> bool:
+    """Whether an error refuses several values of one argument, as a grid takes them."""
+    refused = getattr(error, "value", None)
+    return isinstance(refused, str) and refused in given.values() and any(each in refused for each in ",:")
+
+
+def _as_grid(model: type[PerformanceModel], given: dict[str, str]) -> str:
+    """The command that takes several values of an argument."""
+    words = " ".join(shlex.quote(f"{name}={text}") for name, text in given.items())
+    return f"several values: `mlsysim sweep {model.command} {words}`"
 
 
 def headline(result: Result) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq
+from sympy import Eq, false
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
@@ -212,7 +212,7 @@ class DistributedModel(PerformanceModel):
         ),
         Requirement(
             n_fleet,
-            Eq(Mod(n_fleet, EXPERT_RANKS * p * e * r_dp), 0),
+            Eq(e, 1) | Eq(Mod(n_fleet, EXPERT_RANKS * p * e * r_dp), 0),
             f"must be a multiple of {EXPERT_RANKS_WORDS} times {{pp_size}} times {{ep_size}} times "
             "{dp_replicate_size}",
         ),
@@ -236,14 +236,14 @@ class DistributedModel(PerformanceModel):
         *(
             Requirement(
                 blamed,
-                (n_fleet <= n_node) | Eq(Mod(n_node, ranks), 0) | Eq(Mod(ranks, n_node), 0),
+                (n_fleet <= n_node) | alone | Eq(Mod(n_node, ranks), 0) | Eq(Mod(ranks, n_node), 0),
                 f"{words}must divide {{accelerators_per_node}} or be a multiple of it: a group would straddle nodes",
             )
-            for blamed, ranks, words in (
-                (t, t, ""),
-                (c_cp, t * c_cp, "times {tp_size} "),
-                (t_e, EXPERT_RANKS, "(0: {tp_size}) "),
-                (e, EXPERT_RANKS * e, f"times {EXPERT_RANKS_WORDS} "),
+            for blamed, ranks, alone, words in (
+                (t, t, false, ""),
+                (c_cp, t * c_cp, false, "times {tp_size} "),
+                (t_e, EXPERT_RANKS, Eq(t_e, 0), "(0: {tp_size}) "),
+                (e, EXPERT_RANKS * e, Eq(e, 1), f"times {EXPERT_RANKS_WORDS} "),
             )
         ),
     )

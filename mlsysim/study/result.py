@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from typing import Any
 
 from mlsysim.catalog import Entry, Sourced
@@ -67,6 +68,29 @@ class Result:
             raise UnknownNameError(f"output of {type(self.model).__name__}", name, known)
         return presented(variable_of(name), self._values[name])
 
+    def __contains__(self, name: object) -> bool:
+        """Whether ``result[name]`` has a value: an output, an input or a quantity with an index."""
+        return isinstance(name, str) and (name in self._values or bool(members_among(name, self._values)))
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the outputs, headline outputs first.
+
+        Yields
+        ------
+        str
+            A name, of which ``result[name]`` is the value.
+        """
+        return iter(self.keys())
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of the outputs, headline outputs first, for ``dict(result)``.
+
+        Returns
+        -------
+        tuple of str
+        """
+        return tuple(v.name for v in self.model.outputs if v.name in self._computed)
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._values]
 
@@ -80,7 +104,7 @@ class Result:
     @property
     def outputs(self) -> dict[str, Any]:
         """Every computed value by name, headline outputs first."""
-        return {v.name: self[v.name] for v in self.model.outputs if v.name in self._computed}
+        return {name: self[name] for name in self}
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -185,9 +209,7 @@ class Result:
                 name: {**plain(variable_of(name), value), "source": self.source(name)}
                 for name, value in self._binding.values.items()
             },
-            "outputs": {
-                v.name: plain(v, self._computed[v.name]) for v in self.model.outputs if v.name in self._computed
-            },
+            "outputs": {name: plain(variable_of(name), self._computed[name]) for name in self},
         }
 
     def to_json(self, indent: int | None = 2) -> str:

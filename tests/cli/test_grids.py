@@ -388,3 +388,17 @@ def test_a_file_that_cannot_be_written_whole_is_named_and_left_as_it_was(run, tm
 def test_an_output_where_nothing_can_be_created_is_said(run):
     done = run("sweep", "memory", *SMALL, "--refused", "mask", "--output", "/proc/x.nc")
     assert (done.exit_code, "cannot be created in '/proc'" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sweep", "ep", "--recipe", "torchtitan_issue_1624", "--ep-size", "1,2"),
+        ("sweep", "ep", "--recipe=torchtitan_issue_1624", "ep_size=1,2"),
+    ],
+)
+def test_an_argument_typed_as_an_option_is_shown_as_a_word(run, words):
+    found = run(*words)
+    assert found.exit_code == 2
+    assert "`mlsysim sweep ep recipe=torchtitan_issue_1624 ep_size=1,2`" in found.stderr
+    assert "No such option: --minimise" in run("sweep", "ep", "--minimise", "x").stderr

@@ -399,3 +399,10 @@ def test_a_recipe_that_is_none(run):
     asked = run("train", "--recipe", "torchtitan_1624")
     assert asked.exit_code == 2
     assert asked.stderr.startswith("error: unknown recipe 'torchtitan_1624': did you mean torchtitan_issue_1624")
+
+
+def test_several_values_of_an_option_lead_to_a_grid(run):
+    found = run("ep", "--recipe", "torchtitan_issue_1624", "--ep-size", "1,2,4,8")
+    assert found.exit_code == 2
+    assert "`mlsysim sweep ep recipe=torchtitan_issue_1624 ep_size=1,2,4,8`" in found.stderr
+    assert "sweep" not in run("ep", "--recipe", "torchtitan_issue_1624", "--ep-size", "x").stderr

@@ -68,6 +68,11 @@ class TestReport:
         assert bare.canonical("reported_memory") == bare.canonical("total_memory") == found.canonical("total_memory")
         assert bare.tokens_per_second_per_accelerator > 1.7 * found.tokens_per_second_per_accelerator
 
+    def test_what_decides_is_printed_beside_the_decision(self):
+        printed = [line.split()[0] for line in str(MODEL.solve(**REPORT, ep_size=4)).splitlines()]
+        place = printed.index("feasible")
+        assert printed[place - 2 : place] == ["live_memory", "usable_memory"]
+
     def test_before_the_fix_memory_grows_and_after_it_falls(self):
         assert pools(**REPORT, ep_size=4)[-1] > pools(**REPORT, ep_size=1)[-1] > pools(**FIXED, ep_size=4)[-1]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import DistributedModel, TrainingMemoryModel
+from mlsysim import DistributedModel, ExpertParallelModel, TrainingMemoryModel
 from mlsysim.errors import InputError
 
 MEMORY, STEP = TrainingMemoryModel("per_operator"), DistributedModel()
@@ -179,3 +179,12 @@ def test_tokens_that_all_ranks_hold_are_not_gathered():
     assert {STEP.solve(**run, etp_size=etp).canonical("tp_time") for etp in (1, 2, 8)} == {
         STEP.solve(**run).canonical("tp_time")
     }
+
+
+@pytest.mark.parametrize("model", [STEP, ExpertParallelModel()], ids=["train", "ep"])
+def test_a_dense_model_is_refused_without_a_word_of_experts(model):
+    dense = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "batch_size": 64, "seq_len": 4096, "precision": "bf16"}
+    designs = model.search(**dense, fleet_size=[12, 16], tp_size=[8, 16, 32], minimize="step_time")
+    printed = " ".join(str(designs).split())
+    assert "fleet_size must be a multiple of tp_size" in printed
+    assert "expert" not in printed.partition("Refused")[2]

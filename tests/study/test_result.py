@@ -10,6 +10,7 @@ import pytest
 
 from mlsysim import (
     Q_,
+    DistributedModel,
     Example,
     Formula,
     MoERoutingModel,
@@ -31,6 +32,40 @@ RESULTS = {
 }
 EVERY = pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 MEMORY, CAPACITY, TOO_BIG = RESULTS["memory"], RESULTS["capacity"], RESULTS["too big"]
+
+
+class TestNames:
+    """What there is, by name, as of a dictionary."""
+
+    @EVERY
+    def test_iteration_is_over_outputs(self, result):
+        assert list(result) == list(result.keys()) == list(result.outputs)
+        assert {name: str(value) for name, value in dict(result).items()} == {
+            name: str(value) for name, value in result.outputs.items()
+        }
+
+    @EVERY
+    def test_what_it_contains_can_be_asked(self, result):
+        for name in [*result, *result.inputs]:
+            assert name in result
+            assert result[name] is not None
+
+    def test_what_has_an_index_is_contained(self):
+        step = DistributedModel.solve_example()
+        assert "group_time" in step
+        assert step["group_time"]["tp"] == step.tp_time
+
+    @pytest.mark.parametrize("name", ["steptime", "model", "notes", 0, None, ["weights"]])
+    def test_what_it_has_not_is_not_contained(self, name):
+        assert name not in MEMORY
+        with pytest.raises(UnknownNameError):
+            MEMORY[name]
+
+    def test_what_was_left_out_is_not_contained(self):
+        result = RESULTS["no fleet"]
+        lost = [name for name in result.model.headline if name not in result]
+        assert lost
+        assert not set(lost) & set(result)
 
 
 class TestKinds:
