@@ -66,9 +66,11 @@ class UnknownNameError(InputError, AttributeError):
         The unknown name.
     known : iterable of str
         Names that exist; the nearest are suggested.
+    hint : str, optional
+        Where else the name is known.
     """
 
-    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
+    def __init__(self, what: str, name: object, known: Iterable[str], hint: str = "") -> None:
         names = list(dict.fromkeys(known))
         typed = name if isinstance(name, str) else quoted(name)
         close = nearest(typed, names)
@@ -78,11 +80,11 @@ class UnknownNameError(InputError, AttributeError):
             allowed = f"known: {', '.join(names)}"
         else:
             allowed = f"known: {', '.join(names[:12])}, ... ({len(names)} in all)"
-        MlsysimError.__init__(self, f"unknown {what} {quoted(name)}: {allowed}")
+        MlsysimError.__init__(self, f"unknown {what} {quoted(name)}: {allowed}" + (f"; {hint}" if hint else ""))
         self.argument = what
         self.value = name
         self.allowed = allowed
-        self.hint = ""
+        self.hint = hint
         self.name = typed
         self.suggestions = close
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, ClassVar
@@ -207,7 +207,15 @@ class DeclaredModel:
         if isinstance(name, str) and (members := members_among(name, self.system)):
             raise InputError("output", name, several(name), f"name one of {', '.join(members.values())}")
         known = [v.name for v in self.outputs]
-        raise UnknownNameError(f"output of {type(self).__name__}", name, [*known, *families_among(known)])
+        raise self.unknown_output(name, known)
+
+    def unknown_output(self, name: Any, known: Iterable[str]) -> UnknownNameError:
+        """The refusal of an output, which names another variant that has it."""
+        kind = type(self)
+        having = [each for each in self.variants if isinstance(name, str) and name in _system(kind, each)]
+        hint = f"{kind.__name__}({having[0]!r}) has it" if having else ""
+        names = list(known)
+        return UnknownNameError(f"output of {kind.__name__}", name, [*names, *families_among(names)], hint)
 
     def named_outputs(self, outputs: Any) -> tuple[str, ...]:
         """Names of outputs, from one name or several; the name of a family stands for its members that are outputs.

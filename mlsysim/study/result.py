@@ -18,7 +18,7 @@ from mlsysim.study.display import as_text, listed, plain, presented
 from mlsysim.study.explanation import Explanation
 from mlsysim.study.notes import left_out, notes
 from mlsysim.symbolic import Variable, variable_of, words_latex
-from mlsysim.symbolic.family import families_among, members_among
+from mlsysim.symbolic.family import members_among
 
 
 class Result:
@@ -64,8 +64,7 @@ class Result:
                 )
             if isinstance(name, str) and (members := members_among(name, self._values)):
                 return {member: self[each] for member, each in members.items()}
-            known = [*self._values, *families_among(self._values)]
-            raise UnknownNameError(f"output of {type(self.model).__name__}", name, known)
+            raise self.model.unknown_output(name, self._values)
         return presented(variable_of(name), self._values[name])
 
     def __contains__(self, name: object) -> bool:

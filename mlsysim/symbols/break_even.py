@@ -177,6 +177,13 @@ t_count = variable(
     "Waiting for counts of tokens in a layer, one micro-batch.",
     nonnegative(),
 )
+t_again = variable(
+    "again_time",
+    r"t_{\mathrm{again}}",
+    "ms",
+    "Gathering the experts of a layer once more than needed, one micro-batch.",
+    nonnegative(),
+)
 t_net = variable(
     "added_traffic_time",
     r"\Delta t_{\mathrm{tok}}",
@@ -286,6 +293,6 @@ saved = variable(
     "expert_parallel_gain",
     r"\Delta t",
     "ms",
-    "What it saves a layer and a micro-batch against none; below zero where it costs.",
+    "What it saves a layer and a micro-batch against none, without retries of the allocator; below zero where it costs.",
     Domain(),
 )

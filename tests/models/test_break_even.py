@@ -130,6 +130,42 @@ def test_the_gain_is_that_of_the_whole_step(host, cut):
     assert statistics.median(abs(theirs - ours) for theirs, ours in found) < 0.002
 
 
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_gathering_again_is_in_the_gain(ranks):
+    """Where memory falls short, pools that are mapped again are left out."""
+    given = {"recipe": "torchtitan_issue_1624", "fsdp_prefetch": "accumulated"}
+    asked, alone = (MODEL.solve(**given, ep_size=each) for each in (ranks, 1))
+    longer = asked.canonical("step_time") - asked.canonical("remap_time") - alone.canonical("step_time")
+    assert asked.canonical("expert_parallel_gain") == pytest.approx(-longer / 48, rel=0.01)
+
+
+def test_the_sign_with_weights_that_pile_up():
+    settings = [
+        {**given, "fsdp_prefetch": "accumulated", "activation_checkpointing": "full"} for given in drawn(40, 41)
+    ]
+    again = [MODEL.solve(**given).canonical("again_time") * given["layers"] for given in settings]
+    alone = [MODEL.solve(**{**given, "ep_size": 1}).canonical("step_time") for given in settings]
+    found = [(*gain, extra / step) for gain, extra, step in zip(gains(settings), again, alone, strict=True)]
+    shown = [each for each in found if abs(each[0]) > 0.01]
+    assert all((theirs > 0) == (ours > 0) for theirs, ours, _ in shown)
+    assert any((theirs > 0) != (ours + extra > 0) for theirs, ours, extra in shown)
+
+
+@pytest.mark.long
+def test_break_evens_with_weights_that_pile_up():
+    settings = [
+        {**given, "fsdp_prefetch": "accumulated", "activation_checkpointing": "full"} for given in drawn(30, 11)
+    ]
+    found = drifts("break_even_tokens", by_tokens, settings)
+    assert len(found) > 3
+    assert statistics.median(found) < 0.06
+
+
+def test_another_variant_says_which_has_it():
+    with pytest.raises(InputError, match=r"ExpertParallelModel\(.fsdp.\) has it"):
+        ExpertParallelModel("per_operator").solve(recipe="torchtitan_issue_1624")["break_even_imbalance"]
+
+
 class TestDrift:
     def test_of_a_few(self):
         found = drifts("break_even_tokens", by_tokens, drawn(10, 5))
