@@ -295,8 +295,8 @@ gain = Formula(
     accuracy=SWEPT + "the sign is right in all of 280 whose step changes by 1%, with tensor-parallel "
     "ranks and where the host sets the pace; off by 0.1% of the step in the median.",
     example=Example(
-        {t_mb_1: 306, t_slow: 0, T_stage: 720, T_sync: 0, t_again: 0.5, n_mb: 2, ell_s_moe: 4, t_free: 130, t_free_1: 128,
-         t_whole: 60, t_split: 8, t_else: 2, phi_h: 0.9, ell: 40},
+        {t_mb_1: 306, t_slow: 0, T_stage: 720, T_sync: 0, t_again: 0.5, n_mb: 2, ell_s_moe: 4, t_free: 130,
+         t_free_1: 128, t_whole: 60, t_split: 8, t_else: 2, phi_h: 0.9, ell: 40},
         "18.95 ms",
         derived="(306 - 360) / 4 - 0.5 + 60 / 40 + 39 / 40 * 62 - 0.9 * 32 - 8 / 40",
     ),

@@ -293,6 +293,6 @@ saved = variable(
     "expert_parallel_gain",
     r"\Delta t",
     "ms",
-    "What it saves a layer and a micro-batch against none, without retries of the allocator; below zero where it costs.",
+    "What it saves a layer and a micro-batch against none, without retries of the allocator; negative where it costs.",
     Domain(),
 )
