@@ -179,7 +179,7 @@ t_count = variable(
 )
 t_again = variable(
     "again_time",
-    r"t_{\mathrm{again}}",
+    r"t_{\mathrm{re}}",
     "ms",
     "Gathering the experts of a layer once more than needed, one micro-batch.",
     nonnegative(),

@@ -29,6 +29,8 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
         return float(min(top, domain.lower + math.floor(10 ** rng.uniform(0, math.log10(top - domain.lower + 1)))))
     if domain.upper < math.inf:
         return rng.choice([domain.upper, rng.uniform(domain.lower, domain.upper)]) or domain.upper / 2
+    if domain.lower == -math.inf:
+        return rng.choice([-1, 1]) * 10 ** rng.uniform(-2, 3)
     if domain.lower > 0 or (not domain.open_lower and rng.random() < 0.2):
         return domain.lower + (10 ** rng.uniform(-2, 2) if rng.random() < 0.8 else 0.0)
     return 10 ** rng.uniform(-2, 3)
