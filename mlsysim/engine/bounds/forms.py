@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mlsysim.engine.bounds.tables import Plane, Table, Tables
+from mlsysim.engine.bounds.tables import DIGITS, Plane, Table, Tables
 
 #: Share of its spread up to which a function of two axes is worth taking apart into tables.
 FLATTER = 0.5
@@ -132,7 +132,7 @@ class Forms:
         rows, columns = _factors(values)
         with np.errstate(all="ignore"):
             left = np.where(values == 0, 0.0, values / rows[:, None] / columns)
-        if _spread(left) <= 1e-13:
+        if _spread(left) <= 10.0**-DIGITS:
             left = np.full_like(left, left[0, 0])
         elif _spread(left) > FLATTER * _spread(values):
             rows, columns, left = np.ones(values.shape[0]), np.ones(values.shape[1]), values
@@ -394,7 +394,7 @@ class Forms:
 
 def _but_for_each(term: Term, axes: int) -> Iterator[int]:
     """For each axis a number that is the same for terms that differ along this axis alone, and hardly for others."""
-    own = {t.axis: hash((t.axis, t.number, t.axis)) for t in term.tables}
+    own = {t.axis: hash((t.axis, t.number)) for t in term.tables}
     whole = hash(term.key[1]) + sum(own.values())
     return (axes * (whole - own.get(axis, 0)) + axis for axis in range(axes))
 

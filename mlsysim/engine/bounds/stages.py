@@ -90,14 +90,14 @@ class Checks:
 
     def __init__(self, checks: Iterable[Check]) -> None:
         self._checks = tuple(checks)
+        self._operations = sum(check.operations for check in self._checks)
         self._program = Lazily(self._recorded)
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions."""
-        operations = sum(check.operations for check in self._checks)
-        program = self._program.after(operations * points.shape[1], points.shape[0]) if self._checks else None
+        program = self._program.after(self._operations * points.shape[1], points.shape[0]) if self._checks else None
         if program is not None:
-            take(operations, points.shape[1])
+            take(self._operations, points.shape[1])
             return program(points)[0] != 0
         good = np.ones(points.shape[1], bool)
         for check in self._checks:
