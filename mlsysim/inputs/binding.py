@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -64,6 +64,8 @@ class Binding:
         Arguments that a recipe gave.
     left_out : tuple of str
         What the recipe gives and the model has no argument for.
+    free : tuple of str
+        Inputs whose values are found or drawn later. Those that nothing gives a value are nan.
     """
 
     model: DeclaredModel = field(repr=False)
@@ -76,6 +78,7 @@ class Binding:
     derived: tuple[DerivedInput, ...] = field(default=(), repr=False)
     by_recipe: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -156,7 +159,7 @@ def bind(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
     return _Binder(model, typed).run()
 
 
-def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
+def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any], free: Iterable[str] = ()) -> Binding:
     """Turn arguments, of which some are axes, into the inputs of a model's system.
 
     The grid may be of any size: nothing is evaluated over several axes. Whether a point of it is
@@ -166,6 +169,8 @@ def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
     ----------
     model, arguments
         As for :func:`bind`.
+    free : iterable of str
+        Inputs whose values are found or drawn later. They need no value, and reasons that depend on them are kept.
 
     Returns
     -------
@@ -174,9 +179,23 @@ def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
     Raises
     ------
     InputError
-        As for :func:`bind`, but for combinations along the axes.
+        As for :func:`bind`, but for combinations along the axes; if a free input is an axis or no number.
+    UnknownNameError
+        If a free input is none of the model.
     """
-    return _Binder(model, _typed_arguments(model, arguments)).run()
+    return _Binder(model, _typed_arguments(model, arguments), _free_inputs(model, free)).run()
+
+
+def _free_inputs(model: DeclaredModel, names: Iterable[str]) -> tuple[str, ...]:
+    """The names of free inputs, which must be numbers among the arguments of the model."""
+    found = tuple(names)
+    for name in found:
+        if not isinstance(name, str) or name not in model.arguments:
+            raise _not_an_argument(model, name, None)
+        variable = model.arguments[name]
+        if variable is None or variable.domain.kind == "choice":
+            raise InputError("free", name, "must be an input that is a number, not an entry or a label")
+    return found
 
 
 def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,8 +243,9 @@ def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError 
 
 
 class _Binder:
-    def __init__(self, model: DeclaredModel, typed: dict[str, Any]) -> None:
+    def __init__(self, model: DeclaredModel, typed: dict[str, Any], free: tuple[str, ...] = ()) -> None:
         self.model = model
+        self.free = free
         self.typed = typed
         self.reasons: list[Reason] = []
         self.axes: dict[str, convert.Axis] = {}
@@ -252,7 +272,10 @@ class _Binder:
                 self.axes[name] = convert.axis(variable_of(name), value)
                 self.along[name] = name
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
-        if self.axes or given:
+        for name in self.free:
+            if name in self.along or name in given:
+                raise InputError(name, self.typed.get(name), "is free: give it no axis and no formula")
+        if self.axes or given or self.free:
             return self._bind_all(given)
         plan = _PLANS.find(self.model, self.typed, self.entries, self._rate_format, tuple(self.recipe.typed))
         if plan is None:
@@ -307,11 +330,12 @@ class _Binder:
             self.derived,
             tuple(self.recipe.typed),
             self.recipe.left_out,
+            self.free,
         )
 
     def _refuse_constants(self, system: System) -> None:
         """Check the reasons that depend on no axis, and keep the others for the points of the grid."""
-        swept = {name for name, value in self.values.items() if isinstance(value, np.ndarray)}
+        swept = {name for name, value in self.values.items() if isinstance(value, np.ndarray)}.union(self.free)
         swept |= {entry.variable.name for entry in self.derived if swept.intersection(entry.inputs)}
         varying = [reason for reason in self.reasons if not swept.isdisjoint(reason.inputs)]
         fixed = {name: value for name, value in self.values.items() if name not in swept}
@@ -321,7 +345,7 @@ class _Binder:
             if name not in swept:
                 self.values[name] = fixed[name] = compiled_expression(entry.formula.expression)(fixed)["value"]
                 self.origins[name] = self._from_recipe(f"derived: {entry.text}", name)
-        if self.axes:
+        if self.axes or self.free:
             self.reasons = varying
 
     def _take_recipe(self) -> None:
@@ -426,6 +450,8 @@ class _Binder:
         value = self.model.fallback(name, self._rate_format)
         if value is not None:
             self._put(name, value.canonical, (), value)
+        elif name in self.free:
+            self._put(name, np.nan, (), GIVEN)
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.givers.get(name, ()):

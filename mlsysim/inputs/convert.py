@@ -204,6 +204,19 @@ def check(variable: Variable, canonical: float) -> None:
     _check(variable, typed, typed)
 
 
+def inside(variable: Variable, canonical: Any) -> np.ndarray:
+    """Whether canonical numbers lie in the domain of a variable: what :func:`check` accepts, element by element."""
+    typed = np.asarray(units.from_canonical(np.asarray(canonical, float), variable.unit))
+    domain, size = variable.domain, np.abs(typed)
+    held = np.isfinite(typed) & (typed >= domain.lower) & (typed <= domain.upper)
+    if domain.open_lower:
+        held &= typed > domain.lower
+    if domain.kind == "real":
+        return held & ((typed == 0) | ((size >= SMALLEST) & (size <= LARGEST)))
+    with np.errstate(invalid="ignore"):
+        return held & (typed == np.floor(typed)) & (typed < LARGEST_INTEGER)
+
+
 def _label_code(variable: Variable, value: Any) -> int:
     labels = variable.domain.labels
     if isinstance(value, str) and value in labels:

@@ -1,0 +1,116 @@
+"""Outputs of a model as functions of some of its inputs, while the others are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine import OutputSpec, compiled, evaluate_outputs, slopes
+from mlsysim.inputs.binding import Binding, bind_grid
+from mlsysim.inputs.convert import inside
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.symbolic import System, variable_of
+
+
+class Varied:
+    """Outputs of a model as functions of its free inputs, in canonical units, through the compiled functions.
+
+    Parameters
+    ----------
+    model : DeclaredModel
+        Whose outputs they are.
+    arguments : mapping
+        Arguments of ``solve``, some of which may be axes. A free input may be left out.
+    free : iterable of str
+        Inputs that vary.
+    outputs : iterable of str
+        Numbers that are asked for.
+
+    Attributes
+    ----------
+    binding : Binding
+        The inputs that are held, the axes, and the reasons why a point may be refused.
+
+    Raises
+    ------
+    InputError
+        As :meth:`solve` does, and if a free input is a label or an axis.
+    """
+
+    binding: Binding
+
+    def __init__(
+        self, model: DeclaredModel, arguments: Mapping[str, Any], free: Iterable[str], outputs: Iterable[str]
+    ) -> None:
+        self.model = model
+        self.free = tuple(free)
+        self.outputs = tuple(outputs)
+        self.binding = bind_grid(model, arguments, self.free)
+        for name in self.outputs:
+            self.binding.require(name)
+        self._system = _closure(self.binding.system, self.outputs)
+
+    def values(self, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Every output at values of the free inputs.
+
+        Parameters
+        ----------
+        given : mapping
+            Canonical number or array per free input. Arrays broadcast with those along the axes.
+
+        Returns
+        -------
+        dict
+            Array per output, of the broadcast shape.
+        """
+        known = self._at(given)
+        shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
+        return evaluate_outputs(self._system, [OutputSpec(name) for name in self.outputs], known, shape)
+
+    def slopes(self, given: Mapping[str, Any]) -> dict[str, dict[str, np.ndarray]]:
+        """Derivative of every output by each free input, element by element: per input, per output."""
+        known = self._at(given)
+        shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
+        # Along one direction an input moves at every point of the grid on its own.
+        known |= {name: np.broadcast_to(known[name], shape) for name in self.free}
+        found = slopes(self._system, self.outputs, self.free, known)
+        return {
+            by: {name: np.broadcast_to(value, shape) for name, value in outputs.items()}
+            for by, outputs in found.items()
+        }
+
+    def allowed(self, given: Mapping[str, Any]) -> np.ndarray:
+        """Whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
+        known = self._at(given) | self._masks
+        shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
+        held = np.ones(shape, bool)
+        for name in self.free:
+            held = held & inside(variable_of(name), known[name])
+        conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(self.binding.conditions))
+        if conditions:
+            for met in compiled(self.binding.system, None, "vector", conditions)(known).values():
+                held = held & np.asarray(met, bool)
+        return held
+
+    @property
+    def _masks(self) -> dict[str, Any]:
+        return {name: mask for name, mask in self.binding.numbers.items() if name not in self.binding.values}
+
+    def _at(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = {**self.binding.values, **{name: np.asarray(value, float) for name, value in given.items()}}
+        most = max(np.ndim(value) for value in known.values())
+        return {name: _ranked(value, most) if np.ndim(value) else value for name, value in known.items()}
+
+
+def _ranked(value: np.ndarray, dimensions: int) -> np.ndarray:
+    """An array with so many dimensions: grids are cut along each."""
+    return value.reshape((1,) * (dimensions - value.ndim) + value.shape)
+
+
+@lru_cache(maxsize=256)
+def _closure(system: System, outputs: tuple[str, ...]) -> System:
+    """One object per system and outputs, because compiled functions are cached by object."""
+    return system.closure(outputs)
