@@ -11,6 +11,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.signature import with_signature
 from mlsysim.study.derivative import derivative
 from mlsysim.study.function import function
+from mlsysim.study.inverse import solve_for
 from mlsysim.study.result import Result
 from mlsysim.study.search import pareto, search
 from mlsysim.study.sensitivity import sensitivity
@@ -18,7 +19,7 @@ from mlsysim.study.solve import solve
 from mlsysim.study.sweep import sweep
 
 #: Verbs that take the arguments of a model.
-VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity")
+VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity", "solve_for")
 
 #: Options of the command of a model, and names in the data set of a sweep.
 OPTIONS = ("variant", "catalog", "json", "as_json", "explain", "strict", "help", "refused", "input", "outputs")
@@ -33,6 +34,7 @@ class PerformanceModel(DeclaredModel):
     pareto = pareto
     function = function
     sensitivity = sensitivity
+    solve_for = solve_for
     derivative = derivative
 
     @classmethod

@@ -1,0 +1,104 @@
+"""One unknown at one point: which of the values found is the answer, and in words why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mlsysim.study.inverse.landscape import Block, Landscape
+from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
+from mlsysim.study.inverse.scan import real_values, whole_values
+from mlsysim.study.inverse.solution import Solution, as_text
+from mlsysim.study.inverse.whole import whole_pieces
+from mlsysim.study.inverse.without import why_none
+from mlsysim.study.solve import solve
+
+#: Rounds in which the value that comes nearest is looked for more closely, and values of each.
+ROUNDS, VALUES = 8, 65
+#: Solutions that are listed.
+LISTED = 12
+#: From which number on the end of a domain is none that is meant.
+ENDLESS = 2.0**52
+
+
+def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str | None) -> Solution:
+    """The value of the unknown at the only point there is.
+
+    Parameters
+    ----------
+    landscape : Landscape
+        Targets along the unknown.
+    arguments : mapping
+        Arguments of ``solve`` but the unknown.
+    which : {"largest", "smallest"}, optional
+        Which value where there is more than one.
+    """
+    unknown, block = landscape.unknown, landscape.block(np.zeros(1, int))
+    if landscape.whole:
+        x = whole_values(unknown.domain, usual=landscape.usual)
+        found = whole_pieces(block, x)
+    else:
+        x = real_values(unknown.domain, landscape.usual, dense=True)
+        found = real_pieces(block, x)
+        if not len(found.pieces) and found.seen.gap is not None:
+            found = _closer(block, x, found)
+    texts = tuple(landscape.targets.texts)
+    if not len(found.pieces):
+        status, reason = why_none(block, x, found)
+        return Solution(unknown, texts, status, reason=reason)
+    status, at, said, reason = _chosen(landscape, found.pieces, which)
+    return Solution(
+        unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces),
+        solved_at=lambda value: solve(landscape.model, **{**arguments, unknown.name: _typed(landscape, value)}),
+    )  # fmt: skip
+
+
+def _typed(landscape: Landscape, value: float) -> float | int:
+    return int(value) if landscape.whole else float(value)
+
+
+def _intervals(pieces: Pieces) -> tuple[tuple[float | None, float | None], ...]:
+    ends = zip(pieces.lower, pieces.upper, pieces.opens, pieces.closes, strict=True)
+    found = [(None if first else float(low), None if last else float(high)) for low, high, first, last in ends]
+    return tuple(found[:LISTED])
+
+
+def _chosen(landscape: Landscape, pieces: Pieces, which: str | None) -> tuple[str, float | None, str, str]:
+    """Status, value, which of the values that hold it is, and why there is none."""
+    several, unknown = len(pieces) > 1, landscape.unknown
+    opens, closes = bool(pieces.opens[0]), bool(pieces.closes[0])
+    everywhere = not several and opens and closes
+    status = "everywhere" if everywhere else "several" if several else "solved"
+    side = which or ("largest" if opens and not closes else "smallest")
+    place = -1 if which == "largest" else 0
+    low, high = float(pieces.lower[place]), float(pieces.upper[place])
+    at = high if side == "largest" else low
+    if side == "largest":
+        endless = bool(pieces.closes[place]) and not np.isfinite(unknown.domain.upper) and high > ENDLESS
+    else:
+        endless = bool(pieces.opens[place]) and (unknown.domain.open_lower or not np.isfinite(unknown.domain.lower))
+    if endless:
+        part = f"from {as_text(unknown, low)} on" if side == "largest" else f"up to {as_text(unknown, high)}"
+        said = " and ".join(landscape.targets.texts)
+        return status, None, side, f"there is no {side} value: {said} {'for every value' if everywhere else part}"
+    return status, at, side if low < high or everywhere else "", ""
+
+
+def _closer(block: Block, x: np.ndarray, found: Found) -> Found:
+    """Look more closely where an equation comes nearest to holding: it may touch without a change of sign."""
+    for _ in range(ROUNDS):
+        off = np.where(found.seen.accepted & found.seen.held, found.seen.off, np.nan)[:, 0]
+        if len(found.pieces) or np.all(np.isnan(off)):
+            break
+        place = int(np.nanargmin(off))
+        low, high = x[max(place - 1, 0)], x[min(place + 1, len(x) - 1)]
+        x = np.unique(np.append(np.linspace(low, high, VALUES), x[place]))
+        closer = real_pieces(block, x)
+        if len(closer.pieces):
+            never = np.zeros(len(closer.pieces), bool)
+            closer.pieces.opens, closer.pieces.closes = never, never.copy()
+            return closer
+        found = Found(closer.pieces, found.jumps.joined(closer.jumps), found.dropped, closer.seen)
+    return found

@@ -1,0 +1,245 @@
+"""Targets as functions of the unknown, at every point of a grid: what they say, and whether they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim import units
+from mlsysim.engine import compiled, compiled_expression
+from mlsysim.errors import InputError, MissingInputError
+from mlsysim.inputs.convert import inside
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.expressions import Expression, quantity
+from mlsysim.study.constraints import Comparison, comparisons
+from mlsysim.study.inverse.targets import Targets, numbers
+from mlsysim.study.varied import Varied
+from mlsysim.symbolic import System, Variable
+
+#: How far apart, of their size, two sides may be that count as equal: what is met by a whole number, and by any.
+EQUAL_WHOLE, EQUAL = 1e-9, 1e-12
+
+
+@dataclass
+class Seen:
+    """Targets at values of the unknown, one column per point.
+
+    Attributes
+    ----------
+    gap : ndarray or None
+        How far the first equation is from holding: left over right side, from -1 to 1, nan where it has no value.
+    off : ndarray
+        How far the equation that is furthest from holding is from it, from 0 to 1; nan where one has no value.
+    close : ndarray of bool
+        Whether all equations hold, but for rounding.
+    held : ndarray of bool
+        Whether all conditions hold.
+    accepted : ndarray of bool
+        Whether the model accepts the point.
+    """
+
+    gap: np.ndarray | None
+    off: np.ndarray
+    close: np.ndarray
+    held: np.ndarray
+    accepted: np.ndarray
+
+    @property
+    def true(self) -> np.ndarray:
+        """Whether everything holds."""
+        return self.close & self.held & self.accepted
+
+
+class Landscape:
+    """Targets as functions of one unknown, while other inputs are held at points of a grid.
+
+    Parameters
+    ----------
+    model : DeclaredModel
+        Whose outputs they are about.
+    arguments : mapping
+        Arguments of ``solve``, some of which may be axes.
+    unknown : Variable
+        The input that is asked for.
+    targets : Targets
+        What must hold.
+
+    Raises
+    ------
+    InputError
+        As :meth:`solve` does, and if no target depends on the unknown.
+    """
+
+    def __init__(self, model: DeclaredModel, arguments: Mapping[str, Any], unknown: Variable, targets: Targets) -> None:
+        self.model, self.unknown, self.targets = model, unknown, targets
+        inputs = {name for name, variable in model.arguments.items() if variable is not None}
+        outputs = [name for name in targets.names if name not in inputs]
+        self.varied = Varied(model, arguments, [unknown.name], outputs)
+        self.binding = self.varied.binding
+        for name in targets.names:
+            if name in inputs and name not in self.binding.values and name not in self.binding.system:
+                raise MissingInputError(type(model).__name__, name, model.how_to_give(name))
+        asked = tuple(name for name in targets.names if name in self.binding.system)
+        self.system = _closure(self.binding.system, asked)
+        needed = {variable.name for variable in self.system.inputs}.union(targets.names)
+        if unknown.name not in needed:
+            raise InputError("unknown", unknown.name, f"changes nothing of {', '.join(targets.texts)}")
+
+    @property
+    def whole(self) -> bool:
+        """Whether the unknown is a whole number."""
+        return self.unknown.domain.kind == "integer"
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Points along each axis: those of the targets, then those of the arguments."""
+        return (*(len(axis) for axis in self.targets.axes.values()), *self.binding.sizes)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes."""
+        return (*self.targets.axes, *self.binding.axes)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The only comparison that must hold, where there is no more than that."""
+        if self.targets.equations or len(self.targets.conditions) != 1:
+            return None
+        known = [*(variable.name for variable in self.system.variables), *self.binding.values]
+        found = comparisons(self.targets.conditions[0], self.system, lambda text: quantity(text, self.model, known))
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def usual(self) -> float:
+        """The value that the unknown has where it is not asked for, in its unit; nan without one."""
+        value = self.binding.values.get(self.unknown.name, np.nan)
+        return float(units.from_canonical(float(value), self.unknown.unit))
+
+    def block(self, places: np.ndarray) -> Block:
+        """The points of the grid with these numbers, counted in C order."""
+        return Block(self, places)
+
+    @cached_property
+    def parts(self) -> tuple[System, System]:
+        """The formulas that the unknown does not move and the others need, and those that it moves."""
+        if not self.sizes:
+            return System(()), self.system
+        return _parts(self.system, self.unknown.name)
+
+
+class Block:
+    """Some points of a grid, as many columns.
+
+    Parameters
+    ----------
+    landscape : Landscape
+        Whose points they are.
+    places : ndarray
+        Their numbers.
+    """
+
+    def __init__(self, landscape: Landscape, places: np.ndarray) -> None:
+        self.landscape = landscape
+        self.count = len(places)
+        binding, axes = landscape.binding, len(landscape.targets.axes)
+        at = np.unravel_index(places, landscape.sizes) if landscape.sizes else ()
+        self.values: dict[str, Any] = {
+            name: value[tuple(i if n > 1 else 0 for i, n in zip(at[axes:], value.shape, strict=True))]
+            if isinstance(value, np.ndarray)
+            else value
+            for name, value in binding.numbers.items()
+        }
+        self.right: list[Any] = []
+        along = iter(at)
+        for equation in landscape.targets.equations:
+            right = equation.right
+            self.right.append(right[next(along)] if isinstance(right, np.ndarray) else right)
+        held, self.moved = landscape.parts
+        if len(held):
+            self.values |= compiled(held, None, "vector")(self.values)  # type: ignore[arg-type]
+
+    def at(self, x: np.ndarray, columns: np.ndarray | None = None) -> Seen:
+        """Everything at values of the unknown in its unit.
+
+        Parameters
+        ----------
+        x : ndarray
+            The last dimension is that of the points.
+        columns : ndarray, optional
+            To which points they belong; to all by default.
+        """
+        values = self.known(x, columns)
+        gaps = [relative_gap(*self.sides(place, values, columns)) for place in range(len(self.right))]
+        off, held = np.zeros(np.shape(x)), np.ones(np.shape(x), bool)
+        for gap in gaps:
+            off = np.maximum(off, np.abs(gap))
+        for condition in self.landscape.targets.conditions:
+            held = held & np.asarray(evaluated(condition, values), bool)
+        first = np.broadcast_to(gaps[0], np.shape(x)) if gaps else None
+        close = off <= (EQUAL_WHOLE if self.landscape.whole else EQUAL)
+        return Seen(first, off, close, held, self.accepted(x, values))
+
+    def known(self, x: np.ndarray, columns: np.ndarray | None = None) -> dict[str, Any]:
+        """Every input and output that targets need, in canonical units."""
+        unknown = self.landscape.unknown
+        known = {name: v if columns is None else numbers(v, columns) for name, v in self.values.items()}
+        given: dict[str, Any] = known | {unknown.name: units.to_canonical(np.asarray(x, float), unknown.unit)}
+        return given | compiled(self.moved, None, "vector")(given) if len(self.moved) else given
+
+    def sides(self, place: int, values: Mapping[str, Any], columns: np.ndarray | None = None) -> tuple[Any, Any]:
+        """Both sides of an equation."""
+        left, right = self.landscape.targets.equations[place].left, self.right[place]
+        if isinstance(right, Expression):
+            return evaluated(left, values), evaluated(right, values)
+        return evaluated(left, values), right if columns is None else numbers(right, columns)
+
+    def accepted(self, x: np.ndarray, values: Mapping[str, Any]) -> np.ndarray:
+        """Whether the unknown is in its domain and no reason refuses the point."""
+        binding, unknown = self.landscape.binding, self.landscape.unknown
+        held = np.broadcast_to(inside(unknown, values[unknown.name]), np.shape(x))
+        conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(binding.conditions))
+        if conditions:
+            for met in compiled(binding.system, None, "vector", conditions)(values).values():
+                held = held & np.asarray(met, bool)
+        return held
+
+
+def evaluated(expression: Expression, values: Mapping[str, Any]) -> Any:
+    """An expression in canonical units."""
+    if isinstance(expression.sympy, sympy.Symbol):
+        return np.asarray(values[expression.sympy.name])
+    return np.asarray(compiled_expression(expression.sympy)(values)["value"])
+
+
+def relative_gap(left: Any, right: Any) -> np.ndarray:
+    """By how much one side exceeds the other, of their size together: from -1 to 1; nan where one has no value."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        over = np.asarray(left - right, float)
+        size = np.abs(left) + np.abs(right)
+        found = np.where(np.isinf(size), np.sign(over), over / np.where(size > 0, size, 1.0))
+    return np.where(left == right, 0.0, found)
+
+
+@lru_cache(maxsize=256)
+def _closure(system: System, outputs: tuple[str, ...]) -> System:
+    """One object per system and outputs, because compiled functions are cached by object."""
+    return system.closure(outputs)
+
+
+@lru_cache(maxsize=256)
+def _parts(system: System, unknown: str) -> tuple[System, System]:
+    moved = {unknown}
+    moving = []
+    for formula in system:
+        if any(variable.name in moved for variable in formula.inputs):
+            moved.add(formula.name)
+            moving.append(formula)
+    second = System(moving)
+    needed = [variable.name for variable in second.inputs if variable.name in system and variable.name not in moved]
+    held = system.closure(needed) if needed else System(())
+    return held, second

@@ -1,0 +1,118 @@
+"""One unknown at every point of a grid, as a data set with the reason where there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from mlsysim.errors import InputError
+from mlsysim.inputs.convert import LARGEST_GRID, Axis
+from mlsysim.study.dataset import attributes, coordinates, described, flags, whole_counts
+from mlsysim.study.display import named
+from mlsysim.study.inverse.at_point import ENDLESS
+from mlsysim.study.inverse.landscape import Landscape
+from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
+from mlsysim.study.inverse.scan import real_values, whole_values
+from mlsysim.study.inverse.solution import STATUSES
+from mlsysim.study.inverse.whole import whole_pieces
+from mlsysim.symbolic import variable_of
+
+#: Points that are solved together, times the values of the unknown that are looked at for each.
+TOGETHER = 1 << 19
+#: What a point can be, in the order of the codes.
+CODES = ("solved", "several", "everywhere", "none", "refused")
+STATUS, COUNT = "status", "intervals"
+
+
+def solutions_on(landscape: Landscape, which: str | None) -> Any:
+    """The unknown at every point of a grid.
+
+    Parameters
+    ----------
+    landscape : Landscape
+        Targets along the unknown.
+    which : {"largest", "smallest"}, optional
+        Which value where there is more than one.
+
+    Returns
+    -------
+    xarray.Dataset
+        The unknown, nan where there is no value; ``status`` with codes (CF flags) and ``intervals``, how many values
+        or intervals meet the targets.
+    """
+    import xarray
+
+    unknown, points = landscape.unknown, math.prod(landscape.sizes)
+    if points > LARGEST_GRID:
+        raise InputError(
+            "axes", landscape.dims, f"a grid in memory has at most {LARGEST_GRID:,} points, not {points:,}"
+        )
+    if landscape.whole:
+        x = whole_values(unknown.domain, points, landscape.usual)
+    else:
+        x = real_values(unknown.domain, landscape.usual, dense=False)
+    value, status, count = np.empty(points), np.empty(points, np.int8), np.empty(points, np.int32)
+    step = max(1, TOGETHER // len(x))
+    for start in range(0, points, step):
+        places = np.arange(start, min(start + step, points))
+        block = landscape.block(places)
+        found = whole_pieces(block, x) if landscape.whole else real_pieces(block, x)
+        value[places], status[places], count[places] = _chosen(landscape, found, len(places), which)
+    sizes, dims = landscape.sizes, landscape.dims
+    long_name = f"{named(unknown)['long_name']}, for {' and '.join(landscape.targets.texts)}"
+    data = {
+        unknown.name: (
+            dims,
+            whole_counts(unknown, value).reshape(sizes),
+            {**attributes(unknown), "long_name": long_name},
+        ),
+        STATUS: (dims, status.reshape(sizes), flags("Whether there is a value", CODES)),
+        COUNT: (dims, count.reshape(sizes), {"long_name": "How many values or intervals meet the targets"}),
+    }
+    coords = {**_targets(landscape.targets.axes), **coordinates(landscape.binding)}
+    attrs = described([landscape.model], [landscape.binding])
+    fixed = json.loads(attrs["fixed_inputs"])
+    fixed.pop(unknown.name, None)
+    attrs["fixed_inputs"] = json.dumps(fixed, ensure_ascii=False)
+    attrs |= {"unknown": unknown.name, "targets": "; ".join(landscape.targets.texts), "which": which or ""}
+    attrs |= {f"{STATUS}_{code}": STATUSES[code] for code in CODES}
+    return xarray.Dataset(data, coords=coords, attrs=attrs)
+
+
+def _targets(axes: dict[str, Axis]) -> dict[str, Any]:
+    """The targets of which several values are asked for, as coordinates."""
+    found = {}
+    for name, axis in axes.items():
+        attrs = named(variable_of(name)) | ({"units": axis.unit} if axis.unit else {})
+        found[name] = (name, axis.coordinates, attrs)
+    return found
+
+
+def _chosen(
+    landscape: Landscape, found: Found, points: int, which: str | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Value, code of the status and number of pieces of every point."""
+    pieces, domain = found.pieces, landscape.unknown.domain
+    count = np.bincount(pieces.column, minlength=points)
+    first = np.cumsum(count) - count
+    has = np.flatnonzero(count)
+    chosen = pieces.only(first[has] + (count[has] - 1 if which == "largest" else 0))
+    one = count[has] == 1
+    everywhere = one & chosen.opens & chosen.closes
+    largest = np.full(len(has), which == "largest") if which else chosen.opens & ~chosen.closes
+    value = np.full(points, np.nan)
+    value[has] = np.where(largest, chosen.upper, chosen.lower)
+    value[has[largest & _endless(chosen, domain.upper)]] = np.nan
+    value[has[~largest & chosen.opens & (domain.open_lower or not np.isfinite(domain.lower))]] = np.nan
+    status = np.full(points, CODES.index("none"), np.int8)
+    status[~found.seen.accepted.any(axis=0)] = CODES.index("refused")
+    status[has] = np.where(everywhere, CODES.index("everywhere"), np.where(one, 0, CODES.index("several")))
+    return value, status, count
+
+
+def _endless(pieces: Pieces, upper: float) -> np.ndarray:
+    """Where a piece goes on to the end of a domain that has none."""
+    return pieces.closes & (pieces.upper > ENDLESS) & (not np.isfinite(upper))

@@ -1,0 +1,184 @@
+"""Where everything holds along a real unknown: single values and intervals, of many points at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import elementwise
+
+from mlsysim.study.inverse.landscape import EQUAL, Block, Seen
+
+#: How far both sides of an equation may be apart, of their size, at what counts as its solution.
+SOLVED = 1e-9
+#: Halvings until the end of an interval is known to rounding.
+HALVINGS = 60
+#: An end that holds with so many decimals of its leading digit is given with no more of them.
+DIGITS = 12
+#: What is left of the distance to an end, so that rounding of units cannot step over it.
+MARGIN = 4e-13
+
+Holds = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass
+class Pieces:
+    """Intervals in which everything holds, of several points, sorted by point and by place.
+
+    Attributes
+    ----------
+    column : ndarray of int
+        To which point each belongs.
+    lower, upper : ndarray
+        Its ends, which belong to it; equal for a single value.
+    opens, closes : ndarray of bool
+        Whether it begins at the beginning of what was looked at, and ends at its end.
+    """
+
+    column: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    opens: np.ndarray
+    closes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def only(self, kept: np.ndarray) -> Pieces:
+        """Some of them."""
+        return Pieces(self.column[kept], self.lower[kept], self.upper[kept], self.opens[kept], self.closes[kept])
+
+    def joined(self, other: Pieces) -> Pieces:
+        """Both, sorted."""
+        names = ("column", "lower", "upper", "opens", "closes")
+        both = Pieces(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+        return both.only(np.lexsort((both.lower, both.column)))
+
+
+@dataclass
+class Found:
+    """What there is along the unknown.
+
+    Attributes
+    ----------
+    pieces : Pieces
+        Where everything holds.
+    jumps : Pieces
+        Left and right of where an equation changes sign and has no solution.
+    dropped : Pieces
+        Solutions of the first equation at which something else does not hold.
+    seen : Seen
+        What was seen at every value that was looked at.
+    """
+
+    pieces: Pieces
+    jumps: Pieces
+    dropped: Pieces
+    seen: Seen
+
+
+def runs(true: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Runs of true values along the first dimension: the column of each, its first and its last row."""
+    edge = np.zeros((1, true.shape[1]), bool)
+    padded = np.concatenate([edge, true, edge]).T
+    change = padded[:, 1:] != padded[:, :-1]
+    column, row = np.nonzero(change)
+    return column[::2], row[::2], row[1::2] - 1
+
+
+def real_pieces(block: Block, x: np.ndarray) -> Found:
+    """Where everything holds along a real unknown.
+
+    Parameters
+    ----------
+    block : Block
+        Points.
+    x : ndarray
+        Values of the unknown to look at, sorted.
+    """
+    seen = block.at(np.broadcast_to(x[:, None], (len(x), block.count)))
+    found = _intervals(block, x, seen)
+    if seen.gap is None:
+        return Found(found, nothing(), nothing(), seen)
+    roots, jumps, dropped = _roots(block, x, seen)
+    return Found(found.joined(roots) if len(roots) else found, jumps, dropped, seen)
+
+
+def nothing() -> Pieces:
+    """No piece."""
+    none, never = np.zeros(0), np.zeros(0, bool)
+    return Pieces(none.astype(int), none, none, never, never)
+
+
+def _intervals(block: Block, x: np.ndarray, seen: Seen) -> Pieces:
+    """Runs of values at which everything holds, with their ends found by halving."""
+    column, first, last = runs(seen.true)
+    end = len(x) - 1
+    found = Pieces(column, x[first], x[last], first == 0, last == end)
+    # One value at which an equation holds is a crossing; where it holds at several, it holds between them.
+    wide = np.ones(len(column), bool) if seen.gap is None else last > first
+    for name, place, step, inner in (("lower", first, -1, ~found.opens), ("upper", last, 1, ~found.closes)):
+        moved = np.flatnonzero(inner & wide)
+        if len(moved):
+            inside, outside = x[place[moved]], x[place[moved] + step]
+            getattr(found, name)[moved] = halved(
+                lambda at, chosen: block.at(at, chosen).true, inside, outside, column[moved]
+            )
+    return found
+
+
+def halved(holds: Holds, inside: np.ndarray, outside: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """The last values from inside at which something holds, towards values outside at which it does not."""
+    start = inside
+    for _ in range(HALVINGS):
+        middle = _middle(inside, outside)
+        met = holds(middle, column)
+        inside, outside = np.where(met, middle, inside), np.where(met, outside, middle)
+        if np.all(np.abs(outside - inside) <= 1e-15 * np.abs(inside)):
+            break
+    backed = inside - MARGIN * np.abs(inside) * np.sign(outside - start)
+    found = np.where(((backed - start) * np.sign(outside - start) > 0) & holds(backed, column), backed, inside)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = 10.0 ** (np.floor(np.log10(np.abs(inside))) - DIGITS)
+        short = np.where(unit > 0, np.round(inside / unit) * unit, inside)
+    return np.where(holds(short, column), short, found)
+
+
+def _middle(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Between two values: on a logarithmic scale where they are far apart."""
+    low, high = np.minimum(np.abs(one), np.abs(other)), np.maximum(np.abs(one), np.abs(other))
+    far = (one * other > 0) & (high > 4 * low)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(far, np.sign(one) * np.sqrt(low) * np.sqrt(high), one + 0.5 * (other - one))
+
+
+def _roots(block: Block, x: np.ndarray, seen: Seen) -> tuple[Pieces, Pieces, Pieces]:
+    """Crossings of the first equation: solutions of all, jumps, and solutions at which something does not hold."""
+    gap = seen.gap
+    assert gap is not None
+    sign = np.where(seen.off <= EQUAL, 0, np.sign(gap))
+    place, column = np.nonzero(sign[:-1] * sign[1:] < 0)
+    if not len(place):
+        return nothing(), nothing(), nothing()
+    solved = elementwise.find_root(lambda at, chosen: _gap(block, at, chosen), (x[place], x[place + 1]), args=(column,))
+    low, high = (np.asarray(each, float) for each in solved.bracket)
+    away_low, away_high = (np.abs(np.asarray(each, float)) for each in solved.f_bracket)
+    root, met = np.where(away_low <= away_high, low, high), np.fmin(away_low, away_high) <= SOLVED
+    jumps = _sorted(column[~met], np.minimum(low, high)[~met], np.maximum(low, high)[~met])
+    column, root = column[met], root[met]
+    at = block.at(root, column)
+    rest = at.held & at.accepted & (at.off <= SOLVED)
+    return _sorted(column[rest], root[rest]), jumps, _sorted(column[~rest], root[~rest])
+
+
+def _sorted(column: np.ndarray, lower: np.ndarray, upper: np.ndarray | None = None) -> Pieces:
+    never = np.zeros(len(column), bool)
+    upper = lower if upper is None else upper
+    return Pieces(column, lower, upper, never, never).only(np.lexsort((lower, column)))
+
+
+def _gap(block: Block, at: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    found = block.at(at, chosen.astype(int)).gap
+    assert found is not None
+    return found

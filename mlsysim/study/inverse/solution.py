@@ -1,0 +1,187 @@
+"""The answer to what it would take: a value, how it follows, and what the model says there."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from mlsysim import formatting, units
+from mlsysim.jsontext import json_text
+from mlsysim.study.result import Result
+from mlsysim.symbolic import Variable
+
+#: What a solution can be, and what that means.
+STATUSES = {
+    "solved": "one value, or all values from one to another, meet the targets",
+    "several": "several values meet the targets",
+    "everywhere": "all values meet the targets",
+    "none": "no value meets the targets",
+    "outside": "only a value outside the domain would meet the targets",
+    "refused": "the model refuses the point",
+}
+
+
+class Solution:
+    """The value of one input at which targets hold.
+
+    Attributes
+    ----------
+    unknown : str
+        The input that was asked for.
+    targets : tuple of str
+        What must hold.
+    status : str
+        ``"solved"``, ``"several"``, ``"everywhere"``, ``"none"`` or ``"outside"``.
+    value : pint.Quantity, float, int or None
+        The value: of several the first one. None where there is none.
+    values : tuple
+        Every value found: solutions of an equation, and the ends of intervals in which conditions hold.
+    intervals : tuple
+        The same as pairs of smallest and largest value; None for an end that the domain does not set.
+    which : str
+        ``"largest"`` or ``"smallest"`` where the targets hold for more than one value, else empty.
+    formula : sympy.Eq or None
+        The value in closed form, where there is one: in the names of inputs, targets and other outputs.
+    where : tuple of str
+        Which cases of the formulas hold at the value, on which the closed form rests.
+    reason : str
+        Why there is no value; empty if there is one.
+    """
+
+    def __init__(
+        self,
+        unknown: Variable,
+        targets: tuple[str, ...],
+        status: str,
+        *,
+        at: float | None = None,
+        intervals: tuple[tuple[float | None, float | None], ...] = (),
+        which: str = "",
+        reason: str = "",
+        closed_form: Any = None,
+        solved_at: Callable[[float], Result] | None = None,
+    ) -> None:
+        self._variable, self._at, self._solved_at = unknown, at, solved_at
+        self._closed_form = closed_form
+        self.unknown = unknown.name
+        self.targets = targets
+        self.status = status
+        self.which = which
+        self.reason = reason
+        self.value = None if at is None else shown(unknown, at)
+        self.intervals = tuple(
+            (None if low is None else shown(unknown, low), None if high is None else shown(unknown, high))
+            for low, high in intervals
+        )
+        ends = dict.fromkeys(end for pair in intervals for end in pair if end is not None)
+        self.values = tuple(shown(unknown, end) for end in ends)
+
+    @property
+    def formula(self) -> Any:
+        """The value in closed form, or None."""
+        return None if self._closed_form is None else self._closed_form.equation
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """The cases of the formulas that the closed form rests on."""
+        return () if self._closed_form is None else self._closed_form.where
+
+    @cached_property
+    def result(self) -> Result | None:
+        """What the model says at the value; None where there is none."""
+        if self._at is None or self._solved_at is None:
+            return None
+        return self._solved_at(self._at)
+
+    def latex(self) -> str:
+        """The closed form as LaTeX; empty without one."""
+        return "" if self._closed_form is None else self._closed_form.latex()
+
+    def text(self) -> str:
+        """The answer in words, one fact a line."""
+        return "\n".join([self._headline(), *(f"  {name:<8} {line}" for name, line in self._facts())])
+
+    def _headline(self) -> str:
+        name = self.unknown
+        if self.value is None:
+            return f"{name}: {self.reason}"
+        return f"{name} = {as_text(self._variable, self._at)}" + (
+            f", the {self.which} that holds" if self.which else ""
+        )
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("for", each) for each in self.targets]
+        if self.status == "several":
+            facts.append(("several", f"{'; '.join(map(self._interval, self.intervals))}; the value is of the first"))
+        elif self.status == "everywhere" and self.value is not None:
+            facts.append(("holds", "for every value of the domain"))
+        elif self.which:
+            facts.append(("holds", self._interval(self.intervals[0])))
+        if self._closed_form is not None:
+            facts.append(("formula", self._closed_form.text()))
+            facts += [("where", each) for each in self.where]
+        return facts
+
+    def _interval(self, pair: tuple[Any, Any]) -> str:
+        low, high = (None if end is None else _words(self._variable, end) for end in pair)
+        if low == high:
+            return f"at {low}"
+        return " ".join(part for part in (low and f"from {low}", high and f"up to {high}") if part) or "everywhere"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; numbers in ``unit``."""
+        unit = self._variable.unit if self._variable.unit != "count" else ""
+        return {
+            "unknown": self.unknown,
+            "targets": list(self.targets),
+            "status": self.status,
+            "value": self._at,
+            "unit": unit,
+            "which": self.which,
+            "intervals": [[_bare(end) for end in pair] for pair in self.intervals],
+            "reason": self.reason,
+            "formula": "" if self._closed_form is None else self._closed_form.text(),
+            "where": list(self.where),
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON."""
+        return json_text(self.to_dict(), indent)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td style='text-align:left'>{html.escape(line)}</td></tr>"
+            for name, line in self._facts()
+            if name != "formula"
+        )
+        formula = f"<p>$\\displaystyle {self.latex()}$</p>" if self._closed_form is not None else ""
+        return f"<table><caption>{html.escape(self._headline())}</caption>{rows}</table>{formula}"
+
+
+def shown(variable: Variable, typed: float) -> Any:
+    """A number in the unit of its variable as a user meets it."""
+    number = int(typed) if variable.domain.kind == "integer" else float(typed)
+    if variable.named_unit or not variable.dimension:
+        return number
+    return units.Q_(number, units.unit(variable.unit))
+
+
+def as_text(variable: Variable, typed: Any) -> str:
+    """A number in the unit of its variable as text."""
+    return _words(variable, shown(variable, typed))
+
+
+def _words(variable: Variable, value: Any) -> str:
+    if units.is_quantity(value):
+        return formatting.quantity(value)
+    return formatting.number(value) + (f" {variable.unit}" if variable.named_unit else "")
+
+
+def _bare(value: Any) -> Any:
+    return value.magnitude if units.is_quantity(value) else value

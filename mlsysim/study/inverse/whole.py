@@ -1,0 +1,122 @@
+"""Where everything holds along a whole number, of many points at once, and the values that the model accepts there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlsysim.study.inverse.landscape import Block, Seen
+from mlsysim.study.inverse.pieces import Found, Pieces, nothing, runs
+
+#: Whole numbers around the end of an interval that are all looked at, because rounding moves it to and fro.
+AROUND = 64
+#: How far from the end of an interval the next accepted whole number is looked for.
+FARTHEST = 1 << 20
+
+
+def whole_pieces(block: Block, x: np.ndarray) -> Found:
+    """Intervals of whole numbers in which everything holds, whose ends the model accepts.
+
+    Parameters
+    ----------
+    block : Block
+        Points.
+    x : ndarray
+        Whole numbers to look at, sorted.
+    """
+    seen = block.at(np.broadcast_to(x[:, None], (len(x), block.count)))
+    found = _intervals(block, x, seen)
+    if seen.gap is not None:
+        found = _with_crossings(block, x, seen, found)
+    return Found(_accepted(block, found, x, seen.true), nothing(), nothing(), seen)
+
+
+def _holds(block: Block, x: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Whether all targets hold, whatever the model accepts."""
+    seen = block.at(x, column)
+    return seen.close & seen.held
+
+
+def _intervals(block: Block, x: np.ndarray, seen: Seen) -> Pieces:
+    column, first, last = runs(seen.close & seen.held)
+    found = Pieces(column, x[first], x[last], first == 0, last == len(x) - 1)
+    for name, place, step, inner in (("lower", first, -1, ~found.opens), ("upper", last, 1, ~found.closes)):
+        moved = np.flatnonzero(inner)
+        if len(moved):
+            inside, outside = x[place[moved]], x[place[moved] + step]
+            getattr(found, name)[moved] = _end(block, inside, outside, column[moved])
+    return found
+
+
+def _end(block: Block, inside: np.ndarray, outside: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """The last whole numbers from inside that hold, towards others that do not."""
+    far = outside
+    while np.any(gaps := np.abs(outside - inside) > 1):
+        middle = np.where(gaps, np.floor((inside + outside) / 2), inside)
+        met = np.where(gaps, _holds(block, middle, column), True)
+        inside, outside = np.where(met, middle, inside), np.where(met, outside, middle)
+    near = np.flatnonzero(np.abs(far - inside) > 1)
+    if len(near):
+        inside = inside.copy()
+        inside[near] = _furthest(block, inside[near], far[near], column[near])
+    return inside
+
+
+def _furthest(block: Block, end: np.ndarray, far: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """The furthest whole numbers that hold, a little past an end; rounding up makes some hold that lie past it."""
+    way = np.sign(far - end)
+    ahead = end + way * np.arange(1, AROUND + 1)[:, None]
+    within = np.abs(ahead - end) < np.abs(far - end)
+    met = _holds(block, ahead, np.broadcast_to(column, ahead.shape)) & within
+    steps = np.where(met, np.arange(1, AROUND + 1)[:, None], 0).max(axis=0)
+    return end + way * steps
+
+
+def _with_crossings(block: Block, x: np.ndarray, seen: Seen, found: Pieces) -> Pieces:
+    """Adds whole numbers that meet an equation between two that were looked at."""
+    assert seen.gap is not None
+    sign = np.where(seen.close, 0, np.sign(seen.gap))
+    place, column = np.nonzero((sign[:-1] * sign[1:] < 0) & (np.diff(x) > 1)[:, None])
+    if not len(place):
+        return found
+    low, high, start = x[place], x[place + 1], sign[place, column]
+    while np.any(high - low > 1):
+        middle = np.floor((low + high) / 2)
+        gap = block.at(middle, column).gap
+        assert gap is not None
+        same = np.sign(gap) == start
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    near = low + np.arange(-AROUND, AROUND + 1)[:, None]
+    inside = (near > x[place]) & (near < x[place + 1])
+    met = inside & _holds(block, near, np.broadcast_to(column, near.shape))
+    of, first, last = runs(met)
+    never = np.zeros(len(of), bool)
+    at = np.arange(-AROUND, AROUND + 1)
+    more = Pieces(column[of], low[of] + at[first], low[of] + at[last], never, never.copy())
+    return found.joined(more) if len(more) else found
+
+
+def _accepted(block: Block, pieces: Pieces, x: np.ndarray, true: np.ndarray) -> Pieces:
+    """Pieces with ends that the model accepts; those in which it accepts nothing are left out."""
+    lower = _next(block, pieces.lower, pieces.upper, pieces.column)
+    upper = _next(block, pieces.upper, pieces.lower, pieces.column)
+    # Divisors of a size all lie far below the end of the domain: then the last one that was seen.
+    for place in np.flatnonzero(np.isnan(upper) & ~np.isnan(lower)):
+        seen = x[true[:, pieces.column[place]] & (x <= pieces.upper[place])]
+        upper[place] = max(lower[place], seen[-1] if len(seen) else -np.inf)
+    kept = ~np.isnan(lower)
+    return Pieces(pieces.column, lower, upper, pieces.opens, pieces.closes).only(kept)
+
+
+def _next(block: Block, start: np.ndarray, stop: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """The first accepted whole numbers from a start towards a stop at which everything holds; nan without one."""
+    found = np.where(block.at(start, column).true, start, np.nan) if len(start) else start
+    way = np.sign(stop - start)
+    reached, width = 0, AROUND
+    while len(open_ := np.flatnonzero(np.isnan(found) & (np.abs(stop - start) > reached))) and reached < FARTHEST:
+        ahead = start[open_] + way[open_] * (reached + np.arange(1, width + 1))[:, None]
+        within = np.abs(ahead - start[open_]) <= np.abs(stop - start)[open_]
+        met = within & block.at(ahead, np.broadcast_to(column[open_], ahead.shape)).true
+        hit = met.any(axis=0)
+        found[open_[hit]] = ahead[met.argmax(axis=0)[hit], np.flatnonzero(hit)]
+        reached, width = reached + width, width * 4 if len(open_) * width < 1 << 18 else width
+    return found

@@ -1,0 +1,144 @@
+"""Why no value meets targets, in words: what the output reaches, where it jumps, and what else does not hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import elementwise
+
+from mlsysim import formatting
+from mlsysim.inputs.expressions import Expression
+from mlsysim.inputs.refusal import first_reason
+from mlsysim.study.constraints import Comparison
+from mlsysim.study.inverse.landscape import Block, evaluated, relative_gap
+from mlsysim.study.inverse.pieces import SOLVED, Found
+from mlsysim.study.inverse.scan import beyond
+from mlsysim.study.inverse.solution import as_text
+
+
+def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
+    """Status and reason where no value meets the targets.
+
+    Parameters
+    ----------
+    block : Block
+        The point.
+    x : ndarray
+        Values of the unknown that were looked at.
+    found : Found
+        What was found there.
+    """
+    landscape, seen = block.landscape, found.seen
+    accepted = seen.accepted[:, 0]
+    if not accepted.any():
+        return "none", f"the model accepts no value that was looked at: {_refused(block, x)}"
+    compared = _compared(block)
+    if compared is not None and not len(found.dropped) and not len(found.jumps):
+        outside = _outside(block, compared)
+        if outside is not None:
+            allowed = landscape.unknown.domain.describe()
+            at = as_text(landscape.unknown, outside) if not landscape.whole else formatting.number(outside)
+            return "outside", f"it would have to be {at}, outside its domain ({allowed})"
+    reasons = [_dropped(block, found), _jumped(block, found), _reached(block, x, accepted, compared), _alone(block, x)]
+    return "none", "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def _refused(block: Block, x: np.ndarray) -> str:
+    binding, values = block.landscape.binding, block.values | block.known(x[len(x) // 2 :][:1], np.zeros(1, int))
+    scalars = {name: float(np.ravel(value)[0]) for name, value in values.items()}
+    code = first_reason(binding.reasons, binding.system, scalars)
+    return binding.reasons[code - 1].text if code else block.landscape.unknown.domain.describe()
+
+
+def _compared(block: Block) -> tuple[Expression, object] | None:
+    """Both sides of the first equation, or of the only comparison."""
+    landscape = block.landscape
+    if landscape.targets.equations:
+        return landscape.targets.equations[0].left, block.right[0]
+    found: Comparison | None = landscape.comparison
+    return None if found is None else (found.left, found.right)
+
+
+def _sides(block: Block, compared: tuple[Expression, object], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values = block.known(np.reshape(x, (-1, 1)))
+    left, right = compared
+    other = evaluated(right, values) if isinstance(right, Expression) else np.asarray(right)
+    shape = (np.size(x), 1)
+    return np.broadcast_to(evaluated(left, values), shape)[:, 0], np.broadcast_to(other, shape)[:, 0]
+
+
+def _outside(block: Block, compared: tuple[Expression, object]) -> float | None:
+    """A number outside the domain that would do."""
+    landscape = block.landscape
+    x = beyond(landscape.unknown.domain, landscape.usual)
+    sign = np.sign(relative_gap(*_sides(block, compared, x)))
+    (place,) = np.nonzero(sign[:-1] * sign[1:] < 0)
+    if not len(place):
+        return None
+    solved = elementwise.find_root(
+        lambda at: relative_gap(*_sides(block, compared, at)).reshape(at.shape), (x[place], x[place + 1])
+    )
+    roots = np.asarray(solved.x)[np.abs(np.asarray(solved.f_x)) <= SOLVED]
+    nearest = landscape.unknown.domain.lower if np.isfinite(landscape.unknown.domain.lower) else 0.0
+    return float(min(roots, key=lambda root: abs(root - nearest))) if len(roots) else None
+
+
+def _dropped(block: Block, found: Found) -> str:
+    """A solution of the first equation, and what does not hold there."""
+    if not len(found.dropped):
+        return ""
+    landscape, at = block.landscape, found.dropped.lower[:1]
+    values = block.known(at)
+    first, *others = landscape.targets.equations
+    lost = [
+        f"{equation.text} does not hold"
+        for place, equation in enumerate(others, start=1)
+        if not abs(relative_gap(*block.sides(place, values))) <= SOLVED
+    ]
+    lost += [f"{each.text} does not hold" for each in landscape.targets.conditions if not evaluated(each, values).all()]
+    if not block.accepted(at, values).all():
+        lost.append("the model refuses the point")
+    return f"{first.text} at {as_text(landscape.unknown, float(at[0]))}, where {' and '.join(lost)}"
+
+
+def _jumped(block: Block, found: Found) -> str:
+    compared = _compared(block)
+    if not len(found.jumps) or compared is None:
+        return ""
+    at = np.array([found.jumps.lower[0], found.jumps.upper[0]])
+    sides = _sides(block, compared, at)[0]
+    low, high = (formatting.canonical(float(side), compared[0].unit) for side in sides)
+    where = as_text(block.landscape.unknown, float(at[0]))
+    return f"{compared[0].text} jumps over it at {where}, from {low} to {high}"
+
+
+def _reached(block: Block, x: np.ndarray, accepted: np.ndarray, compared: tuple[Expression, object] | None) -> str:
+    """What is reached over the domain, and where it comes nearest."""
+    if compared is None:
+        return ""
+    left, right = _sides(block, compared, x)
+    known = accepted & ~np.isnan(left) & ~np.isnan(right)
+    if not known.any():
+        return f"{compared[0].text} is no number wherever the model accepts the point"
+    low, high = (formatting.canonical(float(end), compared[0].unit) for end in (left[known].min(), left[known].max()))
+    gap = np.where(known, np.abs(relative_gap(left, right)), np.inf)
+    near = int(np.argmin(gap))
+    name, where = compared[0].text, as_text(block.landscape.unknown, float(x[near]))
+    if low == high:
+        return f"{name} is {low} whatever {block.landscape.unknown.name} is"
+    best = formatting.canonical(float(left[near]), compared[0].unit)
+    return f"{name} goes from {low} to {high}, and comes nearest with {best} at {where}"
+
+
+def _alone(block: Block, x: np.ndarray) -> str:
+    """Which of several conditions hold nowhere, or that they hold but never together."""
+    conditions = block.landscape.targets.conditions
+    if len(conditions) + len(block.right) < 2:
+        return ""
+    values = block.known(x[:, None])
+    accepted = block.accepted(x[:, None], values)[:, 0]
+    never = [
+        each.text
+        for each in conditions
+        if not (np.broadcast_to(evaluated(each, values), (len(x), 1))[:, 0].astype(bool) & accepted).any()
+    ]
+    return f"{' and '.join(never)} nowhere" if never else "each target is met somewhere, but never all of them"

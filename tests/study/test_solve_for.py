@@ -1,0 +1,159 @@
+"""Questions asked backwards: the answer, and what is said where there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlsysim import (
+    IterationModel,
+    KernelModel,
+    MoERoutingModel,
+    ServingCapacityModel,
+    TrainingMemoryModel,
+)
+from mlsysim.errors import InputError, UnitError, UnknownNameError
+
+POINT = {"model": "Llama3_8B", "hardware": "H100", "seq_len": 8192, "dp_size": 8, "tp_size": 2}
+SERVED = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
+ROUTED = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
+
+
+def without(point, *names):
+    return {name: value for name, value in point.items() if name not in names}
+
+
+def test_the_largest_batch_that_fits():
+    model = TrainingMemoryModel()
+    found = model.solve_for("batch_size", feasible=True, **POINT)
+    assert (found.status, found.which) == ("solved", "largest")
+    assert found.result.feasible
+    fits = [model.solve(batch_size=b, **POINT).feasible for b in range(1, 4 * found.value)]
+    assert fits == [b <= found.value for b in range(1, 4 * found.value)]
+
+
+def test_the_sequence_length_at_which_it_stops_fitting():
+    model, rest = TrainingMemoryModel(), without(POINT, "seq_len")
+    found = model.solve_for("seq_len", feasible=True, batch_size=4, **rest)
+    assert found.which == "largest"
+    at = found.value.magnitude
+    assert model.solve(seq_len=at, batch_size=4, **rest).feasible
+    assert not model.solve(seq_len=at + 1, batch_size=4, **rest).feasible
+
+
+def test_the_bandwidth_needed_for_a_latency():
+    model = ServingCapacityModel()
+    found = model.solve_for("memory_bandwidth", estimated_p99_latency="<= 2 s", **SERVED)
+    assert found.which == "smallest"
+    assert found.result.estimated_p99_latency.to("s").magnitude <= 2
+    slower = model.solve(memory_bandwidth=0.999 * found.value, **SERVED)
+    assert slower.estimated_p99_latency.to("s").magnitude > 2
+
+
+def test_an_equation_of_a_real_unknown():
+    found = TrainingMemoryModel().solve_for("memory_capacity", memory_utilization=0.5, batch_size=4, **POINT)
+    assert found.result.memory_utilization == pytest.approx(0.5, rel=1e-12)
+    assert (found.which, found.values) == ("", (found.value,))
+
+
+def test_several_targets_must_all_hold():
+    model = TrainingMemoryModel()
+    both = model.solve_for("batch_size", feasible=True, subject_to="batch_size % 16 == 0", **without(POINT, "dp_size"))
+    one = model.solve_for("batch_size", feasible=True, **without(POINT, "dp_size"))
+    assert both.value == one.value // 16 * 16 or both.status == "none"
+
+
+def test_an_expression_is_a_target():
+    model = TrainingMemoryModel()
+    found = model.solve_for("batch_size", total_memory="<= 0.9 * memory_capacity", **POINT)
+    assert found.result.memory_utilization <= 0.9
+    assert model.solve(batch_size=found.value + 8, **POINT).memory_utilization > 0.9
+
+
+def test_no_solution_says_what_is_reached():
+    found = TrainingMemoryModel().solve_for("batch_size", total_memory="1 GB", **POINT)
+    assert (found.status, found.value, found.result) == ("none", None, None)
+    assert "comes nearest with" in found.reason
+    assert "total_memory goes from" in found.reason
+
+
+def test_what_holds_everywhere_is_said():
+    found = TrainingMemoryModel().solve_for("zero_stage", total_memory=">= 1 GB", batch_size=8, **POINT)
+    assert (found.status, found.value, found.which) == ("everywhere", 0, "smallest")
+    assert "every value" in repr(found)
+
+
+def test_an_input_that_changes_nothing_is_refused():
+    with pytest.raises(InputError, match="changes nothing of total_memory"):
+        TrainingMemoryModel().solve_for("memory_capacity", total_memory="70 GB", batch_size=3, **POINT)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "given", "error", "match"),
+    [
+        ("batchsize", {"feasible": True}, UnknownNameError, "did you mean batch_size"),
+        ("precision", {"feasible": True}, InputError, "not an entry or a label"),
+        ("total_memory", {"feasible": True}, InputError, "is an output"),
+        ("batch_size", {"feasibel": True}, UnknownNameError, "did you mean feasible"),
+        ("batch_size", {}, InputError, "at least one output"),
+        ("batch_size", {"feasible": True, "batch_size": 4}, InputError, "leave it out"),
+        ("batch_size", {"total_memory": "3 s"}, UnitError, "total_memory"),
+        ("batch_size", {"total_memory": "<= 3 s"}, UnitError, "time"),
+        ("batch_size", {"total_memory": float("inf")}, InputError, "finite"),
+        ("batch_size", {"feasible": True, "which": "best"}, InputError, "largest"),
+        ("batch_size", {"zero_stage": 7, "feasible": True}, InputError, "zero_stage"),
+        ("batch_size", {"bottleneck": "memory", "feasible": None}, InputError, "is an output|unknown"),
+    ],
+)
+def test_refused(unknown, given, error, match):
+    with pytest.raises(error, match=match):
+        TrainingMemoryModel().solve_for(unknown, **POINT | given)
+
+
+def test_a_label_is_a_target():
+    found = KernelModel().solve_for(
+        "product_rows", kernel_bottleneck="Arithmetic",
+        hardware="H100", product_columns=8192, product_inner=4096, precision="fp8",
+    )  # fmt: skip
+    assert found.result.kernel_bottleneck == "Arithmetic"
+    assert found.which == "smallest"
+
+
+def test_a_plateau_is_an_interval():
+    found = ServingCapacityModel().solve_for("qps", required_replicas=4, **without(SERVED, "qps"))
+    ((low, high),) = found.intervals
+    assert found.value == low
+    assert low < high
+    assert ServingCapacityModel().solve(**SERVED | {"qps": high}).required_replicas == 4
+    assert ServingCapacityModel().solve(**SERVED | {"qps": high * 1.001}).required_replicas == 5
+
+
+def test_the_largest_of_what_holds_may_be_asked_for():
+    found = ServingCapacityModel().solve_for("qps", required_replicas=4, which="largest", **without(SERVED, "qps"))
+    assert found.value == found.intervals[0][1]
+
+
+def test_the_break_even_imbalance():
+    model = MoERoutingModel()
+    found = model.solve_for("routing_imbalance_factor", all_to_all_latency="1.5 s", **ROUTED)
+    assert found.result.all_to_all_latency.to("s").magnitude == pytest.approx(1.5)
+    assert found.value > 1
+
+
+def test_text_fits_a_page_and_json_reads():
+    found = TrainingMemoryModel().solve_for("batch_size", feasible=True, **POINT)
+    assert all(len(line) <= 100 for line in repr(found).splitlines())
+    assert found.to_dict()["value"] == found.value
+    assert '"status": "solved"' in found.to_json()
+    assert "<table>" in found._repr_html_()
+
+
+def test_a_variant_has_its_own_inputs():
+    with pytest.raises(InputError, match="variant"):
+        TrainingMemoryModel("first_order").solve_for("capacity_factor", feasible=True, **POINT)
+
+
+def test_the_unknown_may_be_in_a_condition():
+    point = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "seq_len": 1024}
+    found = IterationModel().solve_for("decode_requests", subject_to="decode_requests >= 12", context_tokens=2000,
+                                       prompts=1, **point)  # fmt: skip
+    assert found.value.magnitude == 12
