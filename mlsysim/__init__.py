@@ -35,6 +35,7 @@ _HOME = {
     "Result": "mlsysim.study.result",
     "ServingCapacityModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
+    "distributions": "mlsysim.study.uncertainties",
     "Slot": "mlsysim.inputs.slot",
     "Variant": "mlsysim.inputs.variant",
     "swapped": "mlsysim.inputs.variant",
@@ -146,6 +147,7 @@ __all__ = [
     "byte",
     "choice",
     "derived",
+    "distributions",
     "dropped_tokens",
     "evaluated_at",
     "expert_loads",
@@ -205,6 +207,7 @@ if TYPE_CHECKING:
     from mlsysim.references import Reference, add_reference
     from mlsysim.study.result import Result
     from mlsysim.study.routing_log import dropped_tokens, expert_loads, routing_imbalance
+    from mlsysim.study.uncertainties import distributions
     from mlsysim.symbolic import (
         Example,
         Formula,

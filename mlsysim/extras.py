@@ -15,6 +15,7 @@ EXTRAS = {
     "h5py": "store",
     "distributed": "cluster",
     "numba": "fast",
+    "SALib": "sobol",
 }
 
 

@@ -127,9 +127,13 @@ class Value(Sourced):
     ----------
     value : float
         Magnitude.
+    low, high : float, optional
+        The range that the source states for it, in its unit; both or none.
     """
 
     value: float
+    low: float | None = None
+    high: float | None = None
 
     @pydantic.field_validator("value", mode="before")
     @classmethod
@@ -144,6 +148,16 @@ class Value(Sourced):
         if not math.isfinite(value):
             raise ValueError("must be a finite number")
         return value
+
+    @pydantic.model_validator(mode="after")
+    def _range(self) -> Self:
+        if self.low is None and self.high is None:
+            return self
+        if self.low is None or self.high is None:
+            raise ValueError("a range has both ends, low and high")
+        if not (self.low <= self.value <= self.high and self.low < self.high < math.inf and self.low > -math.inf):
+            raise ValueError(f"the range from {self.low:g} to {self.high:g} must hold the value {self.value:g}")
+        return self
 
     @pydantic.field_validator("unit")
     @classmethod
@@ -179,6 +193,14 @@ class Value(Sourced):
     def canonical(self) -> float:
         """The value in canonical units (byte, second, FLOP, ...)."""
         return float(units.to_canonical(self.value, self.unit))
+
+    @property
+    def range(self) -> tuple[Any, Any] | None:
+        """The ends of the range that its source states, as quantities; None where it states none."""
+        if self.low is None or self.high is None:
+            return None
+        unit = units.unit(self.unit)
+        return units.Q_(self.low, unit), units.Q_(self.high, unit)
 
     def text(self, digits: int = 6) -> str:
         """See :meth:`Sourced.text`; with its unit."""

@@ -27,6 +27,7 @@ from mlsysim.cli.options import (
     Words,
     option_name,
 )
+from mlsysim.cli.verbs import uncertainty
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models.registry import Registry
 
@@ -309,6 +310,9 @@ def pareto(
         as_json=as_json,
         strict=strict,
     )
+
+
+app.command(cls=Grid, help=uncertainty.HELP + SPELLING)(uncertainty.uncertainty)
 
 
 @app.command()

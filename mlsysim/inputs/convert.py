@@ -91,7 +91,7 @@ def scalar(variable: Variable, value: Any) -> float:
     """
     if variable.domain.kind == "choice":
         return float(_label_code(variable, value))
-    typed = _number(variable, value)
+    typed = number(variable, value)
     _check(variable, typed, value)
     return float(units.to_canonical(typed, variable.unit))
 
@@ -226,7 +226,16 @@ def _label_code(variable: Variable, value: Any) -> int:
     raise InputError(variable.name, value, f"must be {variable.domain.describe()}", hint)
 
 
-def _number(variable: Variable, given: Any) -> float:
+def number(variable: Variable, given: Any) -> float:
+    """A number, quantity or text as a number in the unit of a variable, whether or not its domain allows it.
+
+    Raises
+    ------
+    InputError
+        If it is no number.
+    UnitError
+        If a quantity has the wrong dimension.
+    """
     if type(given) is float or (type(given) is int and abs(given) < LARGEST_INTEGER):
         return float(given)
     value = given

@@ -17,9 +17,10 @@ from mlsysim.study.search import pareto, search
 from mlsysim.study.sensitivity import sensitivity
 from mlsysim.study.solve import solve
 from mlsysim.study.sweep import sweep
+from mlsysim.study.uncertainties.uncertainty import uncertainty
 
 #: Verbs that take the arguments of a model.
-VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity", "solve_for")
+VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity", "solve_for", "uncertainty")
 
 #: Options of the command of a model, and names in the data set of a sweep.
 OPTIONS = ("variant", "catalog", "json", "as_json", "explain", "strict", "help", "refused", "input", "outputs")
@@ -35,6 +36,7 @@ class PerformanceModel(DeclaredModel):
     function = function
     sensitivity = sensitivity
     solve_for = solve_for
+    uncertainty = uncertainty
     derivative = derivative
 
     @classmethod

@@ -5,5 +5,6 @@ from mlsysim.plot.heatmap import heatmap
 from mlsysim.plot.lines import lines
 from mlsysim.plot.pareto import pareto
 from mlsysim.plot.roofline import roofline
+from mlsysim.plot.spread import spread
 
-__all__ = ["bars", "heatmap", "lines", "pareto", "roofline"]
+__all__ = ["bars", "heatmap", "lines", "pareto", "roofline", "spread"]

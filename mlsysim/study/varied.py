@@ -84,7 +84,7 @@ class Varied:
 
     def allowed(self, given: Mapping[str, Any]) -> np.ndarray:
         """Whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
-        known = self._at(given) | self._masks
+        known = self._masks | self._at(given)
         shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
         held = np.ones(shape, bool)
         for name in self.free:

@@ -1,0 +1,122 @@
+"""What ``mlsysim uncertainty`` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from mlsysim.catalog import Catalog, builtin, load_catalog
+from mlsysim.cli import axes, grids
+from mlsysim.cli.words import as_choices, read_entry
+from mlsysim.errors import InputError, MlsysimError, UnknownNameError
+from mlsysim.inputs.recipe import as_run
+from mlsysim.models import PerformanceModel
+from mlsysim.study.uncertainties.distributions import ARGUMENT, BY_NAME, Choice, Distribution, read
+
+#: Options of the command, and the arguments of the method that stand for them.
+OPTIONS = {"outputs": "output", "conditions": "probability", "samples": "samples", "seed": "seed",
+           "quantiles": "quantiles", "sobol": "sobol", "plot": "plot"}  # fmt: skip
+
+
+def answer(
+    kind: type[PerformanceModel],
+    words: Sequence[str],
+    *,
+    output: str | None,
+    conditions: Sequence[str],
+    ranges: bool,
+    samples: int,
+    seed: int,
+    quantiles: str,
+    sobol: bool,
+    plot: Path | None,
+    variant: str | None,
+    catalog: Path | None,
+    as_json: bool,
+) -> None:
+    """Print what the draws make of the outputs."""
+    try:
+        shelf = load_catalog(catalog) if catalog else builtin()
+        typed, drawn = _sorted(kind, words, shelf)
+        given = axes.arguments(kind, typed, shelf)
+        if ranges and drawn:
+            raise InputError("ranges", True, "takes every range of the catalog; for one of them, NAME=catalog")
+        if plot is not None:
+            grids._drawable(plot)
+        model = as_run(kind(variant), given)
+        levels: Any = quantiles.split(",")
+        found = model.uncertainty(
+            [name.strip() for name in output.split(",")] if output else [_first(model)],
+            distributions="catalog" if ranges else drawn,
+            conditions=list(conditions),
+            samples=samples,
+            seed=seed,
+            quantiles=levels,
+            sobol=sobol,
+            **given,
+        )
+        _show(found, as_json, plot)
+    except MlsysimError as error:
+        raise MlsysimError(_as_typed(str(error))) from None
+
+
+def _sorted(
+    kind: type[PerformanceModel], words: Sequence[str], shelf: Catalog
+) -> tuple[list[str], dict[str, Distribution]]:
+    """Words that give values, and distributions by argument."""
+    typed, drawn = [], {}
+    for word in words:
+        name, _, text = word.partition("=")
+        name, text = name.strip().replace("-", "_"), text.strip()
+        matched = re.match(r"(\w+)\s*\(", text)
+        if text != "catalog" and not matched:
+            typed.append(word)
+            continue
+        if name not in kind.arguments:
+            raise UnknownNameError(f"argument of {kind.__name__}", name, kind.arguments)
+        if matched and matched[1].lower() not in BY_NAME:
+            raise UnknownNameError("distribution", matched[1], BY_NAME)
+        if name in drawn:
+            raise InputError(name, text, "has two distributions")
+        drawn[name] = read(name, text)
+        slot, each = kind.slots.get(name), drawn[name]
+        if slot is not None and isinstance(each, Choice):
+            drawn[name] = Choice([read_entry(shelf, slot, str(value)) for value in each.values], each.weights)
+    return typed, drawn
+
+
+def _first(model: PerformanceModel) -> str:
+    """The output that answers the question."""
+    return model.answer if model.answer in model.headline else model.headline[0]
+
+
+def _show(found: Any, as_json: bool, plot: Path | None) -> None:
+    grid = isinstance(found, xarray.Dataset)
+    if grid and (as_json or plot is not None):
+        raise InputError("--json" if as_json else "plot", str(plot or True), "is of one point; give one value each")
+    if grid:
+        from mlsysim.cli.summary import print_sweep
+
+        print_sweep(found, str(next(iter(found.data_vars))))
+        return
+    print(found.to_json() if as_json else found)
+    if plot is not None:
+        figure, (panel,) = grids._figure(1)
+        import_module("mlsysim.plot").spread(found, ax=panel)
+        grids._save(figure, plot)
+        if not as_json:
+            print(f"Written: {plot}")
+
+
+def _as_typed(message: str) -> str:
+    """An error in the words of the command line."""
+    message = re.sub(rf"^{ARGUMENT}\['(\w+)'\]=", r"\1=", message)
+    message = re.sub(rf"^{ARGUMENT}=.*?: give the distribution.*", "no argument has a distribution; "
+                     "give one as in 'efficiency=uniform(0.3, 0.5)', or --ranges", message)  # fmt: skip
+    message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"--{OPTIONS[m[1]]} ", message)
+    return as_choices(message, ("variant",))

@@ -1,0 +1,5 @@
+"""How sure an answer is: distributions of inputs, and what they make of the outputs."""
+
+from mlsysim.study.uncertainties import distributions
+
+__all__ = ["distributions"]

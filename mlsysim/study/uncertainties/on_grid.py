@@ -1,0 +1,84 @@
+"""What uncertain inputs make of the outputs at every point of a grid, as a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.dataset import attributes, coordinates, described
+from mlsysim.study.uncertainties import statistics
+from mlsysim.study.uncertainties.draws import Uncertain
+from mlsysim.study.uncertainties.evaluation import conditions_of, evaluated, shares_that_hold
+from mlsysim.symbolic import variable_of
+
+QUANTILE, CONDITION = "quantile", "condition"
+
+
+def on_grid(
+    model: DeclaredModel,
+    asked: Uncertain,
+    outputs: Sequence[str],
+    shares: np.ndarray,
+    levels: Sequence[float],
+    conditions: Sequence[Any],
+    *,
+    first_order: bool,
+) -> Any:
+    """Quantiles, mean and deviation of every output along the axes.
+
+    Returns
+    -------
+    xarray.Dataset
+        Per number ``<output>`` along ``quantile`` and the axes, ``<output>_mean``, ``<output>_sd``,
+        ``<output>_first_order_sd``; per label or truth value its shares along a dimension of its name; ``probability``
+        along ``condition``; ``refused_share``, ``infinite_share_<output>`` where an output is infinite.
+    """
+    import xarray
+
+    read = conditions_of(model, asked, conditions)
+    values, held, allowed = evaluated(asked, outputs, shares, read)
+    numbers = [name for name in outputs if statistics.is_number(name)]
+    parts = statistics.first_order(asked, numbers) if first_order else {}
+    dims, data = asked.axes, {}
+    coords = {name: each for name, each in coordinates(asked.varied.binding).items() if {*_dims(each)} <= {*dims}}
+    for name in outputs:
+        variable, attrs = variable_of(name), attributes(variable_of(name))
+        if not statistics.is_number(name):
+            labels = variable.domain.labels or ("False", "True")
+            found = statistics.shares_of_codes(values[name], len(labels))
+            data[f"{name}_share"] = ((name, *dims), found, {"long_name": f"Share of the draws by {name}"})
+            coords[name] = (name, np.array(labels, dtype=str))
+            continue
+        mean, sd = statistics.mean_and_sd(values[name])
+        straight = np.sqrt(sum(parts[name].values())) if parts.get(name) else None
+        data[name] = ((QUANTILE, *dims), _seen(name, statistics.quantiles_of(values[name], levels)), attrs)
+        for ending, what, array in (("mean", "Mean", mean), ("sd", "Standard deviation", sd),
+                                    ("first_order_sd", "Deviation by the gradient", straight)):  # fmt: skip
+            if array is not None:
+                data[f"{name}_{ending}"] = (dims, _seen(name, array), attrs | {"long_name": f"{what} of {name}"})
+        infinite = statistics.infinite_share(values[name])
+        if infinite.any():
+            data[f"infinite_share_{name}"] = (dims, infinite, {"long_name": f"Share of draws with an infinite {name}"})
+    if read:
+        data["probability"] = ((CONDITION, *dims), shares_that_hold(held, allowed), {"long_name": "Probability"})
+        coords[CONDITION] = (CONDITION, np.array([each.text for each in read], dtype=str))
+    data["refused_share"] = (dims, 1 - allowed.mean(axis=0), {"long_name": "Share of the draws that are refused"})
+    if any(QUANTILE in each[0] for each in data.values()):
+        coords[QUANTILE] = (QUANTILE, np.array(levels))
+    about: dict[str, Any] = described([model], [asked.varied.binding])
+    about["distributions"] = ", ".join(asked.texts)
+    about["samples"] = len(shares)
+    return xarray.Dataset(data, coords=coords, attrs=about)
+
+
+def _seen(name: str, canonical: Any) -> np.ndarray:
+    return np.asarray(units.from_canonical(np.asarray(canonical), variable_of(name).unit))
+
+
+def _dims(coordinate: Any) -> tuple[str, ...]:
+    dims = coordinate[0]
+    return (dims,) if isinstance(dims, str) else tuple(dims)

@@ -1,0 +1,207 @@
+"""A distribution at the input it is given for: from equally likely shares to values that the input may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.errors import InputError
+from mlsysim.study.uncertainties.distributions import Distribution, Relative
+from mlsysim.symbolic import Variable, variable_of
+
+#: Shares of a distribution at which its mean and deviation are taken where its domain cuts it off.
+SHARES = (np.arange(1 << 14) + 0.5) / (1 << 14)
+#: No draw is nearer to an end of a distribution than this share.
+TINY = 2.0**-53
+#: Correlations are taken as they are where their matrix is so near to one that is positive.
+NEGATIVE = -1e-9
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The distribution of one input that is a number.
+
+    Attributes
+    ----------
+    variable : Variable
+        The input.
+    distribution : Distribution
+        As it was given.
+    frozen : object
+        The frozen distribution of scipy, in the unit of the variable.
+    below, above : float
+        Shares of it below and above the domain of the variable, which are cut off.
+    mean, sd : float
+        Of what is left, in canonical units.
+    factor : bool
+        Whether it is that of a factor on a value that varies over a grid; then all of it is.
+    """
+
+    variable: Variable
+    distribution: Distribution
+    frozen: Any = field(repr=False)
+    below: float
+    above: float
+    mean: float = 0.0
+    sd: float = 0.0
+    factor: bool = False
+
+    @property
+    def outside(self) -> float:
+        """Share of the distribution that is outside the domain, and cut off."""
+        return self.below + self.above
+
+    def at(self, shares: np.ndarray) -> np.ndarray:
+        """Canonical values below which such shares of the distribution lie."""
+        kept = np.clip(self.below + shares * (1 - self.below - self.above), TINY, 1 - TINY)
+        found = np.asarray(self.frozen.ppf(kept), float)
+        return found if self.factor else np.asarray(units.to_canonical(found, self.variable.unit))
+
+
+def placed(variable: Variable, distribution: Distribution, held: Any) -> Placed:
+    """A distribution cut off at the domain of a variable.
+
+    Parameters
+    ----------
+    variable : Variable
+        Whose values it describes.
+    distribution : Distribution
+        As it was given.
+    held : float or ndarray
+        The value that the call gives, in canonical units; nan where it gives none, several along an axis.
+
+    Raises
+    ------
+    InputError
+        If most of it is outside the domain, or it has no finite mean or deviation.
+    """
+    if np.ndim(held) and isinstance(distribution, Relative):
+        frozen = distribution.frozen(variable, 1.0)
+        return Placed(variable, distribution, frozen, float(frozen.cdf(0)), 0.0, 1.0, float(frozen.std()), factor=True)
+    held = np.nan if np.ndim(held) else held
+    frozen = distribution.frozen(variable, float(units.from_canonical(held, variable.unit)))
+    domain = variable.domain
+    if domain.kind == "integer" and not (distribution.whole or hasattr(frozen.dist, "pmf")):
+        raise distribution.refused(variable, "is no distribution of a whole number: give choice or uniform")
+    lowest = domain.lower - 1 if domain.kind == "integer" else domain.lower
+    below, above = float(frozen.cdf(lowest)), float(1 - frozen.cdf(domain.upper))
+    if not below + above <= 0.5:
+        raise distribution.refused(variable, f"lies mostly outside of what is allowed: {domain.describe()}")
+    whole = Placed(variable, distribution, frozen, below, above)
+    if below + above > 0:
+        values = whole.at(SHARES)
+        mean, sd = float(np.mean(values)), float(np.std(values))
+    else:
+        mean, sd = (float(units.to_canonical(float(each), variable.unit)) for each in (frozen.mean(), frozen.std()))
+    if not (np.isfinite(mean) and np.isfinite(sd) and np.isfinite(whole.at(np.array([TINY, 1 - TINY]))).all()):
+        raise distribution.refused(variable, "has no finite mean and deviation")
+    return Placed(variable, distribution, frozen, below, above, mean, sd)
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """Inputs that are normal together, or whose logarithms are.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The inputs.
+    centre : ndarray
+        Their means in canonical units; of logarithms, the logarithms of their medians.
+    covariance : ndarray
+        In canonical units; of logarithms, of those.
+    logs : bool
+        Whether the logarithms are normal.
+    """
+
+    names: tuple[str, ...]
+    centre: np.ndarray
+    covariance: np.ndarray
+    logs: bool
+
+    def at(self, shares: np.ndarray) -> dict[str, np.ndarray]:
+        """Canonical values per input at shares of independent normal distributions, a column each."""
+        from scipy import stats
+
+        values, vectors = np.linalg.eigh(self._correlations)
+        root = vectors * np.sqrt(np.clip(values, 0, None))
+        drawn = self.centre + (stats.norm.ppf(np.clip(shares, TINY, 1 - TINY)) @ root.T) * self._sd
+        return dict(zip(self.names, (np.exp(drawn) if self.logs else drawn).T, strict=True))
+
+    @property
+    def _sd(self) -> np.ndarray:
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def _correlations(self) -> np.ndarray:
+        """Scaled, because variances in canonical units may be many powers of ten apart."""
+        return self.covariance / np.outer(self._sd, self._sd)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The values at the centre, in canonical units."""
+        return np.exp(self.centre) if self.logs else self.centre
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Covariance of the values to first order, in canonical units."""
+        return self.covariance * np.outer(self.mean, self.mean) if self.logs else self.covariance
+
+
+def correlated(covariance: Any, held: Mapping[str, Any], logs: bool) -> Correlated:
+    """Normal inputs from the covariance of several.
+
+    Parameters
+    ----------
+    covariance : mapping of mappings, pandas.DataFrame or xarray.DataArray
+        By the names of two inputs; in the units of the inputs, or of their logarithms.
+    held : mapping
+        Canonical value of each input, the centre.
+    logs : bool
+        Whether it is that of logarithms.
+
+    Raises
+    ------
+    InputError
+        If it is no covariance.
+    """
+    names, matrix = named_matrix(covariance)
+    missing = [name for name in names if not (np.ndim(held.get(name, np.nan)) == 0 and np.isfinite(held[name]))]
+    if missing:
+        raise InputError("covariance", missing[0], "needs one value of this input to stand around")
+    for name in names:
+        if variable_of(name).domain.kind != "real":
+            raise InputError("covariance", name, "is no continuous input")
+    centre = np.array([float(held[name]) for name in names])
+    if logs:
+        if not (centre > 0).all():
+            raise InputError("covariance", names[int(np.argmin(centre))], "of logarithms needs values above zero")
+        return Correlated(names, np.log(centre), matrix, logs)
+    scale = np.array([units.factor(variable_of(name).unit) for name in names])
+    return Correlated(names, centre, matrix * np.outer(scale, scale), logs)
+
+
+def named_matrix(covariance: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and numbers of a covariance, checked."""
+    if hasattr(covariance, "to_pandas"):
+        covariance = covariance.to_pandas()
+    try:
+        if hasattr(covariance, "columns"):
+            names = tuple(covariance.columns)
+            matrix = np.asarray(covariance.loc[list(names), list(names)], float)
+        else:
+            names = tuple(covariance)
+            matrix = np.array([[covariance[row][column] for column in names] for row in names], float)
+    except (TypeError, KeyError, ValueError, IndexError):
+        raise InputError("covariance", covariance, "must hold a number per pair of inputs, by their names") from None
+    good = bool(names) and np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-6, atol=0)
+    if not good or not (np.diag(matrix) > 0).all():
+        raise InputError("covariance", covariance, "must be symmetric, finite, and above zero on its diagonal")
+    sd = np.sqrt(np.diag(matrix))
+    if np.linalg.eigvalsh(matrix / np.outer(sd, sd)).min() < NEGATIVE * len(names):
+        raise InputError("covariance", covariance, "is no covariance: a combination of inputs has a negative variance")
+    return names, matrix
