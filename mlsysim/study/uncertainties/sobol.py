@@ -98,7 +98,7 @@ class Indices:
         return f"<table><caption>Sobol' indices of {html.escape(self.output)}</caption><tr>{head}</tr>{body}</table>"
 
 
-def indices(asked: Uncertain, outputs: list[str], samples: int, seed: Any) -> dict[str, Indices]:
+def indices(asked: Uncertain, outputs: list[str], samples: int, seed: int) -> dict[str, Indices]:
     """Sobol' indices of outputs at one point.
 
     Parameters
@@ -146,8 +146,9 @@ def indices(asked: Uncertain, outputs: list[str], samples: int, seed: Any) -> di
             raise InputError("sobol", True, f"needs a finite variance; {name} is infinite in some draws")
         if np.ptp(each) <= CONSTANT * np.abs(each).max():
             raise InputError("sobol", True, f"needs a variance; {name} is the same in every draw")
+        # SALib takes a seed of 0 for none.
         answer = analysis.analyze(
-            problem, each, calc_second_order=False, num_resamples=RESAMPLES, conf_level=CONFIDENCE, seed=seed
+            problem, each, calc_second_order=False, num_resamples=RESAMPLES, conf_level=CONFIDENCE, seed=seed + 1
         )
         columns = (answer[key] for key in ("S1", "ST", "S1_conf", "ST_conf"))
         rows = [Index(by, *map(float, numbers)) for by, *numbers in zip(names, *columns, strict=True)]
