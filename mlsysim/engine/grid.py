@@ -1,4 +1,4 @@
-"""A System on JAX arrays: whole grids, derivatives, and the pure function for a user's own use.
+"""A System on JAX arrays: whole grids, and the pure function for a user's own use.
 
 float64 is switched on by a scoped context around each call; the global flag is never touched.
 """
@@ -29,8 +29,6 @@ Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
 #: Grids of up to so many points are evaluated in NumPy. An operation of a formula takes XLA a few milliseconds to
 #: compile, and NumPy a few nanoseconds a point: about a million points, whatever the number of operations.
 SMALL = 1 << 20
-#: Slopes at up to so many points are compiled without fusing loops, which would take longer than the slopes.
-FEW = 1 << 10
 
 
 @lru_cache(maxsize=256)
@@ -93,35 +91,6 @@ def _jitted_outputs(
         return arrays if reason is None else arrays | {reason.name: jnp.broadcast_to(jnp.asarray(code), shape)}
 
     return tuple(sorted(needed.union(code_of.inputs if code_of else ()))), all_outputs
-
-
-def pure_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...]) -> Pure:
-    """The derivatives that :func:`slopes` returns, as a pure JAX function of a dict of canonical inputs."""
-    import jax
-    import jax.numpy as jnp
-
-    pure = pure_function(system, outputs)
-
-    def found(values: Values, given: Values) -> dict[str, Any]:
-        # Truth values and whole numbers have no tangent in JAX; as floats they have a zero one.
-        return {name: jnp.asarray(value, float) for name, value in pure({**given, **values}).items()}
-
-    def along_each(given: Values) -> dict[str, dict[str, Any]]:
-        at = {name: given[name] for name in wrt}
-        # One direction per input, pushed through the formulas together: they are traced and compiled once.
-        directions = {name: jnp.zeros((len(wrt), *at[name].shape)).at[place].set(1.0) for place, name in enumerate(wrt)}
-        along = jax.vmap(lambda direction: jax.jvp(lambda x: found(x, given), (at,), (direction,))[1])(directions)
-        return {name: {output: along[output][place] for output in outputs} for place, name in enumerate(wrt)}
-
-    return along_each
-
-
-@lru_cache(maxsize=256)
-def _jitted_slopes(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], fused: bool) -> Any:
-    import jax
-
-    options = None if fused else {"xla_disable_hlo_passes": "fusion"}
-    return jax.jit(pure_slopes(system, outputs, wrt), compiler_options=options)
 
 
 def evaluate(system: System, outputs: Sequence[str], values: Values) -> dict[str, np.ndarray]:
@@ -219,34 +188,6 @@ def _shared(arguments: Any, shape: tuple[int, ...]) -> Any:
         return jax.device_put(value, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec)))
 
     return jax.tree.map(placed, arguments)
-
-
-def slopes(
-    system: System, outputs: Sequence[str], wrt: Sequence[str], values: Values
-) -> dict[str, dict[str, np.ndarray]]:
-    """Derivative of every output with respect to each input, element by element, in float64.
-
-    Parameters
-    ----------
-    system, outputs, values
-        As for :func:`evaluate`.
-    wrt : sequence of str
-        Inputs to differentiate by.
-
-    Returns
-    -------
-    dict
-        Per input, per output: an array in canonical units.
-    """
-    if not wrt:
-        return {}
-    fused = max((np.size(value) for value in values.values()), default=1) > FEW
-    found = _in_float64(_jitted_slopes(system, tuple(outputs), tuple(wrt), fused), values)
-    for name in wrt:
-        # A direction that leaves an input alone still multiplies the input's slope, which may be infinite, by zero.
-        if len(wrt) > 1 and any(np.isnan(along).any() for along in found[name].values()):
-            found |= _in_float64(_jitted_slopes(system, tuple(outputs), (name,), fused), values)
-    return found
 
 
 def _in_float64(function: Any, values: Values) -> Any:

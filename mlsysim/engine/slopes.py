@@ -1,0 +1,105 @@
+"""First and second derivatives of a System, on points and on whole grids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.blocks import Region, all_within, blocks
+from mlsysim.engine.compiled import compiled
+from mlsysim.engine.dual import carried, unpacked
+from mlsysim.engine.small import BLOCK
+from mlsysim.symbolic import System
+
+#: Derivatives of an output by the names of the inputs it was differentiated by; its value by none.
+Derivatives = dict[tuple[str, ...], np.ndarray]
+
+
+def derivatives(
+    system: System, outputs: Sequence[str], wrt: Sequence[str], values: Mapping[str, Any], order: int = 1
+) -> dict[str, Derivatives]:
+    """Every output with its derivatives, element by element, in float64.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    outputs : sequence of str
+        Names to compute.
+    wrt : sequence of str
+        Inputs to differentiate by.
+    values : mapping
+        Canonical array per input name; arrays broadcast against each other.
+    order : {1, 2}
+        Derivatives up to which order.
+
+    Returns
+    -------
+    dict
+        Per output, what does not vanish: the value by ``()``, first derivatives by ``(name,)``, second ones by
+        ``(name, name)`` both ways round. Arrays have one dimension per axis, of length one where nothing varies.
+    """
+    function = compiled(system, tuple(outputs), "vector")
+    shape = np.broadcast_shapes(*(np.shape(values[name]) for name in function.inputs))
+    values = {name: _ranked(values[name], len(shape)) for name in function.inputs}
+
+    def within(region: Region) -> dict[str, dict[tuple[str, ...], Any]]:
+        found = carried(function, all_within(values, region), frozenset(wrt), order)
+        return {name: unpacked(number) for name, number in zip(function.outputs, found, strict=True) if name in outputs}
+
+    whole = tuple(slice(0, size) for size in shape)
+    if math.prod(shape) <= BLOCK:
+        return {
+            name: {by: np.reshape(value, _shape(value, len(shape))).astype(float) for by, value in parts.items()}
+            for name, parts in within(whole).items()
+        }
+    # Two places along every axis show over which axes a derivative varies.
+    corner = within(tuple(slice(0, min(size, 2)) for size in shape))
+    arrays = {
+        name: {
+            by: np.empty([n if m > 1 else 1 for n, m in zip(shape, _shape(value, len(shape)), strict=True)])
+            for by, value in parts.items()
+        }
+        for name, parts in corner.items()
+    }
+    parts = blocks(shape, BLOCK)
+    for region in map(parts.region, range(parts.count)):
+        for name, found in within(region).items():
+            for by, value in found.items():
+                array = arrays[name][by]
+                array[tuple(part if n > 1 else slice(None) for part, n in zip(region, array.shape, strict=True))] = value
+    return arrays
+
+
+def slopes(
+    system: System, outputs: Sequence[str], wrt: Sequence[str], values: Mapping[str, Any]
+) -> dict[str, dict[str, np.ndarray]]:
+    """Derivative of every output with respect to each input, element by element, in float64.
+
+    Parameters
+    ----------
+    system, outputs, wrt, values
+        As for :func:`derivatives`.
+
+    Returns
+    -------
+    dict
+        Per input, per output: an array in canonical units, over the axes on which the output depends.
+    """
+    found = derivatives(system, outputs, wrt, values)
+    return {
+        by: {name: np.broadcast_to(found[name].get((by,), 0.0), found[name][()].shape) for name in outputs} for by in wrt
+    }
+
+
+def _shape(value: Any, rank: int) -> tuple[int, ...]:
+    shape = np.shape(value)
+    return (1,) * (rank - len(shape)) + shape
+
+
+def _ranked(value: Any, rank: int) -> Any:
+    """An array with as many dimensions as there are axes; a number as it is."""
+    return np.reshape(value, _shape(value, rank)) if np.ndim(value) else value
