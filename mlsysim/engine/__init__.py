@@ -1,12 +1,12 @@
 """The compiler: a System as one function, on NumPy scalars or on JAX arrays."""
 
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
-from mlsysim.engine.slopes import derivatives, slopes
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
 from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
 from mlsysim.engine.grid import evaluate, evaluate_outputs, pure_function
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.refused import Refusals, RefusedBy
+from mlsysim.engine.slopes import derivatives, slopes
 
 __all__ = [
     "CompiledFunction",

@@ -70,7 +70,8 @@ def derivatives(
         for name, found in within(region).items():
             for by, value in found.items():
                 array = arrays[name][by]
-                array[tuple(part if n > 1 else slice(None) for part, n in zip(region, array.shape, strict=True))] = value
+                varying = zip(region, array.shape, strict=True)
+                array[tuple(part if n > 1 else slice(None) for part, n in varying)] = value
     return arrays
 
 
@@ -90,9 +91,8 @@ def slopes(
         Per input, per output: an array in canonical units, over the axes on which the output depends.
     """
     found = derivatives(system, outputs, wrt, values)
-    return {
-        by: {name: np.broadcast_to(found[name].get((by,), 0.0), found[name][()].shape) for name in outputs} for by in wrt
-    }
+    whole = {name: found[name][()].shape for name in outputs}
+    return {by: {name: np.broadcast_to(found[name].get((by,), 0.0), whole[name]) for name in outputs} for by in wrt}
 
 
 def _shape(value: Any, rank: int) -> tuple[int, ...]:
