@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -44,9 +44,17 @@ def counted(system: System, expressions: Sequence[sympy.Basic], values: Mapping[
     Counter
         Cost per :data:`Operation`. The kind is ``"work"`` for arithmetic and ``"operand"`` for the use of a value.
     """
-    over: dict[str, int] = {
-        name: sum(1 << axis for axis, n in enumerate(np.shape(value)) if n > 1) for name, value in values.items()
-    }
+    return _counted(system, expressions, _over(values))
+
+
+def _over(values: Mapping[str, Any]) -> dict[str, int]:
+    """The axes of each input, as bits."""
+    return {name: sum(1 << axis for axis, n in enumerate(np.shape(value)) if n > 1) for name, value in values.items()}
+
+
+def _counted(system: System, expressions: Sequence[sympy.Basic], inputs: Mapping[str, int]) -> Counter[Operation]:
+    """As :func:`counted`, of inputs over some axes."""
+    over = dict(inputs)
     seen: dict[sympy.Basic, int] = {}
     found: Counter[Operation] = Counter()
 
@@ -95,12 +103,18 @@ def per_point(system: System, expressions: Sequence[sympy.Basic], values: Mappin
     float
         A search for a least integer counts its condition :data:`TRIES` times.
     """
+    return _per_point(system, tuple(expressions), tuple(_over(values).items()))
+
+
+@lru_cache(maxsize=1024)
+def _per_point(system: System, expressions: tuple[sympy.Basic, ...], inputs: tuple[tuple[str, int], ...]) -> float:
+    over = dict(inputs)
     written = [lower(formula.expression) for formula in _needed(system, expressions)]
     searches = {node for e in (*written, *map(lower, expressions)) for node in e.atoms(LeastInteger)}
-    total = _swept(counted(system, expressions, values))
+    total = _swept(_counted(system, expressions, over))
     for node in searches:
-        trial = {**values, node.n.name: np.zeros(2)}  # it differs from point to point
-        total += (TRIES - 1) * _swept(counted(system, [node.condition], trial))
+        trial = {**over, node.n.name: 1}  # it differs from point to point
+        total += (TRIES - 1) * _swept(_counted(system, [node.condition], trial))
     return total
 
 

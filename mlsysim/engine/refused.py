@@ -108,43 +108,55 @@ class Refusals:
         A list of accepted combinations is extended by the axes of one reason after the other. Where it
         would grow too long, what is left out of it may be accepted or not.
         """
-        waiting, left = list(tests), set(axes)
-        most = self._volume(left)
+        places = {axis: self._places(axis, tests) for axis in axes}
+        waiting, left = [test for test in tests if len(test.axes) != 1], set(axes)
+
+        def volume(of: Iterable[int]) -> int:
+            return math.prod(len(places[axis]) for axis in of)
+
+        most = volume(left)
         accepted: dict[int, np.ndarray] = {}
         count = 1
         while waiting:
-            test = min(waiting, key=lambda test: self._volume(left & set(test.axes)))
+            test = min(waiting, key=lambda test: volume(left & set(test.axes)))
             waiting.remove(test)
             fresh = sorted(left & set(test.axes))
             left -= set(fresh)
-            rows, places = self._drawn(count, fresh)
-            grid = np.ix_(rows, *places)
-            at = {axis: known[grid[0]] for axis, known in accepted.items()}
+            rows, *drawn = _drawn([np.arange(count), *(places[axis] for axis in fresh)])
+            grid = np.ix_(rows, *drawn)
+            at = {axis: known[grid[0]] for axis, known in accepted.items() if axis in test.axes}
             at |= dict(zip(fresh, grid[1:], strict=True))
-            refused = np.broadcast_to(test(at), [len(rows), *map(len, places)])
-            most -= int(np.count_nonzero(refused)) * self._volume(left)
+            refused = np.broadcast_to(test(at), [len(rows), *map(len, drawn)])
+            lost = int(np.count_nonzero(refused))
+            if not fresh and not lost:
+                continue
+            most -= lost * volume(left)
             row, *others = np.nonzero(~refused)
-            count = len(row)
-            accepted = {axis: known[rows[row]] for axis, known in accepted.items()}
-            accepted |= {axis: some[other] for axis, some, other in zip(fresh, places, others, strict=True)}
-        return count * self._volume(left), most
+            count, kept = len(row), rows[row]
+            accepted = {axis: known[kept] for axis, known in accepted.items()}
+            accepted |= {axis: some[other] for axis, some, other in zip(fresh, drawn, others, strict=True)}
+        return count * volume(left), most
 
-    def _volume(self, axes: Iterable[int]) -> int:
-        return math.prod(self.sizes[axis] for axis in axes)
+    def _places(self, axis: int, tests: Sequence[_Test]) -> np.ndarray:
+        """The places on an axis that no reason refuses by itself."""
+        places = np.arange(self.sizes[axis])
+        for test in tests:
+            if test.axes == (axis,):
+                places = places[~np.broadcast_to(test({axis: places}), places.shape)]
+        return places
 
-    def _drawn(self, rows: int, axes: Sequence[int]) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Rows, and places on some axes, whose combinations are looked at; a random choice where all are too many."""
-        counts = [rows, *(self.sizes[axis] for axis in axes)]
-        random = np.random.default_rng(0)
-        wanted = list(counts)
-        while math.prod(wanted) > COUNTED:
-            largest = wanted.index(max(wanted))
-            wanted[largest] = max(1, wanted[largest] // 2)
-        first, *others = (
-            np.arange(count) if some == count else np.sort(random.permutation(count)[:some])
-            for count, some in zip(counts, wanted, strict=True)
-        )
-        return first, others
+
+def _drawn(axes: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Places on some axes, all of whose combinations are looked at; a random choice where they are too many."""
+    random = np.random.default_rng(0)
+    wanted = [len(places) for places in axes]
+    while math.prod(wanted) > COUNTED:
+        largest = wanted.index(max(wanted))
+        wanted[largest] = max(1, wanted[largest] // 2)
+    return [
+        places if some == len(places) else places[np.sort(random.permutation(len(places))[:some])]
+        for places, some in zip(axes, wanted, strict=True)
+    ]
 
 
 class _Test:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import Front, nondominated
+from mlsysim.engine import Front, collector, nondominated
 from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band, in_order
@@ -241,9 +241,10 @@ def _bounds(
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
         budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
-    conditions = translator.require(asked.required)
-    solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
+    with collector.paused():
+        translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
+        conditions = translator.require(asked.required)
+        solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
     with status(progress) as report:
         best, seen = solver.run(top, budget, report)
     if not seen.proven and may_stream:

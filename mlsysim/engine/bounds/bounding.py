@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.engine import collector
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
@@ -98,7 +99,7 @@ class Bounding:
         recorder, aside = Recorder(), Budget()
         ends = recorder.inputs(2 * axes)
         try:
-            with aside.running(), np.errstate(all="ignore"):
+            with collector.paused(), aside.running(), np.errstate(all="ignore"):
                 ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
                 alive = self._alive(ranges)
                 conditions = aside.done

@@ -24,7 +24,7 @@ Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "cas
 Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Term:
     """``number * product of tables * product of atoms to their powers``."""
 
@@ -35,8 +35,7 @@ class Term:
     key: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        key = (tuple(t.number for t in self.tables), tuple((a.number, e) for a, e in self.atoms))
-        object.__setattr__(self, "key", key)
+        self.key = (tuple([t.number for t in self.tables]), tuple([(a.number, e) for a, e in self.atoms]))
 
     def __str__(self) -> str:
         powers = [str(atom) if exponent == 1 else f"{atom}^{exponent:g}" for atom, exponent in self.atoms]
@@ -164,7 +163,11 @@ class Forms:
 
     def add(self, parts: Iterable[Sum]) -> Sum:
         """A sum of sums, in which terms that differ along one axis alone become one term."""
-        return self._sum(self._collected([term for part in parts for term in part.terms]))
+        return self.total([term for part in parts for term in part.terms])
+
+    def total(self, terms: list[Term]) -> Sum:
+        """A sum of terms, in which those that differ along one axis alone become one."""
+        return self._sum(self._collected(terms))
 
     def scale(self, of: Sum, number: float) -> Sum:
         """A sum times a number."""
@@ -326,9 +329,7 @@ class Forms:
             if mine is None:
                 tables[table.axis] = table
                 continue
-            with np.errstate(all="ignore"):
-                values = np.where((mine.values == 0) | (table.values == 0), 0.0, mine.values * table.values)
-            scale, merged = self._tables.intern(table.axis, values)
+            scale, merged = self._tables.product(mine, table)
             number *= scale
             del tables[table.axis]
             if merged is not None:
@@ -344,30 +345,48 @@ class Forms:
             known = found.get(term.key)
             found[term.key] = Term(known.number + term.number, term.tables, term.atoms) if known else term
         pending = [term for term in found.values() if term.number != 0]
-        merged = True
-        while merged:
-            merged = False
-            shared = Counter(term.key[1] for term in pending)
-            homes: dict[int, int] = {}
-            kept: list[Term | None] = []
-            for term in pending:
-                place = len(kept)
-                kept.append(term)
-                if shared[term.key[1]] == 1:
+        shared = Counter(term.key[1] for term in pending)
+        alone = [term for term in pending if shared[term.key[1]] == 1]
+        return (*alone, *self._joined([term for term in pending if shared[term.key[1]] > 1]))
+
+    def _joined(self, terms: list[Term]) -> list[Term]:
+        """Terms, of which those that differ along one axis alone are added until there are no more such."""
+        kept: list[Term | None] = []
+        homes: dict[int, list[tuple[int, int]]] = {}
+        pending = terms[::-1]
+        while pending:
+            term = pending.pop()
+            if term.number == 0:
+                continue
+            keys = _but_for_each(term)
+            mate = self._mate(term, keys, homes, kept)
+            if mate is not None:
+                place, axis = mate
+                pending.append(self._merged(kept[place], term, axis))  # type: ignore[arg-type]
+                kept[place] = None
+                continue
+            for key, axis in keys:
+                homes.setdefault(key, []).append((len(kept), axis))
+            kept.append(term)
+        return [term for term in kept if term is not None]
+
+    def _mate(
+        self,
+        term: Term,
+        keys: list[tuple[int, int]],
+        homes: dict[int, list[tuple[int, int]]],
+        kept: list[Term | None],
+    ) -> tuple[int, int] | None:
+        """Place of a term that differs from another along one axis alone, and that axis."""
+        for key, axis in keys:
+            for place, other_axis in homes.get(key, ()):
+                along = axis if axis >= 0 else other_axis
+                mate = kept[place]
+                if mate is None or (axis >= 0 and other_axis not in (-1, axis)):
                     continue
-                for axis, key in enumerate(_but_for_each(term, len(self.sizes))):
-                    other = homes.get(key)
-                    mate = kept[other] if other is not None else None
-                    # What a mate was merged with may have given it another table meanwhile.
-                    if mate is None or _but_for(mate, axis) != _but_for(term, axis):
-                        homes[key] = place
-                        continue
-                    kept[other] = self._merged(mate, term, axis)  # type: ignore[index]
-                    kept[place] = None
-                    merged = True
-                    break
-            pending = [term for term in kept if term is not None and term.number != 0]
-        return tuple(pending)
+                if _but_for(mate, along) == _but_for(term, along):
+                    return place, along
+        return None
 
     def _merged(self, left: Term, right: Term, axis: int) -> Term:
         with np.errstate(all="ignore"):
@@ -377,8 +396,14 @@ class Forms:
         return Term(scale, _ordered((*others, table)) if table else others, left.atoms)
 
     def _sum(self, terms: tuple[Term, ...]) -> Sum:
-        key = ("sum", frozenset((t.key, t.number) for t in terms))
-        return self._intern(key, lambda number: Sum(terms, number))
+        if len(terms) == 1:
+            key: Any = (terms[0].key, terms[0].number)
+        else:
+            key = frozenset([(t.key, t.number) for t in terms])
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Sum(terms, len(self._known))
+        return found
 
     def _atom(self, kind: Kind, args: tuple[Any, ...]) -> Atom:
         return self._intern((kind, _identity(args)), lambda number: Atom(kind, args, number))
@@ -392,16 +417,19 @@ class Forms:
         return self._known[key]
 
 
-def _but_for_each(term: Term, axes: int) -> Iterator[int]:
-    """For each axis a number that is the same for terms that differ along this axis alone, and hardly for others."""
-    own = {t.axis: hash((t.axis, t.number)) for t in term.tables}
-    whole = hash(term.key[1]) + sum(own.values())
-    return (axes * (whole - own.get(axis, 0)) + axis for axis in range(axes))
+def _but_for_each(term: Term) -> list[tuple[int, int]]:
+    """What is the same for terms that differ along one axis alone, and hardly for others: a number, and the axis.
+
+    The axis is -1 where another term may have a table of any axis more.
+    """
+    owns = [(hash((t.axis, t.number)), t.axis) for t in term.tables]
+    whole = hash(term.key[1]) + sum([own for own, _ in owns])
+    return [(whole, -1), *[(whole - own, axis) for own, axis in owns]]
 
 
 def _but_for(term: Term, axis: int) -> tuple[Any, ...]:
     """A key that is the same for terms that differ along this axis alone."""
-    return axis, tuple(t.number for t in term.tables if t.axis != axis), term.key[1]
+    return tuple([t.number for t in term.tables if t.axis != axis]), term.key[1]
 
 
 def _along(term: Term, axis: int, size: int) -> np.ndarray:
@@ -452,10 +480,12 @@ def _nonnegative(atom: Atom) -> bool:
 
 def shows_positive(of: Sum) -> bool:
     """Whether the signs of its factors show that no term is negative."""
-    return all(
-        t.number >= 0 and all(table.nonnegative for table in t.tables) and all(_nonnegative(a) for a, _ in t.atoms)
-        for t in of.terms
-    )
+    return all([term.number >= 0 and has_positive_factors(term) for term in of.terms])
+
+
+def has_positive_factors(term: Term) -> bool:
+    """Whether the signs of its factors show that a term without its number is not negative."""
+    return all([table.nonnegative for table in term.tables]) and all([_nonnegative(a) for a, _ in term.atoms])
 
 
 def _identity(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, shows_positive
+from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, has_positive_factors, shows_positive
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -173,8 +173,7 @@ class Plans:
         return self._simple[term.key]
 
     def _grouped(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
-        whole = [Term(1.0, t.tables, t.atoms) for t in of.terms]
-        fixed = [shows_positive(self.forms.one(t)) for t in whole]
+        fixed = [has_positive_factors(t) for t in of.terms]
         givers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number > 0 and (t.tables or t.atoms)]
         takers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number < 0]
         inner: dict[int, list[Sum]] = {}
@@ -255,7 +254,7 @@ class Plans:
 
     def _branches(self, term: Term, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
         rest = _without(term, atom, 1.0)
-        signed = not shows_positive(self.forms.one(rest))
+        signed = not has_positive_factors(rest)
         if atom.kind == "case":
             return "all", list(atom.args[1:]), atom.args[0]
         if signed:
@@ -274,21 +273,21 @@ class Plans:
 
     def _opened(self, of: Sum, place: int, atom: Atom, how: str, choice: Sum) -> Sum:
         """A sum with one choice in the place of an atom, in all terms in which that bounds or is the sum."""
-        found = []
+        found: list[Term] = []
         for at, term in enumerate(of.terms):
             if (atom, 1.0) not in term.atoms or not (
                 at == place or how == "all" or self._alike(of.terms[place], term, atom)
             ):
-                found.append(self.forms.one(term))
+                found.append(term)
                 continue
             rest = _without(term, atom, term.number)
-            found.append(self.forms.times(rest, choice))
-        return self.forms.add(found)
+            found += self.forms.times(rest, choice).terms
+        return self.forms.total(found)
 
     def _alike(self, first: Term, second: Term, atom: Atom) -> bool:
         """Whether a bound of an atom bounds two terms from the same side."""
-        rests = [self.forms.one(_without(term, atom, 1.0)) for term in (first, second)]
-        return first.number * second.number > 0 and all(map(shows_positive, rests))
+        rests = [_without(term, atom, 1.0) for term in (first, second)]
+        return first.number * second.number > 0 and all(map(has_positive_factors, rests))
 
     def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
         """Whether anything cancels when a branch takes the place of its atom."""

@@ -128,6 +128,16 @@ class Tables:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, bytes], Table] = {}
+        self._products: dict[tuple[int, int], tuple[float, Table | None]] = {}
+
+    def product(self, left: Table, right: Table) -> tuple[float, Table | None]:
+        """A scale and a table whose product is that of two tables of one axis; zero beside what is infinite is zero."""
+        key = (left.number, right.number) if left.number < right.number else (right.number, left.number)
+        if key not in self._products:
+            with np.errstate(all="ignore"):
+                values = np.where((left.values == 0) | (right.values == 0), 0.0, left.values * right.values)
+            self._products[key] = self.intern(left.axis, values)
+        return self._products[key]
 
     def intern(self, axis: int, values: np.ndarray) -> tuple[float, Table | None]:
         """A scale and a table with ``scale * table = values``; no table, None, where all values are equal."""
