@@ -8,7 +8,7 @@ is one table, so that what cancels in the algebra cancels here, before any bound
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -480,12 +480,12 @@ def _nonnegative(atom: Atom) -> bool:
 
 def shows_positive(of: Sum) -> bool:
     """Whether the signs of its factors show that no term is negative."""
-    return all([term.number >= 0 and has_positive_factors(term) for term in of.terms])
+    return all(term.number >= 0 and has_positive_factors(term) for term in of.terms)
 
 
 def has_positive_factors(term: Term) -> bool:
     """Whether the signs of its factors show that a term without its number is not negative."""
-    return all([table.nonnegative for table in term.tables]) and all([_nonnegative(a) for a, _ in term.atoms])
+    return all(table.nonnegative for table in term.tables) and all(_nonnegative(a) for a, _ in term.atoms)
 
 
 def _identity(args: tuple[Any, ...]) -> tuple[Any, ...]:
