@@ -157,3 +157,65 @@ def test_the_unknown_may_be_in_a_condition():
     found = IterationModel().solve_for("decode_requests", subject_to="decode_requests >= 12", context_tokens=2000,
                                        prompts=1, **point)  # fmt: skip
     assert found.value.magnitude == 12
+
+
+@pytest.mark.parametrize(
+    ("model", "unknown", "given", "printed"),
+    [
+        (MoERoutingModel, "fabric_bandwidth", ROUTED | {"all_to_all_latency": "0.5 s"},
+         "β_fab = κ·M_rt·(e − 1)/(e·(T_a2a − α·(e − 1)))"),
+        (TrainingMemoryModel, "batch_size", POINT | {"feasible": True},
+         "b = d·g·⌊2·(M_cap − φ_buf·G − W − G − O)/(h·s·q·ℓ·c_act)⌋"),
+        (TrainingMemoryModel, "memory_capacity", POINT | {"batch_size": 4, "memory_utilization": 0.5}, "M_cap = M/ρ_M"),
+    ],
+)  # fmt: skip
+def test_the_closed_form_is_printed(model, unknown, given, printed):
+    found = model().solve_for(unknown, **given)
+    assert f"formula  {printed}" in repr(found)
+    assert found.formula.lhs.name == unknown
+    assert found.latex()
+
+
+def test_a_closed_form_says_in_which_cases_it_holds():
+    found = MoERoutingModel().solve_for("routing_imbalance_factor", all_to_all_latency="1.5 s", **ROUTED)
+    assert found.where == ("k·γ ≤ E",)
+
+
+def test_a_value_outside_the_domain_is_said():
+    found = MoERoutingModel().solve_for("routing_imbalance_factor", all_to_all_latency="0.5 s", **ROUTED)
+    assert (found.status, found.value) == ("outside", None)
+    assert "it would have to be 0.475, outside its domain (a finite number >= 1)" in repr(found)
+
+
+def test_a_jump_is_no_solution():
+    found = ServingCapacityModel().solve_for("qps", required_replicas="3", which="smallest", **without(SERVED, "qps"))
+    assert found.status == "solved"
+    found = TrainingMemoryModel().solve_for("batch_size", total_memory="80 GB", **POINT)
+    assert found.status == "none"
+
+
+def test_on_a_grid_the_same_answers():
+    model, rest = TrainingMemoryModel(), without(POINT, "seq_len")
+    lengths, stages = [1024, 8192, 65536], [0, 3]
+    found = model.solve_for("batch_size", feasible=True, seq_len=lengths, zero_stage=stages, **rest)
+    for length in lengths:
+        for stage in stages:
+            one = model.solve_for("batch_size", feasible=True, seq_len=length, zero_stage=stage, **rest)
+            here = found.sel(seq_len=length, zero_stage=stage)
+            assert here.status.item() == here.status.attrs["flag_meanings"].split().index(one.status)
+            assert one.value == (None if one.status == "none" else here.batch_size.item())
+
+
+def test_several_targets_are_an_axis():
+    targets = [2000, 2500, 3000]
+    found = ServingCapacityModel().solve_for("memory_bandwidth", estimated_p99_latency=targets, **SERVED)
+    assert found.memory_bandwidth.attrs["units"] == "GB/s"
+    assert found.estimated_p99_latency.attrs["units"] == "ms"
+    for target, value in zip(targets, found.memory_bandwidth.values, strict=True):
+        back = ServingCapacityModel().solve(memory_bandwidth=value, **SERVED)
+        assert back.estimated_p99_latency.magnitude == pytest.approx(target, rel=1e-9)
+
+
+def test_a_recipe_gives_the_other_arguments():
+    found = TrainingMemoryModel().solve_for("memory_capacity", feasible=True, recipe="Llama3_405B_8192")
+    assert found.result.memory_utilization == pytest.approx(1)

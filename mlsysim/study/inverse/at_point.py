@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.study.inverse.closed_form import closed_form
 from mlsysim.study.inverse.landscape import Block, Landscape
 from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
@@ -49,8 +50,9 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
         status, reason = why_none(block, x, found)
         return Solution(unknown, texts, status, reason=reason)
     status, at, said, reason = _chosen(landscape, found.pieces, which)
+    form = None if at is None or status == "everywhere" else closed_form(block, at, largest=said == "largest")
     return Solution(
-        unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces),
+        unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces), closed_form=form,
         solved_at=lambda value: solve(landscape.model, **{**arguments, unknown.name: _typed(landscape, value)}),
     )  # fmt: skip
 
