@@ -116,9 +116,10 @@ class Landscape:
 
     @property
     def usual(self) -> float:
-        """The value that the unknown has where it is not asked for, in its unit; nan without one."""
-        value = self.binding.values.get(self.unknown.name, np.nan)
-        return float(units.from_canonical(float(value), self.unknown.unit))
+        """The value that the unknown has where it is not asked for, in its unit, or one of several; nan without one."""
+        values = np.ravel(np.asarray(self.binding.values.get(self.unknown.name, np.nan), float))
+        known = np.sort(values[~np.isnan(values)])
+        return float(units.from_canonical(known[len(known) // 2], self.unknown.unit)) if len(known) else np.nan
 
     def block(self, places: np.ndarray) -> Block:
         """The points of the grid with these numbers, counted in C order."""

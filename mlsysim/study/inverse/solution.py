@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,10 @@ STATUSES = {
     "outside": "only a value outside the domain would meet the targets",
     "refused": "the model refuses the point",
 }
+
+
+#: Columns of the text.
+WIDTH = 100
 
 
 class Solution:
@@ -101,7 +106,8 @@ class Solution:
 
     def text(self) -> str:
         """The answer in words, one fact a line."""
-        return "\n".join([self._headline(), *(f"  {name:<8} {line}" for name, line in self._facts())])
+        head = textwrap.fill(self._headline(), WIDTH, subsequent_indent="    ", break_long_words=False)
+        return "\n".join([head, *(_line(name, line) for name, line in self._facts())])
 
     def _headline(self) -> str:
         name = self.unknown
@@ -175,6 +181,14 @@ def shown(variable: Variable, typed: float) -> Any:
 def as_text(variable: Variable, typed: Any) -> str:
     """A number in the unit of its variable as text."""
     return _words(variable, shown(variable, typed))
+
+
+def _line(name: str, fact: str) -> str:
+    """A fact on as many lines as it takes."""
+    first = f"  {name:<8} "
+    return textwrap.fill(
+        fact, WIDTH, initial_indent=first, subsequent_indent=" " * 13, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _words(variable: Variable, value: Any) -> str:

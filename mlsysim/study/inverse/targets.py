@@ -94,11 +94,12 @@ def split(model: DeclaredModel, given: Mapping[str, Any]) -> tuple[dict[str, Any
         elif members_among(name, model.system):
             model.output(name)
         else:
-            raise _unknown(model, name)
+            raise unknown_name(model, name)
     return arguments, targets
 
 
-def _unknown(model: DeclaredModel, name: str) -> UnknownNameError:
+def unknown_name(model: DeclaredModel, name: str) -> UnknownNameError:
+    """The refusal of a keyword that is neither an argument nor an output."""
     known = [*model.arguments, *(v.name for v in model.outputs)]
     refused = model.unknown_output(name, known)
     return UnknownNameError(f"argument or output of {type(model).__name__}", name, known, refused.hint)

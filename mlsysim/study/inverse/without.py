@@ -122,11 +122,12 @@ def _reached(block: Block, x: np.ndarray, accepted: np.ndarray, compared: tuple[
     low, high = (formatting.canonical(float(end), compared[0].unit) for end in (left[known].min(), left[known].max()))
     gap = np.where(known, np.abs(relative_gap(left, right)), np.inf)
     near = int(np.argmin(gap))
-    name, where = compared[0].text, as_text(block.landscape.unknown, float(x[near]))
+    name, unknown = compared[0].text, block.landscape.unknown
+    where = f"{unknown.name} = {as_text(unknown, float(x[near]))}"
     if low == high:
-        return f"{name} is {low} whatever {block.landscape.unknown.name} is"
-    best = formatting.canonical(float(left[near]), compared[0].unit)
-    return f"{name} goes from {low} to {high}, and comes nearest with {best} at {where}"
+        return f"{name} is {low} whatever {unknown.name} is"
+    best, asked = (formatting.canonical(float(side[near]), compared[0].unit) for side in (left, right))
+    return f"{name} goes from {low} to {high}; it comes nearest to {asked} with {best}, at {where}"
 
 
 def _alone(block: Block, x: np.ndarray) -> str:

@@ -1,0 +1,99 @@
+"""What ``mlsysim solve-for`` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mlsysim.catalog import builtin, load_catalog
+from mlsysim.cli import axes, output
+from mlsysim.cli.exits import Exit
+from mlsysim.cli.summary import print_sweep
+from mlsysim.cli.words import as_choices
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.recipe import as_run
+from mlsysim.jsontext import json_text
+from mlsysim.models import PerformanceModel
+from mlsysim.study.inverse import Solution
+from mlsysim.study.inverse.targets import unknown_name
+from mlsysim.symbolic.family import families_among
+
+_WORD = re.compile(r"\s*([\w-]+)\s*(<=|>=|==|!=|<|>|=)\s*(.*)", re.S)
+
+
+def answer(
+    kind: type[PerformanceModel],
+    unknown: str,
+    words: Sequence[str],
+    *,
+    which: str | None,
+    subject_to: Sequence[str],
+    variant: str | None,
+    catalog: Path | None,
+    as_json: bool,
+    strict: bool,
+) -> None:
+    """Print the value of one argument at which targets hold; on a grid a table of values."""
+    name = unknown.replace("-", "_")
+    try:
+        arguments, targets, conditions = _sorted(kind(variant), words)
+        given = axes.arguments(kind, arguments, load_catalog(catalog) if catalog else builtin())
+        model = as_run(kind(variant), given)
+        found = model.solve_for(name, which=which, subject_to=[*conditions, *subject_to], **given, **targets)
+    except MlsysimError as error:
+        raise MlsysimError(_as_typed(str(error))) from None
+    if isinstance(found, Solution):
+        print(found.to_json()) if as_json else output.block(found.text())
+        missing = found.value is None
+    else:
+        print(json_text(found.to_dict(), 2)) if as_json else print_sweep(found, name)
+        missing = bool(found[name].isnull().any())
+    if strict and missing:
+        raise typer.Exit(Exit.INFEASIBLE)
+
+
+def _as_typed(message: str) -> str:
+    """An error of the library in the words of the command line."""
+    message = re.sub(r"^(which|subject_to)=", lambda m: f"--{m[1].replace('_', '-')} ", message)
+    message = re.sub(r"^unknown=", "the argument asked for, ", message)
+    message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
+    return as_choices(message, ("variant", "which"))
+
+
+def _sorted(model: PerformanceModel, words: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:
+    """Words that give arguments, values that outputs must have, and conditions."""
+    arguments: list[str] = []
+    targets: dict[str, Any] = {}
+    conditions: list[str] = []
+    names = {*type(model).arguments, *families_among(type(model).arguments)}
+    for word in words:
+        matched = _WORD.match(word)
+        name = matched[1].replace("-", "_") if matched else ""
+        if matched is None or name in model.arguments or (matched[2] == "=" and (name in names or ";" in matched[3])):
+            arguments.append(word)
+        elif matched[2] != "=":
+            conditions.append(word)
+        elif name in targets:
+            raise InputError(name, matched[3], "is given twice", "write both as conditions, in quotes")
+        elif name in model.system:
+            targets[name] = _values(matched[3])
+        else:
+            raise unknown_name(model, name)
+    return arguments, targets, conditions
+
+
+def _values(text: str) -> Any:
+    """What an output must be; several with commas between."""
+    parts = [_number(part.strip()) for part in text.split(",")]
+    return parts if len(parts) > 1 else parts[0]
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text

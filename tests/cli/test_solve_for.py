@@ -1,0 +1,60 @@
+"""``mlsysim solve-for``: targets as words, the same refusals and exit codes as other commands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from mlsysim.cli import app
+
+POINT = ["model=Llama3_8B", "hardware=H100", "seq_len=8192", "dp_size=8", "tp_size=2"]
+SERVED = ["model=Llama3_8B", "qps=20", "target_p99_latency_ms=4000", "max_batch_size=16"]
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["solve-for", *words], prog_name="mlsysim")
+
+
+def test_the_answer_with_its_formula():
+    answer = run("memory", "batch_size", *POINT, "feasible=true")
+    assert answer.exit_code == 0
+    assert answer.output.startswith("batch_size = 8, the largest that holds\n")
+    assert "formula" in answer.output
+
+
+def test_a_condition_is_a_word_in_quotes():
+    answer = run("serve", "memory-bandwidth", *SERVED, "hardware=H100", "estimated_p99_latency <= 2 s", "--json")
+    found = json.loads(answer.output)
+    assert (found["status"], found["which"], found["unit"]) == ("solved", "smallest", "GB/s")
+    assert found["result"]["outputs"]["estimated_p99_latency"]["value"] == pytest.approx(2000)
+
+
+def test_a_grid_is_a_table():
+    answer = run("serve", "memory_bandwidth", *SERVED, "hardware=H100,A100", "estimated_p99_latency=2000,3000")
+    assert answer.exit_code == 0
+    assert answer.output.count("solved") == 2
+
+
+def test_strict_fails_without_a_value():
+    answer = run("memory", "batch_size", "model=Llama3_8B", "hardware=H100", "seq_len=8192", "feasible=1", "--strict")
+    assert answer.exit_code == 3
+    assert "comes nearest" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["batch", *POINT, "feasible=true"], "did you mean batch_size"),
+        (["batch_size", *POINT, "feasble=true"], "did you mean feasible"),
+        (["batch_size", *POINT, "total_memory <= 3"], "needs a unit"),
+        (["batch_size", *POINT, "feasible=true", "--which", "best"], "--which 'best': must be"),
+        (["batch_size", *POINT, "feasible=true", "total_memory=1", "total_memory=2"], "is given twice"),
+        (["capacity_factor", *POINT, "feasible=true"], "--variant per_operator does"),
+    ],
+)
+def test_refused_in_one_line(words, said):
+    answer = run("memory", *words)
+    assert answer.exit_code == 2
+    assert said in answer.output
