@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import numbers
 import re
@@ -129,3 +130,25 @@ def _size(quantity: Any) -> float:
     if not isinstance(quantity.magnitude, numbers.Real):
         raise InputError("rows", quantity, "a cell holds one real number, not an array")
     return abs(float(quantity.to_base_units().magnitude))
+
+
+def html_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Sequence[str] = ()
+) -> str:
+    """A table of text as HTML, with a caption above it and notes under it.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        One per column.
+    rows : sequence of sequences of str
+        Cells.
+    caption : str
+        What the table holds.
+    notes : sequence of str
+        A paragraph each.
+    """
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    under = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}</table>{under}"

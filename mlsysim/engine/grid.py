@@ -192,8 +192,7 @@ def _shared(arguments: Any, shape: tuple[int, ...]) -> Any:
 
 def _in_float64(function: Any, values: Values) -> Any:
     import jax
-    import jax.numpy as jnp
 
     with jax.enable_x64(True):
-        arguments = {name: jnp.asarray(value, dtype=jnp.float64) for name, value in values.items()}
+        arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
         return jax.tree.map(np.asarray, function(arguments))

@@ -19,10 +19,19 @@ from mlsysim.symbolic.dimensions import describe
 
 
 class Linked:
-    """Arguments that are swept together; made by :func:`linked`."""
+    """Arguments that are swept together; made by :func:`linked`.
 
-    def __init__(self, axes: Mapping[str, Any]) -> None:
+    Attributes
+    ----------
+    axes : dict
+        Values by argument, of one length.
+    repeats : bool
+        Whether a combination may come twice, as among measurements.
+    """
+
+    def __init__(self, axes: Mapping[str, Any], *, repeats: bool = False) -> None:
         self.axes = dict(axes)
+        self.repeats = repeats
 
     def __repr__(self) -> str:
         return f"linked({', '.join(f'{name}={values!r}' for name, values in self.axes.items())})"

@@ -414,7 +414,7 @@ class _Binder:
             hint = ", ".join(f"{length} of {member}" for member, length in lengths.items())
             raise InputError(name, value, "linked arguments have one length, of at least one value", hint)
         rows = np.stack([axis.canonical for axis in members.values()])
-        if len(np.unique(rows, axis=1).T) != rows.shape[1]:
+        if not value.repeats and len(np.unique(rows, axis=1).T) != rows.shape[1]:
             raise InputError(name, value, "a linked axis has each combination once")
         places = np.arange(rows.shape[1])
         self.axes[name] = convert.Axis(name, places, places.astype(float), members=members)

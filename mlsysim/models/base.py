@@ -9,6 +9,7 @@ from typing import Any
 from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.signature import with_signature
+from mlsysim.study.calibration.calibrate import calibrate
 from mlsysim.study.derivative import derivative
 from mlsysim.study.function import function
 from mlsysim.study.inverse import solve_for
@@ -20,7 +21,7 @@ from mlsysim.study.sweep import sweep
 from mlsysim.study.uncertainties.uncertainty import uncertainty
 
 #: Verbs that take the arguments of a model.
-VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity", "solve_for", "uncertainty")
+VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity", "solve_for", "uncertainty", "calibrate")
 
 #: Options of the command of a model, and names in the data set of a sweep.
 OPTIONS = ("variant", "catalog", "json", "as_json", "explain", "strict", "help", "refused", "input", "outputs")
@@ -37,6 +38,7 @@ class PerformanceModel(DeclaredModel):
     sensitivity = sensitivity
     solve_for = solve_for
     uncertainty = uncertainty
+    calibrate = calibrate
     derivative = derivative
 
     @classmethod

@@ -1,0 +1,100 @@
+"""The verb: inputs from measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlsysim.errors import InputError
+from mlsysim.inputs.declaration import DeclaredModel
+
+if TYPE_CHECKING:
+    from mlsysim.study.calibration.calibration import Calibration
+    from mlsysim.study.calibration.problem import Problem
+
+
+def calibrate(
+    model: DeclaredModel,
+    /,
+    free: str | Iterable[str],
+    observations: Any,
+    *entries: Any,
+    weights: Sequence[float] | Mapping[str, Any] | None = None,
+    outputs: str | Iterable[str] | None = None,
+    ignore: str | Iterable[str] = (),
+    space: str = "log",
+    **held: Any,
+) -> Calibration:
+    """Find inputs from measurements, by least squares with exact derivatives.
+
+    A column of the table is an argument of the model or an output that was measured, with its unit in the header:
+    ``step_time [ms]``. Empty cells of outputs are left out. A column ``weight`` weighs the rows.
+
+    Parameters
+    ----------
+    free : str or iterable of str
+        Inputs to find. A value given for one is where the search begins.
+    observations : path, DataFrame, mapping or sequence of mappings
+        The table: a CSV file, a DataFrame, columns by name, or rows.
+    weights : sequence of float, or mapping, optional
+        Of the squared residuals: one per row, or by output one or one per row. One over the square of the
+        relative error of each measurement, where it is known.
+    outputs : str or iterable of str, optional
+        Measured columns to use; all by default.
+    ignore : str or iterable of str
+        Columns that are carried along and tell the rows apart.
+    space : {"log", "linear"}
+        Compare by ratio, or by difference in the units of the outputs.
+
+    Returns
+    -------
+    Calibration
+        Values, standard errors, correlations and intervals; residuals; what the measurements do not determine.
+
+    Raises
+    ------
+    InputError
+        If a column is unknown, a row is refused, a free input is a whole number or has no effect, or nothing
+        was measured.
+    """
+    from mlsysim.study.calibration.calibration import Calibration
+    from mlsysim.study.calibration.estimates import Estimates
+    from mlsysim.study.calibration.measured import measured, weighted
+    from mlsysim.study.calibration.parameters import parameters
+    from mlsysim.study.calibration.problem import Problem
+    from mlsysim.study.calibration.table import read_table
+
+    names = _free(free)
+    if not isinstance(space, str) or space not in ("log", "linear"):
+        raise InputError("space", space, "must be 'log' or 'linear'")
+    given = {name: value for name, value in model.named_arguments(entries, held).items() if value is not None}
+    found = measured(model, read_table(observations), given, names, outputs=outputs, ignore=ignore)
+    occurring = {v.name for v in found.varied.binding.system.closure(list(found.outputs)).inputs}
+    chosen = parameters(found.varied.binding, occurring, tuple(found.outputs))
+    problem = Problem(found, chosen, weighted(found, weights), space)
+    _refuse_measurements(problem)
+    end = problem.solved()
+    problem.refuse_rows(end.x)
+    fixed = {name: value for name, value in given.items() if name not in names}
+    return Calibration(model, fixed, Estimates(problem, end))
+
+
+def _free(free: Any) -> tuple[str, ...]:
+    names = (free,) if isinstance(free, str) else free
+    if not isinstance(names, Iterable) or not (names := tuple(names)):
+        raise InputError("free", free, "name at least one input")
+    if len(set(map(str, names))) != len(names):
+        raise InputError("free", free, "name each input once")
+    return names
+
+
+def _refuse_measurements(problem: Problem) -> None:
+    """Refuse measurements that have no logarithm, and weights that leave nothing."""
+    if not any(used.any() for used in problem.used.values()):
+        raise InputError("weights", problem.weights, "leave no measurement")
+    for name, used in problem.used.items():
+        bad = used & (problem.measured.outputs[name] <= 0)
+        if problem.space == "log" and bad.any():
+            allowed = "measured values are positive, to be compared by ratio"
+            raise InputError(name, float(problem.measured.outputs[name][bad.argmax()]), allowed,
+                             f"row {int(bad.argmax()) + 1}; space='linear' compares differences")  # fmt: skip

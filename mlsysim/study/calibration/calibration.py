@@ -1,0 +1,327 @@
+"""Inputs as measurements imply them: what is known of each, how well, and how far predictions are off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlsysim import formatting, show, units
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.jsontext import json_text
+from mlsysim.study.calibration.entry import save
+from mlsysim.study.calibration.estimates import Estimates
+from mlsysim.study.calibration.identifiability import Combination
+from mlsysim.study.calibration.leave_out import LeaveOneOut, leave_one_out
+from mlsysim.study.calibration.measured import Measured, measured
+from mlsysim.study.calibration.parameters import values_of
+from mlsysim.study.calibration.residuals import Residuals
+from mlsysim.study.calibration.table import read_table
+from mlsysim.study.display import plain
+from mlsysim.study.result import Result
+from mlsysim.study.solve import solve
+from mlsysim.symbolic import variable_of
+
+if TYPE_CHECKING:
+    import xarray
+
+#: Percent of a prediction per percent of a parameter from which a row counts as one that says something of it.
+MATTERS = 0.01
+
+
+class Calibration:
+    """What measurements say of some inputs of a model; prints as a table.
+
+    Attributes
+    ----------
+    model : DeclaredModel
+        The model.
+    held : dict
+        Arguments that had one value for all rows.
+    """
+
+    model: DeclaredModel
+    held: dict[str, Any]
+
+    def __init__(self, model: DeclaredModel, held: Mapping[str, Any], found: Estimates) -> None:
+        self.model = model
+        self.held = dict(held)
+        self._found = found
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The inputs that were found."""
+        return self._found.names
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Value of every input that was found, with its unit."""
+        return {each.name: each.shown(self._found.canonical[each.name]) for each in self._found.problem.parameters}
+
+    @property
+    def errors(self) -> dict[str, Any]:
+        """Standard error of each, with its unit; None where it is at a bound or not determined."""
+        found = {}
+        for place, each in enumerate(self._found.problem.parameters):
+            error = self._found.error(place)
+            found[each.name] = None if np.isnan(error) else each.shown(error)
+        return found
+
+    def intervals(self, level: float = 0.95) -> dict[str, Any]:
+        """Confidence intervals: lower and upper end of each, within its domain; None where it has no error.
+
+        Parameters
+        ----------
+        level : float
+            Share of such intervals that hold the true value, where the formulas are right and measurements
+            scatter alike.
+        """
+        found = {}
+        for place, each in enumerate(self._found.problem.parameters):
+            ends = self._found.interval(place, level)
+            found[each.name] = None if ends is None else tuple(each.shown(end) for end in ends)
+        return found
+
+    @property
+    def covariance(self) -> xarray.DataArray:
+        """Covariance of the inputs in the units of their variables; nan for what has no error."""
+        slopes = [each.slope(self._found.canonical[each.name]) for each in self._found.problem.parameters]
+        one = [units.factor(each.variable.unit) for each in self._found.problem.parameters]
+        scale = np.array(slopes) / np.array(one)
+        return self._matrix(self._found.covariance * np.outer(scale, scale), "covariance")
+
+    @property
+    def correlations(self) -> xarray.DataArray:
+        """Correlation of each pair of inputs, by name; nan for what has no error."""
+        spread = np.sqrt(np.diag(self._found.covariance))
+        with np.errstate(all="ignore"):
+            return self._matrix(self._found.covariance / np.outer(spread, spread), "correlation")
+
+    def _matrix(self, values: np.ndarray, name: str) -> xarray.DataArray:
+        import xarray
+
+        names = list(self.free)
+        return xarray.DataArray(values, coords={"input": names, "other": names}, dims=("input", "other"), name=name)
+
+    def draws(self, count: int, *, seed: int = 0) -> dict[str, Any]:
+        """Values of the inputs as they may be in view of the measurements, drawn together.
+
+        Normal in the logarithm of what is positive, within the domains. What has no error keeps its value.
+
+        Parameters
+        ----------
+        count : int
+            How many of each.
+        seed : int
+            Of the random numbers.
+
+        Returns
+        -------
+        dict
+            Array by name, in the unit of the variable; a quantity where it has one.
+        """
+        spread = np.nan_to_num(self._found.covariance)
+        drawn = np.random.default_rng(seed).multivariate_normal(self._found.fit.x, spread, count, method="eigh")
+        lower, upper = np.array([each.bounds for each in self._found.problem.parameters]).T
+        drawn = np.clip(drawn, lower, upper)
+        found = {}
+        for name, value in values_of(self._found.problem.parameters, drawn).items():
+            variable = variable_of(name)
+            amount = np.asarray(units.from_canonical(value, variable.unit))
+            bare = variable.named_unit or not variable.dimension
+            found[name] = amount if bare else units.Q_(amount, units.unit(variable.unit))
+        return found
+
+    @property
+    def unidentifiable(self) -> tuple[Combination, ...]:
+        """Combinations of inputs that the measurements do not determine."""
+        return self._found.unidentifiable
+
+    @property
+    def at_bound(self) -> dict[str, str]:
+        """The inputs that ended at the ``"lower"`` or ``"upper"`` bound of their domain: the rows ask for more."""
+        sides = zip(self.free, self._found.fit.at_bound, strict=True)
+        return {name: "lower" if side < 0 else "upper" for name, side in sides if side}
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """Predicted over measured in every row."""
+        return self._compared(self._found.problem.measured)
+
+    @cached_property
+    def leave_one_out(self) -> LeaveOneOut:
+        """Every row as a calibration without it predicts it; computed when it is first asked for."""
+        return leave_one_out(self._found)
+
+    @cached_property
+    def influence(self) -> xarray.DataArray:
+        """Percent of a prediction per percent of an input, in every row: which rows say something of what."""
+        import xarray
+
+        values = self._found.canonical
+        slopes = self._found.problem.measured.slopes(values)
+        outputs, rows = self.residuals.predicted, self._found.problem.measured.table.rows
+        elastic = np.empty((len(outputs), len(self.free), rows))
+        for at, output in enumerate(outputs):
+            for place, name in enumerate(self.free):
+                with np.errstate(all="ignore"):
+                    elastic[at, place] = slopes[name][output] * values[name] / outputs[output]
+        coords = {"output": list(outputs), "input": list(self.free), "observation": np.arange(1, rows + 1)}
+        return xarray.DataArray(np.nan_to_num(elastic), coords=coords, dims=tuple(coords), name="elasticity")
+
+    def solve(self, *entries: Any, **inputs: Any) -> Result:
+        """The model at another point, with what was held and found here; arguments as for ``solve`` win over both."""
+        typed = self.model.named_arguments(entries, inputs)
+        return solve(self.model, **{**self.held, **self.values, **typed})
+
+    def predict(self, observations: Any, *, ignore: Any = (), **changed: Any) -> Residuals:
+        """Outputs of other rows, beside what was measured there: rows that the calibration has not seen.
+
+        Parameters
+        ----------
+        observations
+            A table as for ``calibrate``.
+        ignore : str or iterable of str
+            Columns that are carried along.
+        **changed
+            Arguments that differ from those that were held.
+
+        Returns
+        -------
+        Residuals
+        """
+        table = read_table(observations)
+        columns = {column.name for column in table.columns}
+        held = {name: value for name, value in {**self.held, **changed}.items() if name not in columns}
+        return self._compared(measured(self.model, table, held, self.free, outputs=None, ignore=ignore))
+
+    def _compared(self, rows: Measured) -> Residuals:
+        predicted = rows.predicted(self._found.canonical)
+        shape = (rows.table.rows,)
+        return Residuals(
+            rows.outputs, {name: np.broadcast_to(predicted[name], shape) for name in rows.outputs}, rows.labels
+        )
+
+    def save(self, path: str | os.PathLike[str], name: str, *, base: Any = None, source: str = "own") -> None:
+        """Add the values to a catalog file of one's own, as a stack with the rows as provenance.
+
+        Parameters
+        ----------
+        path : path
+            A TOML file, which is made if there is none.
+        name : str
+            Of the stack: ``load_catalog(path).Stacks.NAME``, or ``--catalog PATH --stack NAME``.
+        base : Stack or str, optional
+            The stack that gives what was not calibrated; by default the one that was held.
+        source : str
+            Where the measurements are published: an address, or a key of the bibliography.
+
+        Raises
+        ------
+        InputError
+            If the file has the name already, a stack cannot have one of the inputs, or one is not determined.
+        """
+        save(self, path, name, base=base, source=source)
+
+    @property
+    def canonical(self) -> dict[str, float]:
+        """Value of every input that was found, in canonical units."""
+        return dict(self._found.canonical)
+
+    def held_value(self, name: str) -> float:
+        """Canonical value of an input that was held."""
+        return float(self._found.problem.measured.varied.binding.values[name])
+
+    def relative_error(self, name: str) -> float:
+        """Standard error of an input over its value; nan if it has none."""
+        return self._found.error(self.free.index(name)) / self._found.canonical[name]
+
+    @property
+    def observations(self) -> str:
+        """How many rows of what, with the first letters of their SHA-256."""
+        return self._found.problem.measured.table.described
+
+    def standing(self, name: str) -> str:
+        """Why an input has no error; empty where it has one."""
+        return self._found.standing(self.free.index(name))
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and cells, as text."""
+        headers = ["Input", "Value", "Error", "95% from", "to", "Rows that tell"]
+        intervals, errors = self.intervals(), self.errors
+        telling = (np.abs(self.influence) >= MATTERS).any("output").sum("observation").values
+        rows = []
+        for place, (name, value) in enumerate(self.values.items()):
+            ends = intervals[name]
+            known = [_text(errors[name]), *map(_text, ends)] if ends else [self.standing(name), "-", "-"]
+            rows.append([name, _text(value), *known, str(int(telling[place]))])
+        return headers, rows
+
+    def _lines(self) -> list[str]:
+        """What stands under the table."""
+        lines = [f"Not determined: {each.text}." for each in self.unidentifiable]
+        lines += [f"At its {side} bound: {name}; the rows ask for more." for name, side in self.at_bound.items()]
+        lines.append(f"Error of the predictions: {self.residuals.errors}.")
+        if "leave_one_out" in self.__dict__:
+            lines.append(f"Each row predicted without it: {self.leave_one_out.errors}.")
+        return lines
+
+    @property
+    def _title(self) -> str:
+        kind = type(self.model).__name__
+        return f"Calibration of {kind}, variant {self.model.variant}, on {self.observations}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: inputs with errors and intervals, what is not determined, and the rows."""
+        intervals, canonical = self.intervals(), self._found.canonical
+        inputs = {}
+        for place, name in enumerate(self.free):
+            error, ends = self._found.error(place), intervals[name]
+            inputs[name] = {
+                **plain(variable_of(name), canonical[name]),
+                "error": None if ends is None else _bare(self.errors[name]),
+                "interval": None if ends is None else [_bare(end) for end in ends],
+                **({"standing": self.standing(name)} if np.isnan(error) else {}),
+            }
+        outputs = {
+            name: {"ratio": [None if np.isnan(ratio) else float(ratio) for ratio in ratios]}
+            for name, ratios in self.residuals.ratios.items()
+        }
+        errors = {"residuals": self.residuals.errors}
+        if "leave_one_out" in self.__dict__:
+            errors["leave_one_out"] = self.leave_one_out.errors
+        return {
+            "model": type(self.model).__name__,
+            "variant": self.model.variant,
+            "observations": self.observations,
+            "inputs": inputs,
+            "unidentifiable": [
+                {"parameters": list(each.parameters), "changes": list(each.changes)} for each in self.unidentifiable
+            ],
+            "outputs": outputs,
+            "errors": {
+                what: {"median": each.median, "worst": each.worst, "worst_row": each.worst_row}
+                for what, each in errors.items()
+            },
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON."""
+        return json_text(self.to_dict(), indent)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title, show.render(*self.table()), *self._lines()])
+
+    def _repr_html_(self) -> str:
+        return show.html_table(*self.table(), self._title, self._lines())
+
+
+def _text(value: Any) -> str:
+    return formatting.quantity(value) if units.is_quantity(value) else formatting.number(value)
+
+
+def _bare(value: Any) -> float:
+    return float(getattr(value, "magnitude", value))

@@ -1,0 +1,139 @@
+"""Calibrated values as a stack in a user's own catalog file."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlsysim import units
+from mlsysim.catalog import Stack, Value, builtin, load_catalog
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.axes import Derived
+from mlsysim.symbolic import variable_of
+
+if TYPE_CHECKING:
+    from mlsysim.study.calibration.calibration import Calibration
+
+#: Fields of an entry that are no constants of a stack.
+_TEXT = ("name", "description", "variants")
+
+
+def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) -> None:
+    """Add a calibration to a catalog file; see :meth:`Calibration.save`."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("path", path, "must be the path of a TOML file")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise InputError("name", name, "is a word of letters, digits and _", "as in Our_vLLM_H100")
+    file = Path(path)
+    _refuse(found, file, name)
+    parent = _base(found, base)
+    fields: dict[str, Any] = {}
+    if parent is not None:
+        fields |= {field: _copied(value) for field in _constants() if isinstance(value := getattr(parent, field), Value)}
+    fields |= _held(found)
+    fields |= {each: _calibrated(found, each, source) for each in found.free}
+    today = datetime.date.today().isoformat()
+    head = {
+        "name": name.replace("_", " "),
+        "description": _description(found, parent),
+        "source": source,
+        "date": today,
+        "kind": "calibrated",
+    }
+    lines = [f"[Stacks.{name}]", *(f"{key} = {_toml(value)}" for key, value in {**head, **fields}.items())]
+    _append(file, "\n".join(lines) + "\n")
+
+
+def _constants() -> tuple[str, ...]:
+    return tuple(field for field in Stack.model_fields if field not in _TEXT)
+
+
+def _refuse(found: Calibration, file: Path, name: str) -> None:
+    """Refuse inputs that no stack has, that are not determined, and a name that the file has."""
+    strange = [each for each in found.free if each not in _constants()]
+    if strange:
+        can = [field for field in _constants() if field in found.model.arguments]
+        raise InputError("save", ", ".join(strange), "is nothing that a stack has", f"it can have {', '.join(can)}")
+    unknown = [each for each in found.free if found.standing(each) == "not determined"]
+    if unknown:
+        raise InputError("save", ", ".join(unknown), "is not determined by the measurements",
+                         "calibrate again with a value for all but one of them, or with rows that tell")  # fmt: skip
+    if file.exists() and f"Stacks.{name}" in load_catalog(file).paths():
+        raise InputError("name", name, f"stands in {file.name} already", "choose another name")
+
+
+def _base(found: Calibration, base: Any) -> Stack | None:
+    """The stack whose values stand where nothing was calibrated."""
+    given = found.held.get("stack") if base is None else base
+    if given is None:
+        return None
+    entry = builtin().find("stack", given) if isinstance(given, str) else given
+    if not isinstance(entry, Stack):
+        raise InputError("base", base, "must be an entry of the catalog (stack), or its name")
+    return entry
+
+
+def _copied(value: Value) -> dict[str, Any]:
+    """A value of the base with its own provenance."""
+    return {key: content for key, content in value.model_dump().items() if content != ""}
+
+
+def _held(found: Calibration) -> dict[str, Any]:
+    """Constants of a stack that were held at a value of the caller's while the others were calibrated."""
+    fields = {}
+    for field in _constants():
+        value = found.held.get(field)
+        if value is not None and not isinstance(value, Derived):
+            canonical = found.held_value(field)
+            fields[field] = {**_amount(field, canonical), "kind": "user", "date": "",
+                             "note": "Held while the others were calibrated."}  # fmt: skip
+    return fields
+
+
+def _calibrated(found: Calibration, name: str, source: str) -> dict[str, Any]:
+    error = found.relative_error(name)
+    standing = found.standing(name)
+    note = f"{standing[:1].upper()}{standing[1:]}." if standing else f"Standard error {error:.2g}."
+    rows = found.observations
+    return {**_amount(name, found.canonical[name]), "calibrated_on": rows, "note": note}
+
+
+def _amount(name: str, canonical: float) -> dict[str, Any]:
+    variable = variable_of(name)
+    unit = "" if variable.unit == "count" else variable.unit
+    amount = float(units.from_canonical(canonical, variable.unit))
+    return {"value": amount, "unit": unit} if unit else {"value": amount}
+
+
+def _description(found: Calibration, parent: Stack | None) -> str:
+    others = f"What was not calibrated is that of {parent.key or parent.name}." if parent is not None else ""
+    errors = f"Error of the rows {found.residuals.errors}; without each row in turn {found.leave_one_out.errors}."
+    return f"{', '.join(found.free)} from {found.observations}. {errors} {others}".strip()
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(content)}" for key, content in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _append(file: Path, text: str) -> None:
+    """Add to a file, whole or not at all; what does not read as a catalog is not written."""
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    beside = file.with_name(f".{uuid.uuid4().hex}{file.suffix}")
+    try:
+        beside.write_text(before + ("\n" if before.strip() else "") + text, encoding="utf-8")
+        load_catalog(beside)
+        os.replace(beside, file)
+    except OSError as error:
+        raise InputError("path", str(file), f"cannot be written: {error.strerror or error}") from None
+    except MlsysimError as error:
+        raise InputError("path", str(file), str(error).replace(beside.name, file.name)) from None
+    finally:
+        beside.unlink(missing_ok=True)

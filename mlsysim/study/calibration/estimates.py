@@ -1,0 +1,143 @@
+"""What measurements say of the parameters: errors, correlations, intervals, and what they do not say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mlsysim.errors import InputError
+from mlsysim.formatting import number
+from mlsysim.study.calibration.fit import Fit
+from mlsysim.study.calibration.identifiability import Combination, combinations, covariance, undetermined
+from mlsysim.study.calibration.problem import Problem
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Parameters where least squares ended, in coordinates.
+
+    Attributes
+    ----------
+    problem : Problem
+        What was minimised.
+    fit : Fit
+        Where it ended.
+    """
+
+    problem: Problem
+    fit: Fit
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters."""
+        return tuple(each.name for each in self.problem.parameters)
+
+    @cached_property
+    def canonical(self) -> dict[str, float]:
+        """Canonical value of every parameter; exactly its bound where it is at one."""
+        return {
+            each.name: each.at_bound(float(each.value(x)), int(side))
+            for each, x, side in zip(self.problem.parameters, self.fit.x, self.fit.at_bound, strict=True)
+        }
+
+    @property
+    def loose(self) -> np.ndarray:
+        """Places of the parameters that are at no bound."""
+        return np.flatnonzero(self.fit.at_bound == 0)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """What counts as the size of each parameter, in coordinates.
+
+        That of a logarithm is one. Another has its value, or where that is less what would change some
+        prediction by its own size.
+        """
+        found = np.ones(len(self.names))
+        for place, each in enumerate(self.problem.parameters):
+            if not each.logarithmic:
+                steepest = float(np.abs(self.fit.jacobian[:, place]).max(initial=0.0))
+                matters = self.problem.space == "log" and steepest > 1e-9
+                found[place] = max(abs(self.fit.x[place]), 1 / steepest if matters else 0.0) or 1.0
+        return found
+
+    @cached_property
+    def _directions(self) -> np.ndarray:
+        """Directions of which nothing is known, in shares of every parameter that is at no bound."""
+        relative = (self.fit.jacobian * self.sizes)[:, self.loose]
+        spare = len(relative) - len(self.loose)
+        deviation = math.sqrt(self.fit.cost / spare) if spare > 0 else math.nan
+        return undetermined(relative, deviation)
+
+    @cached_property
+    def unidentifiable(self) -> tuple[Combination, ...]:
+        """Combinations of parameters that the measurements do not determine."""
+        names = [self.names[place] for place in self.loose]
+        return combinations(self._directions, names, self._told)
+
+    def _told(self, loose: int, share: float) -> str:
+        place = int(self.loose[loose])
+        each, step = self.problem.parameters[place], share * self.sizes[place]
+        if each.logarithmic:
+            return f"{100 * step:+.3g}%"
+        return ("+" if step >= 0 else "") + each.text(step * each.scale)
+
+    @property
+    def degrees(self) -> int:
+        """Measurements less parameters that they determine."""
+        return len(self.fit.residuals) - len(self.loose) + len(self._directions)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the residuals; nan where there are no more measurements than parameters."""
+        return math.sqrt(self.fit.cost / self.degrees) if self.degrees > 0 else math.nan
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the coordinates; nan for what is at a bound or not determined."""
+        found = np.full((len(self.names),) * 2, np.nan)
+        unknown = np.zeros(len(self.loose), bool)
+        for combination in self.unidentifiable:
+            unknown |= np.isin([self.names[place] for place in self.loose], combination.parameters)
+        if self.loose.size:
+            jacobian = self.fit.jacobian[:, self.loose]
+            found[np.ix_(self.loose, self.loose)] = covariance(jacobian, self.deviation, unknown)
+        return found
+
+    def error(self, place: int) -> float:
+        """Standard error of a parameter in canonical units; nan if it has none."""
+        each = self.problem.parameters[place]
+        return math.sqrt(self.covariance[place, place]) * each.slope(self.canonical[each.name])
+
+    def interval(self, place: int, level: float) -> tuple[float, float] | None:
+        """Confidence interval of a parameter in canonical units, within its domain; None if it has no error.
+
+        Raises
+        ------
+        InputError
+            If the level is not between 0 and 1.
+        """
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+            raise InputError("level", level, "is between 0 and 1", "0.95 is usual")
+        from scipy.special import stdtrit
+
+        spread = math.sqrt(self.covariance[place, place])
+        if math.isnan(spread):
+            return None
+        each = self.problem.parameters[place]
+        reach = float(stdtrit(self.degrees, 0.5 + level / 2)) * spread
+        lower, upper = each.bounds
+        x = self.fit.x[place]
+        return float(each.value(max(x - reach, lower))), float(each.value(min(x + reach, upper)))
+
+    def standing(self, place: int) -> str:
+        """Why a parameter has no error; empty where it has one."""
+        name, side = self.names[place], int(self.fit.at_bound[place])
+        if side:
+            bound = self.problem.parameters[place].variable.domain
+            return f"at its {'lower' if side < 0 else 'upper'} bound {number(bound.lower if side < 0 else bound.upper)}"
+        if any(name in each.parameters for each in self.unidentifiable):
+            return "not determined"
+        return "no spare measurement" if math.isnan(self.deviation) else ""

@@ -1,0 +1,154 @@
+"""A calibration as least squares: residuals and their derivatives as functions of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.errors import InputError
+from mlsysim.inputs.refusal import refuse
+from mlsysim.study.calibration.fit import Fit, fit
+from mlsysim.study.calibration.measured import Measured
+from mlsysim.study.calibration.parameters import Parameter, values_of
+from mlsysim.study.display import as_text
+from mlsysim.symbolic import variable_of
+
+#: Points at which the model is looked at before least squares begins, at how many of the best it begins, and the most
+#: rows times points.
+LOOKED_AT, BEGUN, POINTS = 128, 2, 200_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is minimised.
+
+    Attributes
+    ----------
+    measured : Measured
+        The rows.
+    parameters : tuple of Parameter
+        What is found.
+    weights : dict
+        Weight of every measurement by output.
+    space : {"log", "linear"}
+        Whether residuals are logarithms of predicted over measured, or differences in the units of the outputs.
+    """
+
+    measured: Measured
+    parameters: tuple[Parameter, ...]
+    weights: Mapping[str, np.ndarray]
+    space: str
+
+    @property
+    def used(self) -> dict[str, np.ndarray]:
+        """Per output, in which rows it was measured and counts."""
+        return {name: np.isfinite(each) & (self.weights[name] > 0) for name, each in self.measured.outputs.items()}
+
+    def residuals(self, coordinates: np.ndarray) -> np.ndarray:
+        """Weighted residuals, along the last axis, of coordinates along the last axis."""
+        predicted = self.measured.predicted(values_of(self.parameters, coordinates))
+        shape = (*coordinates.shape[:-1], self.measured.table.rows)
+        parts = []
+        for name, used in self.used.items():
+            ours = np.broadcast_to(predicted[name], shape)[..., used]
+            theirs = self.measured.outputs[name][used]
+            with np.errstate(all="ignore"):
+                apart = np.log(ours / theirs) if self.space == "log" else (ours - theirs) / _one(name)
+            parts.append(np.sqrt(self.weights[name][used]) * apart)
+        return np.concatenate(parts, axis=-1)
+
+    def jacobian(self, coordinates: np.ndarray) -> np.ndarray:
+        """Derivative of the residuals by every coordinate."""
+        values = {name: float(value) for name, value in values_of(self.parameters, coordinates).items()}
+        slopes = self.measured.slopes(values)
+        predicted = self.measured.predicted(values) if self.space == "log" else {}
+        rows = self.measured.table.rows
+        columns = []
+        for each in self.parameters:
+            parts = []
+            for name, used in self.used.items():
+                slope = np.broadcast_to(slopes[each.name][name], (rows,))[used] * each.slope(values[each.name])
+                ours = np.broadcast_to(predicted[name], (rows,))[used] if self.space == "log" else _one(name)
+                with np.errstate(all="ignore"):
+                    parts.append(np.sqrt(self.weights[name][used]) * slope / ours)
+            columns.append(np.concatenate(parts))
+        return np.nan_to_num(np.stack(columns, axis=1), nan=0.0, posinf=0.0, neginf=0.0)
+
+    def solved(self) -> Fit:
+        """Least squares from where the search begins and from the best of many points."""
+        lower, upper = np.array([each.bounds for each in self.parameters]).T
+        return fit(self.residuals, self.jacobian, self.starts(lower, upper), lower, upper)
+
+    def solved_from(self, coordinates: np.ndarray, tolerance: float) -> Fit:
+        """Least squares from one point."""
+        lower, upper = np.array([each.bounds for each in self.parameters]).T
+        return fit(self.residuals, self.jacobian, [coordinates], lower, upper, tolerance)
+
+    def starts(self, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
+        """Where least squares begins: at the values the model has, and at the best of points all over the domains.
+
+        Raises
+        ------
+        InputError
+            If the model has no finite, positive answer in some row, wherever one looks.
+        """
+        rows = self.measured.table.rows
+        count = max(8, min(LOOKED_AT, POINTS // rows))
+        shares = _spread(count, len(self.parameters))
+        looked = np.stack([each.candidates(shares[:, place]) for place, each in enumerate(self.parameters)], axis=1)
+        known = all(np.isfinite(each.start) for each in self.parameters)
+        if known:
+            looked = np.vstack([[each.coordinate(each.start) for each in self.parameters], looked])
+        looked = np.clip(looked, lower, upper)
+        found = self.residuals(looked)
+        with np.errstate(all="ignore"):
+            cost = np.where(np.isfinite(found).all(axis=1), (found**2).sum(axis=1), np.inf)
+        if not np.isfinite(cost).any():
+            self._refuse(looked[0])
+        order = np.argsort(cost, kind="stable")
+        best = [place for place in order if np.isfinite(cost[place])][:BEGUN]
+        first = [0] if known and np.isfinite(cost[0]) and 0 not in best else []
+        return [looked[place] for place in [*first, *best]]
+
+    def _refuse(self, coordinates: np.ndarray) -> None:
+        """Say in which row the model has no answer that can be compared."""
+        rows = self.measured.table.rows
+        predicted = self.measured.predicted(values_of(self.parameters, coordinates))
+        for name, used in self.used.items():
+            ours = np.broadcast_to(predicted[name], (rows,))
+            bad = used & ~(np.isfinite(ours) & ((ours > 0) | (self.space == "linear")))
+            if bad.any():
+                row = int(np.argmax(bad))
+                allowed = f"is {as_text(variable_of(name), ours[row])} by the model, for any value of the free inputs"
+                hint = f"row {row + 1} cannot be compared; leave it out, or look at what solve() says of it"
+                raise InputError(name, as_text(variable_of(name), self.measured.outputs[name][row]), allowed, hint)
+        raise InputError("free", [each.name for each in self.parameters], "no values of them answer in every row",
+                         "give one to begin at, as in efficiency=0.5")  # fmt: skip
+
+    def refuse_rows(self, coordinates: np.ndarray) -> None:
+        """Raise the error of the first row that the model refuses at these values.
+
+        Raises
+        ------
+        InputError
+            If it refuses one.
+        """
+        binding = self.measured.varied.binding
+        known = {**binding.numbers, **{name: float(v) for name, v in values_of(self.parameters, coordinates).items()}}
+        refuse(binding.reasons, binding.system, known)
+
+
+def _spread(count: int, dimensions: int) -> np.ndarray:
+    """Points that fill a cube evenly: multiples of the powers of a golden ratio, one coordinate each."""
+    ratio = 2.0
+    for _ in range(40):
+        ratio = (1 + ratio) ** (1 / (dimensions + 1))
+    return (0.5 + np.arange(1, count + 1)[:, None] * ratio ** -np.arange(1.0, dimensions + 1)) % 1
+
+
+def _one(name: str) -> float:
+    """The canonical value of one in the unit of an output."""
+    return units.factor(variable_of(name).unit)

@@ -1,0 +1,212 @@
+"""Tables of measurements as columns with units: from a CSV file, a DataFrame, a mapping or a list of mappings."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.catalog.files import content_of
+from mlsysim.errors import CatalogError, InputError, quoted
+
+#: A header such as ``step_time [ms]``.
+_HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*")
+HOW = "is the path of a CSV file, a DataFrame, a dict of columns or a list of dicts"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+        Without its unit.
+    unit : str
+        As the header has it; empty where it has none.
+    cells : tuple
+        As typed; None where a cell is empty.
+    """
+
+    name: str
+    unit: str
+    cells: tuple[Any, ...]
+
+    def values(self, places: Sequence[int]) -> list[Any]:
+        """Cells with the unit of the header, at some places, none of which may be empty."""
+        empty = next((place for place in places if self.cells[place] is None), None)
+        if empty is not None:
+            raise InputError(self.name, None, "an input has a value in every row", f"row {empty + 1} has none")
+        return [self._with_unit(self.cells[place]) for place in places]
+
+    def _with_unit(self, cell: Any) -> Any:
+        if not self.unit or units.is_quantity(cell) or isinstance(cell, bool | np.bool_):
+            return cell
+        number = cell if isinstance(cell, int | float | np.number) else _number(cell)
+        return units.Q_(number, units.unit(self.unit)) if number is not None else cell
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of one length, and where they come from.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        In order.
+    rows : int
+        How many there are.
+    origin : str
+        Name of the file; empty where there is none.
+    fingerprint : str
+        SHA-256 of the names, units and cells.
+    """
+
+    columns: tuple[Column, ...]
+    rows: int
+    origin: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the table is recognised by."""
+        content = repr([(each.name, each.unit, [str(cell) for cell in each.cells]) for each in self.columns])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    @property
+    def described(self) -> str:
+        """How many rows of what, with the first letters of the fingerprint."""
+        plural = "row" if self.rows == 1 else "rows"
+        return f"{self.rows} {plural}{f' of {self.origin}' if self.origin else ''} (sha256 {self.fingerprint[:12]})"
+
+
+def read_table(observations: Any) -> Table:
+    """A table out of whatever holds it.
+
+    Parameters
+    ----------
+    observations : path, DataFrame, mapping or sequence of mappings
+        Headers may have a unit, as in ``step_time [ms]``.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        If it is none of these, has no rows, names a column twice, or its columns differ in length.
+    """
+    if isinstance(observations, Table):
+        return observations
+    origin, extra = "", {}
+    if isinstance(observations, str | os.PathLike):
+        origin = Path(observations).name
+        headers, cells = _from_csv(Path(observations))
+    elif hasattr(observations, "columns") and hasattr(observations, "iloc"):
+        headers, cells = list(observations.columns), [
+            observations.iloc[:, place].tolist() for place in range(len(observations.columns))
+        ]  # fmt: skip
+        extra = _attached_units(observations)
+    elif isinstance(observations, Mapping):
+        headers, cells = list(observations), [_listed(name, column) for name, column in observations.items()]
+    elif isinstance(observations, Sequence) and observations and all(isinstance(row, Mapping) for row in observations):
+        headers = list(dict.fromkeys(name for row in observations for name in row))
+        cells = [[row.get(name) for row in observations] for name in headers]
+    else:
+        raise InputError("observations", observations, HOW)
+    return _checked(headers, cells, origin, extra)
+
+
+def _checked(headers: Sequence[Any], cells: Sequence[Sequence[Any]], origin: str, extra: Mapping[str, str]) -> Table:
+    columns = []
+    for header, column in zip(headers, cells, strict=True):
+        matched = _HEADER.fullmatch(header) if isinstance(header, str) else None
+        if matched is None or not matched[1]:
+            raise InputError("column", header, "is a name, with its unit in brackets", "as in 'step_time [ms]'")
+        unit = (matched[2] or extra.get(header) or "").strip()
+        units.unit(unit)
+        columns.append(Column(matched[1], unit, tuple(None if _is_empty(cell) else cell for cell in column)))
+    names = [column.name for column in columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("observations", twice, "a table has each column once")
+    lengths = {column.name: len(column.cells) for column in columns}
+    if len(set(lengths.values())) != 1 or not all(lengths.values()):
+        hint = ", ".join(f"{length} of {name}" for name, length in lengths.items())
+        raise InputError("observations", origin or "table", "columns have one length, of at least one row", hint)
+    return Table(tuple(columns), len(columns[0].cells), origin)
+
+
+def _from_csv(file: Path) -> tuple[list[str], list[list[str]]]:
+    """Headers and columns of a file with commas, semicolons or tabs; lines that begin with # are notes."""
+    try:
+        text = content_of(file, "text", lambda content: content.removeprefix("\ufeff"))
+    except CatalogError as error:
+        raise InputError("observations", str(file), HOW, str(error)) from None
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if len(lines) < 2:
+        raise InputError("observations", str(file), "has a line of headers and at least one row")
+    mark = max(",;\t", key=lines[0].count)
+    headers, *rows = csv.reader(lines, delimiter=mark, skipinitialspace=True)
+    for place, row in enumerate(rows, start=1):
+        if len(row) != len(headers):
+            allowed = f"a row has as many cells as there are headers, {len(headers)}"
+            raise InputError("observations", str(file), allowed, f"row {place} has {len(row)}")
+    return headers, [[_read(row[place].strip()) for row in rows] for place in range(len(headers))]
+
+
+def _read(text: str) -> Any:
+    """A cell of a file: nothing, a flag, a number, or its text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    number = _number(text)
+    return text if number is None else number
+
+
+def _number(text: Any) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+def _is_empty(cell: Any) -> bool:
+    """Whether a cell holds nothing: None, blank text, or no number."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return True
+    magnitude = cell.magnitude if units.is_quantity(cell) else cell
+    try:
+        return bool(magnitude != magnitude)
+    except (TypeError, ValueError):  # pandas says neither yes nor no of its missing value
+        return True
+
+
+def _listed(name: Any, column: Any) -> list[Any]:
+    """The cells of a column that is a list, an array or a quantity of several values."""
+    if units.is_quantity(column):
+        quantity = units.own(column)
+        return [units.Q_(each, quantity.units) for each in np.atleast_1d(quantity.magnitude).tolist()]
+    if isinstance(column, str) or not (hasattr(column, "__len__") or isinstance(column, range)):
+        raise InputError("observations", column, f"the column {quoted(name)} must be a list of cells")
+    return column.tolist() if hasattr(column, "tolist") else list(column)
+
+
+def _attached_units(frame: Any) -> dict[str, str]:
+    """Units in the attributes of a DataFrame: ``frame.attrs["units"][column]``, or of each column."""
+    whole = getattr(frame, "attrs", {}).get("units")
+    found = {name: str(unit) for name, unit in whole.items()} if isinstance(whole, Mapping) else {}
+    for place, name in enumerate(frame.columns):
+        own = getattr(frame.iloc[:, place], "attrs", {}).get("units")
+        if isinstance(own, str):
+            found[name] = own
+    return found
