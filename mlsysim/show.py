@@ -132,9 +132,7 @@ def _size(quantity: Any) -> float:
     return abs(float(quantity.to_base_units().magnitude))
 
 
-def html_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Sequence[str] = ()
-) -> str:
+def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Sequence[str] = ()) -> str:
     """A table of text as HTML, with a caption above it and notes under it.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Percent of a prediction per percent of a parameter from which a row counts as one that says something of it.
 MATTERS = 0.01
+#: Width of a printed calibration in characters.
+WIDTH = 100
 
 
 class Calibration:
@@ -252,7 +255,7 @@ class Calibration:
         """Headers and cells, as text."""
         headers = ["Input", "Value", "Error", "95% from", "to", "Rows that tell"]
         intervals, errors = self.intervals(), self.errors
-        telling = (np.abs(self.influence) >= MATTERS).any("output").sum("observation").values
+        telling = (np.abs(self.influence.values) >= MATTERS).any(axis=0).sum(axis=-1)
         rows = []
         for place, (name, value) in enumerate(self.values.items()):
             ends = intervals[name]
@@ -313,7 +316,8 @@ class Calibration:
         return json_text(self.to_dict(), indent)
 
     def __repr__(self) -> str:
-        return "\n".join([self._title, show.render(*self.table()), *self._lines()])
+        under = [part for line in self._lines() for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ")]
+        return "\n".join([self._title, show.render(*self.table()), *under])
 
     def _repr_html_(self) -> str:
         return show.html_table(*self.table(), self._title, self._lines())

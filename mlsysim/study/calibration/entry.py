@@ -35,7 +35,9 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
     parent = _base(found, base)
     fields: dict[str, Any] = {}
     if parent is not None:
-        fields |= {field: _copied(value) for field in _constants() if isinstance(value := getattr(parent, field), Value)}
+        fields |= {
+            field: _copied(value) for field in _constants() if isinstance(value := getattr(parent, field), Value)
+        }
     fields |= _held(found)
     fields |= {each: _calibrated(found, each, source) for each in found.free}
     today = datetime.date.today().isoformat()
@@ -56,10 +58,12 @@ def _constants() -> tuple[str, ...]:
 
 def _refuse(found: Calibration, file: Path, name: str) -> None:
     """Refuse inputs that no stack has, that are not determined, and a name that the file has."""
-    strange = [each for each in found.free if each not in _constants()]
+    given = {field for slot in found.model.slots.values() if issubclass(slot.entry, Stack) for field in slot.gives}
+    can = [field for field in _constants() if field in given]
+    strange = [each for each in found.free if each not in can]
     if strange:
-        can = [field for field in _constants() if field in found.model.arguments]
-        raise InputError("save", ", ".join(strange), "is nothing that a stack has", f"it can have {', '.join(can)}")
+        allowed = f"is nothing that {type(found.model).__name__} takes from a stack"
+        raise InputError("save", ", ".join(strange), allowed, f"it takes {', '.join(can) or 'none'}")
     unknown = [each for each in found.free if found.standing(each) == "not determined"]
     if unknown:
         raise InputError("save", ", ".join(unknown), "is not determined by the measurements",

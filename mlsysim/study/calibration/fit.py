@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ Vector = Callable[[np.ndarray], np.ndarray]
 #: Relative change of cost, step and gradient at which a fit has arrived, and one that is compared with others;
 #: evaluations after which it gives up.
 ARRIVED, COMPARED, EVALUATIONS = 1e-13, 1e-6, 400
+#: Steps that follow to the last digits, where least squares no longer sees its cost fall, the step after which they
+#: end, and singular values, over the largest, in whose directions they do not go.
+LAST, SHORT, FLAT = 20, 1e-9, 1e-7
 #: Distance from its bound at which a parameter is tried on it, over its size, and what that may cost, over the cost.
 NEAR, COSTS = 1e-2, 1e-9
 #: Cosine between residuals and the change of predictions with a parameter from which the residuals push it.
@@ -79,6 +83,8 @@ def fit(
             if best is None or end.cost < best.cost * (1 - LOWER):
                 best = end
     found = _descended(residuals, jacobian, starts[0] if best is None else best.x, lower, upper, tolerance)
+    if tolerance == ARRIVED:
+        found = _polished(residuals, jacobian, found, lower, upper)
     return _on_bounds(residuals, jacobian, found, lower, upper)
 
 
@@ -95,11 +101,28 @@ def _descended(
 
     room = np.where(np.isfinite(upper - lower), 1e-6 * (upper - lower), 1e-6)
     inner = np.clip(start, lower + room, upper - room)
-    found = least_squares(
+    minimised: Any = least_squares
+    found = minimised(
         residuals, inner, jacobian, (lower, upper), "trf", x_scale="jac", max_nfev=EVALUATIONS,
         ftol=tolerance, xtol=tolerance, gtol=tolerance,
     )  # fmt: skip
     return Fit(found.x, found.fun, found.jac, np.zeros(len(start), int))
+
+
+def _polished(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarray, upper: np.ndarray) -> Fit:
+    """The same minimum with more digits, by steps to where the gradient is zero."""
+    for _ in range(LAST):
+        size = np.linalg.norm(found.jacobian, axis=0)
+        size[size == 0] = 1.0
+        step = np.linalg.lstsq(found.jacobian / size, -found.residuals, rcond=FLAT)[0] / size
+        x = np.clip(found.x + step, lower, upper)
+        moved = Fit(x, residuals(x), jacobian(x), found.at_bound)
+        if not moved.cost <= found.cost * (1 + COSTS):
+            break
+        found = moved
+        if (np.abs(step) <= SHORT * np.maximum(np.abs(x), 1.0)).all():
+            break
+    return found
 
 
 def _on_bounds(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarray, upper: np.ndarray) -> Fit:
@@ -137,7 +160,11 @@ def _refitted(
 
     if loose.any():
         part = _descended(
-            lambda p: residuals(filled(p)), lambda p: jacobian(filled(p))[:, loose], x[loose], lower[loose], upper[loose]
+            lambda p: residuals(filled(p)),
+            lambda p: jacobian(filled(p))[:, loose],
+            x[loose],
+            lower[loose],
+            upper[loose],
         )
         whole = filled(part.x)
     return Fit(whole, residuals(whole), jacobian(whole), fixed)

@@ -39,8 +39,8 @@ class Combination:
         """What is not known, in a sentence."""
         if len(self.parameters) == 1:
             return f"{self.name}: these measurements say nothing of it"
-        moved = ", ".join(f"{name} {change}" for name, change in zip(self.parameters, self.changes, strict=True))
-        return f"{self.name}: only one in view of the other; no prediction changes with {moved}"
+        moved = " with ".join(f"{name} {change}" for name, change in zip(self.parameters, self.changes, strict=True))
+        return f"{self.name}: known together and not apart; {moved} changes no prediction"
 
 
 def undetermined(jacobian: np.ndarray, deviation: float) -> np.ndarray:

@@ -210,7 +210,7 @@ def weighted(found: Measured, weights: Any) -> dict[str, np.ndarray]:
 
 def _names(argument: str, given: Any) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else given
-    found = tuple(names) if isinstance(names, Iterable) else (None,)
-    if not all(isinstance(name, str) for name in found):
+    found = tuple(names) if isinstance(names, Iterable) else ()
+    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in found):
         raise InputError(argument, given, "must be a name, or a list of names")
     return found

@@ -184,7 +184,7 @@ def _is_empty(cell: Any) -> bool:
     """Whether a cell holds nothing: None, blank text, or no number."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return True
-    magnitude = cell.magnitude if units.is_quantity(cell) else cell
+    magnitude = getattr(cell, "magnitude", cell)
     try:
         return bool(magnitude != magnitude)
     except (TypeError, ValueError):  # pandas says neither yes nor no of its missing value
@@ -198,7 +198,8 @@ def _listed(name: Any, column: Any) -> list[Any]:
         return [units.Q_(each, quantity.units) for each in np.atleast_1d(quantity.magnitude).tolist()]
     if isinstance(column, str) or not (hasattr(column, "__len__") or isinstance(column, range)):
         raise InputError("observations", column, f"the column {quoted(name)} must be a list of cells")
-    return column.tolist() if hasattr(column, "tolist") else list(column)
+    cells: Any = column
+    return cells.tolist() if hasattr(cells, "tolist") else list(cells)
 
 
 def _attached_units(frame: Any) -> dict[str, str]:
