@@ -90,11 +90,13 @@ class Calibration:
 
     @property
     def covariance(self) -> xarray.DataArray:
-        """Covariance of the inputs in the units of their variables; nan for what has no error."""
+        """Covariance of the inputs that have an error, in the units of their variables."""
         slopes = [each.slope(self._found.canonical[each.name]) for each in self._found.problem.parameters]
         one = [units.factor(each.variable.unit) for each in self._found.problem.parameters]
         scale = np.array(slopes) / np.array(one)
-        return self._matrix(self._found.covariance * np.outer(scale, scale), "covariance")
+        whole = self._matrix(self._found.covariance * np.outer(scale, scale), "covariance")
+        known = [name for name, error in self.errors.items() if error is not None]
+        return whole.sel(input=known, other=known)
 
     @property
     def correlations(self) -> xarray.DataArray:
@@ -145,7 +147,7 @@ class Calibration:
 
     @property
     def at_bound(self) -> dict[str, str]:
-        """The inputs that ended at the ``"lower"`` or ``"upper"`` bound of their domain: the rows ask for more."""
+        """The inputs that ended at the ``"lower"`` or ``"upper"`` bound of their domain: the rows ask for a value beyond it."""
         sides = zip(self.free, self._found.fit.at_bound, strict=True)
         return {name: "lower" if side < 0 else "upper" for name, side in sides if side}
 
@@ -266,7 +268,10 @@ class Calibration:
     def _lines(self) -> list[str]:
         """What stands under the table."""
         lines = [f"Not determined: {each.text}." for each in self.unidentifiable]
-        lines += [f"At its {side} bound: {name}; the rows ask for more." for name, side in self.at_bound.items()]
+        lines += [
+            f"At its {side} bound: {name}; the rows ask for {'less' if side == 'lower' else 'more'}."
+            for name, side in self.at_bound.items()
+        ]
         lines.append(f"Error of the predictions: {self.residuals.errors}.")
         if "leave_one_out" in self.__dict__:
             lines.append(f"Each row predicted without it: {self.leave_one_out.errors}.")

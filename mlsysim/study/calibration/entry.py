@@ -85,7 +85,7 @@ def _base(found: Calibration, base: Any) -> Stack | None:
 
 def _copied(value: Value) -> dict[str, Any]:
     """A value of the base with its own provenance."""
-    return {key: content for key, content in value.model_dump().items() if content != ""}
+    return {key: content for key, content in value.model_dump().items() if content not in ("", None)}
 
 
 def _held(found: Calibration) -> dict[str, Any]:
