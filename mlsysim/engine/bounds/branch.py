@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mlsysim.engine.bounds.bounding import Bounding
+from mlsysim.engine.bounds.boxes import Boxes
 from mlsysim.engine.bounds.effects import effects
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.implied import implied
@@ -116,6 +117,11 @@ class Best:
         kept = kept[: self.k + self.RESERVE]
         self._values, self._points = values[kept], points[:, kept]
 
+    @property
+    def mark(self) -> tuple[Any, ...]:
+        """What says which boxes matter; as long as it stays the same, so do they."""
+        return (self.threshold, *self.points[:, -1].tolist()) if len(self.values) else (self.threshold,)
+
     def matters(self, bound: np.ndarray, low: np.ndarray) -> np.ndarray:
         """Which boxes may hold a better point, or an equal one that is earlier, by their bounds and first corners."""
         below, above = band(self.threshold)
@@ -174,6 +180,7 @@ class Search:
         self._stages = staged([*pairs, *evaluate.checks], sizes)
         decided = {axis for stage in self._stages for axis in stage.axes}
         self._undecided = [axis for axis in range(len(sizes)) if axis not in decided]
+        self._mark: tuple[Any, ...] | None = None
 
     def run(
         self, k: int, budget: Budget | None = None, report: Callable[[Progress, Best], None] | None = None
@@ -197,51 +204,47 @@ class Search:
         best, seen = Best(k), Progress()
         low = np.zeros((len(self.sizes), 1), dtype=np.int64)
         high = np.array(self.sizes, dtype=np.int64)[:, None] - 1
-        left = (low, high, np.full(1, -np.inf))
-        # A round that is broken off leaves its boxes among those that are left.
+        boxes = Boxes(low, high, np.full(1, -np.inf))
+        self._mark = None
+        # A round that is broken off leaves its boxes among those that are open.
         with self._budget.running():
             self._descend(best, seen)
-            left = self._open(*left, best, seen)
+            self._look(boxes, best, seen)
             width = 16
-            while left[2].size:
-                left = self._open(*self._round(*left, width, best, seen), best, seen)
+            while len(boxes):
+                self._round(boxes, width, best, seen)
+                self._look(boxes, best, seen)
                 width = min(2 * width, self.WIDTH)
                 if report is not None:
                     report(seen, best)
-        left = self._open(*left, best, seen)
-        seen.first = not left[2].size and not best.lossy
+        self._look(boxes, best, seen)
+        seen.first = not len(boxes) and not best.lossy
         return best, seen
 
-    def _open(
-        self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The boxes that may hold a better point, or an earlier equal one."""
-        keep = best.matters(bound, low)
-        low, high, bound = low[:, keep], high[:, keep], bound[keep]
-        seen.bound = self._bound(bound, best)
-        if not seen.proven and (not bound.size or bound.min() >= band(best.threshold)[0]):
+    def _look(self, boxes: Boxes, best: Best, seen: Progress) -> None:
+        """Drop boxes that can hold no better point, nor an earlier equal one, and see what is proven."""
+        mark = best.mark
+        if mark != self._mark:
+            boxes.keep(best.matters(boxes.bound, boxes.low))
+            self._mark = mark
+        pruned = band(best.threshold)[0]
+        least = float(boxes.bound.min()) if len(boxes) else math.inf
+        # No point is below the least bound of the open boxes, nor below what others were dropped by.
+        seen.bound = min(least, pruned)
+        if not seen.proven and least >= pruned:
             seen.proven = True
             self._budget.narrow(max(self.FIRST_OPERATIONS, self._budget.done))
-        return low, high, bound
 
-    def _bound(self, bound: np.ndarray, best: Best) -> float:
-        """A value that no point is below: the least bound of the open boxes, or what others were dropped by."""
-        pruned = band(best.threshold)[0]
-        return min(float(bound.min()), pruned) if bound.size else pruned
-
-    def _round(
-        self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int, best: Best, seen: Progress
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Replace the foremost boxes by what is left of them."""
-        take = _foremost(low, high, bound, width)
-        rest = np.ones(bound.size, bool)
-        rest[take] = False
-        fresh = self._taken(low[:, take], high[:, take], bound[take], best, seen)
-        return (
-            np.concatenate([low[:, rest], fresh[0]], axis=1),
-            np.concatenate([high[:, rest], fresh[1]], axis=1),
-            np.concatenate([bound[rest], fresh[2]]),
-        )
+    def _round(self, boxes: Boxes, width: int, best: Best, seen: Progress) -> None:
+        """Replace the foremost boxes by what is left of them; put them back if that is broken off."""
+        taken = boxes.take(width)
+        left = taken
+        try:
+            low, high, bound = self._taken(*taken, best, seen)
+            keep = best.matters(bound, low)
+            left = low[:, keep], high[:, keep], bound[keep]
+        finally:
+            boxes.put(*left)
 
     def _taken(
         self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
@@ -379,23 +382,6 @@ class Search:
             seen.points += len(values)
 
         descend(self.evaluate, self.sizes, offer)
-
-
-def _foremost(low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int) -> np.ndarray:
-    """The boxes with the lowest bounds. Of equal bounds the smallest boxes, so that a plateau is searched in depth."""
-    if bound.size <= width:
-        return np.arange(bound.size)
-    limit = np.partition(bound, width - 1)[width - 1]
-    lower, tied = np.flatnonzero(bound < limit), np.flatnonzero((bound >= limit) & (bound <= band(limit)[1]))
-    size = np.prod((high[:, tied] - low[:, tied] + 1).astype(float), axis=0)
-    return np.concatenate([lower, tied[_smallest(size, width - lower.size)]])
-
-
-def _smallest(size: np.ndarray, wanted: int) -> np.ndarray:
-    """Positions of the smallest numbers, of equal ones the first, so that every processor picks the same."""
-    limit = np.partition(size, wanted - 1)[wanted - 1]
-    lower, equal = np.flatnonzero(size < limit), np.flatnonzero(size == limit)
-    return np.concatenate([lower, equal[: wanted - lower.size]])
 
 
 def _volume(low: np.ndarray, high: np.ndarray) -> int:

@@ -32,13 +32,15 @@ def effects(evaluate: Points, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     ndarray
         A number per axis (rows) and box (columns).
     """
-    axes, boxes = low.shape
-    share = np.random.default_rng(0).random((axes, FROM, 1))
+    axes, boxes = np.nonzero(high > low)
+    place = np.arange(len(axes))
+    share = np.random.default_rng(0).random((len(low), FROM, 1))
     start = low[:, None] + (share * (high - low + 1)[:, None]).astype(np.int64)
-    points = np.repeat(start[:, :, None], 2 * axes, axis=2)
-    for axis in range(axes):
-        points[axis, :, 2 * axis], points[axis, :, 2 * axis + 1] = low[axis], high[axis]
+    points = np.repeat(start[:, :, None, boxes], 2, axis=2)
+    points[axes, :, 0, place], points[axes, :, 1, place] = low[axes, boxes][:, None], high[axes, boxes][:, None]
     with np.errstate(all="ignore"):
-        size = np.log(np.abs(evaluate.objective(points.reshape(axes, -1))))
-    size = np.where(np.isfinite(size), size, 0.0).reshape(FROM, axes, 2, boxes)
-    return np.abs(size[:, :, 0] - size[:, :, 1]).mean(axis=0)
+        size = np.log(np.abs(evaluate.objective(points.reshape(len(low), -1))))
+    size = np.where(np.isfinite(size), size, 0.0).reshape(FROM, 2, -1)
+    found = np.zeros(low.shape)
+    found[axes, boxes] = np.abs(size[:, 0] - size[:, 1]).mean(axis=0)
+    return found
