@@ -27,7 +27,7 @@ from mlsysim.cli.options import (
     Words,
     option_name,
 )
-from mlsysim.cli.verbs import solve_for, uncertainty
+from mlsysim.cli.verbs import calibrate, solve_for, uncertainty
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models.registry import Registry
 
@@ -314,6 +314,9 @@ def pareto(
 
 app.command(cls=Grid, help=solve_for.HELP + SPELLING)(solve_for.solve_for)
 app.command(cls=Grid, help=uncertainty.HELP + SPELLING)(uncertainty.uncertainty)
+
+
+app.command(cls=Grid, help=calibrate.HELP)(calibrate.calibrate)
 
 
 @app.command()

@@ -191,7 +191,7 @@ def test_it_prints_as_a_table_and_as_plain_data(noisy):
     assert "Predicted over measured: median" in noisy.residuals._repr_html_()
     data = noisy.to_dict()
     assert data["inputs"]["roof_start"]["unit"] == "ms"
-    assert len(data["outputs"]["roof_time"]["ratio"]) == ROWS
+    assert len(data["rows"]["outputs"]["roof_time"]["ratio"]) == ROWS
     assert '"unidentifiable": []' in noisy.to_json()
 
 

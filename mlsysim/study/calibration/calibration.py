@@ -294,13 +294,6 @@ class Calibration:
                 "interval": None if ends is None else [_bare(end) for end in ends],
                 **({"standing": self.standing(name)} if np.isnan(error) else {}),
             }
-        outputs = {
-            name: {"ratio": [None if np.isnan(ratio) else float(ratio) for ratio in ratios]}
-            for name, ratios in self.residuals.ratios.items()
-        }
-        errors = {"residuals": self.residuals.errors}
-        if "leave_one_out" in self.__dict__:
-            errors["leave_one_out"] = self.leave_one_out.errors
         return {
             "model": type(self.model).__name__,
             "variant": self.model.variant,
@@ -309,11 +302,8 @@ class Calibration:
             "unidentifiable": [
                 {"parameters": list(each.parameters), "changes": list(each.changes)} for each in self.unidentifiable
             ],
-            "outputs": outputs,
-            "errors": {
-                what: {"median": each.median, "worst": each.worst, "worst_row": each.worst_row}
-                for what, each in errors.items()
-            },
+            "rows": self.residuals.to_dict(),
+            **({"without_each_row": self.leave_one_out.to_dict()} if "leave_one_out" in self.__dict__ else {}),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -92,6 +92,23 @@ class Residuals:
         coords |= {name: ("observation", [_cell(cell) for cell in cells]) for name, cells in self.labels.items()}
         return xarray.Dataset(data, coords=coords)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: by output its unit and what was measured and predicted in every row; median and worst error."""
+        outputs = {}
+        for name in self.measured:
+            unit = variable_of(name).unit
+            both = {"measured": self.measured[name], "predicted": self.predicted[name]}
+            outputs[name] = {
+                "unit": "" if unit == "count" else unit,
+                **{what: _listed(units.from_canonical(values, unit)) for what, values in both.items()},
+                "ratio": _listed(self.ratios[name]),
+            }
+        errors = self.errors
+        return {
+            "outputs": outputs,
+            "error": {"median": errors.median, "worst": errors.worst, "worst_row": errors.worst_row},
+        }
+
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells, as text."""
         headers = ["Row", *self.labels]
@@ -117,6 +134,10 @@ class Residuals:
 
     def _repr_html_(self) -> str:
         return show.html_table(*self.table(), f"Predicted over measured: {self.errors}")
+
+
+def _listed(values: Any) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
 
 
 def _cell(cell: Any) -> Any:

@@ -77,7 +77,7 @@ class Table:
     @property
     def fingerprint(self) -> str:
         """What the table is recognised by."""
-        content = repr([(each.name, each.unit, [str(cell) for cell in each.cells]) for each in self.columns])
+        content = repr([(each.name, each.unit, [_named(cell) for cell in each.cells]) for each in self.columns])
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
@@ -189,6 +189,11 @@ def _is_empty(cell: Any) -> bool:
         return bool(magnitude != magnitude)
     except (TypeError, ValueError):  # pandas says neither yes nor no of its missing value
         return True
+
+
+def _named(cell: Any) -> str:
+    """A cell as text; an entry of the catalog by its name there."""
+    return getattr(cell, "key", "") or str(cell)
 
 
 def _listed(name: Any, column: Any) -> list[Any]:

@@ -1,0 +1,115 @@
+"""What ``mlsysim calibrate`` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mlsysim.catalog import Catalog, builtin, load_catalog
+from mlsysim.cli import axes
+from mlsysim.cli.options import option_name
+from mlsysim.cli.words import as_choices, read_entry
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.recipe import as_run
+from mlsysim.jsontext import json_text
+from mlsysim.models import PerformanceModel
+from mlsysim.study.calibration.calibration import Calibration
+from mlsysim.study.calibration.residuals import Residuals
+from mlsysim.study.calibration.table import Table, read_table
+
+#: Options of the command, which are arguments of the method.
+OPTIONS = ("free", "outputs", "ignore", "space", "save", "name", "source")
+
+
+def answer(
+    kind: type[PerformanceModel],
+    table: Path,
+    words: Sequence[str],
+    *,
+    free: str,
+    outputs: str | None,
+    ignore: str | None,
+    space: str,
+    predict: Path | None,
+    rows: bool,
+    save: Path | None,
+    name: str,
+    source: str,
+    variant: str | None,
+    catalog: Path | None,
+    as_json: bool,
+) -> None:
+    """Print what the measurements say, predict other rows, and save the values."""
+    try:
+        if (save is None) != (not name):
+            raise InputError(
+                "save", str(save or ""), "a stack is saved under a name", "--save own.toml --name Ours_H100"
+            )
+        shelf = load_catalog(catalog) if catalog else builtin()
+        held = axes.arguments(kind, words, shelf)
+        model = as_run(kind(variant), held)
+        carried = _names(ignore)
+        found = model.calibrate(
+            _names(free),
+            _read(kind, table, shelf),
+            outputs=_names(outputs) or None,
+            ignore=[each for each in carried if each in _columns(table)],
+            space=space,
+            **held,
+        )
+        _ = found.leave_one_out
+        others = None
+        if predict is not None:
+            ignored = [each for each in carried if each in _columns(predict)]
+            others = found.predict(_read(kind, predict, shelf), ignore=ignored)
+        if save is not None:
+            found.save(save, name, source=source)
+    except MlsysimError as error:
+        raise MlsysimError(_as_typed(str(error))) from None
+    _show(found, others, rows, as_json)
+    if save is not None and not as_json:
+        print(f"Written: {save}. Use it: --catalog {save} --stack {name}")
+
+
+def _show(found: Calibration, others: Residuals | None, rows: bool, as_json: bool) -> None:
+    if as_json:
+        more = {"predicted": others.to_dict()} if others is not None else {}
+        print(json_text({**found.to_dict(), **more}))
+        return
+    print(found)
+    if rows:
+        print(f"\n{found.residuals}")
+    if others is not None:
+        print(f"\nOther rows. {others}")
+
+
+def _names(text: str | None) -> list[str]:
+    return [each.strip().replace("-", "_") for each in text.split(",")] if text else []
+
+
+def _columns(table: Path) -> set[str]:
+    return {column.name for column in read_table(table).columns}
+
+
+def _read(kind: type[PerformanceModel], file: Path, shelf: Catalog) -> Table:
+    """A table in which names of entries are entries of a catalog of one's own, where it has them."""
+    table = read_table(file)
+    columns = []
+    for column in table.columns:
+        slot = kind.slots.get(column.name)
+        if slot is not None:
+            cells = (read_entry(shelf, slot, cell) if isinstance(cell, str) else cell for cell in column.cells)
+            column = replace(column, cells=tuple(cells))
+        columns.append(column)
+    return replace(table, columns=tuple(columns))
+
+
+def _as_typed(message: str) -> str:
+    """An error in the words of the command line."""
+    message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", message)
+    message = re.sub(r"\b(ignore|outputs)=\['(\w+)'\]", r"--\1 \2", message)
+    message = re.sub(r"^observations=", "", message)
+    message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
+    return as_choices(message, ("space", "variant"))
