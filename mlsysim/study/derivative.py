@@ -54,7 +54,7 @@ class Derivative:
         if not isinstance(by, str) or by not in names:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
-        self._system = _part(model.system, output, relax)
+        self._system = part(model.system, output, relax)
         self._chain, self.steps = _chain_rule(self._system, self.by)
         self.expression = _total(self._chain, output, self.by.name)
         if self.expression.has(sympy.Derivative):
@@ -109,8 +109,8 @@ def _number_variable(variable: Variable) -> Variable:
 
 
 @lru_cache(maxsize=256)
-def _part(system: System, output: str, relax: bool) -> System:
-    """One object per system and inputs, because compiled functions are cached by object."""
+def part(system: System, output: str, relax: bool) -> System:
+    """The part of a system that an output needs, one object each: compiled functions are cached by object."""
     return (system.relax() if relax else system).closure([output])
 
 
@@ -127,7 +127,7 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
         if not moving:
             continue
         expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
-        if frozen or (by.domain.kind == "integer" and _decides(formula.expression, by)):
+        if frozen or (by.domain.kind == "integer" and decides(formula.expression, by)):
             steps.append(formula.name)
         partials = [(v.name, _slope(expression, v.symbol).xreplace(frozen)) for v in moving]
         partials = [(name, partial) for name, partial in partials if partial != 0]
@@ -145,7 +145,7 @@ def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
     return partial
 
 
-def _decides(expression: Any, by: Variable) -> bool:
+def decides(expression: Any, by: Variable) -> bool:
     """Whether the value of a whole number decides which case of an expression holds."""
     return any(by.symbol in case.cond.free_symbols for case in expression.atoms(ExprCondPair))
 

@@ -1,0 +1,1 @@
+"""How an output responds to inputs: gradients, elasticities, steps in between, and what changes of inputs bring."""

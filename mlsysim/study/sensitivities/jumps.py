@@ -1,0 +1,138 @@
+"""How far a continuous input is from where a ceiling, floor or least integer on the way to the output jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim import units
+from mlsysim.engine import compiled
+from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, Variable
+
+#: Powers of two, times the value of an input, between which it is looked for a jump; places per power.
+NEAREST, FARTHEST, PLACES = -40, 20, 2
+#: Parts into which an interval is cut in every further round, how many rounds, and how near its ends may come.
+REFINED, ROUNDS, ROUNDING = 32, 24, 4e-15
+
+
+@dataclass(frozen=True)
+class Jump:
+    """The nearest jump in one direction.
+
+    Attributes
+    ----------
+    before, after : float
+        Values of the input on both sides, in canonical units.
+    outputs : tuple of float
+        The output on both sides.
+    variables : tuple of str
+        What jumps.
+    """
+
+    before: float
+    after: float
+    outputs: tuple[float, float]
+    variables: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def _stepped(system: System) -> tuple[tuple[str, sympy.Basic], ...]:
+    """Every ceiling, floor and least integer of a system, by the variable whose formula has it."""
+    return tuple((formula.name, node) for formula in system for node in _nodes(formula.expression))
+
+
+def _nodes(expression: Any) -> Iterator[Any]:
+    if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger):
+        yield expression
+    if not isinstance(expression, LeastInteger | EvaluatedAt):
+        for arg in expression.args:
+            yield from _nodes(arg)
+
+
+def next_jumps(
+    system: System, output: Variable, inputs: Sequence[Variable], values: Mapping[str, Any]
+) -> dict[str, tuple[Jump | None, Jump | None]]:
+    """The nearest jumps below and above, per input, the other inputs held.
+
+    All inputs are searched together: places at distances that double are tried first, then ever smaller parts of the
+    first interval in which anything jumps, down to rounding.
+
+    Parameters
+    ----------
+    system : System
+        The formulas of the output.
+    output : Variable
+        Whose value on both sides is asked.
+    inputs : sequence of Variable
+        Continuous ones.
+    values : mapping
+        Canonical value per input.
+
+    Returns
+    -------
+    dict
+        None where there is no jump within the domain, or within a factor of a million.
+    """
+    stepped = _stepped(system)
+    if not inputs or not stepped:
+        return {by.name: (None, None) for by in inputs}
+    asked = (("output", output.symbol), *((f"jump_{n}", node) for n, (_, node) in enumerate(stepped)))
+    function = compiled(system, None, "vector", asked)
+    rows = [(by, way) for by in inputs for way in (-1.0, 1.0)]
+
+    def found_at(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Output and jumping numbers where the input of each row has the values of that row."""
+        given = {name: float(value) for name, value in values.items()}
+        for by in inputs:
+            mine = np.array([each is by for each, _ in rows])
+            given[by.name] = np.where(mine[:, None], places, given[by.name])
+        found = function(given)
+        shape = places.shape
+        return np.broadcast_to(found["output"], shape), np.stack(
+            [np.broadcast_to(np.asarray(found[f"jump_{n}"], float), shape) for n in range(len(stepped))]
+        )
+
+    places = np.stack([_doubling(by, way, float(values[by.name])) for by, way in rows])
+    _, here = found_at(places[:, :1])
+    each, low, high = np.arange(len(rows)), places[:, 0], np.full(len(rows), np.nan)
+    for _ in range(ROUNDS):
+        _, numbers = found_at(places)
+        moved = ((numbers != here) & ~(np.isnan(numbers) & np.isnan(here))).any(axis=0)
+        first = np.argmax(moved, axis=1)
+        hit = moved[each, first]
+        high = np.where(hit, places[each, first], high)
+        low = np.where(hit, places[each, np.maximum(first - 1, 0)], low)
+        ends = np.where(np.isnan(high), low, high)
+        if not (np.abs(ends - low) > ROUNDING * np.abs(ends)).any():
+            break
+        places = low[:, None] + (ends - low)[:, None] * np.linspace(0.0, 1.0, REFINED + 1)
+        places[:, -1] = ends
+    output_at, numbers = found_at(np.stack([low, ends], axis=1))
+    found: dict[str, list[Jump | None]] = {by.name: [] for by in inputs}
+    for place, (by, _) in enumerate(rows):
+        if np.isnan(high[place]):
+            found[by.name].append(None)
+            continue
+        jumped = [n for n in range(len(stepped)) if numbers[n, place, 0] != numbers[n, place, 1]]
+        names = tuple(dict.fromkeys(stepped[n][0] for n in jumped))
+        sides = float(output_at[place, 0]), float(output_at[place, 1])
+        found[by.name].append(Jump(float(low[place]), float(high[place]), sides, names))
+    return {name: (each[0], each[1]) for name, each in found.items()}
+
+
+def _doubling(by: Variable, way: float, at: float) -> np.ndarray:
+    """Values of an input at distances that double, within its domain; downwards also halves towards zero."""
+    one = units.factor(by.unit)
+    size = abs(at) or one
+    powers = np.arange(NEAREST, FARTHEST, 1 / PLACES)
+    found = at + way * size * 2.0**powers
+    if way < 0 and at > 0 and by.domain.lower >= 0:
+        found = at * np.where(powers < -1, 1.0 - 2.0**powers, 2.0 ** -(powers + 2))
+    found = np.concatenate([[at], found])
+    lower, upper = by.domain.lower * one, by.domain.upper * one
+    return np.clip(found, lower if not by.domain.open_lower else np.nextafter(lower, np.inf), upper)

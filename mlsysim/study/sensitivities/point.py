@@ -1,0 +1,170 @@
+"""Sensitivity at one point: a row per input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.engine import derivatives
+from mlsysim.study.display import as_text, presented
+from mlsysim.study.sensitivities.jumps import Jump, next_jumps
+from mlsysim.study.sensitivities.moves import Moves
+from mlsysim.study.sensitivities.row import Row, Step
+from mlsysim.study.sensitivities.second import SecondOrder
+from mlsysim.study.sensitivities.slopes import jumping
+from mlsysim.study.sensitivities.table import Sensitivity
+from mlsysim.study.sensitivities.tornado import bars
+from mlsysim.symbolic import Variable
+
+#: What is said where the output has no slope, or no elasticity.
+INFINITE = "It is infinite here: it has no slopes, and steps and labels show what would make it finite."
+UNDEFINED = "It has no value here (zero over zero): it has no slopes."
+ZERO = "It is zero here: a change in percent of nothing is not defined, so there are no elasticities."
+RELAXED = "Ceilings and floors are dropped (relax=True): the value and the slopes are those of the smooth formulas."
+
+
+def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) -> Sensitivity:
+    """Gradients, steps and labels at a point.
+
+    Parameters
+    ----------
+    moves : Moves
+        The point.
+    smooth : sequence of str
+        Inputs with a derivative.
+    second : bool
+        Whether second derivatives are asked for.
+    relax : bool
+        Whether the formulas have been relaxed.
+    """
+    output, values = moves.output, moves.binding.values
+    found = derivatives(moves.system, [output.name], smooth, values, 2 if second else 1)[output.name]
+    real = [v for v in moves.system.inputs if v.domain.kind == "real"]
+    through = {v.name: jumping(moves.system, output.name, v.name) for v in moves.system.inputs}
+    jumps = next_jumps(moves.system, output, [v for v in real if through[v.name]], values)
+    beside = _Beside(moves)
+    rows = []
+    for by in moves.system.inputs:
+        row = Row(by.name, _kind(by, smooth), as_text(by, values[by.name]), through=through[by.name])
+        if by.name in smooth:
+            row = _with_slope(row, moves, by, _number(found, by.name))
+        if by.domain.kind == "integer":
+            row = beside.with_steps(row, by)
+        elif by.domain.kind == "choice":
+            row = beside.with_labels(row, by)
+        else:
+            row = _with_jumps(row, moves, by, jumps.get(by.name, (None, None)))
+        rows.append(row)
+    rows = ranked(rows)
+    strongest = [row.name for row in rows if row.name in smooth and row.strength]
+    rest = [name for name in smooth if name not in strongest]
+    order = SecondOrder(output, [*strongest, *rest], found, values) if second else None
+    remark = " ".join(text for text in (RELAXED if relax else "", _remark(moves.value)) if text)
+    text, amount = as_text(output, moves.value), float(units.from_canonical(moves.value, output.unit))
+    return Sensitivity(output, text, amount, rows, lambda change: bars(moves, change), second=order, remark=remark)
+
+
+def ranked(rows: Sequence[Row]) -> list[Row]:
+    """Rows with their ranks: by elasticity, then by what steps and labels bring, then those without effect."""
+    ordered = sorted(rows, key=lambda row: (-row.strength, -row.effect, not row.matters))
+    return [replace(row, rank=place if row.strength else None) for place, row in enumerate(ordered, start=1)]
+
+
+def _number(found: Mapping[Any, Any], name: str) -> float:
+    return float(found[(name,)].reshape(-1)[0]) if (name,) in found else 0.0
+
+
+def _kind(by: Variable, smooth: Sequence[str]) -> str:
+    if by.domain.kind == "integer":
+        return "relaxed" if by.name in smooth else "step"
+    return "label" if by.domain.kind == "choice" else "continuous"
+
+
+def _remark(value: float) -> str:
+    if math.isnan(value):
+        return UNDEFINED
+    return INFINITE if math.isinf(value) else ZERO if value == 0 else ""
+
+
+def _with_slope(row: Row, moves: Moves, by: Variable, slope: float) -> Row:
+    """A row with gradient and elasticity, where the output is finite."""
+    value = moves.value
+    if not math.isfinite(value):
+        return row
+    scale, unit = units.per(moves.output.unit, by.unit)
+    elasticity = slope * float(moves.binding.values[by.name]) / value if value else None
+    return replace(row, gradient=units.Q_(slope * scale, unit), elasticity=elasticity)
+
+
+def _with_jumps(row: Row, moves: Moves, by: Variable, around: tuple[Jump | None, Jump | None]) -> Row:
+    """A row with the nearest jumps below and above."""
+    at = float(moves.binding.values[by.name])
+    steps: list[Step | None] = []
+    effect = 0.0
+    for jump in around:
+        if jump is None or not moves.allowed(by.name, np.array([jump.after]))[0]:
+            steps.append(None)
+            continue
+        before, after = jump.outputs
+        change = moves.change(before, after)
+        steps.append(Step(presented(by, jump.after), presented(by, abs(jump.after - at)), change, jump.variables))
+        effect = max(effect, moves.relative(moves.value + after - before) if math.isfinite(before) else math.inf)
+    return replace(row, down=steps[0], up=steps[1], effect=effect)
+
+
+class _Beside:
+    """The output at the next values of whole numbers and at other labels, computed together."""
+
+    def __init__(self, moves: Moves) -> None:
+        self.moves = moves
+        self.neighbours = {v.name: moves.neighbours(v) for v in moves.system.inputs if v.domain.kind == "integer"}
+        self.others = {v.name: moves.relabelled(v) for v in moves.system.inputs if v.domain.kind == "choice"}
+        steps = [(name, value) for name, both in self.neighbours.items() for value in both if value is not None]
+        labels = [(n, label, moved) for n, each in self.others.items() for label, moved in each.items() if moved is not None]
+        places = [{name: value} for name, value in steps] + [moved for *_, moved in labels]
+        found = moves.outputs(places).tolist() if places else []
+        keys: list[Any] = [*steps, *((name, label) for name, label, _ in labels)]
+        self.found: dict[Any, float] = dict(zip(keys, found, strict=True))
+
+    def with_steps(self, row: Row, by: Variable) -> Row:
+        """A row with the next allowed values both ways."""
+        moves, at = self.moves, float(self.moves.binding.values[by.name])
+        steps: list[Step | None] = []
+        arcs: list[float | None] = []
+        effect = 0.0
+        for value in self.neighbours[by.name]:
+            if value is None:
+                steps.append(None)
+                arcs.append(None)
+                continue
+            after = self.found[by.name, value]
+            distance = presented(by, abs(value - at))
+            steps.append(Step(presented(by, value), distance, moves.change(moves.value, after)))
+            arcs.append(_arc(at, value, moves.value, after))
+            effect = max(effect, moves.relative(after))
+        down, up = steps
+        arc = arcs[1] if arcs[1] is not None else arcs[0]
+        return replace(row, down=down, up=up, arc_elasticity=None if by.domain.is_flag else arc, effect=effect)
+
+    def with_labels(self, row: Row, by: Variable) -> Row:
+        """A row with the change of the output for every other label, the largest first."""
+        moves, found, effect = self.moves, {}, 0.0
+        for label, moved in self.others[by.name].items():
+            after = moves.value if moved is None else self.found[by.name, label]
+            found[label] = (moves.relative(after), None if moved is None else moves.change(moves.value, after))
+            effect = max(effect, moves.relative(after))
+        ordered = dict(sorted(found.items(), key=lambda each: -each[1][0]))
+        return replace(row, labels={label: change for label, (_, change) in ordered.items()}, effect=effect)
+
+
+def _arc(before: float, after: float, output_before: float, output_after: float) -> float | None:
+    """Percent of output per percent of input between two values."""
+    numbers = (before, after, output_before, output_after)
+    if not all(math.isfinite(each) and each > 0 for each in numbers):
+        return None
+    return math.log(output_after / output_before) / math.log(after / before)

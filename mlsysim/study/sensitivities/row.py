@@ -1,0 +1,142 @@
+"""How an output responds to one input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlsysim import formatting, units
+
+#: Relative changes of an output up to which it counts as unchanged.
+UNCHANGED = 1e-12
+
+
+@dataclass(frozen=True)
+class Step:
+    """The next value of an input at which an output jumps, or may.
+
+    Attributes
+    ----------
+    at : object
+        Value of the input there: of a whole number its next allowed value, of a continuous input the first one
+        behind the jump.
+    distance : object
+        How far away that is.
+    change : object or None
+        What it brings: change of the output to the next allowed value of a whole number, and across the jump for a
+        continuous input. None where the output is infinite on both sides.
+    variables : tuple of str
+        What jumps there, for a continuous input.
+    """
+
+    at: Any
+    distance: Any
+    change: Any
+    variables: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        found = {"at": number(self.at), "distance": number(self.distance), "change": number(self.change)}
+        return {**found, "variables": list(self.variables)} if self.variables else found
+
+    def __str__(self) -> str:
+        return f"{shown(self.change)} at {shown(self.at, signed=False)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """How an output responds to one input.
+
+    Attributes
+    ----------
+    name : str
+        The input.
+    kind : str
+        ``"continuous"``, ``"step"`` (whole numbers), ``"relaxed"`` (whole numbers with a derivative) or ``"label"``.
+    value : str
+        Value of the input at which it was computed.
+    rank : int or None
+        Place among the inputs by the size of the elasticity, 1 the strongest; None where it has none, or is zero.
+    gradient : pint.Quantity or None
+        Output per input; None for steps and labels, and where the output is infinite.
+    elasticity : float or None
+        Percent of output per percent of input; None where the output is zero or infinite.
+    arc_elasticity : float or None
+        The same for a whole number, between here and its next allowed value.
+    up, down : Step or None
+        The next larger and the next smaller value at which the output jumps, or may; None where there is none.
+    labels : dict
+        Change of the output for every other label; None where the model refuses it, or the output is infinite on
+        both sides.
+    through : tuple of str
+        Variables between input and output that jump, and count as constant in a gradient.
+    effect : float
+        Largest relative change of the output that steps and labels bring.
+    """
+
+    name: str
+    kind: str
+    value: str
+    rank: int | None = None
+    gradient: Any = None
+    elasticity: float | None = None
+    arc_elasticity: float | None = None
+    up: Step | None = None
+    down: Step | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    through: tuple[str, ...] = ()
+    effect: float = 0.0
+
+    @property
+    def step(self) -> Any:
+        """Change of the output when a whole number grows to its next allowed value."""
+        return self.up.change if self.up and self.kind == "step" else None
+
+    @property
+    def increment(self) -> int:
+        """By how much the whole number grows; 0 where it cannot."""
+        return int(number(self.up.distance) or 0) if self.up and self.kind == "step" else 0
+
+    @property
+    def strength(self) -> float:
+        """Size of the elasticity, of a whole number that to its next value; 0 without."""
+        found = self.arc_elasticity if self.elasticity is None else self.elasticity
+        return abs(found) if found is not None else 0.0
+
+    @property
+    def matters(self) -> bool:
+        """Whether the output answers to it at all, here or at its next step."""
+        slope = number(self.gradient)
+        return bool(self.strength or self.effect > UNCHANGED or slope)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "rank": self.rank,
+            "gradient": number(self.gradient),
+            "gradient_unit": None if self.gradient is None else f"{self.gradient.units:~P}",
+            "elasticity": self.elasticity,
+            "arc_elasticity": self.arc_elasticity,
+            "step": number(self.step),
+            "up": self.up and self.up.to_dict(),
+            "down": self.down and self.down.to_dict(),
+            "labels": {label: number(change) for label, change in self.labels.items()},
+            "through": list(self.through),
+        }
+
+
+def number(amount: Any) -> float | None:
+    """The magnitude of an amount; None of none."""
+    return None if amount is None else float(getattr(amount, "magnitude", amount))
+
+
+def shown(amount: Any, *, signed: bool = True) -> str:
+    """An amount as text; a change with its sign."""
+    if amount is None:
+        return "-"
+    text = formatting.quantity(amount) if units.is_quantity(amount) else formatting.number(amount)
+    value = number(amount)
+    return f"+{text}" if signed and value is not None and value > 0 and not math.isnan(value) else text

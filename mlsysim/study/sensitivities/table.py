@@ -1,0 +1,200 @@
+"""Sensitivity of one output at one point, as a table, as plain data and as a figure."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlsysim import show
+from mlsysim.errors import UnknownNameError
+from mlsysim.jsontext import json_text
+from mlsysim.study.sensitivities.row import Row, number, shown
+from mlsysim.study.sensitivities.second import SecondOrder
+from mlsysim.study.sensitivities.tornado import Bar
+from mlsysim.symbolic import Variable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 98
+#: Characters of a cell that lists labels.
+ROOM = 44
+
+
+class Sensitivity:
+    """Sensitivity of one output at one point; prints as a table, strongest elasticity first.
+
+    Attributes
+    ----------
+    output : Variable
+        What responds.
+    value : str
+        Its value at the point.
+    amount : float
+        The same as a number, in the unit of the output.
+    rows : tuple of Row
+        One per input: ranked, then those without an elasticity by what their steps bring.
+    second : SecondOrder or None
+        Second derivatives and cross-elasticities, if asked for.
+    remark : str
+        What a reader must know beside the numbers.
+    """
+
+    def __init__(
+        self,
+        output: Variable,
+        value: str,
+        amount: float,
+        rows: Sequence[Row],
+        bars: Callable[[float], tuple[Bar, ...]],
+        *,
+        second: SecondOrder | None = None,
+        remark: str = "",
+    ) -> None:
+        self.output = output
+        self.value = value
+        self.amount = amount
+        self.rows = tuple(rows)
+        self.second = second
+        self.remark = remark
+        self._bars = bars
+
+    def __getitem__(self, name: str) -> Row:
+        """The row of an input."""
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise UnknownNameError("input", name, [row.name for row in self.rows])
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def tornado(self, change: float = 0.1) -> tuple[Bar, ...]:
+        """The output with one input changed at a time, the widest bar first.
+
+        Parameters
+        ----------
+        change : float
+            Share by which continuous inputs are lowered and raised, as far as they are allowed. Whole numbers take
+            their next allowed values, and labels every other one.
+
+        Returns
+        -------
+        tuple of Bar
+            Only of inputs that change the output.
+
+        Raises
+        ------
+        InputError
+            If the share is not above 0 and below 1.
+        """
+        return self._bars(change)
+
+    def plot(self, change: float = 0.1, most: int = 12, *, ax: Axes | None = None) -> Axes:
+        """Draw the bars of :meth:`tornado`.
+
+        Parameters
+        ----------
+        change : float
+            As for :meth:`tornado`.
+        most : int
+            How many bars, the widest.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from importlib import import_module
+
+        return import_module("mlsysim.plot").tornado(self, change, most, ax=ax)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and cells of the inputs with an elasticity or a gradient, as text."""
+        headers = ["Input", "At", "Rank", "Elasticity", "Gradient"]
+        return headers, [_slope_cells(row) for row in self.rows if row.strength or number(row.gradient)]
+
+    def steps(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and cells of the next steps both ways, for inputs whose steps bring something."""
+        headers = ["Next step of", "Below", "Change", "Above", "Change", "Jumps"]
+        rows = [row for row in self.rows if row.effect and (row.up or row.down)]
+        return headers, [_step_cells(row) for row in rows]
+
+    def labels(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and cells of the changes that other labels bring."""
+        rows = [row for row in self.rows if row.kind == "label" and row.matters]
+        return ["Label", "At", "Change of the output for others"], [[r.name, r.value, _listed(r)] for r in rows]
+
+    def unmoved(self) -> tuple[str, ...]:
+        """Inputs to which the output does not answer here."""
+        return tuple(row.name for row in self.rows if not row.matters)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain data by input name."""
+        return {row.name: row.to_dict() for row in self.rows}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """The output with :meth:`to_dict` and second derivatives as JSON."""
+        more = {} if self.second is None else {"second": self.second.to_dict()}
+        remark = {"remark": self.remark} if self.remark else {}
+        data = {"output": self.output.name, "at": self.value, **remark, "inputs": self.to_dict(), **more}
+        return json_text(data, indent)
+
+    @property
+    def title(self) -> str:
+        """What is answered, and at which value of the output."""
+        return f"Sensitivity of {self.output.name} = {self.value}"
+
+    def _unmoved(self) -> str:
+        return f"No effect here: {', '.join(self.unmoved())}" if self.unmoved() else ""
+
+    def __repr__(self) -> str:
+        parts = [show.render(*part) for part in (self.table(), self.steps(), self.labels()) if part[1]]
+        head = "\n".join(line for text in (self.title, self.remark) for line in textwrap.wrap(text, WIDTH))
+        tail = "\n".join(textwrap.wrap(self._unmoved(), WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        more = [] if self.second is None else [repr(self.second)]
+        first = "\n".join([head, *parts[:1]])
+        return "\n\n".join(part for part in (first, *parts[1:], *more, tail) if part)
+
+    def _repr_html_(self) -> str:
+        tables = [_html(*part) for part in (self.table(), self.steps(), self.labels()) if part[1]]
+        caption = html.escape(f"{self.title} {self.remark}".strip())
+        more = [] if self.second is None else [self.second._repr_html_()]
+        return f"<p>{caption}</p>{''.join(tables)}{''.join(more)}<p>{html.escape(self._unmoved())}</p>"
+
+
+def _slope_cells(row: Row) -> list[str]:
+    found, mark = (row.elasticity, "") if row.elasticity is not None else (row.arc_elasticity, " to next")
+    elasticity = "-" if found is None else f"{found + 0.0:+.3f}{mark}"
+    rank = "-" if row.rank is None else str(row.rank)
+    return [row.name, row.value, rank, elasticity, shown(row.gradient, signed=False)]
+
+
+def _step_cells(row: Row) -> list[str]:
+    cells = [row.name]
+    for step in (row.down, row.up):
+        cells += ["-", "-"] if step is None else [shown(step.at, signed=False), shown(step.change)]
+    jumps = tuple(dict.fromkeys(name for step in (row.down, row.up) if step for name in step.variables))
+    return [*cells, f"{jumps[0]} +{len(jumps) - 1}" if len(jumps) > 1 else "".join(jumps)]
+
+
+def _listed(row: Row) -> str:
+    """Labels with their changes, those that change most first, as far as there is room."""
+    moved = [f"{label} {shown(change)}" for label, change in row.labels.items() if change is not None]
+    text = ", ".join(moved)
+    while len(text) > ROOM and len(moved) > 1:
+        moved.pop()
+        text = ", ".join([*moved, "..."])
+    return text
+
+
+def _html(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

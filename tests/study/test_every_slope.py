@@ -1,0 +1,117 @@
+"""Slopes of every model, variant, output and continuous input, against differences and against closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fuzz import rest_long
+from study.points import POINTS
+
+import mlsysim
+from mlsysim.engine import compiled, derivatives
+from mlsysim.inputs.binding import bind
+
+#: Relative distance between the points of a difference.
+WIDTH = 1e-6
+CASES = list(POINTS)
+EVERY = pytest.mark.parametrize(("name", "variant"), rest_long(CASES, quick=9))
+
+
+def point_of(name, variant):
+    model = getattr(mlsysim, name)(variant)
+    binding = bind(model, model.named_arguments((), POINTS[name, variant]))
+    system = binding.system
+    inputs = [v.name for v in system.inputs if v.domain.kind == "real"]
+    outputs = [v.name for v in system.variables if v.domain.kind in ("real", "integer")]
+    return system, {n: float(v) for n, v in binding.values.items()}, inputs, outputs
+
+
+def ends(system, values, name):
+    """Values of an input on both sides; one side where it would leave its domain."""
+    at = values[name]
+    width = WIDTH * abs(at) if at else 1e-9
+    variable = next(v for v in system.inputs if v.name == name)
+    lower, upper = (bound * mlsysim.units.factor(variable.unit) for bound in (variable.domain.lower, variable.domain.upper))
+    return max(at - width, lower), min(at + width, upper)
+
+
+@EVERY
+def test_first_derivatives_of_all_outputs_equal_differences(name, variant):
+    system, values, inputs, outputs = point_of(name, variant)
+    found = derivatives(system, outputs, inputs, values)
+    function = compiled(system, None, "vector")
+    here = {n: float(v) for n, v in function(values).items()}
+    checked = 0
+    for by in inputs:
+        low, high = ends(system, values, by)
+        sides = [{n: float(v) for n, v in function({**values, by: each}).items()} for each in (low, high)]
+        if any(side[step] != here[step] for side in sides for step in system.steps()):
+            continue  # the difference sees a step
+        for output in outputs:
+            if not np.isfinite(here[output]):
+                continue
+            slope = float(found[output].get((by,), np.zeros(1)).reshape(-1)[0])
+            assert np.isfinite(slope), (output, by)
+            before, after = sides[0][output], sides[1][output]
+            left = (here[output] - before) / (values[by] - low) if low < values[by] else None
+            right = (after - here[output]) / (high - values[by]) if high > values[by] else None
+            both = [each for each in (left, right) if each is not None]
+            noise = 1e-9 * abs(here[output]) / (abs(values[by]) or 1e-3)
+            # At a kink the slope is that of one side.
+            kink = max(both) - min(both) > 1e-3 * max(map(abs, both))
+            expected = min(both, key=lambda each: abs(each - slope)) if kink else (after - before) / (high - low)
+            assert slope == pytest.approx(expected, rel=2e-5, abs=noise), (output, by)
+            checked += 1
+    assert checked >= len(inputs)
+
+
+@pytest.mark.parametrize(("name", "variant"), rest_long(CASES, quick=5))
+def test_second_derivatives_of_headline_outputs_equal_differences_of_first(name, variant):
+    system, values, inputs, outputs = point_of(name, variant)
+    model = getattr(mlsysim, name)(variant)
+    heads = [each for each in model.headline if each in outputs]
+    found = derivatives(system, heads, inputs, values, 2)
+    steps = compiled(system, None, "vector")
+    for by in inputs:
+        low, high = ends(system, values, by)
+        moved = [steps({**values, by: each}) for each in (values[by], low, high)]
+        if any(float(side[s]) != float(moved[0][s]) for side in moved[1:] for s in system.steps()):
+            continue
+        first = [derivatives(system, heads, inputs, {**values, by: each}) for each in (low, values[by], high)]
+        for output in heads:
+            value = abs(float(found[output][()].reshape(-1)[0]))
+            if not np.isfinite(value):
+                continue
+            for other in inputs:
+                before, at, after = (float(f[output].get((other,), np.zeros(1)).reshape(-1)[0]) for f in first)
+                second = float(found[output].get((other, by), np.zeros(1)).reshape(-1)[0])
+                assert np.isfinite(second), (output, by, other)
+                ways = [(after - before) / (high - low)]
+                ways += [(after - at) / (high - values[by])] if high > values[by] else []
+                ways += [(at - before) / (values[by] - low)] if low < values[by] else []
+                expected = min(ways, key=lambda each: abs(each - second))  # at a kink one side
+                scale = value / (abs(values[other]) or 1e-3) / (abs(values[by]) or 1e-3)
+                assert second == pytest.approx(expected, rel=1e-3, abs=3e-8 * scale), (output, other, by)
+                both = found[output].get((by, other), np.zeros(1)).reshape(-1)[0]
+                assert both == pytest.approx(second, rel=1e-9, abs=1e-12 * scale)
+
+
+SMALL = [("TrainingMemoryModel", "korthikanti"), ("MoERoutingModel", "per_layer"), ("KernelModel", "roofline")]
+CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL)]
+
+
+@pytest.mark.parametrize(("name", "variant"), rest_long(CLOSED, quick=3))
+def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, variant):
+    model, (system, values, inputs, outputs) = getattr(mlsysim, name)(variant), point_of(name, variant)
+    heads = [each for each in model.headline if each in outputs]
+    found = derivatives(system, heads, inputs, values)
+    for output in heads:
+        value = float(found[output][()].reshape(-1)[0])
+        for by in inputs:
+            if by not in {v.name for v in model.inputs} or not np.isfinite(value):
+                continue
+            closed = model.derivative(output, by)
+            at = {**values, **compiled(closed._system)(values)}
+            slope = float(found[output].get((by,), np.zeros(1)).reshape(-1)[0])
+            noise = 1e-12 * abs(value) / (abs(values[by]) or 1e-3)
+            assert slope == pytest.approx(closed._slope(at), rel=1e-9, abs=noise), (output, by)
