@@ -1,11 +1,11 @@
-"""Figures of a sweep: what is feasible and what binds where, curves, stacked parts, Pareto fronts, rooflines, tornado diagrams."""
+"""Figures: what is feasible and what binds where, curves, stacked parts, fronts, rooflines, spreads, tornado diagrams."""
 
 from mlsysim.plot.bars import bars
 from mlsysim.plot.heatmap import heatmap
 from mlsysim.plot.lines import lines
 from mlsysim.plot.pareto import pareto
 from mlsysim.plot.roofline import roofline
-from mlsysim.plot.tornado import tornado
 from mlsysim.plot.spread import spread
+from mlsysim.plot.tornado import tornado
 
-__all__ = ["bars", "heatmap", "lines", "pareto", "roofline", "spread"]
+__all__ = ["bars", "heatmap", "lines", "pareto", "roofline", "spread", "tornado"]

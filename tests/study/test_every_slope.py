@@ -31,7 +31,8 @@ def ends(system, values, name):
     at = values[name]
     width = WIDTH * abs(at) if at else 1e-9
     variable = next(v for v in system.inputs if v.name == name)
-    lower, upper = (bound * mlsysim.units.factor(variable.unit) for bound in (variable.domain.lower, variable.domain.upper))
+    one = mlsysim.units.factor(variable.unit)
+    lower, upper = variable.domain.lower * one, variable.domain.upper * one
     return max(at - width, lower), min(at + width, upper)
 
 

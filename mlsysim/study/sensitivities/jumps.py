@@ -87,7 +87,7 @@ def next_jumps(
 
     def found_at(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Output and jumping numbers where the input of each row has the values of that row."""
-        given = {name: float(value) for name, value in values.items()}
+        given: dict[str, Any] = {name: float(value) for name, value in values.items()}
         for by in inputs:
             mine = np.array([each is by for each, _ in rows])
             given[by.name] = np.where(mine[:, None], places, given[by.name])
@@ -100,6 +100,7 @@ def next_jumps(
     places = np.stack([_doubling(by, way, float(values[by.name])) for by, way in rows])
     _, here = found_at(places[:, :1])
     each, low, high = np.arange(len(rows)), places[:, 0], np.full(len(rows), np.nan)
+    ends = low
     for _ in range(ROUNDS):
         _, numbers = found_at(places)
         moved = ((numbers != here) & ~(np.isnan(numbers) & np.isnan(here))).any(axis=0)

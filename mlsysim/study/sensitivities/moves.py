@@ -9,10 +9,10 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.engine import compiled
+from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import Binding, bind
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.errors import MlsysimError
 from mlsysim.symbolic import System, Variable, variable_of
 
 #: How far from a whole number the next allowed one is looked for: first near by.
@@ -49,8 +49,8 @@ class Moves:
     def outputs(self, moved: Sequence[Mapping[str, float]]) -> np.ndarray:
         """The output with some canonical values changed, per mapping of them."""
         changed = {name for each in moved for name in each}
-        at = {name: float(value) for name, value in self.binding.values.items()}
-        values = {**at, **{name: np.array([each.get(name, at[name]) for each in moved]) for name in changed if name in at}}
+        at: dict[str, Any] = {name: float(value) for name, value in self.binding.values.items()}
+        values = at | {name: np.array([each.get(name, at[name]) for each in moved]) for name in changed}
         found = compiled(self.system, (self.output.name,), "vector")(values)[self.output.name]
         return np.broadcast_to(np.asarray(found, float), (len(moved),))
 

@@ -125,7 +125,8 @@ class _Beside:
         self.neighbours = {v.name: moves.neighbours(v) for v in moves.system.inputs if v.domain.kind == "integer"}
         self.others = {v.name: moves.relabelled(v) for v in moves.system.inputs if v.domain.kind == "choice"}
         steps = [(name, value) for name, both in self.neighbours.items() for value in both if value is not None]
-        labels = [(n, label, moved) for n, each in self.others.items() for label, moved in each.items() if moved is not None]
+        others = ((name, label, moved) for name, each in self.others.items() for label, moved in each.items())
+        labels = [(name, label, moved) for name, label, moved in others if moved is not None]
         places = [{name: value} for name, value in steps] + [moved for *_, moved in labels]
         found = moves.outputs(places).tolist() if places else []
         keys: list[Any] = [*steps, *((name, label) for name, label, _ in labels)]

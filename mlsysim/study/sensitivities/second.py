@@ -29,7 +29,9 @@ class SecondOrder:
         is zero or infinite.
     """
 
-    def __init__(self, output: Variable, inputs: Sequence[str], found: Mapping[Any, Any], at: Mapping[str, Any]) -> None:
+    def __init__(
+        self, output: Variable, inputs: Sequence[str], found: Mapping[Any, Any], at: Mapping[str, Any]
+    ) -> None:
         self.output = output
         self.inputs = tuple(inputs)
         self._found = {by: float(np.reshape(value, -1)[0]) for by, value in found.items()}
