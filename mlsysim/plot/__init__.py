@@ -1,4 +1,4 @@
-"""Figures: what is feasible and what binds where, curves, stacked parts, fronts, rooflines, spreads, tornado diagrams."""
+"""Figures: what is feasible, what binds, curves, stacked parts, fronts, rooflines, spread, tornado diagrams."""
 
 from mlsysim.plot.bars import bars
 from mlsysim.plot.heatmap import heatmap

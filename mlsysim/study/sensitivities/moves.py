@@ -50,7 +50,8 @@ class Moves:
         """The output with some canonical values changed, per mapping of them."""
         changed = {name for each in moved for name in each}
         at: dict[str, Any] = {name: float(value) for name, value in self.binding.values.items()}
-        values = at | {name: np.array([each.get(name, at[name]) for each in moved]) for name in changed}
+        values: dict[str, Any] = dict(at)
+        values |= {name: np.array([each.get(name, at[name]) for each in moved]) for name in changed}
         found = compiled(self.system, (self.output.name,), "vector")(values)[self.output.name]
         return np.broadcast_to(np.asarray(found, float), (len(moved),))
 
