@@ -314,8 +314,9 @@ def nothing_is_computed(monkeypatch):
     monkeypatch.setattr("mlsysim.study.solve.compiled", no_number)
     monkeypatch.setattr("mlsysim.study.function.pure_function", no_number)
     monkeypatch.setattr("mlsysim.study.grid.evaluate_outputs", no_number)
-    monkeypatch.setattr("mlsysim.study.sensitivity.compiled", no_number)
-    monkeypatch.setattr("mlsysim.study.sensitivity.slopes", no_number)
+    monkeypatch.setattr("mlsysim.study.sensitivities.moves.compiled", no_number)
+    monkeypatch.setattr("mlsysim.study.sensitivities.point.derivatives", no_number)
+    monkeypatch.setattr("mlsysim.study.sensitivities.on_grid.derivatives", no_number)
 
 
 def test_the_guard_works():
