@@ -35,6 +35,7 @@ _HOME = {
     "Result": "mlsysim.study.result",
     "ServingCapacityModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
+    "compare": "mlsysim.study.comparison",
     "distributions": "mlsysim.study.uncertainties",
     "Slot": "mlsysim.inputs.slot",
     "Variant": "mlsysim.inputs.variant",
@@ -146,6 +147,7 @@ __all__ = [
     "by_member",
     "byte",
     "choice",
+    "compare",
     "derived",
     "distributions",
     "dropped_tokens",
@@ -205,6 +207,7 @@ if TYPE_CHECKING:
         TrainingMemoryModel,
     )
     from mlsysim.references import Reference, add_reference
+    from mlsysim.study.comparison import compare
     from mlsysim.study.result import Result
     from mlsysim.study.routing_log import dropped_tokens, expert_loads, routing_imbalance
     from mlsysim.study.uncertainties import distributions

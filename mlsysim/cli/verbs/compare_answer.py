@@ -1,0 +1,65 @@
+"""What ``mlsysim compare`` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlsysim.catalog import builtin, load_catalog
+from mlsysim.cli import axes
+from mlsysim.cli.words import as_choices
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.axes import Linked
+from mlsysim.inputs.recipe import as_run
+from mlsysim.models import PerformanceModel
+from mlsysim.study.comparison import compare
+
+
+def answer(
+    kind: type[PerformanceModel],
+    words: Sequence[str],
+    *,
+    output: str | None,
+    variant: str | None,
+    catalog: Path | None,
+    as_json: bool,
+) -> None:
+    """Print two answers side by side."""
+    try:
+        given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
+        variants = [name.strip() for name in variant.split(",")] if variant else [None]
+        points = _two(given, variants)
+        first, second = (as_run(kind(name), point).solve(**point) for name, point in points)
+        found = compare(first, second, output)
+    except MlsysimError as error:
+        message = re.sub(r"^output=", "--output ", str(error))
+        raise MlsysimError(as_choices(message, ("variant",))) from None
+    print(found.to_json() if as_json else found)
+
+
+def _two(given: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
+    """The two points, each with its variant."""
+    several = axes.swept(given, 0)
+    said = [f"{name} has {_length(given[name])}" for name in several]
+    said += [f"--variant has {len(variants)}"] * (len(variants) > 1)
+    if len(said) != 1 or not said[0].endswith(" 2"):
+        raise InputError("arguments", ", ".join(said) or "no lists", "one argument, or --variant, has two values",
+                         "as in tp_size=4,8")  # fmt: skip
+    if not several:
+        return [(name, given) for name in variants]
+    (name,) = several
+    others = {each: value for each, value in given.items() if each != name}
+    return [(variants[0], {**others, **_at(name, given[name], place)}) for place in (0, 1)]
+
+
+def _length(value: Any) -> int:
+    return max(map(len, value.axes.values())) if isinstance(value, Linked) else len(value)
+
+
+def _at(name: str, value: Any, place: int) -> dict[str, Any]:
+    """One of two values, or of the values that are linked along an axis."""
+    if isinstance(value, Linked):
+        return {member: values[place] for member, values in value.axes.items()}
+    return {name: value[place]}

@@ -1,0 +1,401 @@
+"""Two results side by side: what differs between them, and what makes the difference."""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mlsysim import formatting, show, units
+from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.jsontext import json_text
+from mlsysim.study.decomposition import Cause, Decomposition, Side, largest_first
+from mlsysim.study.display import as_text, plain, presented
+from mlsysim.study.result import Result
+from mlsysim.symbolic import Formula, System, Variable, variable_of
+from mlsysim.symbolic.printing.text import symbol_text
+
+#: Rows of inputs and parts, and formulas, that are printed; all are there.
+ROWS, FORMULAS = 12, 5
+#: Columns of the text.
+WIDTH = 100
+#: Characters of an input, an entry or a term in a cell.
+CELL = 44
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variable of two results.
+
+    Attributes
+    ----------
+    name : str
+        The variable.
+    first, second : object
+        Its values.
+    difference : quantity or number
+        The second less the first; None for a label or a truth value.
+    ratio : float
+        The second over the first; None where that is no number.
+    """
+
+    name: str
+    first: Any
+    second: Any
+    difference: Any = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class FormulaRow:
+    """A formula that two results do not share.
+
+    Attributes
+    ----------
+    name : str
+        The variable that it defines.
+    first, second : str
+        Its text in each; empty where that one has none.
+    """
+
+    name: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of the difference of an output.
+
+    Attributes
+    ----------
+    name : str
+        What makes it: a variable, the formula of one, or an addend.
+    kind : str
+        ``"variable"``, ``"input"``, ``"formula"``, ``"only first"`` or ``"only second"`` for an addend that one of the
+        formulas has, ``"together"`` for what cannot be told apart.
+    difference : quantity or number
+        The part.
+    share : float
+        Of the difference.
+    first, second : object
+        Values of the variable; None where a result has none.
+    """
+
+    name: str
+    kind: str
+    difference: Any
+    share: float
+    first: Any = None
+    second: Any = None
+
+
+class Comparison:
+    """Two results side by side; prints as tables.
+
+    Attributes
+    ----------
+    results : tuple of Result
+        The two.
+    output : str
+        The output whose difference is taken apart.
+    """
+
+    def __init__(self, first: Result, second: Result, output: str) -> None:
+        self.results = first, second
+        self.output = output
+        sides = [Side(each._binding.system, each._values) for each in self.results]
+        self._parts = Decomposition(sides[0], sides[1], output)
+
+    @cached_property
+    def outputs(self) -> tuple[Row, ...]:
+        """Every output that both have, headline outputs of the first one first."""
+        second = set(self.results[1])
+        return tuple(self._row(name) for name in self.results[0] if name in second)
+
+    @cached_property
+    def inputs(self) -> tuple[Row, ...]:
+        """Inputs and catalog entries that differ, or that one alone has."""
+        bindings = [each._binding for each in self.results]
+        entries = [each.entries for each in self.results]
+        names = [name for name in {**entries[0], **entries[1]} if entries[0].get(name) != entries[1].get(name)]
+        given = [[each[name].name if name in each else None for each in entries] for name in names]
+        found = [Row(name, first, second) for name, (first, second) in zip(names, given, strict=True)]
+        for name in {**bindings[0].values, **bindings[1].values}:
+            values = [each._values.get(name) if name in each._binding.values else None for each in self.results]
+            if values[0] != values[1]:
+                found.append(self._row(name))
+        return tuple(found)
+
+    @cached_property
+    def formulas(self) -> tuple[FormulaRow, ...]:
+        """Formulas that differ, or that one alone has; those that make the difference first."""
+        systems = [each._binding.system for each in self.results]
+        found = []
+        for name in {**dict.fromkeys(f.name for f in systems[0]), **dict.fromkeys(f.name for f in systems[1])}:
+            pair = [_formula(system, name) for system in systems]
+            if pair[0] is None or pair[1] is None or pair[0].expression != pair[1].expression:
+                first, second = (formula.text() if formula else "" for formula in pair)
+                found.append(FormulaRow(name, first, second))
+        made = [each.name.removeprefix("formula of ") for each in self.causes]
+        needed = {name: place for place, name in enumerate((*made, *self._parts.order))}
+        return tuple(sorted(found, key=lambda row: needed.get(row.name, len(needed))))
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """What the difference of the output is made of, one formula down, largest first. They add up to it."""
+        return self._terms(self._parts.parts())
+
+    @cached_property
+    def causes(self) -> tuple[Term, ...]:
+        """What it is made of in the end: inputs, formulas, addends, largest first. They add up to it."""
+        return self._terms(self._parts.causes())
+
+    @property
+    def difference(self) -> Any:
+        """The difference of the output: the second result less the first."""
+        return _amount(variable_of(self.output), self._parts.difference)
+
+    def of(self, output: str) -> Comparison:
+        """The same results, with the difference of another output taken apart."""
+        return compare(*self.results, output)
+
+    def __getitem__(self, name: str) -> Row:
+        """An output or input of both."""
+        if not all(name in each for each in self.results):
+            raise UnknownNameError("name that both results have", name, [row.name for row in self.outputs])
+        return self._row(name)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.outputs)
+
+    def _row(self, name: str) -> Row:
+        variable = variable_of(name)
+        known = [each._values.get(name) for each in self.results]
+        seen = [None if value is None else presented(variable, value) for value in known]
+        if None in known or variable.domain.kind in ("choice", "boolean"):
+            return Row(name, seen[0], seen[1])
+        before, after = map(float, known)  # type: ignore[arg-type]
+        change = 0.0 if before == after else after - before
+        ratio = after / before if before and math.isfinite(before) else None
+        return Row(name, seen[0], seen[1], _amount(variable, change), ratio)
+
+    def _terms(self, parts: Mapping[Cause, float]) -> tuple[Term, ...]:
+        whole, variable = self._parts.difference, variable_of(self.output)
+        return tuple(
+            Term(
+                self._name(cause),
+                self._kind(cause),
+                _amount(variable, amount),
+                amount / whole if whole else math.nan,
+                self._at(self.results[0], cause),
+                self._at(self.results[1], cause),
+            )
+            for cause, amount in largest_first(parts)
+        )
+
+    def _name(self, cause: Cause) -> str:
+        if cause.kind == "formula":
+            return f"formula of {cause.name}"
+        alone = cause.kind == "term" and cause.term != symbol_text(variable_of(cause.name))
+        return cause.term if alone else cause.name
+
+    def _kind(self, cause: Cause) -> str:
+        if cause.kind == "term":
+            return f"only {('first', 'second')[cause.side]}"
+        held = any(cause.name not in each._binding.system for each in self.results)
+        return "input" if cause.kind == "variable" and held else cause.kind
+
+    @staticmethod
+    def _at(result: Result, cause: Cause) -> Any:
+        return result[cause.name] if cause.kind == "variable" and cause.name in result._values else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the models, outputs, inputs and formulas that differ, and the parts of the difference."""
+
+        def pair(row: Row) -> dict[str, Any]:
+            if row.name in self.results[0].entries or row.name in self.results[1].entries:
+                return {"first": row.first, "second": row.second}
+            values = [each._values.get(row.name) for each in self.results]
+            cells = [None if value is None else plain(variable_of(row.name), value) for value in values]
+            return {"first": cells[0], "second": cells[1]}
+
+        def parts(terms: tuple[Term, ...]) -> list[dict[str, Any]]:
+            return [
+                {"name": each.name, "kind": each.kind, "value": _bare(each.difference), "share": each.share}
+                for each in terms
+            ]
+
+        variable = variable_of(self.output)
+        return {
+            "models": [{"model": type(each.model).__name__, "variant": each.model.variant} for each in self.results],
+            "outputs": {row.name: {**pair(row), "ratio": row.ratio} for row in self.outputs},
+            "inputs": {row.name: pair(row) for row in self.inputs},
+            "formulas": {row.name: {"first": row.first, "second": row.second} for row in self.formulas},
+            "output": self.output,
+            "unit": "" if variable.unit == "count" else variable.unit,
+            "difference": _bare(self.difference),
+            "terms": parts(self.terms),
+            "causes": parts(self.causes),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON."""
+        return json_text(self.to_dict(), indent)
+
+    @property
+    def _title(self) -> str:
+        first, second = (each.model for each in self.results)
+        if type(first) is not type(second):
+            return f"{type(first).__name__} and {type(second).__name__}"
+        variants = " and ".join(dict.fromkeys((first.variant, second.variant)))
+        return f"{type(first).__name__}, {variants}"
+
+    def _heads(self) -> list[str]:
+        """What the two are called: variants where they differ, else first and second."""
+        names = [each.model.variant for each in self.results]
+        kinds = [type(each.model).__name__ for each in self.results]
+        if kinds[0] != kinds[1]:
+            return [f"{kind} {name}" for kind, name in zip(kinds, names, strict=True)]
+        return names if names[0] != names[1] else ["First", "Second"]
+
+    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        heads = self._heads()
+        shown = [row for row in self.outputs if row.name in self.results[0].model.headline or row.name == self.output]
+        headers, rows = ["Output", *heads, "Difference", "Ratio"], [self._cells(row) for row in shown]
+        if max(map(len, show.render(headers, rows).splitlines())) > WIDTH:
+            headers, *rows = ([*cells[:3], cells[4]] for cells in (headers, *rows))
+        yield "", headers, rows
+        differ = tuple(row for row in self.inputs if row.first is not None and row.second is not None)
+        if differ:
+            rows = [[row.name, *(self._cell(row.name, side) for side in (0, 1))] for row in differ[:ROWS]]
+            yield _more("Inputs that differ", differ), ["Input", *heads], rows
+        for title, terms in (
+            (f"Terms of the difference of {self.output}", self.terms),
+            ("By inputs and formulas", self.causes if self.causes != self.terms else ()),
+        ):
+            if terms:
+                cells = [[_short(each.name), each.kind, _text(each.difference), _percent(each.share)] for each in terms]
+                yield _more(title, terms), ["Part", "Kind", "Difference", "Share"], cells[:ROWS]
+
+    def _cells(self, row: Row) -> list[str]:
+        difference = "" if row.difference is None else _text(row.difference)
+        ratio = "" if row.ratio is None else f"{row.ratio:.4g}"
+        return [row.name, *(self._cell(row.name, side) for side in (0, 1)), difference, ratio]
+
+    def _cell(self, name: str, side: int) -> str:
+        result = self.results[side]
+        if any(name in each.entries for each in self.results):
+            return _short(result.entries[name].name) if name in result.entries else "-"
+        return as_text(variable_of(name), result._values[name]) if name in result._values else "-"
+
+    def __repr__(self) -> str:
+        lines = [self._title]
+        for title, headers, rows in self._tables():
+            lines += ["", *([title] if title else []), show.render(headers, rows)]
+        for head, place in zip(self._heads(), ("second", "first"), strict=True):
+            alone = [row.name for row in self.inputs if getattr(row, place) is None]
+            if alone:
+                said = f"Only {head} takes {', '.join(alone)}"
+                lines += ["", *textwrap.wrap(said, WIDTH, max_lines=3, placeholder=" ...", subsequent_indent="  ")]
+        if self.formulas:
+            lines += ["", _more("Formulas that differ", self.formulas, FORMULAS)]
+            for row in self.formulas[:FORMULAS]:
+                lines.append(f"  {row.name}")
+                for head, shown in zip(self._heads(), (row.first, row.second), strict=True):
+                    said = f"{head}: {shown or 'an input or unknown'}"
+                    lines += textwrap.wrap(said, WIDTH, initial_indent="    ", subsequent_indent="        ")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        found = [f"<p>{html.escape(self._title)}</p>"]
+        tables = [*self._tables()]
+        if self.formulas:
+            cells = [[row.name, row.first, row.second] for row in self.formulas]
+            tables.append(("Formulas that differ", ["Formula", *self._heads()], cells))
+        for title, headers, rows in tables:
+            head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
+            body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+            found.append(f"<table><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>")
+        return "".join(found)
+
+
+def compare(first: Result, second: Result, output: str | None = None) -> Comparison:
+    """Two results side by side, and the parts of the difference of an output, which add up to it.
+
+    A sum is split by its addends; what else a formula does, by the Shapley values of the inputs that differ and of the
+    formula where that differs. Both are exact.
+
+    Parameters
+    ----------
+    first, second : Result
+        Of any variants, or of one model at two points.
+    output : str, optional
+        The output whose difference is taken apart; by default the first number of the headline that both have.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        If one is no result, they share no number, or the output is a label or infinite in one of them.
+    UnknownNameError
+        If one has no output of that name.
+    """
+    for argument, given in (("first", first), ("second", second)):
+        if not isinstance(given, Result):
+            raise InputError(argument, given, "must be a result, as model.solve(...) gives it")
+    shared = [name for name in first if name in set(second)]
+    numbers = [name for name in shared if variable_of(name).domain.kind not in ("choice", "boolean")]
+    if output is None:
+        finite = [name for name in numbers if all(math.isfinite(each.canonical(name)) for each in (first, second))]
+        if not finite:
+            raise InputError("second", second.model, f"shares no finite number with {first.model!r}")
+        heads = [name for name in finite if name in first.model.headline]
+        answer = first.model.answer
+        return Comparison(first, second, answer if answer in finite else (heads or finite)[0])
+    if not isinstance(output, str) or output not in shared:
+        raise UnknownNameError("output that both results have", output, shared)
+    if output not in numbers:
+        raise InputError("output", output, "must be a number; labels and truth values have no difference")
+    for each in (first, second):
+        if not math.isfinite(each.canonical(output)):
+            raise InputError("output", output, f"is infinite by {each.model!r}, and has no difference")
+    return Comparison(first, second, output)
+
+
+def _amount(variable: Variable, canonical: float) -> Any:
+    """A difference in the unit of a variable; of whole numbers it may be a part of one."""
+    amount = float(units.from_canonical(canonical, variable.unit))
+    return amount if variable.named_unit or not variable.dimension else units.Q_(amount, units.unit(variable.unit))
+
+
+def _formula(system: System, name: str) -> Formula | None:
+    return system[name] if name in system else None  # noqa: SIM401  # a system is no dict
+
+
+def _bare(amount: Any) -> float:
+    return float(amount.magnitude if units.is_quantity(amount) else amount)
+
+
+def _text(amount: Any) -> str:
+    sign = "+" if _bare(amount) > 0 else ""
+    return sign + (formatting.quantity(amount) if units.is_quantity(amount) else formatting.number(amount))
+
+
+def _percent(share: float) -> str:
+    return "" if math.isnan(share) else f"{100 * share:.1f}%"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= CELL else f"{text[: CELL - 3]}..."
+
+
+def _more(title: str, rows: tuple[Any, ...], shown: int = ROWS) -> str:
+    return f"{title}, the first {shown} of {len(rows)}" if len(rows) > shown else title
