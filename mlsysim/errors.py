@@ -104,6 +104,26 @@ class InfeasibleError(MlsysimError, ValueError):
     """The best design was asked of an answer that has none: names the constraint, and how near it can be met."""
 
 
+class NotMeasuredError(MlsysimError, ValueError):
+    """No error is known of an output, since nothing like it was measured.
+
+    Parameters
+    ----------
+    output : str
+        The output.
+    reason : str
+        What was not measured.
+    hint : str, optional
+        What was.
+    """
+
+    def __init__(self, output: str, reason: str, hint: str = "") -> None:
+        self.output = output
+        self.reason = reason
+        self.hint = hint
+        super().__init__(f"expected error of {output}: {reason}" + (f"; {hint}" if hint else ""))
+
+
 class UnitError(MlsysimError, ValueError):
     """Two dimensions that do not agree: in a formula when declared, or in an argument."""
 

@@ -56,6 +56,20 @@ def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
     return pure
 
 
+def is_traced(value: Any) -> bool:
+    """Whether a value is one that JAX follows through a function, and has no number yet."""
+    from jax.core import Tracer
+
+    return isinstance(value, Tracer)
+
+
+def default_dtype() -> np.dtype:
+    """What JAX makes of a Python float."""
+    import jax.numpy as jnp
+
+    return np.dtype(jnp.result_type(float))
+
+
 @lru_cache(maxsize=256)
 def _jitted(system: System, outputs: tuple[str, ...]) -> Pure:
     import jax

@@ -6,10 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-from mlsysim.engine import pure_function
+import numpy as np
+
+from mlsysim import units
+from mlsysim.engine import default_dtype, is_traced, pure_function
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
+from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.refusal import refuse
+from mlsysim.symbolic import Variable, variable_of
 
 
 class PureFunction:
@@ -21,9 +27,14 @@ class PureFunction:
         Canonical value (byte, second, FLOP, label code) of every input, as bound.
     outputs : tuple of str
         Names returned.
+    checks : bool
+        Whether every call checks the values that are not traced.
     """
 
-    def __init__(self, model: DeclaredModel, outputs: str | Iterable[str], arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self, model: DeclaredModel, outputs: str | Iterable[str], arguments: Mapping[str, Any], *, check: bool = False
+    ) -> None:
+        self.checks = check
         self._single = isinstance(outputs, str)
         self.outputs = model.named_outputs(outputs)
         binding = bind(model, arguments)
@@ -32,6 +43,8 @@ class PureFunction:
         self._system = binding.system
         needed = {variable.name for variable in binding.system.closure(self.outputs).inputs}
         self.inputs: dict[str, float] = {name: float(v) for name, v in binding.values.items() if name in needed}
+        self._held = binding.values
+        self._reasons = [reason for reason in binding.reasons if needed.intersection(reason.inputs)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but compiled code, which is compiled again when it is called."""
@@ -59,26 +72,81 @@ class PureFunction:
         UnknownNameError
             If ``x`` names something the outputs do not depend on.
         """
-        if x is not None and not isinstance(x, Mapping):
-            raise InputError("x", x, "must be a dict of canonical inputs by name")
-        given = dict(x or {})
-        for name in given:
-            if name not in self.inputs:
-                raise UnknownNameError("input of this function", name, self.inputs)
+        given = self._given(x)
+        if self.checks and not any(is_traced(value) for value in given.values()):
+            self.check(given)
         found = self._pure({**self.inputs, **given})
         return found[self.outputs[0]] if self._single else found
 
+    def check(self, x: Mapping[str, Any] | None = None) -> None:
+        """Refuse values that ``solve`` would refuse. For concrete values: within ``jit`` there are none.
+
+        Parameters
+        ----------
+        x : mapping, optional
+            As for a call; each value a number or an array.
+
+        Raises
+        ------
+        InputError
+            If a value is outside the domain of its input, values do not fit each other, or one is traced.
+        UnknownNameError
+            If ``x`` names something the outputs do not depend on.
+        """
+        given = self._given(x)
+        for name, value in given.items():
+            if is_traced(value):
+                raise InputError(
+                    name, "a traced value", "is known when the function runs: check outside of jit and grad"
+                )
+            try:
+                given[name] = np.asarray(value, np.float64)
+            except (TypeError, ValueError):
+                raise InputError(name, value, "must be a canonical number, or an array of them") from None
+            variable = variable_of(name)
+            held = inside(variable, given[name])
+            if not held.all():
+                first = float(given[name][~held].flat[0]) if given[name].ndim else float(given[name])
+                shown = float(units.from_canonical(first, variable.unit))
+                unit = f" {variable.unit}" if variable.unit not in ("", "count") else ""
+                many = f"{int((~held).sum())} of {held.size} values are refused" if held.size > 1 else ""
+                raise InputError(name, f"{shown:g}{unit}", f"must be {allowed(variable)}", many)
+        refuse(self._reasons, self._system, {**self._held, **given})
+
+    @property
+    def dtype(self) -> np.dtype:
+        """In which it runs where ``x`` brings no arrays of another: float32, and float64 under ``jax.enable_x64``."""
+        return default_dtype()
+
+    def _given(self, x: Any) -> dict[str, Any]:
+        if x is not None and not isinstance(x, Mapping):
+            raise InputError("x", x, "must be a dict of canonical inputs by name")
+        for name in x or {}:
+            if name not in self.inputs:
+                raise UnknownNameError("input of this function", name, self.inputs)
+        return dict(x or {})
+
     def __repr__(self) -> str:
-        return f"<PureFunction {', '.join(self.outputs)} of {', '.join(self.inputs)}>"
+        return f"<PureFunction {', '.join(self.outputs)} of {', '.join(self.inputs)}, in {self.dtype}>"
 
 
-def function(model: DeclaredModel, /, outputs: str | Iterable[str], *entries: Any, **inputs: Any) -> PureFunction:
+def allowed(variable: Variable) -> str:
+    """The values of an input, which are codes where it has labels."""
+    labels = variable.domain.labels
+    return f"the code of a label, from 0 to {len(labels) - 1}" if labels else variable.domain.describe()
+
+
+def function(
+    model: DeclaredModel, /, outputs: str | Iterable[str], *entries: Any, check: bool = False, **inputs: Any
+) -> PureFunction:
     """The outputs as a pure JAX function, for a user's own ``jit``, ``grad`` and ``vmap``.
 
     Parameters
     ----------
     outputs : str or iterable of str
         One name, or several.
+    check : bool
+        Whether to check the values of every call as ``solve`` does, as far as they are not traced.
 
     Returns
     -------
@@ -86,4 +154,4 @@ def function(model: DeclaredModel, /, outputs: str | Iterable[str], *entries: An
         ``f(x)`` with ``x`` a dict of canonical inputs (byte, second, FLOP); those left out of
         ``x`` keep the values bound here. One output gives its value, several a dict.
     """
-    return PureFunction(model, outputs, model.named_arguments(entries, inputs))
+    return PureFunction(model, outputs, model.named_arguments(entries, inputs), check=check)

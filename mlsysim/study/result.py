@@ -15,6 +15,7 @@ from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import as_text, listed, plain, presented
+from mlsysim.study.expected_error import ExpectedError, expected_error
 from mlsysim.study.explanation import Explanation
 from mlsysim.study.notes import left_out, notes
 from mlsysim.symbolic import Variable, variable_of, words_latex
@@ -165,6 +166,26 @@ class Result:
                 pages.setdefault(origin.source, []).append(f"{name} ({origin.standing}, {origin.date})")
         found = [Reference.page(address, ", ".join(what)) for address, what in pages.items()]
         return (*works.values(), *found)
+
+    def expected_error(self, output: str) -> ExpectedError:
+        """How far off an output is expected to be: the errors of the area of ``docs/validation.md`` that it belongs to.
+
+        Parameters
+        ----------
+        output : str
+            Name of an output.
+
+        Returns
+        -------
+        ExpectedError
+            Median, nine tenths and worst, as shares, with their source; as a number it is the median.
+
+        Raises
+        ------
+        NotMeasuredError
+            If nothing of the kind was measured; says what was.
+        """
+        return expected_error(self, output)
 
     def explain(self, *outputs: str) -> Explanation:
         """How the numbers came about: formula, numbers put in, value, source, and what bound.

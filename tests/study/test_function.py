@@ -233,3 +233,53 @@ class TestRefused:
     def test_a_list_of_values(self):
         with pytest.raises(InputError, match=r"^batch_size=\[1, 2\]: solve\(\) takes one value"):
             TrainingMemoryModel().function("weights", **{**MEMORY, "batch_size": [1, 2]})
+
+
+class TestChecks:
+    function = TrainingMemoryModel().function("weights", **MEMORY)
+
+    def test_values_that_solve_takes(self, latency):
+        self.function.check()
+        self.function.check(dict(self.function.inputs))
+        self.function.check({"tp_size": jnp.array([1.0, 2.0, 4.0]), "parameters": np.float32(2e9)})
+        latency.check({"precision": 3.0})
+
+    @pytest.mark.parametrize(
+        ("x", "said"),
+        [
+            ({"parameters": -1.0}, "parameters='-1': must be a finite number > 0"),
+            ({"parameters": np.nan}, "parameters='nan': must be a finite number"),
+            ({"tp_size": 1.5}, "tp_size='1.5': must be a whole number"),
+            ({"tp_size": np.array([1.0, 3.0])}, "tp_size=3: must divide"),
+            ({"zero_stage": np.array([0.0, 4.0, 5.0])}, "zero_stage='4': .*2 of 3 values are refused"),
+            ({"precision": 99.0}, "precision='99': must be the code of a label"),
+            ({"parameters": "many"}, "must be a canonical number"),
+            ({"seq_len": 1.0}, "unknown input of this function"),
+            ([1], "must be a dict of canonical inputs"),
+        ],
+    )
+    def test_values_that_solve_refuses(self, x, said):
+        with pytest.raises(InputError, match=said):
+            self.function.check(x)
+
+    def test_a_value_is_shown_in_its_unit(self, latency):
+        with pytest.raises(InputError, match="memory_bandwidth='-3000 GB/s'"):
+            latency.check({"memory_bandwidth": -3e12})
+
+    def test_every_call_on_request(self):
+        checked = TrainingMemoryModel().function("weights", check=True, **MEMORY)
+        assert float(checked({"parameters": 2e9})) == 4e9
+        assert float(jax.jit(checked)({"parameters": 2e9})) == 4e9
+        assert float(self.function({"parameters": -2e9})) == -4e9
+        with pytest.raises(InputError, match="parameters"):
+            checked({"parameters": -2e9})
+
+    def test_a_traced_value_has_no_number_to_check(self):
+        with pytest.raises(InputError, match="check outside of jit"):
+            jax.jit(lambda value: self.function.check({"parameters": value}))(1.0)
+
+    def test_it_says_its_dtype(self):
+        assert self.function.dtype == np.float32
+        assert repr(self.function).endswith("in float32>")
+        with jax.enable_x64(True):
+            assert self.function.dtype == np.float64

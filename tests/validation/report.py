@@ -1,4 +1,4 @@
-"""Writes docs/validation.md from the checks the tests make: ``make validation``.
+"""Writes docs/validation.md and mlsysim/study/accuracy.toml from the checks the tests make: ``make validation``.
 
 With names of groups as arguments, only those are computed; the others stay as they are printed.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from validation import areas
 from validation.checks import render
 from validation.groups import GROUPS
 
@@ -25,12 +26,18 @@ variant, the first-order form stands beside it. Misses are listed under their ta
 
 def main() -> None:
     """Compute the groups and write the page."""
-    sections = []
+    sections, accuracy = [], []
     for group in GROUPS:
         printed = _printed(group.title) if len(sys.argv) > 1 and group.name not in sys.argv[1:] else ""
-        if not printed:
-            print(group.name, flush=True)
-        sections.append(printed or render(group, group.checks()))
+        if printed:
+            sections.append(printed)
+            accuracy += areas.recorded(group.name)
+            continue
+        print(group.name, flush=True)
+        checks = group.checks()
+        sections.append(render(group, checks))
+        accuracy += areas.records(group, checks)
+    areas.write(accuracy)
     PAGE.write_text(HEAD + "\n".join(sections), encoding="utf-8")
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from validation import areas
 from validation.checks import Check, number, render
 from validation.counted_operators import moved, rows_of_traffic
 from validation.groups import GROUPS
@@ -27,6 +28,7 @@ def test_group(group):
     assert checks
     assert not wrong, "\n".join(wrong)
     assert render(group, checks) in PAGE.read_text(encoding="utf-8"), "run `make validation`"
+    assert areas.alike(areas.records(group, checks), areas.recorded(group.name)), "run `make validation`"
 
 
 def printed_of(name):

@@ -1,0 +1,171 @@
+"""How far off an output is where it was held against what others measured, counted or simulated."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from mlsysim.catalog import Accelerator, Entry, Fleet, Node, Stack
+from mlsysim.errors import NotMeasuredError
+from mlsysim.inputs.binding import GIVEN
+from mlsysim.symbolic import variable_of
+
+#: Where the tables stand that the errors come from.
+PAGE = "docs/validation.md"
+#: The stack of a result that names none.
+NO_STACK = "Generic"
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """Errors of an output, as shares without sign, over rows that nothing was calibrated on.
+
+    Attributes
+    ----------
+    output : str
+        The output.
+    median, tail, worst : float
+        Half of the rows, nine tenths of them, and all of them are no further off.
+    rows : int
+        How many rows.
+    about : str
+        Which rows.
+    source : str
+        Who published, counted or simulated them.
+    section : str
+        Heading of their table in ``docs/validation.md``.
+    """
+
+    output: str
+    median: float
+    tail: float
+    worst: float
+    rows: int
+    about: str
+    source: str
+    section: str
+
+    def __float__(self) -> float:
+        return self.median
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**vars(self), "page": PAGE}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.output}: {self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} "
+            f"at worst, of {self.rows} rows ({self.about}; {self.source}; {PAGE}, {self.section!r})"
+        )
+
+    def __repr__(self) -> str:
+        return f"<ExpectedError of {self}>"
+
+
+@cache
+def areas() -> tuple[dict[str, Any], ...]:
+    """What was measured, area by area: errors, and the results that they speak of."""
+    text = resources.files("mlsysim.study").joinpath("accuracy.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)["area"])
+
+
+def expected_error(result: Any, output: str) -> ExpectedError:
+    """How far off an output is expected to be: the errors of the area that its result belongs to.
+
+    Parameters
+    ----------
+    result : Result
+        Whose output it is.
+    output : str
+        Name of an output.
+
+    Returns
+    -------
+    ExpectedError
+        With its source; as a number it is the median. Where several areas fit, the one that asks most of a result.
+
+    Raises
+    ------
+    NotMeasuredError
+        If nothing of the kind was measured; says what was.
+    UnknownNameError
+        If the result has no such output.
+    """
+    result[output]
+    own = [area for area in areas() if area["model"] == type(result.model).__name__]
+    of_output = [area for area in own if output in area["outputs"]]
+    if not of_output:
+        known = sorted({name for area in own for name in area["outputs"]})
+        wanted = f"of {type(result.model).__name__} there are errors of {', '.join(known)}" if known else ""
+        raise NotMeasuredError(output, f"no error of {output} was measured", wanted)
+    of_variant = [area for area in of_output if result.model.variant in area["variants"]]
+    if not of_variant:
+        known = sorted({variant for area in of_output for variant in area["variants"]})
+        raise NotMeasuredError(output, f"none was measured by {result.model.variant}", f"but by {', '.join(known)}")
+    reasons = {area["about"]: why for area in of_variant if (why := _unlike(result, area))}
+    fitting = [area for area in of_variant if not _unlike(result, area)]
+    if not fitting:
+        raise NotMeasuredError(output, "what was measured is unlike this result",
+                               "; ".join(f"{about}: {why}" for about, why in reasons.items()))  # fmt: skip
+    most = max(fitting, key=lambda area: (bool(area["stacks"]), len(area["where"]), area["rows"]))
+    fields = {name: most[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section")}
+    return ExpectedError(output, **fields)
+
+
+def _unlike(result: Any, area: dict[str, Any]) -> str:
+    """What tells a result from those of an area; empty where nothing does."""
+    stack = _stack(result)
+    if area["stacks"]:
+        if stack not in area["stacks"]:
+            return f"by the stack {' or '.join(area['stacks'])}, not {stack}"
+        if typed := _typed(result, Stack):
+            return f"by the values of the stack, not one that was given ({', '.join(typed)})"
+    if area["devices"]:
+        found = _devices(result)
+        if not found or not {*found} <= {*area["devices"]}:
+            return f"on {', '.join(area['devices'])}, not {' and '.join(found) or 'a device without a name'}"
+        if typed := _typed(result, Accelerator, Node, Fleet):
+            return f"on devices as the catalog has them, not with a value that was given ({', '.join(typed)})"
+    for name, allowed in area["where"].items():
+        if name in result.inputs and not _within(result, name, allowed):
+            return f"at {name} {_words(allowed)}, not {result[name]}"
+    return ""
+
+
+def _stack(result: Any) -> str:
+    entry = next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
+    return NO_STACK if entry is None else entry.key or entry.name
+
+
+def _typed(result: Any, *kinds: type[Entry]) -> list[str]:
+    """Inputs that entries of a kind give, and that were typed instead."""
+    names = [name for slot in result.model.slots.values() if issubclass(slot.entry, kinds) for name in slot.gives]
+    return [name for name in dict.fromkeys(names) if name in result.inputs and result.origin(name) == GIVEN]
+
+
+def _devices(result: Any) -> list[str]:
+    """Catalog keys of the accelerators of a result."""
+    found: list[Entry] = []
+    for entry in result.entries.values():
+        node = entry.node if isinstance(entry, Fleet) else entry
+        device = node.accelerator if isinstance(node, Node) else node
+        if isinstance(device, Accelerator):
+            found.append(device)
+    return list(dict.fromkeys(device.key or device.name for device in found))
+
+
+def _within(result: Any, name: str, allowed: list[Any]) -> bool:
+    if variable_of(name).domain.kind == "choice":
+        return result[name] in allowed
+    least, most = allowed
+    value = result[name]
+    return bool(least <= getattr(value, "magnitude", value) <= most)
+
+
+def _words(allowed: list[Any]) -> str:
+    if isinstance(allowed[0], str):
+        return " or ".join(allowed)
+    return str(allowed[0]) if allowed[0] == allowed[1] else f"{allowed[0]} to {allowed[1]}"

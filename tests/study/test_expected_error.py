@@ -1,0 +1,103 @@
+"""The expected error of an output is that of its area, and none where nothing of the kind was measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlsysim import CollectiveModel, DistributedModel, KernelModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim.errors import NotMeasuredError, UnknownNameError
+from mlsysim.models import every_model
+from mlsysim.study.expected_error import ExpectedError, areas
+
+PRODUCT = {"product_rows": 4096, "product_columns": 8192, "product_inner": 8192}
+TRAINED = {"batch_size": 1024, "seq_len": 8192, "tp_size": 8, "pp_size": 4, "gradient_accumulation_steps": 8}
+
+
+def trained(**given):
+    return DistributedModel().solve(**{"model": "Llama3_70B", "fleet": "SuperPOD_H100", **TRAINED, **given})
+
+
+def area(about, output):
+    return next(each for each in areas() if each["about"].startswith(about) and output in each["outputs"])
+
+
+def test_a_number_with_its_source():
+    found = KernelModel().solve(hardware="H100", **PRODUCT).expected_error("kernel_time")
+    assert isinstance(found, ExpectedError)
+    kept = area("matrix products", "kernel_time")
+    assert float(found) == found.median == kept["median"]
+    assert (found.rows, found.tail, found.worst) == (kept["rows"], kept["tail"], kept["worst"])
+    assert found.section == "Kernels: matrix products on A100, H100 and B200"
+    assert "kernel_time: 7.1% in the median" in str(found)
+    assert found.to_dict()["page"] == "docs/validation.md"
+
+
+def test_the_stack_chooses_the_area():
+    by_default = trained().expected_error("step_time")
+    by_stack = trained(stack="MPT_H100").expected_error("step_time")
+    assert by_default.about == "dense training steps"
+    assert by_stack.about == "dense training steps that the stack was not calibrated on"
+    assert by_stack.median < by_default.median
+
+
+def test_a_rate_and_its_time_have_errors_of_their_own():
+    step = trained()
+    assert step.expected_error("step_time").worst < 1 < step.expected_error("tokens_per_second").worst
+
+
+@pytest.mark.parametrize(
+    ("result", "output", "said"),
+    [
+        (
+            lambda: trained(),
+            "bubble_time",
+            "no error of bubble_time was measured; of DistributedModel there are errors of",
+        ),
+        (lambda: trained(model="Mixtral_8x7B"), "step_time", "at experts 1, not 8"),
+        (lambda: trained(efficiency=0.5), "step_time", r"not one that was given \(efficiency\)"),
+        (lambda: trained(peak_flops="500 TFLOP/s"), "step_time", r"not with a value that was given \(peak_flops\)"),
+        (lambda: trained(stack="Megatron_Bridge_H100"), "step_time", "not Megatron_Bridge_H100"),
+        (
+            lambda: KernelModel().solve(hardware="MI300X", **PRODUCT),
+            "kernel_time",
+            "on A100, H100, H200, B200, not MI300X",
+        ),
+        (
+            lambda: KernelModel("roofline").solve(hardware="H100", **PRODUCT),
+            "kernel_time",
+            "by roofline; but by smooth, waves",
+        ),
+        (
+            lambda: CollectiveModel().solve(fleet="SuperPOD_H100", collective_ranks=16, message_bytes="1 MiB"),
+            "collective_time",
+            "at collective_ranks 2 to 8, not 16",
+        ),
+    ],
+)
+def test_nothing_is_made_up(result, output, said):
+    with pytest.raises(NotMeasuredError, match=said):
+        result().expected_error(output)
+
+
+def test_an_unknown_output():
+    with pytest.raises(UnknownNameError, match="did you mean step_time"):
+        trained().expected_error("step_tim")
+
+
+def test_memory_and_serving():
+    memory = TrainingMemoryModel("per_operator").solve("Llama3_8B", "H100", batch_size=8, dp_size=8)
+    assert memory.expected_error("weights").worst == 0
+    given = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000}
+    first, aware = (ServingCapacityModel(variant).solve(**given) for variant in ("first_order", "prefill_aware"))
+    assert float(aware.expected_error("qps_capacity")) < 0.01 < float(first.expected_error("qps_capacity"))
+
+
+def test_the_areas_name_what_there_is():
+    models = {model.__name__: model for model in every_model()}
+    for each in areas():
+        model = models[each["model"]]
+        for variant in each["variants"]:
+            system = model(variant).system
+            assert {*each["outputs"]} <= {v.name for v in system.variables}
+            assert {*each["where"]} <= {*model(variant).arguments}
+        assert 0 <= each["median"] <= each["tail"] <= each["worst"]

@@ -1,0 +1,272 @@
+"""Where errors of a group of checks hold: of which model, variants and outputs, and on what."""
+
+import math
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from validation import published_collectives, published_exchanges, published_kernels, published_steps
+from validation.checks import Check, Group, relative, spread
+from validation.step_rows import name, published, stack_of
+
+DATA = Path(__file__).parents[2] / "mlsysim" / "study" / "accuracy.toml"
+HEAD = """# Errors of outputs against what others measured, counted or simulated, by area; each number is a share.
+# tests/validation/report.py writes this from the checks behind docs/validation.md, and a test compares the two.
+"""
+#: Fewer rows say little about others.
+FEWEST = 5
+DIGITS = 4
+#: How far apart errors of so many digits may be that are the same but for rounding.
+ROUNDED = 2e-3
+
+Errors = Iterable[float]
+
+
+@dataclass(frozen=True)
+class Area:
+    """Errors of some outputs, and the results that they speak of.
+
+    Parameters
+    ----------
+    group : str
+        Name of the group of checks.
+    model : str
+        Class.
+    variants, outputs : tuple of str
+        Of the model.
+    about : str
+        Which rows.
+    errors : callable
+        Gives relative errors from the checks of the group.
+    devices : tuple of str
+        Catalog keys of the accelerators; empty where the error does not depend on one.
+    stacks : tuple of str
+        Catalog keys; empty for any.
+    where : dict
+        For an input the labels it may have, or the least and the largest number.
+    source : str
+        Who published theirs, where the rows are those of several groups.
+    """
+
+    group: str
+    model: str
+    variants: tuple[str, ...]
+    outputs: tuple[str, ...]
+    about: str
+    errors: Callable[[list[Check]], Errors]
+    devices: tuple[str, ...] = ()
+    stacks: tuple[str, ...] = ()
+    where: dict[str, list[Any]] = field(default_factory=dict)
+    source: str = ""
+
+    def record(self, group: Group, checks: list[Check]) -> dict[str, Any] | None:
+        """What the data file says of it; nothing where there are too few rows."""
+        errors = [float(each) for each in self.errors(checks)]
+        if len(errors) < FEWEST:
+            return None
+        median, tail, worst = (float(f"{each:.{DIGITS}g}") for each in spread(errors))
+        return {
+            "group": self.group, "section": group.title, "source": self.source or group.source, "about": self.about,
+            "model": self.model, "variants": [*self.variants], "outputs": [*self.outputs], "devices": [*self.devices],
+            "stacks": [*self.stacks], "where": self.where, "rows": len(errors), "median": median, "tail": tail,
+            "worst": worst,
+        }  # fmt: skip
+
+
+def own(checks: list[Check]) -> Errors:
+    """Errors of ours, on rows that nothing was calibrated on."""
+    return [check.error for check in checks if not check.calibrated]
+
+
+def beside(checks: list[Check], calibrated: bool = True) -> Errors:
+    """Errors of what stands beside ours."""
+    return [
+        relative(check.first_order, check.theirs)
+        for check in checks
+        if check.first_order is not None and (calibrated or not check.calibrated)
+    ]
+
+
+def of_what(word: str, errors: Callable[[list[Check]], Errors], checks: list[Check]) -> Errors:
+    """Errors of the rows whose name ends with a word."""
+    return errors([check for check in checks if check.what.endswith(word)])
+
+
+def as_times(errors: Errors) -> Errors:
+    """Errors of times, from those of rates."""
+    return [1 / (1 + each) - 1 for each in errors]
+
+
+def rings(kind: bool, checks: list[Check]) -> Errors:
+    """Collectives left out of the fit: rings, or all-to-alls."""
+    places = np.array([row.kind in published_collectives.RINGS for row in published_collectives.ROWS])
+    return published_collectives.errors()[places == kind].tolist()
+
+
+def exchanges(kind: str, checks: list[Check]) -> Errors:
+    """Exchanges of one kind by the normal kernels, left out of the fit; of their times."""
+    pairs = zip(published_exchanges.ROWS, published_exchanges.left_out(), strict=True)
+    return [row.theirs / ours - 1 for row, ours in pairs if row.kind == kind]
+
+
+def quick(kind: str, checks: list[Check]) -> Errors:
+    """Exchanges of one kind by the low-latency kernels, left out of the fit."""
+    pairs = zip(published_exchanges.QUICK, published_exchanges.left_out_quick(), strict=True)
+    return [ours / row.theirs - 1 for row, ours in pairs if row.kind == kind]
+
+
+def steps(stack: str, checks: list[Check]) -> Errors:
+    """Throughputs of dense steps by a stack, or by defaults where none is named."""
+    if not stack:
+        return published_steps.speed_errors(published_steps.DENSE, stacks=False)
+    rows = [row for row in published_steps.DENSE if stack_of(row) == stack and name(row) not in published_steps.USED]
+    return [published(row) / published_steps.ours(row, stack) - 1 for row in rows]
+
+
+RATES, TIMES = ("tokens_per_second", "tokens_per_second_per_accelerator"), ("step_time", "training_time")
+DEVICES = {"A100": ("A100", "A100_40GB"), "H100": ("H100", "H200")}
+STEPS = {"MPT_A100": "A100", "MPT_H100": "H100", "Megatron_LM_A100": "A100", "torchtitan_H100": "H100",
+         "torchtitan_async_H100": "H100", "DeepSpeed_A100": "A100", "torchtitan_A100": "A100"}  # fmt: skip
+RUNS = "Megatron-LM, torchtitan, llm-foundry, Megatron-Bridge and others, as the tables of steps cite them"
+RINGS = "aiconfigurator, NCCL on A100, H100, H200 and B200"
+TRAINED = {"experts": [1, 1], "finetuning": ["full"]}
+ADAPTED = {"finetuning": ["lora", "qlora"]}
+
+
+def _of_steps(stack: str) -> list[Area]:
+    about = "dense training steps that the stack was not calibrated on" if stack else "dense training steps"
+    devices = DEVICES[STEPS[stack]] if stack else (*DEVICES["A100"], *DEVICES["H100"])
+    rates = partial(steps, stack)
+    shared = {"devices": devices, "stacks": (stack or "Generic",), "where": TRAINED, "source": RUNS}
+    area = partial(Area, "steps_korthikanti", "DistributedModel", ("per_operator",), **shared)
+    return [
+        area(outputs=RATES, about=about, errors=rates),
+        area(outputs=TIMES, about=about, errors=lambda checks: as_times(rates(checks))),
+    ]
+
+
+def _engine(group: str, stack: str) -> list[Area]:
+    area = partial(Area, group, "IterationModel", ("iteration",), ("iteration_time",), devices=("A100",),
+                   where={"experts": [1, 1], "precision": ["fp16", "bf16"]})  # fmt: skip
+    return [area("decode steps and prefills of OPT", own, stacks=(stack,))]
+
+
+FULL_LOAD = {"devices": ("H100", "H200"), "where": {"experts": [1, 1], "precision": ["w8a8", "fp8"]}}
+AREAS: tuple[Area, ...] = (
+    *(
+        Area("products", "KernelModel", (variant,), ("kernel_time",),
+             "matrix products, constants fitted without the device",
+             lambda checks, variant=variant: published_kernels.errors(published_kernels.left_out(variant)),
+             ("A100", "H100", "H200", "B200"), where={"precision": ["bf16", "fp16", "fp8"]})
+        for variant in ("waves", "smooth")
+    ),
+    Area("nccl_a100", "CollectiveModel", ("all_reduce", "all_gather", "reduce_scatter"), ("collective_time",),
+         "rings of NCCL within a node, constants fitted without the class of links", partial(rings, True),
+         ("A100", "H100", "H200", "B200"), where={"collective_ranks": [2, 8]}, source=RINGS),
+    Area("nccl_a100", "CollectiveModel", ("all_to_all",), ("collective_time",),
+         "all-to-alls of NCCL within a node, constants fitted without the class of links", partial(rings, False),
+         ("A100", "H100", "H200", "B200"), where={"collective_ranks": [2, 8]}, source=RINGS),
+    *(
+        Area("deepep_rates", "CollectiveModel", (kind,), ("collective_time",),
+             "DeepEP's normal kernels, shares fitted on the other configurations", partial(exchanges, kind),
+             ("H800", "B200"), ("DeepEP",), {"collective_ranks": [8, 64]})
+        for kind in ("dispatch", "combine")
+    ),
+    *(
+        Area("deepep_times", "CollectiveModel", (f"low_latency_{kind}",), ("collective_time",),
+             "DeepEP's low-latency kernels, floor fitted on the other numbers of ranks", partial(quick, kind),
+             ("H800",), ("DeepEP",), {"collective_ranks": [8, 256]})
+        for kind in ("dispatch", "combine")
+    ),
+    Area("iterations_trtllm", "IterationModel", ("saturated",), ("output_tokens_per_second",),
+         "dense models at full load", own, stacks=("TensorRT_LLM_H100",), **FULL_LOAD),
+    Area("iterations_trtllm", "IterationModel", ("saturated",), ("output_tokens_per_second",),
+         "dense models at full load, by library defaults", beside, stacks=("Generic",), **FULL_LOAD),
+    Area("iterations_trtllm_moe", "IterationModel", ("saturated",), ("output_tokens_per_second",),
+         "a mixture of experts at full load", own, ("H200",), ("TensorRT_LLM_H100",),
+         {"experts": [2, 1024], "precision": ["w8a8", "fp8"]}),
+    *_engine("iterations_distserve", "DistServe_A100"),
+    *_engine("iterations_vllm", "vLLM_2023_A100"),
+    *(area for stack in ("", *STEPS) for area in _of_steps(stack)),
+    Area("finetuning_memory", "DistributedModel", ("per_operator",), ("total_memory",), "LoRA and Q-LoRA of Qwen", own,
+         ("A100",), ("Generic",), ADAPTED),
+    Area("finetuning_time", "DistributedModel", ("per_operator",), ("step_time",), "LoRA and Q-LoRA of Qwen", own,
+         ("A100",), ("Generic",), ADAPTED),
+    Area("published_counts", "ParameterCountModel", ("counted",), ("parameters",), "totals as published",
+         lambda checks: [check.error for check in checks if not check.what.endswith("active")]),
+    Area("published_counts", "ParameterCountModel", ("counted",), ("active_parameters",), "active ones as published",
+         partial(of_what, "active", own)),
+    Area("saved_tensors", "TrainingMemoryModel", ("per_operator",), ("activations",),
+         "bytes that PyTorch keeps of one layer", own, where={"precision": ["bf16", "fp16"]}),
+    Area("saved_tensors", "TrainingMemoryModel", ("first_order",), ("activations",),
+         "bytes that PyTorch keeps of one layer", beside, where={"precision": ["bf16", "fp16"]}),
+    *(
+        Area("counted_states", "TrainingMemoryModel", ("per_operator",), (output,),
+             "tensors of small models after a real step, split over ranks",
+             partial(of_what, output.replace("_", " "), own),
+             where={"precision": ["bf16", "fp16"], "optimizer": ["adam", "adamw"], "finetuning": ["full"]})
+        for output in ("weights", "gradients", "optimizer_state")
+    ),
+    Area("simulated_capacity", variants=("prefill_aware",), outputs=("qps_capacity",),
+         about="a replica that always has others waiting, with its step times given", errors=own,
+         model="ServingCapacityModel"),
+    Area("simulated_capacity", variants=("first_order",), outputs=("qps_capacity",),
+         about="a replica that always has others waiting, with its step times given", errors=beside,
+         model="ServingCapacityModel"),
+    Area("simulated_p99", variants=("prefill_aware",), outputs=("estimated_p99_latency",),
+         about="simulated queues with the step times given", errors=own, model="ServingCapacityModel"),
+    Area("simulated_p99", variants=("first_order",), outputs=("estimated_p99_latency",),
+         about="simulated queues with the step times given", errors=beside, model="ServingCapacityModel"),
+)  # fmt: skip
+#: Groups that have areas.
+GROUPS = tuple(dict.fromkeys(area.group for area in AREAS))
+
+
+def records(group: Group, checks: list[Check]) -> list[dict[str, Any]]:
+    """What the data file says of a group."""
+    found = (area.record(group, checks) for area in AREAS if area.group == group.name)
+    return [record for record in found if record is not None]
+
+
+def recorded(group: str) -> list[dict[str, Any]]:
+    """What the data file says of a group."""
+    found = tomllib.loads(DATA.read_text(encoding="utf-8"))["area"] if DATA.exists() else []
+    return [record for record in found if record["group"] == group]
+
+
+def alike(some: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
+    """Whether two lists of records say the same, but for the last digits of an error."""
+
+    def equal(one: Any, other: Any) -> bool:
+        return math.isclose(one, other, rel_tol=ROUNDED) if isinstance(one, float) else one == other
+
+    return len(some) == len(others) and all(
+        one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+def write(found: list[dict[str, Any]]) -> None:
+    """Write the data file, in the order of the groups."""
+    ranked = sorted(found, key=lambda record: GROUPS.index(record["group"]))
+    DATA.write_text(HEAD + "".join(map(_table, ranked)), encoding="utf-8")
+
+
+def _table(record: dict[str, Any]) -> str:
+    return "\n[[area]]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in record.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }" if value else "{}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, float) and not np.isfinite(value):
+        return "inf"
+    return repr(value)
