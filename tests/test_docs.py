@@ -16,7 +16,14 @@ from mlsysim.cli import app
 from mlsysim.symbols import formats as vocabulary
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/expert_parallel.md", "docs/inverse.md", "docs/function.md", "docs/uncertainty.md")
+PAGES = (
+    "README.md",
+    "docs/expert_parallel.md",
+    "docs/inverse.md",
+    "docs/function.md",
+    "docs/uncertainty.md",
+    "docs/calibration.md",
+)
 FENCE = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
 PROSE = [ROOT / "README.md", *ROOT.glob("docs/*.md")]

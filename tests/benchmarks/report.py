@@ -83,6 +83,7 @@ def main():
         ("A sweep against a loop over `solve`", "test_grid"),
         ("Millions of points against hand-written loops", "test_dense"),
         ("The exact optimum of grids nobody could enumerate", "test_search"),
+        ("Constants from measurements", "test_calibration"),
     ):
         rows = [
             b["extra_info"]

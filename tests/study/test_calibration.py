@@ -139,6 +139,24 @@ def test_a_share_stops_at_one_and_says_so():
     assert "at its upper bound 1" in repr(found)
 
 
+def test_one_row_gives_a_value_and_no_error():
+    found = ROOF.calibrate("roof_reached", {"roof_time": [1.0]}, roof_work=400, roof_bytes=1, roof_start=0, **HELD)
+    assert found.values["roof_reached"] == pytest.approx(0.4)
+    assert found.errors["roof_reached"] is None
+    assert str(found.leave_one_out.errors) == "no row has one"
+    assert "no spare measurement" in repr(found)
+    assert "-" in repr(found.leave_one_out)
+    assert '"median": null' in found.to_json()
+
+
+def test_all_inputs_may_end_at_a_bound():
+    table = {**measurements(), "roof_time [µs]": np.full(ROWS, 1e-3)}
+    found = ROOF.calibrate(list(PLANTED), table, **HELD)
+    assert found.at_bound == {"roof_reached": "upper", "roof_moved": "upper", "roof_start": "lower"}
+    assert found.unidentifiable == ()
+    assert found.covariance.size == 0
+
+
 def test_several_outputs_empty_cells_and_weights():
     table = measurements()
     times = table["roof_time [µs]"] / 1e3

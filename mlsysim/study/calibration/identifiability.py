@@ -54,6 +54,8 @@ def undetermined(jacobian: np.ndarray, deviation: float) -> np.ndarray:
         Standard deviation of the residuals; nan if it is not known.
     """
     count = jacobian.shape[1]
+    if not count:
+        return np.empty((0, 0))
     _, singular, directions = np.linalg.svd(jacobian, full_matrices=True)
     size = np.zeros(count)
     size[: len(singular)] = singular

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
+from mlsysim.catalog import Recipe
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.convert import is_axis
@@ -97,7 +98,7 @@ def measured(
     for name, value in held.items():
         if isinstance(value, Linked) or is_axis(value):
             raise InputError(name, value, "has one value here", f"what differs between rows is a column {name}")
-    known = {**held, **_bound(table, given, found)}
+    known = {**held, **_bound(model, table, given)}
     varied = Varied(model, known, free, asked)
     canonical = {name: _canonical(name, found[name], table.rows) for name in asked}
     return Measured(table, varied, canonical, labels, weights)
@@ -139,11 +140,16 @@ def _sorted(
     return given, found, labels, weights
 
 
-def _bound(table: Table, given: Mapping[str, Column], found: Mapping[str, Column]) -> dict[str, Any]:
+def _bound(model: DeclaredModel, table: Table, given: Mapping[str, Column]) -> dict[str, Any]:
     """The columns of inputs as arguments: one value where all rows agree, else values along the rows."""
     values = {name: column.values(range(table.rows)) for name, column in given.items()}
     alike = {name: column[0] for name, column in values.items() if all(_same(cell, column[0]) for cell in column)}
     different = {name: column for name, column in values.items() if name not in alike}
+    for name in different:
+        slot = model.slots.get(name)
+        if slot is not None and issubclass(slot.entry, Recipe):
+            hint = "calibrate on the rows of one recipe, or give what the recipes say as columns"
+            raise InputError(name, different[name], "has the same value in all rows", hint)
     return alike | ({ROWS: Linked(different, repeats=True)} if different else {})
 
 

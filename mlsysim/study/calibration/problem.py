@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from mlsysim.symbolic import variable_of
 LOOKED_AT, BEGUN, POINTS = 128, 2, 200_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """What is minimised.
 
@@ -41,6 +41,7 @@ class Problem:
     parameters: tuple[Parameter, ...]
     weights: Mapping[str, np.ndarray]
     space: str
+    _kept: dict[bytes, dict[str, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def used(self) -> dict[str, np.ndarray]:
@@ -49,7 +50,7 @@ class Problem:
 
     def residuals(self, coordinates: np.ndarray) -> np.ndarray:
         """Weighted residuals, along the last axis, of coordinates along the last axis."""
-        predicted = self.measured.predicted(values_of(self.parameters, coordinates))
+        predicted = self._predicted(coordinates)
         shape = (*coordinates.shape[:-1], self.measured.table.rows)
         parts = []
         for name, used in self.used.items():
@@ -60,11 +61,19 @@ class Problem:
             parts.append(np.sqrt(self.weights[name][used]) * apart)
         return np.concatenate(parts, axis=-1)
 
+    def _predicted(self, coordinates: np.ndarray) -> dict[str, np.ndarray]:
+        """What the model says; kept for the derivatives, which are asked for at the same coordinates."""
+        key = coordinates.tobytes()
+        if key not in self._kept:
+            self._kept.clear()
+            self._kept[key] = self.measured.predicted(values_of(self.parameters, coordinates))
+        return self._kept[key]
+
     def jacobian(self, coordinates: np.ndarray) -> np.ndarray:
         """Derivative of the residuals by every coordinate."""
         values = {name: float(value) for name, value in values_of(self.parameters, coordinates).items()}
         slopes = self.measured.slopes(values)
-        predicted = self.measured.predicted(values) if self.space == "log" else {}
+        predicted = self._predicted(coordinates) if self.space == "log" else {}
         rows = self.measured.table.rows
         columns = []
         for each in self.parameters:

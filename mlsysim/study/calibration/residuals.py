@@ -28,9 +28,9 @@ class Errors:
     Attributes
     ----------
     median, worst : float
-        Of the sizes of all errors.
+        Of the sizes of all errors; nan where no row has one.
     worst_row : int
-        Row of the worst, from 1.
+        Row of the worst, from 1; 0 where there is none.
     """
 
     median: float
@@ -38,6 +38,8 @@ class Errors:
     worst_row: int
 
     def __str__(self) -> str:
+        if not self.worst_row:
+            return "no row has one"
         return f"median {self.median:.1%}, worst {self.worst:.1%} (row {self.worst_row})"
 
 
@@ -72,6 +74,8 @@ class Residuals:
     def errors(self) -> Errors:
         """Median and worst error over all measurements."""
         off = np.stack([np.abs(ratio - 1) for ratio in self.ratios.values()])
+        if np.isnan(off).all():
+            return Errors(np.nan, np.nan, 0)
         worst = int(np.nanargmax(off)) % off.shape[1]
         return Errors(float(np.nanmedian(off)), float(np.nanmax(off)), worst + 1)
 
@@ -121,7 +125,8 @@ class Residuals:
                 variable = variable_of(name)
                 theirs, ratio = self.measured[name][row], self.ratios[name][row]
                 cells.append("-" if np.isnan(theirs) else as_text(variable, theirs))
-                cells += [as_text(variable, self.predicted[name][row]), "-" if np.isnan(ratio) else f"{ratio:.3f}"]
+                ours = self.predicted[name][row]
+                cells += ["-" if np.isnan(ours) else as_text(variable, ours), "-" if np.isnan(ratio) else f"{ratio:.3f}"]
             rows.append(cells)
         return headers, rows
 
