@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -107,11 +107,7 @@ class Residuals:
                 **{what: _listed(units.from_canonical(values, unit)) for what, values in both.items()},
                 "ratio": _listed(self.ratios[name]),
             }
-        errors = self.errors
-        return {
-            "outputs": outputs,
-            "error": {"median": errors.median, "worst": errors.worst, "worst_row": errors.worst_row},
-        }
+        return {"outputs": outputs, "error": asdict(self.errors) if self.errors.worst_row else None}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells, as text."""
@@ -126,7 +122,10 @@ class Residuals:
                 theirs, ratio = self.measured[name][row], self.ratios[name][row]
                 cells.append("-" if np.isnan(theirs) else as_text(variable, theirs))
                 ours = self.predicted[name][row]
-                cells += ["-" if np.isnan(ours) else as_text(variable, ours), "-" if np.isnan(ratio) else f"{ratio:.3f}"]
+                cells += [
+                    "-" if np.isnan(ours) else as_text(variable, ours),
+                    "-" if np.isnan(ratio) else f"{ratio:.3f}",
+                ]
             rows.append(cells)
         return headers, rows
 
