@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -164,33 +164,49 @@ class Block:
         if len(held):
             self.values |= compiled(held, None, "vector")(self.values)  # type: ignore[arg-type]
 
-    def at(self, x: np.ndarray, columns: np.ndarray | None = None) -> Seen:
+    def along(self, x: np.ndarray) -> Seen:
+        """Everything at the same values of the unknown for every point: a row per value."""
+        return self._seen(self.known(x[:, None]), None, (len(x), self.count))
+
+    def at(self, x: np.ndarray, columns: np.ndarray) -> Seen:
         """Everything at values of the unknown in its unit.
 
         Parameters
         ----------
         x : ndarray
-            The last dimension is that of the points.
-        columns : ndarray, optional
-            To which points they belong; to all by default.
+            Values.
+        columns : ndarray
+            To which point each belongs.
         """
+        return self._seen(self.known(x, columns), columns, np.shape(x))
+
+    def gap(self, x: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """How far the first equation is from holding; see :class:`Seen`."""
         values = self.known(x, columns)
+        return np.broadcast_to(relative_gap(*self.sides(0, values, columns)), np.shape(x))
+
+    def _seen(self, values: Mapping[str, Any], columns: np.ndarray | None, shape: tuple[int, ...]) -> Seen:
         gaps = [relative_gap(*self.sides(place, values, columns)) for place in range(len(self.right))]
-        off, held = np.zeros(np.shape(x)), np.ones(np.shape(x), bool)
-        for gap in gaps:
-            off = np.maximum(off, np.abs(gap))
+        off = reduce(np.maximum, map(np.abs, gaps)) if gaps else np.zeros(())
+        close = off <= (EQUAL_WHOLE if self.landscape.whole else EQUAL)
+        held: Any = np.ones((), bool)
         for condition in self.landscape.targets.conditions:
             held = held & np.asarray(evaluated(condition, values), bool)
-        first = np.broadcast_to(gaps[0], np.shape(x)) if gaps else None
-        close = off <= (EQUAL_WHOLE if self.landscape.whole else EQUAL)
-        return Seen(first, off, close, held, self.accepted(x, values))
+        off, close, held, accepted = (
+            np.broadcast_to(each, shape) for each in (off, close, held, self.accepted(values))
+        )
+        return Seen(np.broadcast_to(gaps[0], shape) if gaps else None, off, close, held, accepted)
 
     def known(self, x: np.ndarray, columns: np.ndarray | None = None) -> dict[str, Any]:
         """Every input and output that targets need, in canonical units."""
+        given = self._given(x, columns)
+        return given | compiled(self.moved, None, "vector")(given) if len(self.moved) else given
+
+    def _given(self, x: np.ndarray, columns: np.ndarray | None) -> dict[str, Any]:
+        """The inputs, and the outputs that the unknown does not move."""
         unknown = self.landscape.unknown
         known = {name: v if columns is None else numbers(v, columns) for name, v in self.values.items()}
-        given: dict[str, Any] = known | {unknown.name: units.to_canonical(np.asarray(x, float), unknown.unit)}
-        return given | compiled(self.moved, None, "vector")(given) if len(self.moved) else given
+        return known | {unknown.name: units.to_canonical(np.asarray(x, float), unknown.unit)}
 
     def sides(self, place: int, values: Mapping[str, Any], columns: np.ndarray | None = None) -> tuple[Any, Any]:
         """Both sides of an equation."""
@@ -199,10 +215,14 @@ class Block:
             return evaluated(left, values), evaluated(right, values)
         return evaluated(left, values), right if columns is None else numbers(right, columns)
 
-    def accepted(self, x: np.ndarray, values: Mapping[str, Any]) -> np.ndarray:
+    def accepts(self, x: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Whether the model accepts values of the unknown, whatever the targets say."""
+        return np.broadcast_to(self.accepted(self._given(x, columns)), np.shape(x))
+
+    def accepted(self, values: Mapping[str, Any]) -> np.ndarray:
         """Whether the unknown is in its domain and no reason refuses the point."""
         binding, unknown = self.landscape.binding, self.landscape.unknown
-        held = np.broadcast_to(inside(unknown, values[unknown.name]), np.shape(x))
+        held = inside(unknown, values[unknown.name])
         conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(binding.conditions))
         if conditions:
             for met in compiled(binding.system, None, "vector", conditions)(values).values():
@@ -221,9 +241,10 @@ def relative_gap(left: Any, right: Any) -> np.ndarray:
     """By how much one side exceeds the other, of their size together: from -1 to 1; nan where one has no value."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         over = np.asarray(left - right, float)
-        size = np.abs(left) + np.abs(right)
-        found = np.where(np.isinf(size), np.sign(over), over / np.where(size > 0, size, 1.0))
-    return np.where(left == right, 0.0, found)
+        found = over / (np.abs(left) + np.abs(right))
+        if not np.isfinite(found).all():  # both are zero, or one is infinite
+            found = np.where(np.isfinite(found), found, np.where(left == right, 0.0, np.sign(over)))
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -80,10 +80,12 @@ class Found:
 
 def runs(true: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Runs of true values along the first dimension: the column of each, its first and its last row."""
+    if not true.any():
+        none = np.zeros(0, int)
+        return none, none, none
     edge = np.zeros((1, true.shape[1]), bool)
     padded = np.concatenate([edge, true, edge]).T
-    change = padded[:, 1:] != padded[:, :-1]
-    column, row = np.nonzero(change)
+    column, row = np.divmod(np.flatnonzero(padded[:, 1:] != padded[:, :-1]), len(true) + 1)
     return column[::2], row[::2], row[1::2] - 1
 
 
@@ -97,7 +99,7 @@ def real_pieces(block: Block, x: np.ndarray) -> Found:
     x : ndarray
         Values of the unknown to look at, sorted.
     """
-    seen = block.at(np.broadcast_to(x[:, None], (len(x), block.count)))
+    seen = block.along(x)
     found = _intervals(block, x, seen)
     if seen.gap is None:
         return Found(found, nothing(), nothing(), seen)
@@ -157,11 +159,14 @@ def _roots(block: Block, x: np.ndarray, seen: Seen) -> tuple[Pieces, Pieces, Pie
     """Crossings of the first equation: solutions of all, jumps, and solutions at which something does not hold."""
     gap = seen.gap
     assert gap is not None
-    sign = np.where(seen.off <= EQUAL, 0, np.sign(gap))
-    place, column = np.nonzero(sign[:-1] * sign[1:] < 0)
+    above, below = gap > EQUAL, gap < -EQUAL
+    crosses = (above[:-1] & below[1:]) | (below[:-1] & above[1:])
+    place, column = np.divmod(np.flatnonzero(crosses), gap.shape[1])
     if not len(place):
         return nothing(), nothing(), nothing()
-    solved = elementwise.find_root(lambda at, chosen: _gap(block, at, chosen), (x[place], x[place + 1]), args=(column,))
+    solved = elementwise.find_root(
+        lambda at, chosen: block.gap(at, chosen.astype(int)), (x[place], x[place + 1]), args=(column,)
+    )
     low, high = (np.asarray(each, float) for each in solved.bracket)
     away_low, away_high = (np.abs(np.asarray(each, float)) for each in solved.f_bracket)
     root, met = np.where(away_low <= away_high, low, high), np.fmin(away_low, away_high) <= SOLVED
@@ -176,9 +181,3 @@ def _sorted(column: np.ndarray, lower: np.ndarray, upper: np.ndarray | None = No
     never = np.zeros(len(column), bool)
     upper = lower if upper is None else upper
     return Pieces(column, lower, upper, never, never).only(np.lexsort((lower, column)))
-
-
-def _gap(block: Block, at: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    found = block.at(at, chosen.astype(int)).gap
-    assert found is not None
-    return found

@@ -10,7 +10,7 @@ from mlsysim.study.inverse.pieces import Found, Pieces, nothing, runs
 #: Whole numbers around the end of an interval that are all looked at, because rounding moves it to and fro.
 AROUND = 64
 #: How far from the end of an interval the next accepted whole number is looked for.
-FARTHEST = 1 << 20
+FARTHEST = 1 << 19
 
 
 def whole_pieces(block: Block, x: np.ndarray) -> Found:
@@ -23,7 +23,7 @@ def whole_pieces(block: Block, x: np.ndarray) -> Found:
     x : ndarray
         Whole numbers to look at, sorted.
     """
-    seen = block.at(np.broadcast_to(x[:, None], (len(x), block.count)))
+    seen = block.along(x)
     found = _intervals(block, x, seen)
     if seen.gap is not None:
         found = _with_crossings(block, x, seen, found)
@@ -81,9 +81,7 @@ def _with_crossings(block: Block, x: np.ndarray, seen: Seen, found: Pieces) -> P
     low, high, start = x[place], x[place + 1], sign[place, column]
     while np.any(high - low > 1):
         middle = np.floor((low + high) / 2)
-        gap = block.at(middle, column).gap
-        assert gap is not None
-        same = np.sign(gap) == start
+        same = np.sign(block.gap(middle, column)) == start
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     near = low + np.arange(-AROUND, AROUND + 1)[:, None]
     inside = (near > x[place]) & (near < x[place + 1])
@@ -115,7 +113,9 @@ def _next(block: Block, start: np.ndarray, stop: np.ndarray, column: np.ndarray)
     while len(open_ := np.flatnonzero(np.isnan(found) & (np.abs(stop - start) > reached))) and reached < FARTHEST:
         ahead = start[open_] + way[open_] * (reached + np.arange(1, width + 1))[:, None]
         within = np.abs(ahead - start[open_]) <= np.abs(stop - start)[open_]
-        met = within & block.at(ahead, np.broadcast_to(column[open_], ahead.shape)).true
+        met = within & block.accepts(ahead, np.broadcast_to(column[open_], ahead.shape))
+        row, place = np.nonzero(met)
+        met[row, place] = block.at(ahead[row, place], column[open_][place]).true
         hit = met.any(axis=0)
         found[open_[hit]] = ahead[met.argmax(axis=0)[hit], np.flatnonzero(hit)]
         reached, width = reached + width, width * 4 if len(open_) * width < 1 << 18 else width

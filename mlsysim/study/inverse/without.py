@@ -95,7 +95,7 @@ def _dropped(block: Block, found: Found) -> str:
         if not abs(relative_gap(*block.sides(place, values))) <= SOLVED
     ]
     lost += [f"{each.text} does not hold" for each in landscape.targets.conditions if not evaluated(each, values).all()]
-    if not block.accepted(at, values).all():
+    if not block.accepted(values).all():
         lost.append("the model refuses the point")
     return f"{first.text} at {as_text(landscape.unknown, float(at[0]))}, where {' and '.join(lost)}"
 
@@ -136,7 +136,7 @@ def _alone(block: Block, x: np.ndarray) -> str:
     if len(conditions) + len(block.right) < 2:
         return ""
     values = block.known(x[:, None])
-    accepted = block.accepted(x[:, None], values)[:, 0]
+    accepted = np.broadcast_to(block.accepted(values), (len(x), 1))[:, 0]
     never = [
         each.text
         for each in conditions
