@@ -12,6 +12,8 @@ from mlsysim.study.inverse.landscape import EQUAL, Block, Seen
 
 #: How far both sides of an equation may be apart, of their size, at what counts as its solution.
 SOLVED = 1e-9
+#: Steps towards a root; one that is still not found, such as a jump at zero, is none.
+STEPS = 120
 #: Halvings until the end of an interval is known to rounding.
 HALVINGS = 60
 #: An end that holds with so many decimals of its leading digit is given with no more of them.
@@ -165,7 +167,7 @@ def _roots(block: Block, x: np.ndarray, seen: Seen) -> tuple[Pieces, Pieces, Pie
     if not len(place):
         return nothing(), nothing(), nothing()
     solved = elementwise.find_root(
-        lambda at, chosen: block.gap(at, chosen.astype(int)), (x[place], x[place + 1]), args=(column,)
+        lambda at, chosen: block.gap(at, chosen.astype(int)), (x[place], x[place + 1]), args=(column,), maxiter=STEPS
     )
     low, high = (np.asarray(each, float) for each in solved.bracket)
     away_low, away_high = (np.abs(np.asarray(each, float)) for each in solved.f_bracket)

@@ -10,7 +10,7 @@ from mlsysim.inputs.expressions import Expression
 from mlsysim.inputs.refusal import first_reason
 from mlsysim.study.constraints import Comparison
 from mlsysim.study.inverse.landscape import Block, evaluated, relative_gap
-from mlsysim.study.inverse.pieces import SOLVED, Found
+from mlsysim.study.inverse.pieces import SOLVED, STEPS, Found
 from mlsysim.study.inverse.scan import beyond
 from mlsysim.study.inverse.solution import as_text
 
@@ -75,7 +75,7 @@ def _outside(block: Block, compared: tuple[Expression, object]) -> float | None:
     if not len(place):
         return None
     solved = elementwise.find_root(
-        lambda at: relative_gap(*_sides(block, compared, at)).reshape(at.shape), (x[place], x[place + 1])
+        lambda at: relative_gap(*_sides(block, compared, at)).reshape(at.shape), (x[place], x[place + 1]), maxiter=STEPS
     )
     roots = np.asarray(solved.x)[np.abs(np.asarray(solved.f_x)) <= SOLVED]
     nearest = landscape.unknown.domain.lower if np.isfinite(landscape.unknown.domain.lower) else 0.0
