@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlsysim import (
+    DistributedModel,
     IterationModel,
     KernelModel,
     MoERoutingModel,
@@ -219,3 +220,25 @@ def test_several_targets_are_an_axis():
 def test_a_recipe_gives_the_other_arguments():
     found = TrainingMemoryModel().solve_for("memory_capacity", feasible=True, recipe="torchtitan_issue_1624")
     assert found.result.memory_utilization == pytest.approx(1)
+
+
+TRAINED = {
+    "model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "tp_size": 2, "pp_size": 2, "fleet_size": 16,
+    "gradient_accumulation_steps": 4, "fabric_latency": "10 us",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"step_time": "3 s", "mfu": 0.3}, "where mfu = 0.300 does not hold"),
+        ({"step_time": "<= 3 s", "feasible": True}, "feasible holds nowhere: total_memory is"),
+        ({"step_bottleneck": "Arithmetic"}, "step_bottleneck == Arithmetic holds nowhere"),
+        ({"step_time": "1.01*compute_time", "feasible": True}, "step_time goes from"),
+        ({"mfu": 0.9}, "outside its domain"),
+    ],
+)
+def test_why_there_is_no_value(given, said):
+    found = DistributedModel().solve_for("fabric_bandwidth", **TRAINED, **given)
+    assert found.value is None
+    assert said in found.reason

@@ -88,8 +88,9 @@ def _chosen(landscape: Landscape, pieces: Pieces, which: str | None) -> tuple[st
     return status, at, side if low < high or everywhere else "", ""
 
 
-def _closer(block: Block, x: np.ndarray, found: Found) -> Found:
+def _closer(block: Block, x: np.ndarray, first: Found) -> Found:
     """Look more closely where an equation comes nearest to holding: it may touch without a change of sign."""
+    found = first
     for _ in range(ROUNDS):
         off = np.where(found.seen.accepted & found.seen.held, found.seen.off, np.nan)[:, 0]
         if len(found.pieces) or np.all(np.isnan(off)):
@@ -97,10 +98,9 @@ def _closer(block: Block, x: np.ndarray, found: Found) -> Found:
         place = int(np.nanargmin(off))
         low, high = x[max(place - 1, 0)], x[min(place + 1, len(x) - 1)]
         x = np.unique(np.append(np.linspace(low, high, VALUES), x[place]))
-        closer = real_pieces(block, x)
-        if len(closer.pieces):
-            never = np.zeros(len(closer.pieces), bool)
-            closer.pieces.opens, closer.pieces.closes = never, never.copy()
-            return closer
-        found = Found(closer.pieces, found.jumps.joined(closer.jumps), found.dropped, closer.seen)
-    return found
+        found = real_pieces(block, x)
+        if len(found.pieces):
+            never = np.zeros(len(found.pieces), bool)
+            found.pieces.opens, found.pieces.closes = never, never.copy()
+            return found
+    return first

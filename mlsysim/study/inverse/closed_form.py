@@ -21,6 +21,8 @@ from mlsysim.symbolic.printing import equation, symbol_text, text
 LARGEST = 250
 #: How far, of its size, the closed form may lie from what was found in numbers.
 AGREES = 1e-9
+#: Operations of a closed form that is still worth reading.
+READABLE = 60
 #: Cases of formulas that are listed.
 CASES = 6
 
@@ -90,6 +92,8 @@ def closed_form(block: Block, at: float, *, largest: bool) -> ClosedForm | None:
     unknown = landscape.unknown
     known |= target
     for found in _candidates(one, other, unknown):
+        if sympy.count_ops(found) > READABLE:
+            continue
         for relation, expression in _as_whole(found) if landscape.whole else [("=", found)]:
             form = ClosedForm(unknown, relation, expression, chain.where[:CASES])
             if _agrees(form, at, known, unknown, largest=largest):

@@ -110,9 +110,13 @@ class Landscape:
         """The only comparison that must hold, where there is no more than that."""
         if self.targets.equations or len(self.targets.conditions) != 1:
             return None
-        known = [*(variable.name for variable in self.system.variables), *self.binding.values]
-        found = comparisons(self.targets.conditions[0], self.system, lambda text: quantity(text, self.model, known))
+        found = self.comparisons_of(self.targets.conditions[0])
         return found[0] if len(found) == 1 else None
+
+    def comparisons_of(self, condition: Expression) -> list[Comparison]:
+        """The comparisons of numbers that a condition is made of."""
+        known = [*(variable.name for variable in self.system.variables), *self.binding.values]
+        return comparisons(condition, self.system, lambda text: quantity(text, self.model, known))
 
     @property
     def usual(self) -> float:

@@ -14,6 +14,9 @@ from mlsysim.study.inverse.pieces import SOLVED, STEPS, Found
 from mlsysim.study.inverse.scan import beyond
 from mlsysim.study.inverse.solution import as_text
 
+#: What must be at most, at least or equal to something, and that.
+Sides = tuple[Expression, object]
+
 
 def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
     """Status and reason where no value meets the targets.
@@ -38,7 +41,12 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
             allowed = landscape.unknown.domain.describe()
             at = as_text(landscape.unknown, outside) if not landscape.whole else formatting.number(outside)
             return "outside", f"it would have to be {at}, outside its domain ({allowed})"
-    reasons = [_dropped(block, found), _jumped(block, found), _reached(block, x, accepted, compared), _alone(block, x)]
+    reasons = [
+        _dropped(block, found),
+        _jumped(block, found),
+        _reached(block, x, accepted, compared),
+        _alone(block, x, accepted),
+    ]
     return "none", "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 
 
@@ -49,7 +57,7 @@ def _refused(block: Block, x: np.ndarray) -> str:
     return binding.reasons[code - 1].text if code else block.landscape.unknown.domain.describe()
 
 
-def _compared(block: Block) -> tuple[Expression, object] | None:
+def _compared(block: Block) -> Sides | None:
     """Both sides of the first equation, or of the only comparison."""
     landscape = block.landscape
     if landscape.targets.equations:
@@ -58,7 +66,7 @@ def _compared(block: Block) -> tuple[Expression, object] | None:
     return None if found is None else (found.left, found.right)
 
 
-def _sides(block: Block, compared: tuple[Expression, object], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sides(block: Block, compared: Sides, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values = block.known(np.reshape(x, (-1, 1)))
     left, right = compared
     other = evaluated(right, values) if isinstance(right, Expression) else np.asarray(right)
@@ -66,7 +74,7 @@ def _sides(block: Block, compared: tuple[Expression, object], x: np.ndarray) -> 
     return np.broadcast_to(evaluated(left, values), shape)[:, 0], np.broadcast_to(other, shape)[:, 0]
 
 
-def _outside(block: Block, compared: tuple[Expression, object]) -> float | None:
+def _outside(block: Block, compared: Sides) -> float | None:
     """A number outside the domain that would do."""
     landscape = block.landscape
     x = beyond(landscape.unknown.domain, landscape.usual)
@@ -111,35 +119,41 @@ def _jumped(block: Block, found: Found) -> str:
     return f"{compared[0].text} jumps over it at {where}, from {low} to {high}"
 
 
-def _reached(block: Block, x: np.ndarray, accepted: np.ndarray, compared: tuple[Expression, object] | None) -> str:
-    """What is reached over the domain, and where it comes nearest."""
+def _reached(block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides | None) -> str:
+    """What is reached over the domain, and where it comes nearest; nothing where it comes to what is asked."""
     if compared is None:
         return ""
     left, right = _sides(block, compared, x)
     known = accepted & ~np.isnan(left) & ~np.isnan(right)
     if not known.any():
         return f"{compared[0].text} is no number wherever the model accepts the point"
-    low, high = (formatting.canonical(float(end), compared[0].unit) for end in (left[known].min(), left[known].max()))
     gap = np.where(known, np.abs(relative_gap(left, right)), np.inf)
     near = int(np.argmin(gap))
+    if gap[near] <= SOLVED:
+        return ""
+    low, high = (formatting.canonical(float(end), compared[0].unit) for end in (left[known].min(), left[known].max()))
     name, unknown = compared[0].text, block.landscape.unknown
-    where = f"{unknown.name} = {as_text(unknown, float(x[near]))}"
-    if low == high:
-        return f"{name} is {low} whatever {unknown.name} is"
     best, asked = (formatting.canonical(float(side[near]), compared[0].unit) for side in (left, right))
+    if low == high:
+        return f"{name} is {low} whatever {unknown.name} is, and never {asked}"
+    where = f"{unknown.name} = {as_text(unknown, float(x[near]))}"
     return f"{name} goes from {low} to {high}; it comes nearest to {asked} with {best}, at {where}"
 
 
-def _alone(block: Block, x: np.ndarray) -> str:
-    """Which of several conditions hold nowhere, or that they hold but never together."""
-    conditions = block.landscape.targets.conditions
-    if len(conditions) + len(block.right) < 2:
+def _alone(block: Block, x: np.ndarray, accepted: np.ndarray) -> str:
+    """Which conditions hold nowhere and what their outputs reach, or that they hold but never together."""
+    landscape = block.landscape
+    conditions = landscape.targets.conditions
+    if landscape.comparison is not None:
         return ""
     values = block.known(x[:, None])
-    accepted = np.broadcast_to(block.accepted(values), (len(x), 1))[:, 0]
-    never = [
-        each.text
-        for each in conditions
-        if not (np.broadcast_to(evaluated(each, values), (len(x), 1))[:, 0].astype(bool) & accepted).any()
-    ]
-    return f"{' and '.join(never)} nowhere" if never else "each target is met somewhere, but never all of them"
+    never = []
+    for each in conditions:
+        met = np.broadcast_to(evaluated(each, values), (len(x), 1))[:, 0]
+        if not (met.astype(bool) & accepted).any():
+            parts = landscape.comparisons_of(each)
+            reached = _reached(block, x, accepted, (parts[0].left, parts[0].right)) if len(parts) == 1 else ""
+            never.append(f"{each.text} holds nowhere" + (f": {reached}" if reached else ""))
+    if never:
+        return "; ".join(never)
+    return "each target is met somewhere, but never all of them" if len(conditions) + len(block.right) > 1 else ""
