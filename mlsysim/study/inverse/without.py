@@ -41,13 +41,10 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
             allowed = landscape.unknown.domain.describe()
             at = as_text(landscape.unknown, outside) if not landscape.whole else formatting.number(outside)
             return "outside", f"it would have to be {at}, outside its domain ({allowed})"
-    reasons = [
-        _dropped(block, found),
-        _jumped(block, found),
-        _reached(block, x, accepted, compared),
-        _alone(block, x, accepted),
-    ]
-    return "none", "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    if len(found.dropped):
+        return "none", _dropped(block, found)
+    reasons = [_jumped(block, found), _reached(block, x, accepted, compared), _alone(block, x, accepted)]
+    return "none", "; ".join(filter(None, reasons))
 
 
 def _refused(block: Block, x: np.ndarray) -> str:
@@ -92,8 +89,6 @@ def _outside(block: Block, compared: Sides) -> float | None:
 
 def _dropped(block: Block, found: Found) -> str:
     """A solution of the first equation, and what does not hold there."""
-    if not len(found.dropped):
-        return ""
     landscape, at = block.landscape, found.dropped.lower[:1]
     values = block.known(at)
     first, *others = landscape.targets.equations
