@@ -177,6 +177,13 @@ def test_the_closed_form_is_printed(model, unknown, given, printed):
     assert found.latex()
 
 
+@pytest.mark.parametrize("columns", [8192, 50001])
+def test_an_equation_of_a_whole_number_that_rises_and_falls(columns):
+    point = {"hardware": "H100", "product_rows": 1000, "product_inner": 4096, "precision": "fp8"}
+    rate = KernelModel().solve(product_columns=columns, **point).kernel_rate
+    assert KernelModel().solve_for("product_columns", kernel_rate=rate, **point).value == columns
+
+
 def test_a_closed_form_says_in_which_cases_it_holds():
     found = MoERoutingModel().solve_for("routing_imbalance_factor", all_to_all_latency="1.5 s", **ROUTED)
     assert found.where == ("k·γ ≤ E",)

@@ -38,7 +38,7 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     """
     unknown, block = landscape.unknown, landscape.block(np.zeros(1, int))
     if landscape.whole:
-        x = whole_values(unknown.domain, usual=landscape.usual)
+        x = whole_values(unknown.domain, landscape.usual, iterates=landscape.iterates)
         found = whole_pieces(block, x)
     else:
         x = real_values(unknown.domain, landscape.usual, dense=True)

@@ -19,7 +19,7 @@ from mlsysim.inputs.expressions import Expression, quantity
 from mlsysim.study.constraints import Comparison, comparisons
 from mlsysim.study.inverse.targets import Targets, numbers
 from mlsysim.study.varied import Varied
-from mlsysim.symbolic import System, Variable
+from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System, Variable
 
 #: How far apart, of their size, two sides may be that count as equal: what is met by a whole number, and by any.
 EQUAL_WHOLE, EQUAL = 1e-9, 1e-12
@@ -94,6 +94,11 @@ class Landscape:
     def whole(self) -> bool:
         """Whether the unknown is a whole number."""
         return self.unknown.domain.kind == "integer"
+
+    @property
+    def iterates(self) -> bool:
+        """Whether an output is computed in a loop at every point."""
+        return _iterates(self.parts[1])
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -255,6 +260,11 @@ def relative_gap(left: Any, right: Any) -> np.ndarray:
 def _closure(system: System, outputs: tuple[str, ...]) -> System:
     """One object per system and outputs, because compiled functions are cached by object."""
     return system.closure(outputs)
+
+
+@lru_cache(maxsize=256)
+def _iterates(system: System) -> bool:
+    return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in system)
 
 
 @lru_cache(maxsize=256)

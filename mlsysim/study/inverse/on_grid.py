@@ -51,7 +51,7 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
             "axes", landscape.dims, f"a grid in memory has at most {LARGEST_GRID:,} points, not {points:,}"
         )
     if landscape.whole:
-        x = whole_values(unknown.domain, points, landscape.usual)
+        x = whole_values(unknown.domain, landscape.usual, points, iterates=landscape.iterates)
     else:
         x = real_values(unknown.domain, landscape.usual, dense=False)
     value, status, count = np.empty(points), np.empty(points, np.int8), np.empty(points, np.int32)

@@ -12,8 +12,9 @@ from mlsysim.symbolic.variable import Domain
 #: Up to how many decades from the usual value, and how many values in a decade: at one point, and on a grid.
 AT_ONE = ((3.0, 24), (9.0, 4), (30.0, 0.5))
 ON_GRID = ((3.0, 4), (9.0, 1), (30.0, 0.2))
-#: Whole numbers that are all looked at, from the least allowed one on; at one point, and at least on a grid.
-EACH, LEAST = 4096, 64
+#: Whole numbers that are all looked at, from the least allowed one on: at one point; where formulas iterate, or at up
+#: to so many points; and at least.
+EACH, FEWER, FEW, LEAST = 1 << 16, 1 << 12, 256, 64
 #: Whole numbers looked at in a doubling, beyond those.
 PER_DOUBLING = 16
 
@@ -58,25 +59,27 @@ def beyond(domain: Domain, usual: float) -> np.ndarray:
     return found[(found <= domain.lower) | (found >= domain.upper)]
 
 
-def whole_values(domain: Domain, points: int = 1, usual: float = math.nan) -> np.ndarray:
+def whole_values(domain: Domain, usual: float, points: int = 1, *, iterates: bool) -> np.ndarray:
     """Whole numbers of a domain, sorted: each of the first ones, and then so many in every doubling.
 
     Parameters
     ----------
     domain : Domain
         Of a whole number.
-    points : int
-        Points of the grid that they are looked at for.
     usual : float
         A value to look at in any case; nan for none.
+    points : int
+        Points of the grid that they are looked at for.
+    iterates : bool
+        Whether a value takes long to look at.
     """
     first = max(domain.lower, -float(LARGEST_INTEGER - 1))
     last = min(domain.upper, float(LARGEST_INTEGER - 1))
-    each = min(EACH, max(LEAST, EACH * 256 // points))
+    each = EACH if points == 1 and not iterates else min(FEWER, max(LEAST, FEWER * FEW // points))
     found = first + np.arange(min(each, last - first + 1))
     per = PER_DOUBLING if points == 1 else 2
     doublings = np.arange(math.log2(each) * per, 53 * per) / per
-    more = np.floor(first + 2.0**doublings)
+    more = np.floor(2.0**doublings)
     ends = [last, usual] if math.isfinite(usual) else [last]
     found = np.unique(np.concatenate([found, more, ends]))
     return found[(found >= first) & (found <= last)]
