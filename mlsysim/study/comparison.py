@@ -251,7 +251,7 @@ class Comparison:
     def _title(self) -> str:
         first, second = (each.model for each in self.results)
         if type(first) is not type(second):
-            return f"{type(first).__name__} and {type(second).__name__}"
+            return " and ".join(f"{type(each).__name__} ({each.variant})" for each in (first, second))
         variants = " and ".join(dict.fromkeys((first.variant, second.variant)))
         return f"{type(first).__name__}, {variants}"
 
@@ -260,7 +260,7 @@ class Comparison:
         names = [each.model.variant for each in self.results]
         kinds = [type(each.model).__name__ for each in self.results]
         if kinds[0] != kinds[1]:
-            return [f"{kind} {name}" for kind, name in zip(kinds, names, strict=True)]
+            return kinds
         return names if names[0] != names[1] else ["First", "Second"]
 
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:

@@ -181,6 +181,13 @@ class TestShown:
         assert found.output == "step_time"
         assert {each.name for each in found.causes} <= {"fabric_bandwidth", "fabric_latency"}
 
+    def test_two_models(self):
+        first = DistributedModel().solve(**TRAINED)
+        second = mlsysim.ExpertParallelModel("per_operator").solve(**{**TRAINED, "model": "Mixtral_8x7B"})
+        text = repr(compare(first, second))
+        assert text.startswith("DistributedModel (per_operator) and ExpertParallelModel (per_operator)")
+        assert max(map(len, text.splitlines())) <= 100
+
     def test_no_difference(self):
         found = compare(self.first, TrainingMemoryModel().solve(**MEMORY))
         assert (found.terms, found.causes, found.inputs, found.formulas) == ((), (), (), ())

@@ -40,6 +40,11 @@ def test_the_stack_chooses_the_area():
     assert by_stack.median < by_default.median
 
 
+def test_steps_with_experts_are_those_of_the_stacks_that_ran_them():
+    found = DistributedModel().solve(recipe="Megatron_DeepSeek_V3_GB300_fp8").expected_error("tokens_per_second")
+    assert (found.rows, found.median < 0.05) == (9, True)
+
+
 def test_a_rate_and_its_time_have_errors_of_their_own():
     step = trained()
     assert step.expected_error("step_time").worst < 1 < step.expected_error("tokens_per_second").worst

@@ -278,6 +278,18 @@ class TestCatalog:
             TrainingMemoryModel().uncertainty("total_memory", distributions="catalog", **MEMORY)
 
 
+def test_a_calibration_stands_for_its_values_and_their_covariance():
+    model = KernelModel()
+    given = {"hardware": "H100", "product_columns": 8192, "product_inner": 8192}
+    measured = ((16, 0.049), (64, 0.05), (128, 0.052), (512, 0.105), (1024, 0.19), (4096, 0.74))
+    rows = [{"product_rows": size, "kernel_time": f"{time} ms"} for size, time in measured]
+    found = model.calibrate(["flop_energy", "memory_efficiency"], rows, **given)
+    answer = model.uncertainty("kernel_time", distributions=found, product_rows=2048, first_order=False, **given)
+    drawn = answer.draws("flop_energy")
+    assert float(drawn.mean() / found.values["flop_energy"]) == pytest.approx(1, abs=1e-3)
+    assert float(drawn.std() / found.errors["flop_energy"]) == pytest.approx(1, rel=0.01)
+
+
 class TestGrid:
     def test_a_grid_is_the_points_one_by_one(self):
         model = KernelModel()
@@ -380,6 +392,10 @@ class TestRefused:
         with pytest.raises(InputError, match=said):
             self.model.uncertainty("kernel_time", covariance=covariance, **PRODUCT)
 
+    def test_every_draw(self):
+        with pytest.raises(InputError, match=r"every draw is refused.*what may refuse it"):
+            TrainingMemoryModel().uncertainty("total_memory", distributions={"tp_size": "choice(3, 5)"}, **MEMORY)
+
     def test_names(self):
         found = self.model.uncertainty("kernel_time", distributions="catalog", first_order=False, **PRODUCT)
         with pytest.raises(UnknownNameError):
@@ -397,6 +413,13 @@ class TestShown:
         assert max(map(len, repr(self.found).splitlines())) <= 100
         assert "Sobol' indices of kernel_time" in repr(self.found)
         assert self.found._repr_html_().count("<table>") == 4
+
+    def test_long_units_stand_apart(self):
+        given = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 4000, "qps": 20, "tdp": 700}
+        options = {"distributions": {"price": "uniform(20000, 40000)"}, "quantiles": [0.01, 0.05, 0.5, 0.95, 0.99]}
+        found = mlsysim.EconomicsModel("serving").uncertainty("cost_per_token", first_order=False, **options, **given)
+        assert max(map(len, repr(found).splitlines())) <= 100
+        assert "USD/Mtoken" in repr(found)
 
     def test_plain_data(self):
         plain = json.loads(self.found.to_json())

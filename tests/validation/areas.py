@@ -133,6 +133,7 @@ STEPS = {"MPT_A100": "A100", "MPT_H100": "H100", "Megatron_LM_A100": "A100", "to
          "torchtitan_async_H100": "H100", "DeepSpeed_A100": "A100", "torchtitan_A100": "A100"}  # fmt: skip
 RUNS = "Megatron-LM, torchtitan, llm-foundry, Megatron-Bridge and others, as the tables of steps cite them"
 RINGS = "aiconfigurator, NCCL on A100, H100, H200 and B200"
+BRIDGE = "Megatron_Bridge"
 TRAINED = {"experts": [1, 1], "finetuning": ["full"]}
 ADAPTED = {"finetuning": ["lora", "qlora"]}
 
@@ -146,6 +147,25 @@ def _of_steps(stack: str) -> list[Area]:
     return [
         area(outputs=RATES, about=about, errors=rates),
         area(outputs=TIMES, about=about, errors=lambda checks: as_times(rates(checks))),
+    ]
+
+
+def of_experts(checks: list[Check]) -> Errors:
+    """Throughputs of Megatron-Bridge with experts, each by stacks calibrated without it."""
+    found = published_steps.experts_left_out()
+    return [found[name(row)] for row in published_steps.SPARSE if stack_of(row).startswith(BRIDGE)]
+
+
+def _of_experts() -> list[Area]:
+    stacks = dict.fromkeys(stack_of(row) for row in published_steps.SPARSE if stack_of(row).startswith(BRIDGE))
+    area = partial(
+        Area, "steps_korthikanti", "DistributedModel", ("per_operator",), stacks=tuple(stacks), source=RUNS,
+        about="steps with experts of Megatron-Bridge, each left out of the calibration of its stack",
+        devices=("H100", "B200", "GB200", "GB300"), where={"experts": [2, 1024], "finetuning": ["full"]},
+    )  # fmt: skip
+    return [
+        area(outputs=RATES, errors=of_experts),
+        area(outputs=TIMES, errors=lambda checks: as_times(of_experts(checks))),
     ]
 
 
@@ -192,6 +212,7 @@ AREAS: tuple[Area, ...] = (
     *_engine("iterations_distserve", "DistServe_A100"),
     *_engine("iterations_vllm", "vLLM_2023_A100"),
     *(area for stack in ("", *STEPS) for area in _of_steps(stack)),
+    *_of_experts(),
     Area("finetuning_memory", "DistributedModel", ("per_operator",), ("total_memory",), "LoRA and Q-LoRA of Qwen", own,
          ("A100",), ("Generic",), ADAPTED),
     Area("finetuning_time", "DistributedModel", ("per_operator",), ("step_time",), "LoRA and Q-LoRA of Qwen", own,

@@ -116,6 +116,12 @@ class Uncertain:
         others = [reason for reason in binding.reasons if varying.isdisjoint(reason.inputs)]
         refuse(others, binding.system, binding.numbers)
 
+    def refused(self) -> InputError:
+        """The error where no draw is allowed, with the reasons that there may be."""
+        texts = dict.fromkeys(reason.text for reason in self.varied.binding.reasons)
+        why = f"what may refuse it: {'; '.join(texts)}" if texts else ""
+        return InputError(ARGUMENT, ", ".join(self.texts), "every draw is refused, as solve would refuse it", why)
+
     def blocks(self, shares: np.ndarray) -> Iterator[np.ndarray]:
         """Draws in parts that are held at once."""
         rows = max(1, POINTS // max(1, int(np.prod(self.sizes))))

@@ -22,6 +22,8 @@ from mlsysim.symbolic import Variable, variable_of
 
 #: Shares of a distribution that are cut off and not worth a word.
 NEGLIGIBLE = 1e-6
+#: Columns of the text.
+WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class Uncertainty:
         self._asked, self._shares = asked, shares
         read = conditions_of(model, asked, conditions)
         self._values, held, self._allowed = evaluated(asked, outputs, shares, read)
+        if not self._allowed.any():
+            raise asked.refused()
         self.refused = float(1 - self._allowed.mean())
         self.outside = {each.variable.name: each.outside for each in asked.numbers if each.outside > NEGLIGIBLE}
         likely = map(float, shares_that_hold(held, self._allowed))
@@ -232,10 +236,13 @@ class Uncertainty:
         """Outputs, inputs, labels, probabilities and Sobol' indices, as far as there are any."""
         numbers = [each for each in self if not each.shares]
         if numbers:
-            levels = list(numbers[0].quantiles)
-            beside = any(each.first_order is not None for each in numbers)
-            headers = ["Output", "Mean", "Deviation", *(f"{100 * level:g}%" for level in levels)]
-            yield headers + ["First order"] * beside, [self._cells(each, beside) for each in numbers]
+            headers = ["Output", "Mean", "Deviation", *(f"{100 * level:g}%" for level in numbers[0].quantiles)]
+            headers += ["First order"] * any(each.first_order is not None for each in numbers)
+            rows = [self._cells(each)[: len(headers)] for each in numbers]
+            if max(map(len, show.render(headers, rows).splitlines())) > WIDTH:
+                headers.insert(1, "Unit")
+                rows = [self._cells(each, apart=True)[: len(headers)] for each in numbers]
+            yield headers, rows
         labels = [
             [each.name, str(label), f"{share:.1%}"] for each in self for label, share in each.shares.items() if share
         ]
@@ -252,10 +259,15 @@ class Uncertainty:
             headers, rows = each.table()
             yield [f"Sobol' indices of {each.output}", *headers[1:]], rows
 
-    def _cells(self, spread: Spread, beside: bool) -> list[str]:
-        shown = (_text(value) for value in (spread.mean, spread.sd, *spread.quantiles.values()))
+    def _cells(self, spread: Spread, *, apart: bool = False) -> list[str]:
+        """A row of the table of numbers; with the unit in a cell of its own where it is long."""
+        shown = [spread.mean, spread.sd, *spread.quantiles.values(), spread.first_order]
+        if apart:
+            shown = [None if value is None else _plain(value) for value in shown]
         ratio = "" if spread.ratio is None else f" (x {spread.ratio:.2f})"
-        return [spread.name, *shown, *[f"{_text(spread.first_order)}{ratio}"] * beside]
+        texts = [_text(value) for value in shown]
+        unit = [variable_of(spread.name).unit.replace("count", "")] if apart else []
+        return [spread.name, *unit, *texts[:-1], f"{texts[-1]}{ratio}"]
 
     def _remarks(self) -> list[str]:
         found = [

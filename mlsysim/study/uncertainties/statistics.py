@@ -9,6 +9,9 @@ import numpy as np
 from mlsysim.study.uncertainties.draws import Uncertain
 from mlsysim.symbolic import variable_of
 
+#: Deviations below this share of the mean are those of rounding.
+ROUNDING = 1e-13
+
 
 def mean_and_sd(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation over the first axis; infinite where a draw is."""
@@ -19,7 +22,9 @@ def mean_and_sd(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         variance = np.where(kept, (values - mean) ** 2, 0.0).sum(axis=0) / np.maximum(count - 1, 1)
     finite = np.isfinite(mean)
     mean = np.where(kept.any(axis=0), mean, np.nan)
-    return mean, np.where(finite, np.sqrt(np.where(finite, variance, 0.0)), np.where(np.isnan(mean), np.nan, np.inf))
+    sd = np.sqrt(np.where(finite, variance, 0.0))
+    sd = np.where(sd > ROUNDING * np.abs(mean), sd, 0.0)
+    return mean, np.where(finite, sd, np.where(np.isnan(mean), np.nan, np.inf))
 
 
 def quantiles_of(values: np.ndarray, levels: Sequence[float]) -> np.ndarray:
