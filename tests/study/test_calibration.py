@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from study.calibrated_models import RoofModel
 
-from mlsysim import Q_, ExpertParallelModel, KernelModel, Stacks, load_catalog
+from mlsysim import Q_, ExpertParallelModel, IterationModel, KernelModel, Stacks, load_catalog
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 
 PLANTED = {"roof_reached": 0.62, "roof_moved": 0.7, "roof_start": 0.3}
@@ -102,6 +102,37 @@ def test_intervals_cover_what_they_say_in_short():
 def test_intervals_cover_what_they_say():
     """Of 600 repeats a share of 95% lies between 93% and 97% but for one time in forty."""
     assert all(0.93 <= share <= 0.97 for share in coverage(600))
+
+
+@pytest.mark.long
+def test_intervals_of_a_server_cover_what_they_say():
+    """Decode steps and prefills on four numbers of devices, 32 rows, of a model with 44 formulas."""
+    model, held = IterationModel(), {"model": "Llama3_8B", "hardware": "A100", "precision": "fp16"}
+    truth = {"efficiency": 0.53, "kv_read_efficiency": 0.71, "layer_tax": 0.08}
+    asked = [{"decode_requests": n, "context_tokens": 1024, "prompts": 0, "seq_len": 1} for n in (1, 16, 64, 192)]
+    asked += [{"decode_requests": 0, "context_tokens": 1, "prompts": 1, "seq_len": n} for n in (128, 512, 2048, 8192)]
+    rows = [{**each, "tp_size": ranks} for each in asked for ranks in (1, 2, 4, 8)]
+    times = np.array([model.solve(**held, **truth, **row).canonical("iteration_time") for row in rows])
+    covered = dict.fromkeys(truth, 0)
+    for seed in range(400):
+        noise = np.exp(0.05 * np.random.default_rng(seed).standard_normal(len(rows)))
+        table = [{**row, "iteration_time [s]": t} for row, t in zip(rows, (times * noise).tolist(), strict=True)]
+        intervals = model.calibrate(list(truth), table, **held).intervals()
+        for name, true in truth.items():
+            low, high = map(bare, intervals[name])
+            covered[name] += low <= true <= high
+    assert all(0.93 <= count / 400 <= 0.97 for count in covered.values()), covered
+
+
+def test_many_rows_take_little_memory():
+    rows = 20_000
+    table = {
+        "roof_work [GFLOP]": np.linspace(100, 9000, rows),
+        "roof_time [ms]": 0.3 + np.linspace(0.1, 9, rows) / 0.62,
+    }
+    found = ROOF.calibrate(["roof_reached", "roof_start"], table, roof_bytes=1e-3, roof_moved=0.7, **HELD)
+    assert found.values["roof_reached"] == pytest.approx(0.62)
+    assert found.unidentifiable == ()
 
 
 def test_what_has_no_effect_has_no_error():
@@ -265,7 +296,6 @@ def test_what_cannot_be_calibrated_is_refused(changed, error, says):
         ROOF.calibrate(**asked, **HELD, **changed.get("held", {}))
 
 
-@pytest.mark.long
 def test_the_expert_parallel_report_does_not_tell_retries_from_imbalance():
     """Two rates of one report: what four ranks lose is time of the allocator or imbalance, and no row says which."""
     report = {"ep_size": [1, 4], "tokens_per_second_per_accelerator": [2125, 1121]}

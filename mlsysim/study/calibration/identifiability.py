@@ -56,7 +56,8 @@ def undetermined(jacobian: np.ndarray, deviation: float) -> np.ndarray:
     count = jacobian.shape[1]
     if not count:
         return np.empty((0, 0))
-    _, singular, directions = np.linalg.svd(jacobian, full_matrices=True)
+    # The triangle has the same directions, and as many rows as parameters.
+    _, singular, directions = np.linalg.svd(np.linalg.qr(jacobian, mode="r"), full_matrices=True)
     size = np.zeros(count)
     size[: len(singular)] = singular
     least = NOTHING * size.max()
