@@ -33,6 +33,7 @@ _HOME = {
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
     "Result": "mlsysim.study.result",
+    "Solution": "mlsysim.study.inverse.solution",
     "ServingCapacityModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
     "compare": "mlsysim.study.comparison",
@@ -129,6 +130,7 @@ __all__ = [
     "Result",
     "ServingCapacityModel",
     "Slot",
+    "Solution",
     "Source",
     "SparseTransformerWorkload",
     "Stacks",
@@ -208,6 +210,7 @@ if TYPE_CHECKING:
     )
     from mlsysim.references import Reference, add_reference
     from mlsysim.study.comparison import compare
+    from mlsysim.study.inverse.solution import Solution
     from mlsysim.study.result import Result
     from mlsysim.study.routing_log import dropped_tokens, expert_loads, routing_imbalance
     from mlsysim.study.uncertainties import distributions

@@ -8,6 +8,7 @@ from mlsysim import (
     DistributedModel,
     IterationModel,
     KernelModel,
+    MemoryExpansionModel,
     MoERoutingModel,
     ServingCapacityModel,
     TrainingMemoryModel,
@@ -222,6 +223,16 @@ def test_several_targets_are_an_axis():
     for target, value in zip(targets, found.memory_bandwidth.values, strict=True):
         back = ServingCapacityModel().solve(memory_bandwidth=value, **SERVED)
         assert back.estimated_p99_latency.magnitude == pytest.approx(target, rel=1e-9)
+
+
+def test_an_output_that_rises_and_falls_meets_a_target_several_times():
+    point = SERVED | {"hardware": None, "design": "GH200"}
+    found = MemoryExpansionModel("serving").solve_for("memory_bandwidth", itl="29.94 ms", **point)
+    assert found.status == "several"
+    assert "the value is of the first" in repr(found)
+    for value in found.values:
+        back = MemoryExpansionModel("serving").solve(memory_bandwidth=value, **point)
+        assert back.itl.magnitude == pytest.approx(29.94)
 
 
 def test_a_recipe_gives_the_other_arguments():

@@ -43,8 +43,8 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     else:
         x = real_values(unknown.domain, landscape.usual, dense=True)
         found = real_pieces(block, x)
-        if not len(found.pieces) and found.seen.gap is not None:
-            found = _closer(block, x, found)
+        if found.seen.gap is not None:
+            found = _around(block, x, found) if len(found.pieces) else _closer(block, x, found)
     texts = tuple(landscape.targets.texts)
     if not len(found.pieces):
         status, reason = why_none(block, x, found)
@@ -86,6 +86,16 @@ def _chosen(landscape: Landscape, pieces: Pieces, which: str | None) -> tuple[st
         said = " and ".join(landscape.targets.texts)
         return status, None, side, f"there is no {side} value: {said} {'for every value' if everywhere else part}"
     return status, at, side if low < high or everywhere else "", ""
+
+
+def _around(block: Block, x: np.ndarray, found: Found) -> Found:
+    """Look more closely around what was found: an output that rises and falls meets a target several times."""
+    ends = np.concatenate([found.pieces.lower, found.pieces.upper])[: 2 * LISTED]
+    place = np.clip(np.searchsorted(x, ends), 1, len(x) - 1)
+    low, high = x[np.maximum(place - 2, 0)], x[np.minimum(place + 1, len(x) - 1)]
+    return real_pieces(
+        block, np.unique(np.concatenate([x, *np.linspace(low, high, VALUES, axis=1), found.pieces.lower]))
+    )
 
 
 def _closer(block: Block, x: np.ndarray, first: Found) -> Found:

@@ -14,6 +14,8 @@ from mlsysim.study.inverse.landscape import EQUAL, Block, Seen
 SOLVED = 1e-9
 #: Steps towards a root; one that is still not found, such as a jump at zero, is none.
 STEPS = 120
+#: How far beside a value, of its size, an equation that is flat still holds.
+BESIDE = 1e-6
 #: Halvings until the end of an interval is known to rounding.
 HALVINGS = 60
 #: An end that holds with so many decimals of its leading digit is given with no more of them.
@@ -120,8 +122,7 @@ def _intervals(block: Block, x: np.ndarray, seen: Seen) -> Pieces:
     column, first, last = runs(seen.true)
     end = len(x) - 1
     found = Pieces(column, x[first], x[last], first == 0, last == end)
-    # One value at which an equation holds is a crossing; where it holds at several, it holds between them.
-    wide = np.ones(len(column), bool) if seen.gap is None else last > first
+    wide = np.ones(len(column), bool) if seen.gap is None else (last > first) | _flat(block, x[first], column)
     for name, place, step, inner in (("lower", first, -1, ~found.opens), ("upper", last, 1, ~found.closes)):
         moved = np.flatnonzero(inner & wide)
         if len(moved):
@@ -130,6 +131,13 @@ def _intervals(block: Block, x: np.ndarray, seen: Seen) -> Pieces:
                 lambda at, chosen: block.at(at, chosen).true, inside, outside, column[moved]
             )
     return found
+
+
+def _flat(block: Block, x: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Whether an equation that holds at a value holds beside it too, and is not just crossed there."""
+    if not len(x):
+        return np.zeros(0, bool)
+    return block.at(x * (1 + BESIDE), column).close | block.at(x * (1 - BESIDE), column).close
 
 
 def halved(holds: Holds, inside: np.ndarray, outside: np.ndarray, column: np.ndarray) -> np.ndarray:
