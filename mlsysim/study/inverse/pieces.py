@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from mlsysim.study.inverse.landscape import EQUAL, Block, Seen
 
@@ -167,6 +166,8 @@ def _middle(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def _roots(block: Block, x: np.ndarray, seen: Seen) -> tuple[Pieces, Pieces, Pieces]:
     """Crossings of the first equation: solutions of all, jumps, and solutions at which something does not hold."""
+    from scipy.optimize import elementwise
+
     gap = seen.gap
     assert gap is not None
     above, below = gap > EQUAL, gap < -EQUAL

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from mlsysim import formatting
 from mlsysim.inputs.expressions import Expression
@@ -73,6 +72,8 @@ def _sides(block: Block, compared: Sides, x: np.ndarray) -> tuple[np.ndarray, np
 
 def _outside(block: Block, compared: Sides) -> float | None:
     """A number outside the domain that would do."""
+    from scipy.optimize import elementwise
+
     landscape = block.landscape
     x = beyond(landscape.unknown.domain, landscape.usual)
     sign = np.sign(relative_gap(*_sides(block, compared, x)))
