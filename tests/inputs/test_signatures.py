@@ -200,8 +200,12 @@ def parameters(model, verb):
 def test_entries_come_first_then_keywords_in_order(model, verb):
     entries, keywords = EXPECTED[model]
     in_blocks = ["store", "block_points", "client", "progress"]
-    extra = {"sweep": ["outputs", "refused", "variant", *in_blocks], "sensitivity": ["second", "relax"]}.get(verb, [])
-    assert list(parameters(model, verb)) == [*FIRST[verb], *entries, *extra, *keywords]
+    extra = {
+        "sweep": ["outputs", "refused", "variant", *in_blocks],
+        "sensitivity": ["second", "relax"],
+        "function": ["check"],
+    }
+    assert list(parameters(model, verb)) == [*FIRST[verb], *entries, *extra.get(verb, []), *keywords]
 
 
 @pytest.mark.parametrize(("model", "verb"), VERBS)

@@ -135,13 +135,16 @@ def check(first, second):
 
 class TestEveryModel:
     def test_parts_of_some_add_up(self):
-        for what, first, second in itertools.islice(pairs(), 0, None, 47):
+        for what, first, second in itertools.islice(pairs(), 0, None, 97):
             assert check(first(), second()), what
 
     @pytest.mark.long
     def test_parts_of_all_add_up(self):
         for what, first, second in pairs():
-            one, other = first(), second()
+            try:
+                one, other = first(), second()
+            except InputError:  # the point that was changed in one argument may be refused
+                continue
             assert check(one, other) or one.keys() != other.keys(), what
             assert max(map(len, repr(compare(one, other)).splitlines())) <= 100, what
 

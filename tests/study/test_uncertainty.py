@@ -84,7 +84,7 @@ class TestAgainstClosedForms:
     )
     def test_an_input_comes_out_as_it_went_in(self, given, expected):
         model, names = model_of(x[0], 1)
-        found = model.uncertainty("unc_y", distributions={names[0]: given}, unc_x1=4.0)
+        found = model.uncertainty("unc_y", distributions={names[0]: given}, first_order=False, unc_x1=4.0)
         assert found.unc_y.mean == pytest.approx(expected.mean(), rel=1e-3)
         assert found.unc_y.sd == pytest.approx(expected.std(), rel=5e-3)
         assert stats.kstest(found.draws("unc_y"), expected.cdf).statistic < 2e-3
@@ -123,7 +123,9 @@ class TestSobol:
         model, names = model_of(x[0] + a * x[1] ** 2 + b * x[2] ** 4 * x[0], 3)
         sine = stats.arcsine(-1, 2)
         given = {names[0]: sine, names[1]: sine, names[2]: distributions.Uniform(-math.pi, math.pi)}
-        found = model.uncertainty("unc_y", distributions=given, sobol=True, samples=8192).sobol["unc_y"]
+        found = model.uncertainty("unc_y", distributions=given, sobol=True, samples=8192, first_order=False).sobol[
+            "unc_y"
+        ]
         whole = a**2 / 8 + b * math.pi**4 / 5 + b**2 * math.pi**8 / 18 + 0.5
         alone = 0.5 * (1 + b * math.pi**4 / 5) ** 2
         both = b**2 * math.pi**8 * (1 / 18 - 1 / 50)
@@ -139,7 +141,9 @@ class TestSobol:
         weights = [0, 1, 4.5, 9]
         model, names = model_of(prod((Abs(4 * v - 2) + w) / (1 + w) for v, w in zip(x, weights, strict=True)), 4)
         given = dict.fromkeys(names, "uniform(0, 1)")
-        found = model.uncertainty("unc_y", distributions=given, sobol=True, samples=8192).sobol["unc_y"]
+        found = model.uncertainty("unc_y", distributions=given, sobol=True, samples=8192, first_order=False).sobol[
+            "unc_y"
+        ]
         parts = [1 / (3 * (1 + w) ** 2) for w in weights]
         whole = math.prod(1 + each for each in parts) - 1
         total = [each * math.prod(1 + other for other in parts if other is not each) / whole for each in parts]
