@@ -23,6 +23,7 @@ PAGES = (
     "docs/function.md",
     "docs/uncertainty.md",
     "docs/calibration.md",
+    "docs/sensitivity.md",
 )
 FENCE = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)

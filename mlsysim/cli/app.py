@@ -27,7 +27,7 @@ from mlsysim.cli.options import (
     Words,
     option_name,
 )
-from mlsysim.cli.verbs import calibrate, compare, solve_for, uncertainty
+from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models.registry import Registry
 
@@ -312,6 +312,7 @@ def pareto(
     )
 
 
+app.command(cls=Grid, help=sensitivity.HELP + SPELLING)(sensitivity.sensitivity)
 app.command(cls=Grid, help=solve_for.HELP + SPELLING)(solve_for.solve_for)
 app.command(cls=Grid, help=compare.HELP + SPELLING)(compare.compare)
 app.command(cls=Grid, help=uncertainty.HELP + SPELLING)(uncertainty.uncertainty)

@@ -13,6 +13,7 @@ from mlsysim.study.calibration.calibrate import calibrate
 from mlsysim.study.derivative import derivative
 from mlsysim.study.function import function
 from mlsysim.study.inverse import solve_for
+from mlsysim.study.regimes import regimes
 from mlsysim.study.result import Result
 from mlsysim.study.search import pareto, search
 from mlsysim.study.sensitivity import sensitivity
@@ -21,7 +22,18 @@ from mlsysim.study.sweep import sweep
 from mlsysim.study.uncertainties.uncertainty import uncertainty
 
 #: Verbs that take the arguments of a model.
-VERBS = ("solve", "sweep", "search", "pareto", "function", "sensitivity", "solve_for", "uncertainty", "calibrate")
+VERBS = (
+    "solve",
+    "sweep",
+    "search",
+    "pareto",
+    "function",
+    "sensitivity",
+    "regimes",
+    "solve_for",
+    "uncertainty",
+    "calibrate",
+)
 
 #: Options of the command of a model, and names in the data set of a sweep.
 OPTIONS = ("variant", "catalog", "json", "as_json", "explain", "strict", "help", "refused", "input", "outputs")
@@ -36,6 +48,7 @@ class PerformanceModel(DeclaredModel):
     pareto = pareto
     function = function
     sensitivity = sensitivity
+    regimes = regimes
     solve_for = solve_for
     uncertainty = uncertainty
     calibrate = calibrate

@@ -4,8 +4,9 @@ from mlsysim.plot.bars import bars
 from mlsysim.plot.heatmap import heatmap
 from mlsysim.plot.lines import lines
 from mlsysim.plot.pareto import pareto
+from mlsysim.plot.regimes import regimes
 from mlsysim.plot.roofline import roofline
 from mlsysim.plot.spread import spread
 from mlsysim.plot.tornado import tornado
 
-__all__ = ["bars", "heatmap", "lines", "pareto", "roofline", "spread", "tornado"]
+__all__ = ["bars", "heatmap", "lines", "pareto", "regimes", "roofline", "spread", "tornado"]

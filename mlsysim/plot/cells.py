@@ -41,7 +41,12 @@ def edges(array: xarray.DataArray) -> np.ndarray:
     """Where the cells around the values of a coordinate begin and end."""
     if _even(array):
         return np.arange(array.size + 1) - 0.5
-    values = np.asarray(array.values, dtype=float)
+    return to_scale(array.values)
+
+
+def to_scale(values: Any) -> np.ndarray:
+    """Where the cells around numbers in order begin and end; halfway by ratio where they are spread by ratio."""
+    values = np.asarray(values, dtype=float)
     log = style.geometric(values)
     places = np.log(values) if log else values
     middles = (places[1:] + places[:-1]) / 2

@@ -91,7 +91,11 @@ def test_second_derivatives_of_headline_outputs_equal_differences_of_first(name,
                 assert np.isfinite(second), (output, by, other)
                 if jumps(at, before, after):
                     continue  # a kink of the output
-                ways = [(after - before) / (high - low), (after - at) / (high - values[by])]
+                ways = [
+                    (after - at) / (high - values[by]),
+                    (at - before) / (values[by] - low),
+                    (after - before) / (high - low),
+                ]
                 expected = min(ways, key=lambda each: abs(each - second))
                 scale = max(value, abs(at * values[other])) / (abs(values[other]) or 1e-3) / (abs(values[by]) or 1e-3)
                 assert second == pytest.approx(expected, rel=1e-3, abs=3e-8 * scale), (output, other, by)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import show
 from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import json_text
-from mlsysim.study.sensitivities.row import Row, number, shown
+from mlsysim.study.sensitivities.row import UNCHANGED, Row, number, shown
 from mlsysim.study.sensitivities.second import SecondOrder
 from mlsysim.study.sensitivities.tornado import Bar
 from mlsysim.symbolic import Variable
@@ -123,7 +123,7 @@ class Sensitivity:
     def steps(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells of the next steps both ways, for inputs whose steps bring something."""
         headers = ["Next step of", "Below", "Change", "Above", "Change", "Jumps"]
-        rows = [row for row in self.rows if row.effect and (row.up or row.down)]
+        rows = [row for row in self.rows if row.effect > UNCHANGED and (row.up or row.down)]
         return headers, [_step_cells(row) for row in rows]
 
     def labels(self) -> tuple[list[str], list[list[str]]]:

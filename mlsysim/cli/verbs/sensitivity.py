@@ -1,0 +1,60 @@
+"""``mlsysim sensitivity``: how an output responds to every input, and which term binds where."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mlsysim.cli.options import Json, OwnCatalog, Plot, Question, Variants, Words
+
+HELP = """How one output responds to every input: elasticities, next steps, other labels.
+
+\b
+mlsysim sensitivity train step_time model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
+    tp_size=8 pp_size=4 --plot tornado.png
+
+With --regimes, which term binds where over one or two axes, and the boundaries as formulas:
+
+\b
+mlsysim sensitivity kernel kernel_bottleneck hardware=H100 product_columns=8192 \\
+    product_rows=1:4096:x2 product_inner=16:16384:x2 --regimes --plot map.png
+
+Without OUTPUT it is the one that answers the question.
+"""
+
+
+def sensitivity(
+    ctx: typer.Context,
+    question: Question,
+    output: Annotated[str, typer.Argument(metavar="[OUTPUT]", help="Name of an output, a number.")],
+    words: Words,
+    second: Annotated[
+        bool, typer.Option("--second", help="Add cross-elasticities: how one elasticity changes with another input.")
+    ] = False,
+    relax: Annotated[
+        bool, typer.Option("--relax", help="Drop ceilings and floors, and differentiate by whole numbers too.")
+    ] = False,
+    regimes: Annotated[bool, typer.Option("--regimes", help="Which term binds where, over one or two axes.")] = False,
+    change: Annotated[float, typer.Option(metavar="SHARE", help="By how much the figure changes inputs.")] = 0.1,
+    plot: Plot = None,
+    variant: Variants = None,
+    catalog: OwnCatalog = None,
+    as_json: Json = False,
+) -> None:
+    """Say how an output responds to its inputs."""
+    from mlsysim.cli.verbs import sensitivity_answer
+
+    sensitivity_answer.answer(
+        ctx.obj.model(question),
+        output,
+        words,
+        second=second,
+        relax=relax,
+        regimes=regimes,
+        change=change,
+        plot=plot,
+        variant=variant,
+        catalog=catalog,
+        as_json=as_json,
+    )

@@ -1,0 +1,103 @@
+"""What ``mlsysim sensitivity`` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from mlsysim import show
+from mlsysim.catalog import builtin, load_catalog
+from mlsysim.cli import axes, grids, output
+from mlsysim.cli.summary import cell_text
+from mlsysim.cli.words import as_choices
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.recipe import as_run
+from mlsysim.models import PerformanceModel
+
+#: Inputs that a table has room for.
+COLUMNS = 8
+
+
+def answer(
+    kind: type[PerformanceModel],
+    asked: str,
+    words: Sequence[str],
+    *,
+    second: bool,
+    relax: bool,
+    regimes: bool,
+    change: float,
+    plot: Path | None,
+    variant: str | None,
+    catalog: Path | None,
+    as_json: bool,
+) -> None:
+    """Print a table of sensitivities, or which term binds where."""
+    try:
+        named = "" if "=" in asked else asked.replace("-", "_")
+        typed = [*words] if named else [asked, *words]
+        given = axes.arguments(kind, typed, load_catalog(catalog) if catalog else builtin())
+        if plot is not None:
+            grids._drawable(plot)
+        model = as_run(kind(variant), given)
+        long = axes.swept(given, 0)
+        if regimes:
+            found: Any = _regimes(model, named, long, given)
+        else:
+            found = model.sensitivity(named or model.answer or model.headline[0], second=second, relax=relax, **given)
+        _show(found, change, plot, as_json)
+    except MlsysimError as error:
+        message = re.sub(r"^(change|plot)=", r"--\1 ", str(error))
+        raise MlsysimError(as_choices(message, ("variant",))) from None
+
+
+def _regimes(model: PerformanceModel, output: str, long: Sequence[str], given: dict[str, Any]) -> Any:
+    if not 1 <= len(long) <= 2:
+        hint = "give one or two arguments several values, as in batch_size=1:256"
+        raise InputError("--regimes", ", ".join(long), "is over one or two axes", hint)
+    return model.regimes(*long, output=output or None, **given)
+
+
+def _table(found: xarray.Dataset) -> None:
+    """Elasticities along one axis, of the inputs in which they are largest."""
+    axes_of = [str(dim) for dim in found.elasticity.dims if dim != "input"]
+    if len(axes_of) > 1:
+        hint = "give one of them one value, or ask with --regimes"
+        raise InputError("arguments", ", ".join(axes_of), "a table is over one axis", hint)
+    (axis,) = axes_of
+    sizes = abs(found.elasticity).max(axis).fillna(0)
+    names = [str(name) for name in sizes.sortby(-sizes).input.values[:COLUMNS] if float(sizes.sel(input=name))]
+    print(f"Elasticities of {found.attrs['output']}")
+    rows = [
+        [
+            cell_text(found[axis], value),
+            *(f"{float(found.elasticity.sel({axis: value, 'input': n})):+.3f}" for n in names),
+        ]
+        for value in found[axis].values
+    ]
+    show.table(show.narrowed([axis, *names], rows, output.width()), rows)
+
+
+def _show(found: Any, change: float, plot: Path | None, as_json: bool) -> None:
+    if isinstance(found, xarray.Dataset):
+        if as_json or plot is not None:
+            option = "--json" if as_json else "--plot"
+            raise InputError(option, str(plot or True), "is of one point", "give one value each, or --regimes")
+        _table(found)
+        return
+    print(found.to_json() if as_json else found)
+    if plot is not None:
+        figure, (panel,) = grids._figure(1)
+        draw = import_module("mlsysim.plot")
+        if hasattr(found, "tornado"):
+            draw.tornado(found, change, ax=panel)
+        else:
+            draw.regimes(found, ax=panel)
+        grids._save(figure, plot)
+        if not as_json:
+            print(f"Written: {plot}")

@@ -1,0 +1,176 @@
+"""The regimes of an output over one or two axes: a labelled map, its boundaries, and how they print."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlsysim import formatting, show
+from mlsysim.errors import InputError
+from mlsysim.jsontext import json_text
+from mlsysim.study.binding_terms.boundaries import Boundary
+from mlsysim.symbolic import Variable
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+#: Characters of a cell of a table.
+ROOM = 46
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of one axis in one regime.
+
+    Attributes
+    ----------
+    regime : str
+        What binds.
+    start, end : float
+        Where it begins and ends, in the unit of the axis: the ends of the axis, and boundaries in between.
+    first, last : object
+        The first and the last value of the axis in it.
+    """
+
+    regime: str
+    start: float
+    end: float
+    first: Any
+    last: Any
+
+
+class Regimes:
+    """Which term binds where.
+
+    Attributes
+    ----------
+    output : Variable
+        On the way to which terms are looked at.
+    dataset : xarray.Dataset
+        ``regime`` as flag codes with their meanings, -1 where a point is refused, and the output.
+    names : tuple of str
+        The regimes, the one of most points first.
+    boundaries : tuple of Boundary
+        Where one becomes another.
+    intervals : tuple of Interval
+        Stretches of the axis, if there is one axis of numbers.
+    """
+
+    def __init__(
+        self,
+        output: Variable,
+        dataset: xarray.Dataset,
+        names: Sequence[str],
+        boundaries: Sequence[Boundary],
+        intervals: Sequence[Interval] = (),
+    ) -> None:
+        self.output = output
+        self.dataset = dataset
+        self.names = tuple(names)
+        self.boundaries = tuple(boundaries)
+        self.intervals = tuple(intervals)
+
+    @property
+    def map(self) -> xarray.DataArray:
+        """The regime at every point of the grid, as flag codes with their meanings."""
+        return self.dataset["regime"]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of the points of the grid by regime."""
+        codes = self.map.values
+        return {name: float(np.mean(codes == code)) for code, name in enumerate(self.names)}
+
+    def at(self, **point: Any) -> str:
+        """The regime at the point of the grid that is nearest.
+
+        Parameters
+        ----------
+        **point
+            Value per axis, in its unit.
+        """
+        for name in point:
+            if name not in self.map.dims:
+                raise InputError(name, point[name], f"must be an axis: {', '.join(map(str, self.map.dims))}")
+        words = {k: v for k, v in point.items() if self.map[k].dtype.kind in "OUS"}
+        found = self.map.sel(words).sel({k: v for k, v in point.items() if k not in words}, method="nearest")
+        if found.ndim:
+            missing = [str(dim) for dim in found.dims]
+            raise InputError("point", dict(point), f"must give {', '.join(missing)} too")
+        return self.names[int(found)] if int(found) >= 0 else "refused"
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the map with its boundaries; over one axis the output, coloured by regime.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from importlib import import_module
+
+        return import_module("mlsysim.plot").regimes(self, ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: shares, boundaries, and intervals over one axis."""
+        intervals = [
+            {"regime": e.regime, "start": e.start, "end": e.end, "first": _plain(e.first), "last": _plain(e.last)}
+            for e in self.intervals
+        ]
+        return {
+            "output": self.output.name,
+            "axes": [str(dim) for dim in self.map.dims],
+            "regimes": self.shares,
+            "boundaries": [boundary.to_dict() for boundary in self.boundaries],
+            **({"intervals": intervals} if intervals else {}),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON."""
+        return json_text(self.to_dict(), indent)
+
+    @property
+    def title(self) -> str:
+        """What is answered."""
+        return f"What binds in {self.output.name} over {' and '.join(map(str, self.map.dims))}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and cells of the regimes: intervals over one axis, else shares of the map."""
+        if self.intervals:
+            axis = self.map[self.map.dims[0]]
+            unit = f" [{axis.attrs['units']}]" if axis.attrs.get("units") else ""
+            headers = ["Regime", f"{axis.name} from{unit}", f"to{unit}"]
+            return headers, [
+                [each.regime, formatting.number(each.start), formatting.number(each.end)] for each in self.intervals
+            ]
+        return ["Regime", "Share of the map"], [[name, f"{share:.1%}"] for name, share in self.shares.items()]
+
+    def __repr__(self) -> str:
+        lines = [self.title, show.render(*self.table())]
+        if self.boundaries:
+            lines += ["", "Boundaries", *(str(boundary) for boundary in self.boundaries)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        headers, rows = self.table()
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+        edges = "".join(f"<li>{html.escape(' | '.join(e.between))}{_math(e)}</li>" for e in self.boundaries)
+        return f"<table><caption>{html.escape(self.title)}</caption><tr>{head}</tr>{body}</table><ul>{edges}</ul>"
+
+
+def _math(boundary: Boundary) -> str:
+    return f": $\\displaystyle {boundary.latex()}$" if boundary.axis else ""
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,174 @@
+"""The choices on the way to an output, and which of their terms binds at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.engine import compiled, compiled_expression
+from mlsysim.engine.ties import TIE
+from mlsysim.symbolic import EvaluatedAt, Label, LeastInteger, System, Variable, variable_of
+from mlsysim.symbolic.printing import symbol_text, text
+
+#: What a choice has no part in: it stands in a term that does not bind.
+INACTIVE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A maximum, a minimum or a case distinction in the formula of a variable.
+
+    Attributes
+    ----------
+    variable : Variable
+        Whose formula it stands in.
+    node : sympy.Basic
+        The expression.
+    shown : tuple of sympy.Basic
+        Its terms; cases within them that do not change are decided.
+    """
+
+    variable: Variable
+    node: Any
+    shown: tuple[Any, ...] = ()
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether it is a maximum or a minimum, and no case distinction."""
+        return isinstance(self.node, sympy.Max | sympy.Min)
+
+    def term(self, code: int) -> Any:
+        """The argument or the case with a number."""
+        return self.node.args[code] if self.is_extreme else self.node.args[code].expr
+
+    def name(self, code: int) -> str:
+        """The term in the words of a user: the label of a variable, else what is computed, or when."""
+        term, whose = self.term(code), symbol_text(self.variable)
+        if isinstance(term, Label):
+            return term.text
+        if self.is_extreme and all(arg.is_Symbol for arg in self.node.args):
+            return variable_of(term.name).label
+        if self.is_extreme:
+            return f"{whose}: {text(self.shown[code])}"
+        condition = self.node.args[code].cond
+        return f"{whose}: {'otherwise' if condition == True else text(condition)}"  # noqa: E712
+
+
+class Paths:
+    """The choices that depend on some inputs, on the way to one output.
+
+    Parameters
+    ----------
+    system : System
+        The formulas of the output.
+    output : str
+        Its name.
+    moving : collection of str
+        Inputs that move.
+    by : collection of str, optional
+        Variables whose choices are looked at; all by default.
+    """
+
+    def __init__(self, system: System, output: str, moving: Collection[str], by: Collection[str] | None = None) -> None:
+        self.system = system
+        self.output = output
+        self.by = by
+        self.choices: dict[tuple[Any, ...], Choice] = {}
+        moved: set[Any] = {variable_of(name).symbol for name in moving}
+        for formula in system:
+            if moved & formula.expression.free_symbols:
+                moved.add(formula.variable.symbol)
+        self.moved = frozenset(moved)
+
+    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Every input and variable at canonical values of the inputs."""
+        return {**given, **compiled(self.system, (self.output,), "vector")(given)}
+
+    def codes(self, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[tuple[Any, ...], np.ndarray]:
+        """Which term of each choice binds, by place of the choice; ``INACTIVE`` where it has no part."""
+        walk = _Walk(self, self.values(given), shape)
+        walk.active[self.output] = np.ones(shape, bool)
+        with np.errstate(all="ignore"):
+            for formula in reversed(self.system.formulas):
+                mask = walk.active.get(formula.name)
+                if mask is not None:
+                    walk.into(formula.expression, mask, formula.variable, (formula.name,))
+        return walk.codes
+
+
+class _Walk:
+    """One way through the formulas, from the output to the inputs, along the terms that bind."""
+
+    def __init__(self, paths: Paths, values: Mapping[str, Any], shape: tuple[int, ...]) -> None:
+        self.paths = paths
+        self.values = values
+        self.shape = shape
+        self.active: dict[str, np.ndarray] = {}
+        self.codes: dict[tuple[Any, ...], np.ndarray] = {}
+
+    def number(self, expression: Any) -> np.ndarray:
+        """The value of an expression at every point."""
+        if expression.is_Symbol and expression.name in self.values:
+            found = self.values[expression.name]
+        else:
+            found = compiled_expression(expression)(self.values)["value"]
+        return np.broadcast_to(np.asarray(found, float), self.shape)
+
+    def into(self, node: Any, mask: np.ndarray, variable: Variable, place: tuple[Any, ...]) -> None:
+        """Follow an expression where it counts."""
+        if not self.paths.moved & node.free_symbols:
+            return
+        if node.is_Symbol:
+            known = self.active.get(node.name)
+            self.active[node.name] = mask if known is None else known | mask
+        elif isinstance(node, sympy.Max | sympy.Min | sympy.Piecewise):
+            code = self._cases(node) if isinstance(node, sympy.Piecewise) else self._extreme(node)
+            self._note(node, np.where(mask, code, INACTIVE), variable, place)
+            for number, arg in enumerate(node.args):
+                chosen = mask & (code == number)
+                if chosen.any():
+                    term = arg.args[0] if isinstance(node, sympy.Piecewise) else arg
+                    self.into(term, chosen, variable, (*place, number))
+        elif isinstance(node, LeastInteger | EvaluatedAt):
+            for symbol in node.free_symbols:
+                self.into(symbol, mask, variable, place)
+        else:
+            for number, arg in enumerate(node.args):
+                self.into(arg, mask, variable, (*place, number))
+
+    def _note(self, node: Any, code: np.ndarray, variable: Variable, place: tuple[Any, ...]) -> None:
+        by = self.paths.by
+        if by is None or variable.name in by:
+            if place not in self.paths.choices:
+                shown = () if isinstance(node, sympy.Piecewise) else tuple(map(self._decided, node.args))
+                self.paths.choices[place] = Choice(variable, node, shown)
+            self.codes[place] = code
+
+    def _decided(self, node: Any) -> Any:
+        """An expression with the case that holds in place of every case distinction that does not move."""
+        if isinstance(node, sympy.Piecewise) and not any(c.free_symbols & self.paths.moved for _, c in node.args):  # type: ignore[misc, union-attr]
+            return self._decided(node.args[int(self._cases(node).flat[0])].args[0])
+        if not node.args or isinstance(node, LeastInteger | EvaluatedAt):
+            return node
+        return node.func(*map(self._decided, node.args))
+
+    def _extreme(self, node: Any) -> np.ndarray:
+        """The first argument that counts as equal to the largest or smallest."""
+        numbers = np.stack([self.number(arg) for arg in node.args])
+        if isinstance(node, sympy.Min):
+            numbers = -numbers
+        numbers = np.where(np.isnan(numbers), -np.inf, numbers)
+        best = numbers.max(axis=0)
+        return np.argmax(numbers >= best - TIE * np.where(np.isfinite(best), np.abs(best), 0.0), axis=0)
+
+    def _cases(self, node: Any) -> np.ndarray:
+        """The first case whose condition holds."""
+        held = [
+            np.ones(self.shape, bool) if condition == True else self.number(condition) != 0  # noqa: E712
+            for _, condition in node.args
+        ]
+        return np.argmax(np.stack(held), axis=0)

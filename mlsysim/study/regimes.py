@@ -1,0 +1,262 @@
+"""Where the binding term changes: regimes of an output over one or two axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.engine import compiled
+from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.inputs.binding import Binding, bind_grid
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.binding_terms.boundaries import Boundary, Solver, bounds_between
+from mlsysim.study.binding_terms.names import Alike
+from mlsysim.study.binding_terms.regions import Interval, Regimes
+from mlsysim.study.binding_terms.terms import Paths
+from mlsysim.study.dataset import attributes, coordinates, described, displayed, flags
+from mlsysim.study.derivative import part
+from mlsysim.study.sweep import refuse_size
+from mlsysim.symbolic import Variable, variable_of
+
+#: Regimes that a map tells apart.
+MOST = 100
+
+
+def regimes(
+    model: DeclaredModel,
+    /,
+    x: str,
+    y: str | None = None,
+    output: str | None = None,
+    *entries: Any,
+    by: str | Iterable[str] | None = None,
+    **axes: Any,
+) -> Regimes:
+    """Where the term that binds changes: which argument of each maximum and minimum, and which case.
+
+    Only choices on the way to the output count, and of those only the ones that change over the axes.
+
+    Parameters
+    ----------
+    x, y : str
+        Arguments that are given as lists, such as ``batch_size=range(1, 257)``; with two there is a map.
+    output : str, optional
+        Name of an output; by default the label that says what binds, such as ``step_bottleneck``, where the model
+        has one, else the answer of the model. The regimes of a label are its values.
+    by : str or iterable of str, optional
+        Variables whose maxima, minima and cases are looked at; all on the way to the output by default.
+
+    Returns
+    -------
+    Regimes
+        A labelled map, or intervals along one axis; boundaries as formulas where the terms are rational in an axis,
+        else traced; ``plot()`` draws it.
+
+    Raises
+    ------
+    InputError
+        If ``x`` and ``y`` are not exactly the arguments given as lists, or an argument is refused.
+    """
+    wanted = model.output(output) if output is not None else _says_what_binds(model)
+    if wanted.domain.kind == "choice" and by is None:
+        by = wanted.name
+    if y is not None and x == y:
+        raise InputError("y", y, "must be another argument than x")
+    arguments = model.named_arguments(entries, axes)
+    binding = bind_grid(model, arguments)
+    _check_axes(model, binding, [name for name in (x, y) if name is not None])
+    refuse_size([binding])
+    binding.require(wanted.name)
+    system = part(binding.system, wanted.name, False)
+    moving = [name for name, value in binding.values.items() if np.ndim(value)]
+    return _Map(model, binding, Paths(system, wanted.name, moving, _chosen(system, by)), wanted).answer()
+
+
+def _says_what_binds(model: DeclaredModel) -> Variable:
+    """The output whose regimes are asked where none is named."""
+    heads = [model.output(name) for name in model.headline]
+    labels = [variable for variable in heads if variable.domain.kind == "choice"]
+    return labels[0] if labels else model.output(model.answer or model.headline[0])
+
+
+def _check_axes(model: DeclaredModel, binding: Binding, names: list[str]) -> None:
+    for place, name in zip("xy", names, strict=False):
+        if name not in model.arguments:
+            raise UnknownNameError(f"argument of {type(model).__name__}", name, model.arguments)
+        if name not in binding.axes or binding.axes[name].members:
+            raise InputError(place, name, "must be an argument that is given as a list", f"as in {name}=[...]")
+    if rest := [name for name in binding.axes if name not in names]:
+        raise InputError(rest[0], "a list", f"only x and y are axes; x={names[0]!r}", "give it one value")
+
+
+def _chosen(system: Any, by: str | Iterable[str] | None) -> frozenset[str] | None:
+    if by is None:
+        return None
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        if name not in system:
+            raise UnknownNameError("variable on the way to the output", name, [v.name for v in system.variables])
+    return frozenset(names)
+
+
+class _Map:
+    """The grid of a question for regimes."""
+
+    def __init__(self, model: DeclaredModel, binding: Binding, paths: Paths, output: Variable) -> None:
+        self.model = model
+        self.binding = binding
+        self.paths = paths
+        self.output = output
+        self.shape = binding.sizes
+        codes = paths.codes(self.inputs(), self.shape)
+        self.accepted = self._accepted()
+        kept = {place: code[self.accepted] for place, code in codes.items()}
+        self.alike = Alike(kept, paths.choices)
+        if self.alike.count > MOST:
+            found = ", ".join(dict.fromkeys(choice.variable.name for choice in self.alike.choices))
+            allowed = f"{self.alike.count} regimes on one map are too many to read"
+            raise InputError("by", None, allowed, f"name some of {found}")
+        self.numbers = np.full(self.shape, -1)
+        self.numbers[self.accepted] = self.alike.numbers if self.alike.places else 0
+        self.names = self.alike.names(f"{output.label}: no other term binds")
+
+    def inputs(self) -> dict[str, Any]:
+        """Canonical value per input, arrays over the axes."""
+        return dict(self.binding.values)
+
+    def _accepted(self) -> np.ndarray:
+        held = np.ones(self.shape, bool)
+        conditions = tuple((f"condition_{n}", each) for n, each in enumerate(self.binding.conditions))
+        if conditions:
+            for met in compiled(self.binding.system, None, "vector", conditions)(self.binding.numbers).values():
+                held = held & np.asarray(met, bool)
+        return held
+
+    def numeric(self) -> list[str]:
+        """Axes of numbers, along which there are boundaries."""
+        return [
+            name for name in self.binding.axes
+            if name not in self.binding.entries and variable_of(name).domain.kind != "choice"
+            and not variable_of(name).domain.is_flag
+        ]  # fmt: skip
+
+    def answer(self) -> Regimes:
+        """The map with its boundaries."""
+        import xarray
+
+        dims = tuple(self.binding.axes)
+        value = self.paths.values(self.inputs())[self.output.name]
+        value = np.where(self.accepted, np.broadcast_to(np.asarray(value, float), self.shape), np.nan)
+        code = self.numbers.astype(np.int8)
+        meaning = flags("Which term binds", self.names)
+        data = {"regime": (dims, code, meaning | {"regimes": "; ".join(self.names)})}
+        if self.output.domain.kind == "real":
+            data[self.output.name] = (dims, displayed(self.output, value), attributes(self.output))
+        dataset = xarray.Dataset(data, coords=coordinates(self.binding), attrs=described([self.model], [self.binding]))
+        dataset.attrs["output"] = self.output.name
+        boundaries = self._boundaries()
+        intervals = self._intervals() if len(dims) == 1 and self.numeric() else ()
+        return Regimes(self.output, dataset, self.names, boundaries, intervals)
+
+    def _scale(self, name: str) -> float:
+        return units.factor(self.binding.axes[name].unit or variable_of(name).unit)
+
+    @cached_property
+    def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
+        """Canonical places on both sides of every change between neighbours, a row per axis, and the two regimes."""
+        axes = list(self.binding.axes)
+        grids = np.meshgrid(*(axis.canonical.astype(float) for axis in self.binding.axes.values()), indexing="ij")
+        lows, highs, pairs = [], [], []
+        for number, name in enumerate(axes):
+            if name not in self.numeric():
+                continue
+            order = np.argsort(self.binding.axes[name].canonical)
+            codes = np.take(self.numbers, order, axis=number)
+            before, after = (
+                np.take(codes, range(*ends), axis=number)
+                for ends in ((0, codes.shape[number] - 1), (1, codes.shape[number]))
+            )
+            edge = (before != after) & (before >= 0) & (after >= 0)
+            sides = [np.take(grid, order, axis=number) for grid in grids]
+            low = np.stack([np.take(side, range(side.shape[number] - 1), axis=number)[edge] for side in sides])
+            high = np.stack([np.take(side, range(1, side.shape[number]), axis=number)[edge] for side in sides])
+            lows.append(low)
+            highs.append(high)
+            pairs.append(np.stack([before[edge], after[edge]]))
+        if not any(pair.size for pair in pairs):
+            return np.zeros((2, len(axes), 0)), np.zeros((2, 0), int)
+        low, high, pair = (np.concatenate(each, axis=1) for each in (lows, highs, pairs))
+        return np.stack(bounds_between(self._regime_of, low, high, pair[0])), pair
+
+    def _at(self, points: np.ndarray) -> dict[str, Any]:
+        flat = {name: value for name, value in self.binding.values.items() if np.ndim(value) == 0}
+        flat |= dict(zip(self.binding.axes, points, strict=True))
+        return flat | self._along_entries(points)
+
+    def _along_entries(self, points: np.ndarray) -> dict[str, Any]:
+        """Inputs that an entry along an axis gives, at points of that axis."""
+        found = {}
+        for number, axis in enumerate(self.binding.axes.values()):
+            places = None
+            for each, value in self.binding.values.items():
+                if np.ndim(value) and each not in self.binding.axes and np.shape(value)[number] > 1:
+                    if places is None:
+                        order = np.argsort(axis.canonical)
+                        places = order[np.searchsorted(axis.canonical[order], points[number]).clip(0, len(axis) - 1)]
+                    found[each] = np.ravel(np.take(value, places, axis=number))
+        return found
+
+    def _regime_of(self, points: np.ndarray) -> np.ndarray:
+        size = points.shape[1]
+        return self.alike.number_of(self.paths.codes(self._at(points), (size,)), size)
+
+    def _boundaries(self) -> list[Boundary]:
+        (before, after), pairs = self._crossings
+        axes = list(self.binding.axes)
+        numeric = [variable_of(name) for name in self.numeric()]
+        scales = {name: self._scale(name) if name in self.numeric() else 1.0 for name in axes}
+        solver = Solver(self.paths.system, self.paths.values(self.inputs()), numeric, scales)
+        found = []
+        for pair in sorted({(min(each), max(each)) for each in pairs.T.tolist()}):
+            mine = (np.sort(pairs, axis=0) == np.array(pair)[:, None]).all(axis=0)
+            sides = before[:, mine], after[:, mine]
+            shown = np.stack([row / scales[name] for name, row in zip(axes, sides[1], strict=True)])
+            solved = self._solved(solver, pair, sides) if len(numeric) == len(axes) else None
+            found.append(Boundary((self.names[pair[0]], self.names[pair[1]]), shown, *(solved or ())))
+        return found
+
+    def _solved(self, solver: Solver, pair: tuple[int, int], sides: tuple[np.ndarray, np.ndarray]) -> Any:
+        """Axis, formula and formula with numbers of a boundary; None where there is no closed form."""
+        points = dict(zip(self.binding.axes, sides[1], strict=True))
+        for choice, codes in self.alike.changed(*pair):
+            for side in sides:
+                middle = side[:, [side.shape[1] // 2]]
+                at = {name: float(np.reshape(v, -1)[0]) for name, v in self.paths.values(self._at(middle)).items()}
+                found = solver.solved(choice, codes, at, points)
+                if found is not None:
+                    return found
+        return None
+
+    def _intervals(self) -> list[Interval]:
+        """Stretches of the axis, with the places where the regime changes."""
+        ((name, axis),) = self.binding.axes.items()
+        points = self._crossings[0][1]
+        order = np.argsort(axis.canonical)
+        codes, typed = self.numbers[order], axis.coordinates[order]
+        edges = np.flatnonzero(np.diff(codes)) + 1
+        crossed = iter(sorted((points[0] / self._scale(name)).tolist()))
+        starts, found = [0, *edges.tolist(), len(codes)], []
+        begin = float(typed[0])
+        for first, after in pairwise(starts):
+            last = after == len(codes)
+            known = not last and codes[first] >= 0 and codes[after] >= 0
+            end = float(typed[-1]) if last else next(crossed) if known else float(typed[after - 1])
+            regime = self.names[codes[first]] if codes[first] >= 0 else "refused"
+            found.append(Interval(regime, begin, end, typed[first], typed[after - 1]))
+            begin = end if known or last else float(typed[after])
+        return found

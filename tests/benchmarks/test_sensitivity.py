@@ -1,0 +1,82 @@
+"""Gradients of one output by all inputs beside the values, on grids of a million points and at a point."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+import numpy as np
+import pytest
+
+from mlsysim import DistributedModel, KernelModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim.engine import OutputSpec, evaluate_outputs, slopes
+from mlsysim.inputs.binding import bind_grid
+
+SERVED = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 4000, "max_batch_size": 16}
+TRAINED = {"model": "Llama3_70B", "fleet": "SuperPOD_H100", "seq_len": 8192, "tp_size": 8, "pp_size": 4}
+SHARES = np.linspace(0.3, 0.7, 1000)
+CASES = {
+    "kernel time": (
+        KernelModel("roofline"), "kernel_time",
+        {"hardware": "H100", "product_columns": 8192, "product_inner": 4096, "product_rows": range(1, 1001),
+         "efficiency": SHARES},
+    ),
+    "training memory": (
+        TrainingMemoryModel("per_operator"), "total_memory",
+        {"model": "Llama3_8B", "hardware": "H100", "batch_size": range(1, 1001), "seq_len": range(8, 8001, 8)},
+    ),
+    "P99 latency": (
+        ServingCapacityModel("first_order"), "estimated_p99_latency",
+        {**SERVED, "qps": np.linspace(1, 40, 1000), "efficiency": SHARES},
+    ),
+    "step time": (
+        DistributedModel(), "step_time",
+        {**TRAINED, "batch_size": range(64, 64001, 64), "fabric_bandwidth": np.linspace(10, 100, 1000)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gradient_by_all_inputs(benchmark, case):
+    """At most 4 times the values per three inputs."""
+    model, output, arguments = CASES[case]
+    binding = bind_grid(model, arguments)
+    system = binding.system.closure([output])
+    inputs = [variable.name for variable in system.inputs if variable.domain.kind == "real"]
+    pairs = []
+
+    def once():
+        start = time.process_time()
+        evaluate_outputs(system, [OutputSpec(output)], binding.values, binding.sizes)
+        middle = time.process_time()
+        slopes(system, [output], inputs, binding.values)
+        pairs.append((middle - start, time.process_time() - middle))
+
+    once()
+    pairs.clear()
+    benchmark.pedantic(once, rounds=5)
+    ours, values = median(b / a for a, b in pairs), len(inputs) / 3
+    benchmark.extra_info.update(
+        title=f"{case}: gradient by {len(inputs)} inputs on 1,000,000 points, over the values per three inputs",
+        target=4.0,
+        ours=median(b for _, b in pairs),
+        theirs=median(a for a, _ in pairs),
+        ratio=ours / values,
+    )
+    assert ours / values <= 4.0
+
+
+def test_at_a_point(benchmark):
+    """A warm table of sensitivities of the step time, against 0.5 s of a processor."""
+    model, point = DistributedModel(), {**TRAINED, "batch_size": 1024}
+    model.sensitivity("step_time", **point)
+    taken = []
+
+    def once():
+        start = time.process_time()
+        model.sensitivity("step_time", **point)
+        taken.append(time.process_time() - start)
+
+    benchmark.pedantic(once, rounds=5)
+    benchmark.extra_info.update(title="sensitivity of the step time at a point, warm", target=0.5, ours=median(taken),
+                                theirs=0.5, ratio=median(taken) / 0.5)  # fmt: skip
