@@ -30,7 +30,7 @@ MOST = 100
 def regimes(
     model: DeclaredModel,
     /,
-    x: str,
+    x: str | None = None,
     y: str | None = None,
     output: str | None = None,
     *entries: Any,
@@ -43,8 +43,9 @@ def regimes(
 
     Parameters
     ----------
-    x, y : str
-        Arguments that are given as lists, such as ``batch_size=range(1, 257)``; with two there is a map.
+    x, y : str, optional
+        Arguments that are given as lists, such as ``batch_size=range(1, 257)``; with two there is a map. By default
+        those that are, in their order.
     output : str, optional
         Name of an output; by default the label that says what binds, such as ``step_bottleneck``, where the model
         has one, else the answer of the model. The regimes of a label are its values.
@@ -68,8 +69,10 @@ def regimes(
     if y is not None and x == y:
         raise InputError("y", y, "must be another argument than x")
     arguments = model.named_arguments(entries, axes)
-    binding = bind_grid(model, arguments)
-    _check_axes(model, binding, [name for name in (x, y) if name is not None])
+    named = [name for name in (x, y) if name is not None]
+    first = {name: arguments[name] for name in named if name in arguments}
+    binding = bind_grid(model, {**first, **arguments})
+    _check_axes(model, binding, named or list(binding.axes))
     refuse_size([binding])
     binding.require(wanted.name)
     system = part(binding.system, wanted.name, False)
@@ -85,13 +88,19 @@ def _says_what_binds(model: DeclaredModel) -> Variable:
 
 
 def _check_axes(model: DeclaredModel, binding: Binding, names: list[str]) -> None:
+    example = "as in regimes('batch_size', batch_size=range(1, 257), ...)"
+    if not names:
+        raise InputError("x", None, "must be an argument that is given as a list", example)
     for place, name in zip("xy", names, strict=False):
+        if name in binding.axes and binding.axes[name].members:
+            raise InputError(place, name, "must be one argument, and not several that are linked")
         if name not in model.arguments:
             raise UnknownNameError(f"argument of {type(model).__name__}", name, model.arguments)
-        if name not in binding.axes or binding.axes[name].members:
+        if name not in binding.axes:
             raise InputError(place, name, "must be an argument that is given as a list", f"as in {name}=[...]")
-    if rest := [name for name in binding.axes if name not in names]:
-        raise InputError(rest[0], "a list", f"only x and y are axes; x={names[0]!r}", "give it one value")
+    if rest := [name for name in binding.axes if name not in names[:2]]:
+        allowed = f"only x and y are axes, and those are {' and '.join(names[:2])}"
+        raise InputError(rest[0], "a list", allowed, "give it one value")
 
 
 def _chosen(system: Any, by: str | Iterable[str] | None) -> frozenset[str] | None:
@@ -113,8 +122,10 @@ class _Map:
         self.paths = paths
         self.output = output
         self.shape = binding.sizes
-        codes = paths.codes(self.inputs(), self.shape)
         self.accepted = self._accepted()
+        if not self.accepted.any():
+            binding.refuse()
+        codes = paths.codes(self.inputs(), self.shape)
         kept = {place: code[self.accepted] for place, code in codes.items()}
         self.alike = Alike(kept, paths.choices)
         if self.alike.count > MOST:
@@ -168,7 +179,7 @@ class _Map:
 
     @cached_property
     def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
-        """Canonical places on both sides of every change between neighbours, a row per axis, and the two regimes."""
+        """Canonical places on both sides of every change between points, a row per axis, and the two regimes."""
         axes = list(self.binding.axes)
         grids = np.meshgrid(*(axis.canonical.astype(float) for axis in self.binding.axes.values()), indexing="ij")
         lows, highs, pairs = [], [], []
@@ -176,18 +187,16 @@ class _Map:
             if name not in self.numeric():
                 continue
             order = np.argsort(self.binding.axes[name].canonical)
-            codes = np.take(self.numbers, order, axis=number)
-            before, after = (
-                np.take(codes, range(*ends), axis=number)
-                for ends in ((0, codes.shape[number] - 1), (1, codes.shape[number]))
-            )
-            edge = (before != after) & (before >= 0) & (after >= 0)
-            sides = [np.take(grid, order, axis=number) for grid in grids]
-            low = np.stack([np.take(side, range(side.shape[number] - 1), axis=number)[edge] for side in sides])
-            high = np.stack([np.take(side, range(1, side.shape[number]), axis=number)[edge] for side in sides])
-            lows.append(low)
-            highs.append(high)
-            pairs.append(np.stack([before[edge], after[edge]]))
+            codes = np.moveaxis(np.take(self.numbers, order, axis=number), number, -1)
+            sides = [np.moveaxis(np.take(grid, order, axis=number), number, -1) for grid in grids]
+            # A refused point lies between others: a change is looked for from one accepted point to the next.
+            last = np.maximum.accumulate(np.where(codes >= 0, np.arange(codes.shape[-1]), -1), axis=-1)[..., :-1]
+            before = np.take_along_axis(codes, np.maximum(last, 0), axis=-1)
+            edge = (last >= 0) & (codes[..., 1:] >= 0) & (before != codes[..., 1:])
+            earlier = [np.take_along_axis(side, np.maximum(last, 0), axis=-1) for side in sides]
+            lows.append(np.stack([side[edge] for side in earlier]))
+            highs.append(np.stack([side[..., 1:][edge] for side in sides]))
+            pairs.append(np.stack([before[edge], codes[..., 1:][edge]]))
         if not any(pair.size for pair in pairs):
             return np.zeros((2, len(axes), 0)), np.zeros((2, 0), int)
         low, high, pair = (np.concatenate(each, axis=1) for each in (lows, highs, pairs))
@@ -247,16 +256,12 @@ class _Map:
         ((name, axis),) = self.binding.axes.items()
         points = self._crossings[0][1]
         order = np.argsort(axis.canonical)
+        order = order[self.numbers[order] >= 0]
         codes, typed = self.numbers[order], axis.coordinates[order]
         edges = np.flatnonzero(np.diff(codes)) + 1
-        crossed = iter(sorted((points[0] / self._scale(name)).tolist()))
-        starts, found = [0, *edges.tolist(), len(codes)], []
-        begin = float(typed[0])
-        for first, after in pairwise(starts):
-            last = after == len(codes)
-            known = not last and codes[first] >= 0 and codes[after] >= 0
-            end = float(typed[-1]) if last else next(crossed) if known else float(typed[after - 1])
-            regime = self.names[codes[first]] if codes[first] >= 0 else "refused"
-            found.append(Interval(regime, begin, end, typed[first], typed[after - 1]))
-            begin = end if known or last else float(typed[after])
-        return found
+        crossed = sorted((points[0] / self._scale(name)).tolist())
+        ends = [float(typed[0]), *crossed, float(typed[-1])]
+        return [
+            Interval(self.names[codes[first]], ends[place], ends[place + 1], typed[first], typed[after - 1])
+            for place, (first, after) in enumerate(pairwise([0, *edges.tolist(), len(codes)]))
+        ]

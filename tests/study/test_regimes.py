@@ -7,7 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from mlsysim import Q_, DistributedModel, IterationModel, KernelModel, MoERoutingModel, ServingCapacityModel
+from mlsysim import (
+    Q_,
+    DistributedModel,
+    ExpertParallelModel,
+    IterationModel,
+    KernelModel,
+    MoERoutingModel,
+    ServingCapacityModel,
+)
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.study.varied import Varied
 
@@ -139,6 +147,28 @@ def test_only_choices_of_some_variables():
     assert all("t_" in name or name for name in found.names)
     with pytest.raises(UnknownNameError, match="did you mean exposed_gather_time"):
         DistributedModel().regimes("fabric_bandwidth", output="step_time", by="exposed_gather_tim", **point, **axis)
+
+
+def test_axes_are_x_and_y_in_this_order():
+    axes = {"product_rows": ROWS, "product_inner": INNER}
+    assert KERNEL.regimes(**axes, **PRODUCT).map.dims == ("product_rows", "product_inner")
+    assert KERNEL.regimes("product_inner", "product_rows", **axes, **PRODUCT).map.dims == (
+        "product_inner",
+        "product_rows",
+    )
+
+
+def test_refused_points_lie_between_others():
+    found = ExpertParallelModel().regimes(
+        "batch_size", recipe="Megatron_Mixtral_8x7B_H100", batch_size=range(128, 1025, 128)
+    )
+    assert [interval.regime for interval in found.intervals] == ["Arithmetic", "Memory"]
+    assert 256 < found.intervals[1].start < 512
+
+
+def test_nothing_but_refused_points():
+    with pytest.raises(InputError, match="ep_size"):
+        MoERoutingModel().regimes("ep_size", model="Mixtral_8x7B", fleet="Research_256", batch_size=4, ep_size=[3, 5])
 
 
 class TestRefused:
