@@ -26,20 +26,21 @@ class Grid:
     def mark(self, ax: Axes) -> None:
         """Put ticks and scales on both axes."""
         for axis, array in ((ax.xaxis, self.x), (ax.yaxis, self.y)):
-            if _even(array):
+            if is_even(array):
                 style.ticks_at(axis, list(range(array.size)), style.words(array), most=style.FEW)
             else:
                 style.numeric(axis, array.values, style.geometric(array.values))
         ax.set(xlim=self.columns[[0, -1]], ylim=self.rows[[0, -1]])
 
 
-def _even(array: xarray.DataArray) -> bool:
+def is_even(array: xarray.DataArray) -> bool:
+    """Whether values stand one beside the other and not to scale: labels, and a few values."""
     return data.is_label(array) or array.size <= style.FEW
 
 
 def edges(array: xarray.DataArray) -> np.ndarray:
     """Where the cells around the values of a coordinate begin and end."""
-    if _even(array):
+    if is_even(array):
         return np.arange(array.size + 1) - 0.5
     return to_scale(array.values)
 

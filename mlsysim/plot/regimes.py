@@ -12,13 +12,14 @@ from mlsysim.plot import cells, data, style
 from mlsysim.study.binding_terms.regions import Regimes
 
 if TYPE_CHECKING:
-    import xarray
     from matplotlib.axes import Axes
 
 #: How much of a colour a region has, the rest being white.
 TINT = 0.42
 #: Share of a map from which a region is named in it.
 NAMED = 0.03
+#: Characters of a name that fit from one side of a map to the other.
+ACROSS = 46
 #: A boundary goes on to its next point up to this distance, in shares of the axes.
 NEAR = 0.12
 
@@ -74,94 +75,80 @@ def _map(ax: Axes, found: Regimes) -> None:
     x, y = (str(dim) for dim in found.map.dims)
     plane = data.ascending(data.ascending(found.dataset, x), y)["regime"]
     codes = plane.transpose(y, x).values
-    scales = [_Scale(plane[name]) for name in (x, y)]
+    grid = cells.Grid(plane[x], plane[y])
     colours = [style.REFUSED, *(_tint(colour_of(place)) for place in range(len(found.names)))]
     ax.pcolormesh(
-        scales[0].edges, scales[1].edges, codes, cmap=ListedColormap(colours),
+        grid.columns, grid.rows, codes, cmap=ListedColormap(colours),
         vmin=-1.5, vmax=len(found.names) - 0.5, rasterized=True,
     )  # fmt: skip
-    scales[0].mark(ax.xaxis)
-    scales[1].mark(ax.yaxis)
-    ax.set(xlim=scales[0].edges[[0, -1]], ylim=scales[1].edges[[0, -1]])
+    grid.mark(ax)
     ax.set(xlabel=style.label(plane[x]), ylabel=style.label(plane[y]))
-    for boundary in found.boundaries:
-        for line in _strokes(boundary.points, scales):
-            ax.plot(*line, color="white", linewidth=3.6, solid_capstyle="round", zorder=3)
-            ax.plot(
-                *line, color="0.2", linewidth=1.3, solid_capstyle="round", zorder=4, gid=" | ".join(boundary.between)
-            )
-    small = []
+    for name, line in _edges(found, plane, grid, codes):
+        ax.plot(*line, color="white", linewidth=3.6, solid_capstyle="round", zorder=3)
+        ax.plot(*line, color="0.2", linewidth=1.3, solid_capstyle="round", zorder=4, gid=name)
+    handles = []
     for place, name in enumerate(found.names):
         inside = codes == place
         if not inside.any():
             continue
-        if inside.mean() < NAMED:
-            small.append(Patch(facecolor=_tint(colour_of(place)), edgecolor="0.4", linewidth=0.5, label=name))
+        row, column, share = _middle(inside)
+        words = textwrap.wrap(name, max(8, int(ACROSS * share)))
+        if inside.mean() < NAMED or max(map(len, words)) > ACROSS * share or len(words) > 3:
+            handles.append(Patch(facecolor=_tint(colour_of(place)), edgecolor="0.4", linewidth=0.5, label=name))
             continue
-        row, column = _middle(inside)
-        ax.text(
-            scales[0].middle(column), scales[1].middle(row), "\n".join(textwrap.wrap(name, 18)), color="0.1",
-            ha="center", va="center", fontsize="medium", fontweight="bold", zorder=5,
-        )  # fmt: skip
+        middle = _at(grid.columns, column), _at(grid.rows, row)
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "color": "0.1", "zorder": 5}
+        ax.text(*middle, "\n".join(words), **look)
     if (codes < 0).any():
-        small.append(Patch(facecolor=style.REFUSED, label="refused"))
-    if small:
-        style.beside(ax, small)
+        handles.append(Patch(facecolor=style.REFUSED, label="refused"))
+    if handles:
+        style.beside(ax, handles)
 
 
-class _Scale:
-    """How the values of an axis stand along it: numbers to scale, labels and entries one beside the other."""
-
-    def __init__(self, array: xarray.DataArray) -> None:
-        self.array = array
-        self.words = data.is_label(array) or array.dtype.kind not in "fiu"
-        self.values = np.arange(array.size, dtype=float) if self.words else np.asarray(array.values, dtype=float)
-        self.log = not self.words and style.geometric(self.values)
-        if array.size > 1:
-            self.edges = np.arange(array.size + 1) - 0.5 if self.words else cells.to_scale(self.values)
-        else:
-            self.edges = np.array([self.values[0] - 0.5, self.values[0] + 0.5])
-
-    def mark(self, axis: Any) -> None:
-        """Scale and ticks."""
-        if self.words:
-            style.ticks_at(axis, self.values.tolist(), style.words(self.array))
-        else:
-            style.numeric(axis, self.values, self.log)
-
-    def middle(self, place: float) -> float:
-        """The value at a place between the points, counted from 0."""
-        at = np.log(self.values) if self.log else self.values
-        found = float(np.interp(place, np.arange(len(at)), at))
-        return float(np.exp(found)) if self.log else found
-
-    def share(self, values: np.ndarray) -> np.ndarray:
-        """Where values stand, from 0 at one end of the axis to 1 at the other."""
-        ends = np.log(self.edges[[0, -1]]) if self.log else self.edges[[0, -1]]
-        at = np.log(values) if self.log else values
-        return (at - ends[0]) / (ends[1] - ends[0])
+def _edges(found: Regimes, plane: Any, grid: cells.Grid, codes: np.ndarray) -> list[tuple[str, Any]]:
+    """Lines between regimes: traced where both axes are to scale, else along the cells."""
+    axes = [plane[str(dim)] for dim in found.map.dims]
+    if not any(cells.is_even(array) for array in axes):
+        ends = [grid.columns[[0, -1]], grid.rows[[0, -1]]]
+        logs = [style.geometric(array.values) for array in axes]
+        names = [" | ".join(boundary.between) for boundary in found.boundaries]
+        lines = (_strokes(boundary.points, ends, logs) for boundary in found.boundaries)
+        return [(name, line) for name, each in zip(names, lines, strict=True) for line in each]
+    known = codes >= 0
+    return [
+        (name, line) for code, name in enumerate(found.names) for line in cells.boundary(codes == code, known, grid)
+    ]
 
 
-def _middle(inside: np.ndarray) -> tuple[float, float]:
-    """A place well within a region: the middle of the stretch of a row with most room around it."""
-    rows = np.nonzero(inside)[0]
-    best, found = -1.0, (0.0, 0.0)
-    for row in np.unique(rows):
+def _at(edges: np.ndarray, place: float) -> float:
+    """The middle of the cell at a place, counted from 0, which may be a half."""
+    return float(np.interp(place + 0.5, np.arange(len(edges)), edges))
+
+
+def _middle(inside: np.ndarray) -> tuple[float, float, float]:
+    """A place well within a region, in the stretch of a row with most room around it; and the share of that stretch."""
+    best, found = -1.0, (0.0, 0.0, 0.0)
+    for row in np.unique(np.nonzero(inside)[0]):
         steps = np.diff(np.concatenate([[0], inside[row].astype(int), [0]]))
         for start, end in zip(np.flatnonzero(steps == 1), np.flatnonzero(steps == -1), strict=True):
             column = (start + end - 1) / 2
             beside = inside[:, int(column)]
-            above = int(np.argmin(beside[row:])) if not beside[row:].all() else len(beside) - row
-            below = int(np.argmin(beside[row::-1])) if not beside[row::-1].all() else row + 1
-            room = min((end - start) / inside.shape[1], 2 * min(above, below) / inside.shape[0])
+            above, below = _run(beside[row:]), _run(beside[row::-1])
+            share = (end - start) / inside.shape[1]
+            room = min(share, 2 * min(above, below) / inside.shape[0])
             if room > best:
-                best, found = room, (float(row), column)
+                best, found = room, (row + (above - below) / 2, column, share)
     return found
 
 
-def _strokes(points: np.ndarray, scales: list[_Scale]) -> list[tuple[np.ndarray, np.ndarray]]:
+def _run(truth: np.ndarray) -> int:
+    """How many are true from the first on."""
+    return len(truth) if truth.all() else int(np.argmin(truth))
+
+
+def _strokes(points: np.ndarray, ends: list[np.ndarray], logs: list[bool]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Points of a boundary as lines: from an end always on to the nearest point that is left."""
-    at = np.stack([scale.share(row) for scale, row in zip(scales, points, strict=True)], axis=1)
+    at = np.stack([_share(*each) for each in zip(points, ends, logs, strict=True)], axis=1)
     left, lines = list(range(len(at))), []
     while left:
         apart = np.abs(at[left] - at[left].mean(axis=0)).sum(axis=1)
@@ -176,14 +163,24 @@ def _strokes(points: np.ndarray, scales: list[_Scale]) -> list[tuple[np.ndarray,
     return lines
 
 
+def _share(values: np.ndarray, ends: np.ndarray, log: bool) -> np.ndarray:
+    """Where values stand, from 0 at one end of an axis to 1 at the other."""
+    low, high, at = (np.log(each) if log else each for each in (ends[0], ends[1], values))
+    return (at - low) / (high - low)
+
+
 def _line(ax: Axes, found: Regimes) -> None:
     """The output over one axis, coloured by regime; a label as stretches alone."""
     from matplotlib.patches import Patch
 
     (dim,) = (str(each) for each in found.map.dims)
     ds = data.ascending(found.dataset, dim)
-    scale = _Scale(ds[dim])
-    scale.mark(ax.xaxis)
+    words = data.is_label(ds[dim])
+    places = np.arange(ds[dim].size, dtype=float) if words else np.asarray(ds[dim].values, dtype=float)
+    if words:
+        style.ticks_at(ax.xaxis, places.tolist(), style.words(ds[dim]))
+    else:
+        style.numeric(ax.xaxis, places, style.geometric(places))
     handles = []
     for place, name in enumerate(found.names):
         stretches = [each for each in found.intervals if each.regime == name]
@@ -196,10 +193,12 @@ def _line(ax: Axes, found: Regimes) -> None:
             ax.axvline(value, color="0.2", linewidth=1.1, gid=" | ".join(boundary.between))
     if found.output.name in ds:
         values = ds[found.output.name].values
-        ax.plot(scale.values, values, color="0.1", linewidth=1.8)
+        ax.plot(places, values, color="0.1", linewidth=1.8)
         style.numeric(ax.yaxis, values, style.spread(values))
         ax.set_ylabel(style.label(ds[found.output.name]))
     else:
         ax.set_yticks([])
-    ax.set(xlim=(float(scale.values.min()), float(scale.values.max())), xlabel=style.label(ds[dim]))
+    if places.size > 1:
+        ax.set_xlim(float(places.min()), float(places.max()))
+    ax.set_xlabel(style.label(ds[dim]))
     style.beside(ax, handles)

@@ -251,3 +251,11 @@ class TestRefused:
         assert str(caught.value) == (
             "MoERoutingModel needs fabric_bandwidth for all_to_all_latency: give fleet=... or fabric_bandwidth=..."
         )
+
+
+def test_a_truth_value_on_the_way_has_no_slope():
+    """Whether retries of the allocator begin is a truth value, which a step time depends on."""
+    from mlsysim import ExpertParallelModel
+
+    found = ExpertParallelModel("fsdp").derivative("step_time", "straggler_factor")
+    assert "Derivative" not in str(found.expression)

@@ -211,14 +211,16 @@ class TestShown:
         assert data["intervals"][0]["regime"] == "Memory time"
         assert json.loads(plane.to_json())["boundaries"][0]["axis"] == "product_inner"
 
-    def test_the_map_is_drawn_with_its_boundaries(self, plane):
-        ax = plane.plot()
-        texts = {text.get_text().replace("\n", " ") for text in ax.texts}
-        assert texts <= set(plane.names)
-        assert {line.get_gid() for line in ax.lines if line.get_gid()} <= {
-            " | ".join(b.between) for b in plane.boundaries
-        }
-        assert any(line.get_gid() for line in ax.lines)
+    def test_a_map_to_scale_is_drawn_with_its_boundaries(self):
+        inner = [round(16 * 1.6**n) for n in range(15)]
+        found = KERNEL.regimes("product_rows", "product_inner", product_rows=ROWS, product_inner=inner, **PRODUCT)
+        ax = found.plot()
+        assert {text.get_text().replace("\n", " ") for text in ax.texts} <= set(found.names)
+        drawn = {line.get_gid() for line in ax.lines}
+        assert {" | ".join(boundary.between) for boundary in found.boundaries} <= drawn
+
+    def test_a_map_of_a_few_values_is_drawn_along_its_cells(self, plane):
+        assert {line.get_gid() for line in plane.plot().lines} >= set(plane.names) - {"Memory bandwidth"}
 
     def test_one_axis_is_drawn_as_stretches(self, line):
         ax = line.plot()

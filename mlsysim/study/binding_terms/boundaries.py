@@ -66,7 +66,8 @@ class Boundary:
         if self.axis:
             lines += [f"  {self.text()}", f"  {self.here}"]
         else:
-            lines += [f"  no closed form; traced at {self.points.shape[1]} places"]
+            count = self.points.shape[1]
+            lines += [f"  no closed form; traced at {count} place{'s' if count > 1 else ''}"]
         return "\n".join(lines)
 
 

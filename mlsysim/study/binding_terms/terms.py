@@ -55,6 +55,8 @@ class Choice:
         if self.is_extreme:
             return f"{whose}: {text(self.shown[code])}"
         condition = self.node.args[code].cond
+        if condition == True and code == 1:  # noqa: E712
+            condition = sympy.Not(self.node.args[0].cond)
         return f"{whose}: {'otherwise' if condition == True else text(condition)}"  # noqa: E712
 
 
