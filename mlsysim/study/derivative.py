@@ -124,7 +124,7 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
     steps: list[str] = []
     for formula in system:
         moving = [v for v in formula.inputs if v.name in moved]
-        if not moving or isinstance(formula.expression, sympy.logic.boolalg.Boolean):
+        if not moving or formula.expression.is_Boolean:
             continue
         expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
         if frozen or (by.domain.kind == "integer" and decides(formula.expression, by)):
