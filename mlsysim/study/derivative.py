@@ -124,7 +124,7 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
     steps: list[str] = []
     for formula in system:
         moving = [v for v in formula.inputs if v.name in moved]
-        if not moving or formula.expression.is_Boolean:
+        if not moving or _is_truth(formula.expression):
             continue
         expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
         if frozen or (by.domain.kind == "integer" and decides(formula.expression, by)):
@@ -135,6 +135,11 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
             moved.add(formula.name)
             chain.append((formula.name, partials))
     return chain, tuple(steps)
+
+
+def _is_truth(expression: Any) -> bool:
+    """Whether an expression is a condition, which has no slope; to sympy a symbol may be one, too."""
+    return isinstance(expression, sympy.logic.boolalg.Boolean) and not expression.is_Symbol
 
 
 def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
