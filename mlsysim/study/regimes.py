@@ -134,7 +134,14 @@ class _Map:
             raise InputError("by", None, allowed, f"name some of {found}")
         self.numbers = np.full(self.shape, -1)
         self.numbers[self.accepted] = self.alike.numbers if self.alike.places else 0
-        self.names = self.alike.names(f"{output.label}: no other term binds")
+        self.names = self.alike.names(self._alone())
+
+    def _alone(self) -> str:
+        """What one regime is called that holds everywhere."""
+        if self.output.domain.kind != "choice":
+            return f"{self.output.label}: no other term binds"
+        value = np.broadcast_to(self.paths.values(self.inputs())[self.output.name], self.shape)
+        return self.output.domain.labels[int(value[self.accepted][0])]
 
     def inputs(self) -> dict[str, Any]:
         """Canonical value per input, arrays over the axes."""

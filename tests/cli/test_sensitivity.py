@@ -28,6 +28,10 @@ def test_without_an_output_it_is_the_answer():
     assert run("kernel", *PRODUCT, "product_rows=256").output.startswith("Sensitivity of kernel_time = ")
 
 
+def test_a_recipe_alone():
+    assert run("ep", "recipe=Megatron_Mixtral_8x7B_H100").output.startswith("Sensitivity of tokens_per_second_per_acc")
+
+
 def test_json():
     data = json.loads(run("kernel", "kernel_time", *PRODUCT, "product_rows=256", "--json").output)
     assert data["inputs"]["memory_bandwidth"]["elasticity"] < 0

@@ -130,6 +130,11 @@ def test_one_term_alone():
     assert len(found.intervals) == 1
 
 
+def test_one_label_alone():
+    found = KERNEL.regimes("product_rows", product_rows=[4000, 4001], product_inner=4096, **PRODUCT)
+    assert found.names == ("Arithmetic",)
+
+
 def test_a_closed_form_with_a_root():
     axes = {"decode_requests": [1, 8, 64, 512], "context_tokens": [128, 1024, 8192, 65536]}
     found = IterationModel().regimes("decode_requests", "context_tokens", model="Llama3_8B", hardware="H100", **axes)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Plot, Question, Variants, Words
+from mlsysim.cli.options import Json, OwnCatalog, Plot, Question, Variants
 
+WORDS = "Arguments of the question."
 HELP = """How one output responds to every input: elasticities, next steps, other labels.
 
 \b
@@ -27,8 +28,8 @@ Without OUTPUT it is the one that answers the question.
 def sensitivity(
     ctx: typer.Context,
     question: Question,
-    output: Annotated[str, typer.Argument(metavar="[OUTPUT]", help="Name of an output, a number.")],
-    words: Words,
+    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Name of an output, a number; may be left out.")],
+    words: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUES...", help=WORDS)] = None,
     second: Annotated[
         bool, typer.Option("--second", help="Add cross-elasticities: how one elasticity changes with another input.")
     ] = False,
@@ -48,7 +49,7 @@ def sensitivity(
     sensitivity_answer.answer(
         ctx.obj.model(question),
         output,
-        words,
+        words or (),
         second=second,
         relax=relax,
         regimes=regimes,
