@@ -103,7 +103,10 @@ def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.S
             required = name in cls.keywords and name not in known
             default = kind.empty if required else known.get(name)
             inputs.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=annotation(variable)))
-    return inspect.Signature([*positional, *entries, *keyword, *inputs])
+    more = [
+        p for p in inspect.signature(plain).parameters.values() if p.kind is kind.VAR_KEYWORD and p.name == "targets"
+    ]
+    return inspect.Signature([*positional, *entries, *keyword, *inputs, *more])
 
 
 def _with_parameters(doc: str, parameters: str) -> str:

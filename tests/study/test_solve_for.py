@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from mlsysim import (
@@ -233,6 +235,16 @@ def test_an_output_that_rises_and_falls_meets_a_target_several_times():
     for value in found.values:
         back = MemoryExpansionModel("serving").solve(memory_bandwidth=value, **point)
         assert back.itl.magnitude == pytest.approx(29.94)
+
+
+def test_what_the_model_refuses_lies_between_no_intervals():
+    found = DistributedModel().solve_for("fleet_size", mfu=">= 0.2", recipe="torchtitan_issue_1624")
+    assert (found.status, found.value, found.which) == ("solved", 8, "largest")
+
+
+def test_a_solution_is_pickled():
+    found = MoERoutingModel().solve_for("fabric_bandwidth", all_to_all_latency="0.5 s", **ROUTED)
+    assert pickle.loads(pickle.dumps(found)).result.to_dict() == found.result.to_dict()
 
 
 def test_a_recipe_gives_the_other_arguments():

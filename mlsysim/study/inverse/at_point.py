@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.inverse.closed_form import closed_form
 from mlsysim.study.inverse.landscape import Block, Landscape
 from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
@@ -14,6 +16,7 @@ from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import Solution, as_text
 from mlsysim.study.inverse.whole import whole_pieces
 from mlsysim.study.inverse.without import why_none
+from mlsysim.study.result import Result
 from mlsysim.study.solve import solve
 
 #: Rounds in which the value that comes nearest is looked for more closely, and values of each.
@@ -53,12 +56,13 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     form = None if at is None or status == "everywhere" else closed_form(block, at, largest=said == "largest")
     return Solution(
         unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces), closed_form=form,
-        solved_at=lambda value: solve(landscape.model, **{**arguments, unknown.name: _typed(landscape, value)}),
+        solved_at=partial(_solved, landscape.model, arguments, unknown.name),
     )  # fmt: skip
 
 
-def _typed(landscape: Landscape, value: float) -> float | int:
-    return int(value) if landscape.whole else float(value)
+def _solved(model: DeclaredModel, arguments: Mapping[str, Any], unknown: str, value: float) -> Result:
+    """What the model says at a value of the unknown."""
+    return solve(model, **{**arguments, unknown: value})
 
 
 def _intervals(pieces: Pieces) -> tuple[tuple[float | None, float | None], ...]:

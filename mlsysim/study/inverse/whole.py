@@ -9,6 +9,8 @@ from mlsysim.study.inverse.pieces import Found, Pieces, nothing, runs
 
 #: Whole numbers around the end of an interval that are all looked at, because rounding moves it to and fro.
 AROUND = 64
+#: The same between two intervals of few.
+FAR, FEW = 4096, 64
 #: How far from the end of an interval the next accepted whole number is looked for.
 FARTHEST = 1 << 19
 
@@ -102,7 +104,23 @@ def _accepted(block: Block, pieces: Pieces, x: np.ndarray, true: np.ndarray) -> 
         seen = x[true[:, pieces.column[place]] & (x <= pieces.upper[place])]
         upper[place] = max(lower[place], seen[-1] if len(seen) else -np.inf)
     kept = ~np.isnan(lower)
-    return Pieces(pieces.column, lower, upper, pieces.opens, pieces.closes).only(kept)
+    return _merged(block, Pieces(pieces.column, lower, upper, pieces.opens, pieces.closes).only(kept))
+
+
+def _merged(block: Block, pieces: Pieces) -> Pieces:
+    """Pieces with those made one between which the model accepts nothing."""
+    between = np.where(np.diff(pieces.column) == 0, pieces.lower[1:] - pieces.upper[:-1] - 1, np.inf)
+    near = np.flatnonzero(between <= (FAR if len(pieces) <= FEW else AROUND))
+    if not len(near):
+        return pieces
+    ahead = pieces.upper[near] + np.arange(1, between[near].max() + 1)[:, None]
+    within = ahead < pieces.lower[near + 1]
+    taken = (within & block.accepts(ahead, np.broadcast_to(pieces.column[near], ahead.shape))).any(axis=0)
+    begins, ends = np.ones(len(pieces), bool), np.ones(len(pieces), bool)
+    begins[near[~taken] + 1] = ends[near[~taken]] = False
+    found = pieces.only(begins)
+    found.upper, found.closes = pieces.upper[ends], pieces.closes[ends]
+    return found
 
 
 def _next(block: Block, start: np.ndarray, stop: np.ndarray, column: np.ndarray) -> np.ndarray:
