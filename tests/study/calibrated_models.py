@@ -38,7 +38,7 @@ def _real(prefix: str, count: int) -> list:
 
 
 x = variable("nist_x", "x", "", "The predictor.", ANY)
-y = variable("nist_y", "y", "", "The response.", ANY)
+y = variable("nist_y", r"y_{\mathrm{N}}", "", "The response.", ANY)
 a1, a2 = _real("misra1a", 2)
 t1, t2, t3, t4, t5, t6, t7 = _real("thurber", 7)
 g1, g2, g3, g4 = _real("mgh09", 4)

@@ -33,7 +33,7 @@ MEMORY = {"model": "Llama3_8B", "hardware": "H100", "dp_size": 8, "batch_size": 
 ANY = Domain()
 
 x = [variable(f"unc_x{place}", f"x_{{{place}}}", "", "An input.", ANY) for place in range(1, 5)]
-y = variable("unc_y", "y", "", "An output.", ANY)
+y = variable("unc_y", r"y_{\mathrm{U}}", "", "An output.", ANY)
 
 
 def model_of(expression, inputs):
