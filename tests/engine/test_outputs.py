@@ -40,7 +40,7 @@ def backend(request, monkeypatch):
         monkeypatch.setattr("mlsysim.engine.grid.SMALL", 0)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "jax"], indirect=True)
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("jax", marks=pytest.mark.long)], indirect=True)
 @pytest.mark.usefixtures("backend")
 def test_points_computed_in_blocks_are_those_of_the_whole(asked):
     """A system with loops inside goes block by block; the plain pass over the whole grid does not."""
