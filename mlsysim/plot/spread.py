@@ -65,10 +65,17 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
             ax.axvline(_bare(value), color=style.COLOURS[1], linewidth=1, linestyle="--")
             text = f" {100 * level:g}%: {formatting.number(float(_bare(value)))}"
             ax.text(
-                _bare(value), 0.98, text, transform=ax.get_xaxis_transform(), rotation=90, va="top", fontsize="small"
+                _bare(value),
+                0.98,
+                text,
+                transform=ax.get_xaxis_transform(),
+                rotation=90,
+                ha="right",
+                va="top",
+                fontsize="small",
             )
     ax.margins(y=0.3)
-    unit = f" ({variable.unit})" if variable.unit not in ("", "count") else ""
+    unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
     ax.set_xlabel(f"{variable.label}{unit}")
     return ax
 
