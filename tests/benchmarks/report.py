@@ -83,7 +83,10 @@ def main():
         ("A sweep against a loop over `solve`", "test_grid"),
         ("Millions of points against hand-written loops", "test_dense"),
         ("The exact optimum of grids nobody could enumerate", "test_search"),
+        ("What would it take", "test_inverse"),
         ("Constants from measurements", "test_calibration"),
+        ("Gradients of a million points", "test_sensitivity"),
+        ("Draws of uncertain inputs", "test_uncertainty"),
     ):
         rows = [
             b["extra_info"]
