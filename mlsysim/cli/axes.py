@@ -61,7 +61,19 @@ def arguments(model: type[PerformanceModel], words: Sequence[str], shelf: Catalo
             found[name] = _linked(model, name, text, shelf)
         else:
             found[name] = _values(model, name, text, shelf)
+    _once(found)
     return found
+
+
+def _once(given: dict[str, Any]) -> None:
+    """Refuse what is linked along an axis and given beside it, or along another one."""
+    linked_along: dict[str, str] = {}
+    for axis, value in given.items():
+        for member, values in value.axes.items() if isinstance(value, Linked) else ():
+            if member in given or member in linked_along:
+                along = linked_along.get(member, axis)
+                raise InputError(member, values, "is given twice", f"it is linked along {along}")
+            linked_along[member] = axis
 
 
 def swept(given: dict[str, Any], most_points: int = 1) -> list[str]:

@@ -276,7 +276,7 @@ class Comparison:
             yield _more("Inputs that differ", differ), ["Input", *heads], rows
         for title, terms in (
             (f"Terms of the difference of {self.output}", self.terms),
-            ("By inputs and formulas", self.causes if self.causes != self.terms else ()),
+            ("By inputs, formulas and addends", self.causes if self.causes != self.terms else ()),
         ):
             if terms:
                 cells = [[_short(each.name), each.kind, _text(each.difference), _percent(each.share)] for each in terms]

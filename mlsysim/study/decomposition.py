@@ -3,7 +3,8 @@
 A sum is split by its addends; those that only one of two formulas has are parts of their own. What else a formula does
 is split among the inputs that differ, and a formula that differs, by their Shapley values: the mean effect of changing
 one, over all orders in which all are changed. Both are exact and additive. From formula to formula, a part is passed on
-in the proportions in which its own inputs make it.
+in the proportions in which its own inputs make it. Where a formula is infinite in between, as the wait for new devices
+with the old number of replicas, the case that holds on both sides is split in its place.
 """
 
 from __future__ import annotations
@@ -82,6 +83,16 @@ class Decomposition:
         first, second = (side.expression(name) for side in self.sides)
         if first is None or second is None:
             return {Cause("variable", name): self._change(name)}
+        found = self._pieces(name, first, second)
+        if not all(map(math.isfinite, found.values())):
+            cases = [self._cases(each, side) for side, each in enumerate((first, second))]
+            found = self._pieces(name, *cases) if cases[0] == cases[1] else found
+        if not all(map(math.isfinite, found.values())):
+            return {Cause("together", name): self._change(name)}
+        return {cause: amount for cause, amount in found.items() if amount}
+
+    def _pieces(self, name: str, first: Any, second: Any) -> dict[Cause, float]:
+        """The change from one expression to another, by what makes it; not finite where that is infinite in between."""
         found: dict[Cause, float] = {}
         if first != second:
             first, second = (self._taken(each, side) for side, each in enumerate((first, second)))
@@ -98,9 +109,7 @@ class Decomposition:
                     _add(found, {cause: (2 * side - 1) * self._value(term, side)})
         for before, after in pieces:
             _add(found, self._shared_out(name, before, after))
-        if not all(map(math.isfinite, found.values())):
-            return {Cause("together", name): self._change(name)}
-        return {cause: amount for cause, amount in found.items() if amount}
+        return found
 
     def causes(self) -> dict[Cause, float]:
         """What the difference is made of in the end: inputs, formulas and addends."""
@@ -159,14 +168,26 @@ class Decomposition:
         if isinstance(expression, sympy.Add):
             return sympy.Add(*(self._taken(each, side) for each in expression.args))
         if isinstance(expression, sympy.Piecewise):
-            values = self.sides[side].values
-            pairs: Any = [each.args for each in expression.args]
-            cases = (value for value, condition in pairs if condition is sympy.true or _evaluated(condition, values))
-            return self._taken(next(cases, expression), side)
+            return self._taken(self._case(expression, side), side)
         if isinstance(expression, sympy.Max | sympy.Min):
             choose = max if isinstance(expression, sympy.Max) else min
             return self._taken(choose(expression.args, key=lambda each: self._value(each, side)), side)
         return expression
+
+    def _case(self, expression: sympy.Piecewise, side: int) -> Any:
+        values = self.sides[side].values
+        pairs: Any = [each.args for each in expression.args]
+        cases = (value for value, condition in pairs if condition is sympy.true or _evaluated(condition, values))
+        return next(cases, expression)
+
+    def _cases(self, expression: Any, side: int) -> Any:
+        """An expression with the cases that were taken in their place, and the rest as it is."""
+        if isinstance(expression, sympy.Piecewise):
+            taken = self._case(expression, side)
+            return taken if taken is expression else self._cases(taken, side)
+        if not isinstance(expression, sympy.Basic) or not expression.has(sympy.Piecewise):
+            return expression
+        return expression.func(*(self._cases(each, side) for each in expression.args))
 
     def _value(self, expression: sympy.Basic, side: int) -> float:
         return float(_evaluated(expression, self.sides[side].values))

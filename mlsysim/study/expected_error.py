@@ -17,6 +17,8 @@ from mlsysim.symbolic import variable_of
 PAGE = "docs/validation.md"
 #: The stack of a result that names none.
 NO_STACK = "Generic"
+#: Numbers of devices, which a fleet has beside the constants of its devices.
+COUNTS = ("fleet_size", "accelerators_per_node", "accelerators_per_pod")
 
 
 @dataclass(frozen=True)
@@ -141,9 +143,10 @@ def _stack(result: Any) -> str:
 
 
 def _typed(result: Any, *kinds: type[Entry]) -> list[str]:
-    """Inputs that entries of a kind give, and that were typed instead."""
+    """Inputs that entries of a kind give, and that were typed instead; not how many devices there are."""
     names = [name for slot in result.model.slots.values() if issubclass(slot.entry, kinds) for name in slot.gives]
-    return [name for name in dict.fromkeys(names) if name in result.inputs and result.origin(name) == GIVEN]
+    typed = [name for name in dict.fromkeys(names) if name in result.inputs and result.origin(name) == GIVEN]
+    return [name for name in typed if name not in COUNTS]
 
 
 def _devices(result: Any) -> list[str]:

@@ -44,6 +44,8 @@ def test_linked_arguments(run):
         (("batch_size=64,128,256",), "batch_size has 3"),
         (("batch_size=64,128", "tp_size=1,2"), "batch_size has 2, tp_size has 2"),
         (("batch_size=64", "--variant", "first_order,per_operatr"), "did you mean per_operator"),
+        (("tp_size=8", "x=tp_size=4,8; batch_size=64,128"), "tp_size=[4, 8]: is given twice; it is linked along x"),
+        (("x=tp_size=1,2; zero_stage=1,2", "y=tp_size=1,2; batch_size=8,16"), "is given twice; it is linked along x"),
         (("batch_size=64,128", "--output", "total_memry"), "did you mean total_memory"),
         (("batch_size=64,128", "--output", "feasible"), "--output 'feasible': must be a number"),
     ],

@@ -44,6 +44,18 @@ def test_a_grid():
     assert answer.output.count("+") + answer.output.count("-") >= 4
 
 
+def test_a_grid_in_json():
+    data = json.loads(run("kernel", *PRODUCT, "product_rows=128,256", "--json").output)
+    assert data["data_vars"]["elasticity"]["dims"] == ["input", "product_rows"]
+    assert data["coords"]["product_rows"]["data"] == [128, 256]
+
+
+def test_the_output_is_not_required():
+    answer = run("--help").output
+    assert "[OUTPUT]" in answer
+    assert not [line for line in answer.splitlines() if "by default the answer" in line and "required" in line]
+
+
 def test_regimes_with_a_figure(tmp_path):
     answer = run("kernel", *PRODUCT, "product_rows=1:4096:x2", "--regimes", "--plot", str(tmp_path / "map.png"))
     assert answer.exit_code == 0
@@ -64,7 +76,7 @@ def test_a_tornado_diagram(tmp_path):
         (["bottleneck", *SERVED], "must be a number"),
         (["estimated_p99_latency", *SERVED, "--regimes"], "is over one or two axes"),
         (["estimated_p99_latency", *SERVED, "efficency=0.5"], "did you mean efficiency"),
-        (["estimated_p99_latency", *SERVED, "efficiency=0.3,0.5", "--json"], "is of one point"),
+        (["estimated_p99_latency", *SERVED, "efficiency=0.3,0.5", "--plot", "x.png"], "draws one point"),
         (["estimated_p99_latency", *SERVED, "--plot", "x.gif"], "must end in"),
         (["estimated_p99_latency", *SERVED, "--plot", "x.png", "--change", "2"], "--change 2.0: must be a share"),
     ],

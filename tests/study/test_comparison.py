@@ -223,3 +223,14 @@ class TestRefused:
         with pytest.raises(InputError, match="is infinite by"):
             compare(few, many, "estimated_p99_latency")
         assert compare(few, many).output != "estimated_p99_latency"
+
+
+def test_replicas_that_differ_are_passed_on():
+    """With new devices and the old number of replicas the queue would have no end."""
+    given = {"model": "Llama3_8B", "qps": 20, "seq_len": 1024, "target_p99_latency_ms": 2000}
+    first, second = (ServingCapacityModel("prefill_aware").solve(hardware=name, **given) for name in ("H100", "A100"))
+    assert first.required_replicas != second.required_replicas
+    found = compare(first, second, "estimated_p99_latency")
+    assert {each.name for each in found.causes} == {"peak_flops", "memory_bandwidth"}
+    assert "together" not in {each.kind for each in found.terms}
+    assert sum(each.share for each in found.causes) == pytest.approx(1)

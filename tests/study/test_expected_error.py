@@ -40,6 +40,32 @@ def test_the_stack_chooses_the_area():
     assert by_stack.median < by_default.median
 
 
+@pytest.mark.parametrize("size", [256, 128])
+def test_the_number_of_devices_may_be_given(size):
+    assert float(trained(fleet_size=size).expected_error("step_time")) == float(trained().expected_error("step_time"))
+
+
+def test_a_utilization_is_as_far_off_as_a_rate():
+    assert trained().expected_error("mfu").worst == trained().expected_error("tokens_per_second").worst
+
+
+def test_peak_memory_of_training():
+    model = TrainingMemoryModel("per_operator")
+    given = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 16, "dp_size": 8}
+    found = model.solve(**given, zero_stage=3).expected_error("total_memory")
+    assert (found.section, found.rows) == ("torchtitan on H100", 7)
+    assert 0.05 < found.median < found.worst < 0.25
+    with pytest.raises(NotMeasuredError, match="at zero_stage 1 to 3, not 0"):
+        model.solve(**given, zero_stage=0).expected_error("total_memory")
+
+
+def test_the_capacity_of_a_replica():
+    served = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000}
+    assert (
+        float(ServingCapacityModel("prefill_aware").solve(**served).expected_error("per_replica_qps_capacity")) < 0.01
+    )
+
+
 def test_steps_with_experts_are_those_of_the_stacks_that_ran_them():
     found = DistributedModel().solve(recipe="Megatron_DeepSeek_V3_GB300_fp8").expected_error("tokens_per_second")
     assert (found.rows, found.median < 0.05) == (9, True)

@@ -59,7 +59,9 @@ def test_a_jump_lies_where_solve_jumps(found, name):
         before, after = (SERVING.solve(**{**SERVE, name: value}) for value in (inwards, where + (where - start) * 1e-9))
         assert before.required_replicas == here.required_replicas != after.required_replicas
         change = after[OUTPUT].magnitude - before[OUTPUT].magnitude
-        assert step.change.magnitude == pytest.approx(change, rel=1e-5)
+        assert step.jump.magnitude == pytest.approx(change, rel=1e-5)
+        behind = SERVING.solve(**{**SERVE, name: where})[OUTPUT].magnitude
+        assert step.change.magnitude == pytest.approx(behind - here[OUTPUT].magnitude, rel=1e-9)
         assert step.variables == ("required_replicas",)
 
 
@@ -68,7 +70,7 @@ def test_a_jump_of_a_floor():
     many = {**SERVE, "max_batch_size": 10**6}
     step = SERVING.sensitivity("active_batch_size", **many)["memory_capacity"].up
     batch = SERVING.solve(**many).active_batch_size
-    assert step.change == Q_(1, "request")
+    assert (step.jump, step.change) == (Q_(1, "request"), Q_(1, "request"))
     sides = [SERVING.solve(**{**many, "memory_capacity": step.at * share}).active_batch_size for share in (1 - 1e-9, 1)]
     assert sides == [batch, batch + Q_(1, "request")]
 
@@ -211,6 +213,23 @@ def test_json_repeats_the_table(found):
     assert data["inputs"]["efficiency"]["elasticity"] == found["efficiency"].elasticity
     assert data["inputs"]["kv_heads"]["up"]["at"] == 16
     assert data["second"]["inputs"] == [*found.second.inputs]
+
+
+@pytest.mark.parametrize(
+    ("changed", "finite"),
+    [({"qps": 1e6}, {"qps", "max_replicas"}), ({"qps": 10, "seq_len": 500_000}, {"seq_len"})],
+)
+def test_what_makes_an_infinite_output_finite(changed, finite):
+    model = ServingCapacityModel("prefill_aware")
+    given = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 2000, "max_replicas": 4, **changed}
+    found = model.sensitivity(OUTPUT, **given)
+    assert {each.name for each in found.finite} == {*json.loads(found.to_json())["finite"]} == finite
+    assert not finite & {*found.unmoved()}
+    for each in found.finite:
+        there = model.solve(**given | {each.name: each.to_dict()["at"]})[OUTPUT]
+        assert there.magnitude == pytest.approx(each.output.magnitude, rel=1e-9)
+    assert "Infinite at all values that were tried of active" in repr(found)
+    assert "No effect" not in repr(found)
 
 
 def test_what_is_said_where_there_is_no_slope():

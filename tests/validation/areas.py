@@ -96,6 +96,11 @@ def of_what(word: str, errors: Callable[[list[Check]], Errors], checks: list[Che
     return errors([check for check in checks if check.what.endswith(word)])
 
 
+def peaks(errors: Callable[[list[Check]], Errors], checks: list[Check]) -> Errors:
+    """Errors of peak memory, without the difference of two peaks."""
+    return errors([check for check in checks if "fall from" not in check.what])
+
+
 def as_times(errors: Errors) -> Errors:
     """Errors of times, from those of rates."""
     return [1 / (1 + each) - 1 for each in errors]
@@ -127,7 +132,9 @@ def steps(stack: str, checks: list[Check]) -> Errors:
     return [published(row) / published_steps.ours(row, stack) - 1 for row in rows]
 
 
-RATES, TIMES = ("tokens_per_second", "tokens_per_second_per_accelerator"), ("step_time", "training_time")
+# A utilization is a rate over a constant, and is as far off.
+RATES = ("tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
+TIMES = ("step_time", "training_time")
 DEVICES = {"A100": ("A100", "A100_40GB"), "H100": ("H100", "H200")}
 STEPS = {"MPT_A100": "A100", "MPT_H100": "H100", "Megatron_LM_A100": "A100", "torchtitan_H100": "H100",
          "torchtitan_async_H100": "H100", "DeepSpeed_A100": "A100", "torchtitan_A100": "A100"}  # fmt: skip
@@ -175,6 +182,7 @@ def _engine(group: str, stack: str) -> list[Area]:
     return [area("decode steps and prefills of OPT", own, stacks=(stack,))]
 
 
+PEAKS = {"experts": [1, 1], "zero_stage": [1, 3], "precision": ["bf16", "fp16"]}
 FULL_LOAD = {"devices": ("H100", "H200"), "where": {"experts": [1, 1], "precision": ["w8a8", "fp8"]}}
 AREAS: tuple[Area, ...] = (
     *(
@@ -226,16 +234,21 @@ AREAS: tuple[Area, ...] = (
     Area("saved_tensors", "TrainingMemoryModel", ("first_order",), ("activations",),
          "bytes that PyTorch keeps of one layer", beside, where={"precision": ["bf16", "fp16"]}),
     *(
+        Area("torchtitan", "TrainingMemoryModel", (variant,), ("total_memory",),
+             "peaks of dense models trained in full under ZeRO", partial(peaks, errors), where={**PEAKS, **trained})
+        for variant, errors, trained in (("per_operator", own, {"finetuning": ["full"]}), ("first_order", beside, {}))
+    ),
+    *(
         Area("counted_states", "TrainingMemoryModel", ("per_operator",), (output,),
              "tensors of small models after a real step, split over ranks",
              partial(of_what, output.replace("_", " "), own),
              where={"precision": ["bf16", "fp16"], "optimizer": ["adam", "adamw"], "finetuning": ["full"]})
         for output in ("weights", "gradients", "optimizer_state")
     ),
-    Area("simulated_capacity", variants=("prefill_aware",), outputs=("qps_capacity",),
+    Area("simulated_capacity", variants=("prefill_aware",), outputs=("per_replica_qps_capacity", "qps_capacity"),
          about="a replica that always has others waiting, with its step times given", errors=own,
          model="ServingCapacityModel"),
-    Area("simulated_capacity", variants=("first_order",), outputs=("qps_capacity",),
+    Area("simulated_capacity", variants=("first_order",), outputs=("per_replica_qps_capacity", "qps_capacity"),
          about="a replica that always has others waiting, with its step times given", errors=beside,
          model="ServingCapacityModel"),
     Area("simulated_p99", variants=("prefill_aware",), outputs=("estimated_p99_latency",),

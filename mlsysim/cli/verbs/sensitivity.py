@@ -28,7 +28,9 @@ Without OUTPUT it is the one that answers the question.
 def sensitivity(
     ctx: typer.Context,
     question: Question,
-    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Name of an output, a number; may be left out.")],
+    output: Annotated[
+        str | None, typer.Argument(metavar="[OUTPUT]", help="Name of an output, a number; by default the answer.")
+    ] = None,
     words: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUES...", help=WORDS)] = None,
     second: Annotated[
         bool, typer.Option("--second", help="Add cross-elasticities: how one elasticity changes with another input.")
@@ -48,8 +50,7 @@ def sensitivity(
 
     sensitivity_answer.answer(
         ctx.obj.model(question),
-        output,
-        words or (),
+        [*([output] if output else []), *(words or ())],
         second=second,
         relax=relax,
         regimes=regimes,

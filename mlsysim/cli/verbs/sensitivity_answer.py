@@ -17,6 +17,7 @@ from mlsysim.cli.summary import cell_text
 from mlsysim.cli.words import as_choices
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
+from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 
 #: Inputs that a table has room for.
@@ -25,7 +26,6 @@ COLUMNS = 8
 
 def answer(
     kind: type[PerformanceModel],
-    asked: str,
     words: Sequence[str],
     *,
     second: bool,
@@ -39,9 +39,8 @@ def answer(
 ) -> None:
     """Print a table of sensitivities, or which term binds where."""
     try:
-        named = "" if "=" in asked else asked.replace("-", "_")
-        typed = [*words] if named else [asked, *words]
-        given = axes.arguments(kind, typed, load_catalog(catalog) if catalog else builtin())
+        named = words[0].replace("-", "_") if words and "=" not in words[0] else ""
+        given = axes.arguments(kind, words[1:] if named else words, load_catalog(catalog) if catalog else builtin())
         if plot is not None:
             grids._drawable(plot)
         model = as_run(kind(variant), given)
@@ -85,10 +84,12 @@ def _table(found: xarray.Dataset) -> None:
 
 def _show(found: Any, change: float, plot: Path | None, as_json: bool) -> None:
     if isinstance(found, xarray.Dataset):
-        if as_json or plot is not None:
-            option = "--json" if as_json else "--plot"
-            raise InputError(option, str(plot or True), "is of one point", "give one value each, or --regimes")
-        _table(found)
+        if plot is not None:
+            raise InputError("--plot", str(plot), "draws one point", "give one value each, or --regimes")
+        if as_json:
+            print(json_text(found.to_dict()))
+        else:
+            _table(found)
         return
     print(found.to_json() if as_json else found)
     if plot is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.engine import derivatives
 from mlsysim.study.display import as_text, presented
+from mlsysim.study.sensitivities.finite import TIMES, finite_at
 from mlsysim.study.sensitivities.jumps import Jump, next_jumps
 from mlsysim.study.sensitivities.moves import Moves
 from mlsysim.study.sensitivities.row import Row, Step
@@ -22,7 +23,10 @@ from mlsysim.study.sensitivities.tornado import bars
 from mlsysim.symbolic import Variable
 
 #: What is said where the output has no slope, or no elasticity.
-INFINITE = "It is infinite here: it has no slopes, and steps and labels show what would make it finite."
+INFINITE = (
+    "It is infinite here: it has no slopes. One input at a time was tried: whole numbers at their next values, numbers "
+    f"doubled and halved up to {TIMES} times, labels at every other."
+)
 UNDEFINED = "It has no value here (zero over zero): it has no slopes."
 ZERO = "It is zero here: a change in percent of nothing is not defined, so there are no elasticities."
 RELAXED = "Ceilings and floors are dropped (relax=True): the value and the slopes are those of the smooth formulas."
@@ -66,7 +70,10 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     order = SecondOrder(output, [*strongest, *rest], found, values) if second else None
     remark = " ".join(text for text in (RELAXED if relax else "", _remark(moves.value)) if text)
     text, amount = as_text(output, moves.value), float(units.from_canonical(moves.value, output.unit))
-    return Sensitivity(output, text, amount, rows, lambda change: bars(moves, change), second=order, remark=remark)
+    finite = finite_at(moves) if math.isinf(moves.value) else ()
+    return Sensitivity(
+        output, text, amount, rows, lambda change: bars(moves, change), second=order, remark=remark, finite=finite
+    )
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
@@ -111,9 +118,11 @@ def _with_jumps(row: Row, moves: Moves, by: Variable, around: tuple[Jump | None,
             steps.append(None)
             continue
         before, after = jump.outputs
-        change = moves.change(before, after)
-        steps.append(Step(presented(by, jump.after), presented(by, abs(jump.after - at)), change, jump.variables))
-        effect = max(effect, moves.relative(moves.value + after - before) if math.isfinite(before) else math.inf)
+        distance, across = presented(by, abs(jump.after - at)), moves.change(before, after)
+        change = moves.change(moves.value, after)
+        steps.append(Step(presented(by, jump.after), distance, change, across, jump.variables))
+        brought = moves.relative(moves.value + after - before) if math.isfinite(before) else math.inf
+        effect = max(effect, brought if math.isfinite(before) or math.isfinite(after) else 0.0)
     return replace(row, down=steps[0], up=steps[1], effect=effect)
 
 

@@ -25,8 +25,10 @@ class Step:
     distance : object
         How far away that is.
     change : object or None
-        What it brings: change of the output to the next allowed value of a whole number, and across the jump for a
-        continuous input. None where the output is infinite on both sides.
+        Change of the output from here to there. None where the output is infinite here and there.
+    jump : object or None
+        Change of the output across the jump alone, for a continuous input. None where the output is infinite on both
+        sides of it.
     variables : tuple of str
         What jumps there, for a continuous input.
     """
@@ -34,15 +36,17 @@ class Step:
     at: Any
     distance: Any
     change: Any
+    jump: Any = None
     variables: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         found = {"at": number(self.at), "distance": number(self.distance), "change": number(self.change)}
-        return {**found, "variables": list(self.variables)} if self.variables else found
+        more = {"jump": number(self.jump), "variables": list(self.variables)}
+        return {**found, **more} if self.variables else found
 
     def __str__(self) -> str:
-        return f"{shown(self.change)} at {shown(self.at, signed=False)}"
+        return f"{shown(self.jump if self.variables else self.change)} at {shown(self.at, signed=False)}"
 
 
 @dataclass(frozen=True)

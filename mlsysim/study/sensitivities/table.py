@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import show
 from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import json_text
+from mlsysim.study.sensitivities.finite import Finite
 from mlsysim.study.sensitivities.row import UNCHANGED, Row, number, shown
 from mlsysim.study.sensitivities.second import SecondOrder
 from mlsysim.study.sensitivities.tornado import Bar
@@ -40,6 +42,8 @@ class Sensitivity:
         Second derivatives and cross-elasticities, if asked for.
     remark : str
         What a reader must know beside the numbers.
+    finite : tuple of Finite
+        Where the output is infinite: changes of one input that make it finite.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Sensitivity:
         *,
         second: SecondOrder | None = None,
         remark: str = "",
+        finite: Sequence[Finite] = (),
     ) -> None:
         self.output = output
         self.value = value
@@ -59,6 +64,7 @@ class Sensitivity:
         self.rows = tuple(rows)
         self.second = second
         self.remark = remark
+        self.finite = tuple(finite)
         self._bars = bars
 
     def __getitem__(self, name: str) -> Row:
@@ -121,18 +127,33 @@ class Sensitivity:
         return headers, [_slope_cells(row) for row in self.rows if row.strength or number(row.gradient)]
 
     def steps(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and cells of the next steps both ways, for inputs whose steps bring something."""
-        headers = ["Next step of", "Below", "Change", "Above", "Change", "Jumps"]
-        rows = [row for row in self.rows if row.effect > UNCHANGED and (row.up or row.down)]
-        return headers, [_step_cells(row) for row in rows]
+        """Headers and cells of the next values of whole numbers, with the change of the output from here."""
+        rows = [row for row in self._stepping() if row.kind in ("step", "relaxed")]
+        return ["Next value of", "Below", "Change", "Above", "Change"], [_step_cells(row) for row in rows]
+
+    def jumps(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and cells of the next jumps by continuous inputs, with the change of the output across them."""
+        rows = [row for row in self._stepping() if row.kind == "continuous"]
+        return ["Next jump by", "Below", "Jump", "Above", "Jump", "What jumps"], [_jump_cells(row) for row in rows]
+
+    def _stepping(self) -> list[Row]:
+        return [row for row in self.rows if row.effect > UNCHANGED and (row.up or row.down)]
 
     def labels(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells of the changes that other labels bring."""
         rows = [row for row in self.rows if row.kind == "label" and row.matters]
         return ["Label", "At", "Change of the output for others"], [[r.name, r.value, _listed(r)] for r in rows]
 
+    def made_finite(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and cells of the changes of one input that make an infinite output finite."""
+        rows = [[each.name, each.before, each.at, shown(each.output, signed=False)] for each in self.finite]
+        return ["Finite by", "At", "At the nearest tried", "Output there"], rows
+
     def unmoved(self) -> tuple[str, ...]:
-        """Inputs to which the output does not answer here."""
+        """Inputs to which the output does not answer here; of an infinite one those that leave it infinite."""
+        if math.isinf(self.amount):
+            moving = {each.name for each in self.finite}
+            return tuple(row.name for row in self.rows if row.name not in moving)
         return tuple(row.name for row in self.rows if not row.matters)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -141,10 +162,24 @@ class Sensitivity:
 
     def to_json(self, indent: int | None = 2) -> str:
         """The output with :meth:`to_dict` and second derivatives as JSON."""
-        more = {} if self.second is None else {"second": self.second.to_dict()}
+        more = self._finite() | ({} if self.second is None else {"second": self.second.to_dict()})
         remark = {"remark": self.remark} if self.remark else {}
-        data = {"output": self.output.name, "at": self.value, **remark, "inputs": self.to_dict(), **more}
+        data = {
+            "output": self.output.name,
+            "at": self.value,
+            **remark,
+            "inputs": self.to_dict(),
+            **self._finite(),
+            **more,
+        }
         return json_text(data, indent)
+
+    def _finite(self) -> dict[str, Any]:
+        """Plain data of what makes an infinite output finite, by input."""
+        if not math.isinf(self.amount):
+            return {}
+        names = dict.fromkeys(each.name for each in self.finite)
+        return {"finite": {name: [each.to_dict() for each in self.finite if each.name == name] for name in names}}
 
     @property
     def title(self) -> str:
@@ -152,10 +187,15 @@ class Sensitivity:
         return f"Sensitivity of {self.output.name} = {self.value}"
 
     def _unmoved(self) -> str:
-        return f"No effect here: {', '.join(self.unmoved())}" if self.unmoved() else ""
+        said = "Infinite at all values that were tried of" if math.isinf(self.amount) else "No effect here:"
+        return f"{said} {', '.join(self.unmoved())}" if self.unmoved() else ""
+
+    def _parts(self) -> list[tuple[list[str], list[list[str]]]]:
+        shown = (self.made_finite(),) if math.isinf(self.amount) else (self.steps(), self.jumps(), self.labels())
+        return [part for part in (self.table(), *shown) if part[1]]
 
     def __repr__(self) -> str:
-        parts = [show.render(*part) for part in (self.table(), self.steps(), self.labels()) if part[1]]
+        parts = [show.render(*part) for part in self._parts()]
         head = "\n".join(line for text in (self.title, self.remark) for line in textwrap.wrap(text, WIDTH))
         tail = "\n".join(textwrap.wrap(self._unmoved(), WIDTH, subsequent_indent="  ", break_on_hyphens=False))
         more = [] if self.second is None else [repr(self.second)]
@@ -163,7 +203,7 @@ class Sensitivity:
         return "\n\n".join(part for part in (first, *parts[1:], *more, tail) if part)
 
     def _repr_html_(self) -> str:
-        tables = [_html(*part) for part in (self.table(), self.steps(), self.labels()) if part[1]]
+        tables = [_html(*part) for part in self._parts()]
         caption = html.escape(f"{self.title} {self.remark}".strip())
         more = [] if self.second is None else [self.second._repr_html_()]
         return f"<p>{caption}</p>{''.join(tables)}{''.join(more)}<p>{html.escape(self._unmoved())}</p>"
@@ -180,6 +220,13 @@ def _step_cells(row: Row) -> list[str]:
     cells = [row.name]
     for step in (row.down, row.up):
         cells += ["-", "-"] if step is None else [shown(step.at, signed=False), shown(step.change)]
+    return cells
+
+
+def _jump_cells(row: Row) -> list[str]:
+    cells = [row.name]
+    for step in (row.down, row.up):
+        cells += ["-", "-"] if step is None else [shown(step.at, signed=False), shown(step.jump)]
     jumps = tuple(dict.fromkeys(name for step in (row.down, row.up) if step for name in step.variables))
     return [*cells, f"{jumps[0]} +{len(jumps) - 1}" if len(jumps) > 1 else "".join(jumps)]
 
