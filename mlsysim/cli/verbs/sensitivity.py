@@ -29,7 +29,7 @@ def sensitivity(
     ctx: typer.Context,
     question: Question,
     output: Annotated[
-        str | None, typer.Argument(metavar="[OUTPUT]", help="Name of an output, a number; by default the answer.")
+        str | None, typer.Argument(metavar="OUTPUT", help="Name of an output, a number; by default the answer.")
     ] = None,
     words: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUES...", help=WORDS)] = None,
     second: Annotated[

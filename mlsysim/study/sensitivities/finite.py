@@ -63,9 +63,7 @@ def finite_at(moves: Moves) -> tuple[Finite, ...]:
         before, text = as_text(by, here), value if label else as_text(by, value)
         number = value if label else float(units.from_canonical(value, by.unit))
         place = (by.name, value if label else value > here)
-        found.setdefault(
-            place, Finite(by.name, as_text(by, here), text, number, presented(moves.output, float(output)))
-        )
+        found.setdefault(place, Finite(by.name, before, text, number, presented(moves.output, output)))
     return tuple(found.values())
 
 
