@@ -34,7 +34,7 @@ def test_a_condition_is_a_word_in_quotes():
 def test_a_grid_is_a_table():
     answer = run("serve", "memory_bandwidth", *SERVED, "hardware=H100,A100", "estimated_p99_latency=2000,3000")
     assert answer.exit_code == 0
-    assert answer.output.count("solved") == 2
+    assert (answer.output.count("solved"), answer.output.count("several")) == (1, 1)
 
 
 def test_strict_fails_without_a_value():

@@ -198,6 +198,58 @@ def test_a_value_outside_the_domain_is_said():
     assert "it would have to be 0.475, outside its domain (a finite number >= 1)" in repr(found)
 
 
+@pytest.mark.parametrize("one", ["1 GB", "1 kB"])
+def test_a_target_of_one_unit_that_nothing_meets(one):
+    found = TrainingMemoryModel().solve_for("batch_size", total_memory=f"<= {one}", **POINT)
+    assert found.status == "none"
+    assert "total_memory goes from" in found.reason
+
+
+def test_outside_says_what_is_reached_within():
+    found = MoERoutingModel().solve_for("routing_imbalance_factor", all_to_all_latency="0.5 s", **ROUTED)
+    assert "within it all_to_all_latency goes from 1052.6 ms to 33672.9 ms" in found.reason
+
+
+def test_a_jump_is_the_nearest():
+    found = ServingCapacityModel().solve_for("qps", required_replicas=5000, **without(SERVED, "qps"))
+    assert found.status == "none"
+    assert "jumps over it" in found.reason
+    assert "nearest" not in found.reason
+
+
+QUEUED = {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 2000}
+
+
+def test_a_whole_number_that_holds_in_several_intervals():
+    found = ServingCapacityModel().solve_for("max_batch_size", estimated_p99_latency="<= 1500 ms", **QUEUED)
+    assert (found.status, [value.magnitude for value in found.values]) == ("several", [2, 4])
+    assert found.value.magnitude == 2
+    assert "the largest of the first interval; it also holds for 4 request" in repr(found)
+    assert "the value is of the first" in repr(found)
+    found = ServingCapacityModel().solve_for(
+        "max_batch_size", estimated_p99_latency="<= 1500 ms", which="largest", **QUEUED
+    )
+    assert (found.value.magnitude, found.which) == (4, "largest")
+    assert "the largest that holds" in repr(found)
+    assert "the value is of the last" in repr(found)
+
+
+SAWTOOTH = QUEUED | {"qps": 50, "seq_len": 1024, "output_tokens": 64, "max_batch_size": 4, "efficiency": 0.35}
+
+
+@pytest.mark.long
+def test_an_output_that_jumps_to_and_fro_is_looked_at_closely():
+    model = ServingCapacityModel("prefill_aware")
+    found = model.solve_for("memory_bandwidth", estimated_p99_latency="<= 1500 ms", **SAWTOOTH)
+    assert found.value.magnitude == pytest.approx(1264.15, rel=1e-5)
+    assert len(found.intervals) == 12
+    assert "the smallest found" in repr(found)
+    assert "others between the values looked at may hold too" in found.note
+    grid = model.solve_for("memory_bandwidth", estimated_p99_latency="<= 1500 ms", **SAWTOOTH | {"qps": [50]})
+    assert grid.memory_bandwidth.item() == found.value.magnitude
+    assert grid.status.item() == 1
+
+
 def test_a_jump_is_no_solution():
     found = ServingCapacityModel().solve_for("qps", required_replicas="3", which="smallest", **without(SERVED, "qps"))
     assert found.status == "solved"
@@ -232,6 +284,7 @@ def test_an_output_that_rises_and_falls_meets_a_target_several_times():
     found = MemoryExpansionModel("serving").solve_for("memory_bandwidth", itl="29.94 ms", **point)
     assert found.status == "several"
     assert "the value is of the first" in repr(found)
+    assert "the smallest found" in repr(found)
     for value in found.values:
         back = MemoryExpansionModel("serving").solve(memory_bandwidth=value, **point)
         assert back.itl.magnitude == pytest.approx(29.94)

@@ -10,17 +10,23 @@ import numpy as np
 
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.inverse.closed_form import closed_form
-from mlsysim.study.inverse.landscape import Block, Landscape
-from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
+from mlsysim.study.inverse.landscape import Block, Landscape, Seen, relative_gap
+from mlsysim.study.inverse.pieces import SOLVED, Found, Pieces, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import Solution, as_text
 from mlsysim.study.inverse.whole import whole_pieces
-from mlsysim.study.inverse.without import why_none
+from mlsysim.study.inverse.without import sides_of, what_is_compared, why_none
 from mlsysim.study.result import Result
 from mlsysim.study.solve import solve
 
 #: Rounds in which the value that comes nearest is looked for more closely, and values of each.
 ROUNDS, VALUES = 8, 65
+#: How often what was found is looked around.
+AGAIN = 4
+#: What is said where an output rises and falls.
+MISSED = "the output rises and falls or jumps to and fro: others between the values looked at may hold too"
+#: How near to what is asked, as a share of both together, an output counts that rises and falls.
+NEAR = 0.25
 #: Solutions that are listed.
 LISTED = 12
 #: From which number on the end of a domain is none that is meant.
@@ -45,19 +51,57 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
         found = whole_pieces(block, x)
     else:
         x = real_values(unknown.domain, landscape.usual, dense=True)
-        found = real_pieces(block, x)
-        if found.seen.gap is not None:
-            found = _around(block, x, found) if len(found.pieces) else _closer(block, x, found)
+        found = closely(block, x)
     texts = tuple(landscape.targets.texts)
     if not len(found.pieces):
         status, reason = why_none(block, x, found)
         return Solution(unknown, texts, status, reason=reason)
     status, at, said, reason = _chosen(landscape, found.pieces, which)
     form = None if at is None or status == "everywhere" else closed_form(block, at, largest=said == "largest")
+    if status == "several" and not said:
+        said = which or "smallest"
+    missed = status != "everywhere" and _may_miss(block, x, at, several=status == "several")
     return Solution(
         unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces), closed_form=form,
-        solved_at=partial(_solved, landscape.model, arguments, unknown.name),
+        note=MISSED if missed else "", last=which == "largest",
+        more=max(0, len(found.pieces) - LISTED), solved_at=partial(_solved, landscape.model, arguments, unknown.name),
     )  # fmt: skip
+
+
+def closely(block: Block, x: np.ndarray) -> Found:
+    """Where everything holds along a real unknown at one point, looked at again around what was found.
+
+    Parameters
+    ----------
+    block : Block
+        The point.
+    x : ndarray
+        Values of the unknown to look at, sorted.
+    """
+    found = real_pieces(block, x)
+    if len(found.pieces):
+        return _around(block, x, found)
+    return found if found.seen.gap is None else _closer(block, x, found)
+
+
+def _may_miss(block: Block, x: np.ndarray, at: float | None, *, several: bool) -> bool:
+    """Whether an output rises and falls so that values between those looked at may hold."""
+    if several and not block.landscape.whole:
+        return True
+    compared = what_is_compared(block)
+    if compared is None:
+        return False
+    if block.landscape.whole:
+        (gaps,) = np.nonzero(np.diff(x) > 1)
+        if not len(gaps) or (at is not None and at <= x[gaps[0]]):
+            return False
+        x = x[gaps[0] :]
+    left, right = sides_of(block, compared, x)
+    near = block.along(x).accepted[:, 0] & (np.abs(relative_gap(left, right)) < NEAR)
+    both = near[1:] & near[:-1]
+    change = left[1:][both] - left[:-1][both]
+    way = np.sign(change[np.abs(change) > SOLVED * np.abs(left[1:][both])])
+    return int(np.count_nonzero(way[1:] != way[:-1])) > 1
 
 
 def _solved(model: DeclaredModel, arguments: Mapping[str, Any], unknown: str, value: float) -> Result:
@@ -94,12 +138,26 @@ def _chosen(landscape: Landscape, pieces: Pieces, which: str | None) -> tuple[st
 
 def _around(block: Block, x: np.ndarray, found: Found) -> Found:
     """Look more closely around what was found: an output that rises and falls meets a target several times."""
-    ends = np.concatenate([found.pieces.lower, found.pieces.upper])[: 2 * LISTED]
-    place = np.clip(np.searchsorted(x, ends), 1, len(x) - 1)
-    low, high = x[np.maximum(place - 2, 0)], x[np.minimum(place + 1, len(x) - 1)]
-    return real_pieces(
-        block, np.unique(np.concatenate([x, *np.linspace(low, high, VALUES, axis=1), found.pieces.lower]))
-    )
+    near, edges = np.unique(np.append(x, found.pieces.lower)), _edges(x, found.seen)
+    for _ in range(AGAIN):
+        place = np.unique(np.clip(np.searchsorted(x, edges), 1, len(x) - 1))
+        if not len(place):
+            break
+        place = np.union1d(place[:LISTED], place[-LISTED:])
+        low, high = x[np.maximum(place - 2, 0)], x[np.minimum(place + 1, len(x) - 1)]
+        near = np.union1d(near, np.linspace(low, high, VALUES))
+        known, edges = len(edges), _edges(near, block.along(near))
+        if len(edges) == known:
+            break
+    return real_pieces(block, near)
+
+
+def _edges(x: np.ndarray, seen: Seen) -> np.ndarray:
+    """Values after which targets begin or cease to hold, or the first equation changes sign."""
+    changes = seen.true[1:, 0] != seen.true[:-1, 0]
+    if seen.gap is not None:
+        changes |= seen.gap[1:, 0] * seen.gap[:-1, 0] < 0
+    return x[1:][changes]
 
 
 def _closer(block: Block, x: np.ndarray, first: Found) -> Found:

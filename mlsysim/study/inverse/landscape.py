@@ -19,7 +19,7 @@ from mlsysim.inputs.expressions import Expression, quantity
 from mlsysim.study.constraints import Comparison, comparisons
 from mlsysim.study.inverse.targets import Targets, numbers
 from mlsysim.study.varied import Varied
-from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System, Variable
+from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System, UnitSymbol, Variable
 
 #: How far apart, of their size, two sides may be that count as equal: what is met by a whole number, and by any.
 EQUAL_WHOLE, EQUAL = 1e-9, 1e-12
@@ -241,7 +241,7 @@ class Block:
 
 def evaluated(expression: Expression, values: Mapping[str, Any]) -> Any:
     """An expression in canonical units."""
-    if isinstance(expression.sympy, sympy.Symbol):
+    if isinstance(expression.sympy, sympy.Symbol) and not isinstance(expression.sympy, UnitSymbol):
         return np.asarray(values[expression.sympy.name])
     return np.asarray(compiled_expression(expression.sympy)(values)["value"])
 

@@ -12,7 +12,7 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, Axis
 from mlsysim.study.dataset import attributes, coordinates, described, flags, whole_counts
 from mlsysim.study.display import named
-from mlsysim.study.inverse.at_point import ENDLESS
+from mlsysim.study.inverse.at_point import ENDLESS, closely
 from mlsysim.study.inverse.landscape import Landscape
 from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
@@ -22,6 +22,10 @@ from mlsysim.symbolic import variable_of
 
 #: Points that are solved together, times the values of the unknown that are looked at for each.
 TOGETHER = 1 << 19
+#: Up to how many points a grid of a real unknown is looked at as closely as one point; and where formulas iterate.
+CLOSELY, CLOSELY_LOOP = 16, 4
+#: What is said of larger ones.
+COARSE = "fewer values are looked at than for one point: of an output that rises and falls some solutions may be missed"
 #: What a point can be, in the order of the codes.
 CODES = ("solved", "several", "everywhere", "none", "refused")
 STATUS, COUNT = "status", "intervals"
@@ -50,16 +54,18 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
         raise InputError(
             "axes", landscape.dims, f"a grid in memory has at most {LARGEST_GRID:,} points, not {points:,}"
         )
+    alone = not landscape.whole and points <= (CLOSELY_LOOP if landscape.iterates else CLOSELY)
     if landscape.whole:
         x = whole_values(unknown.domain, landscape.usual, points, iterates=landscape.iterates)
     else:
-        x = real_values(unknown.domain, landscape.usual, dense=False)
+        x = real_values(unknown.domain, landscape.usual, dense=alone)
     value, status, count = np.empty(points), np.empty(points, np.int8), np.empty(points, np.int32)
-    step = max(1, TOGETHER // len(x))
+    step = 1 if alone else max(1, TOGETHER // len(x))
     for start in range(0, points, step):
         places = np.arange(start, min(start + step, points))
         block = landscape.block(places)
-        found = whole_pieces(block, x) if landscape.whole else real_pieces(block, x)
+        look = whole_pieces if landscape.whole else closely if alone else real_pieces
+        found = look(block, x)
         value[places], status[places], count[places] = _chosen(landscape, found, len(places), which)
     sizes, dims = landscape.sizes, landscape.dims
     long_name = f"{named(unknown)['long_name']}, for {' and '.join(landscape.targets.texts)}"
@@ -78,6 +84,8 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
     fixed.pop(unknown.name, None)
     attrs["fixed_inputs"] = json.dumps(fixed, ensure_ascii=False)
     attrs |= {"unknown": unknown.name, "targets": "; ".join(landscape.targets.texts), "which": which or ""}
+    if not (landscape.whole or alone):
+        attrs["note"] = COARSE
     attrs |= {f"{STATUS}_{code}": STATUSES[code] for code in CODES}
     return xarray.Dataset(data, coords=coords, attrs=attrs)
 

@@ -40,7 +40,7 @@ class Solution:
     status : str
         ``"solved"``, ``"several"``, ``"everywhere"``, ``"none"`` or ``"outside"``.
     value : pint.Quantity, float, int or None
-        The value: of several the first one. None where there is none.
+        The value; None where there is none.
     values : tuple
         Every value found: solutions of an equation, and the ends of intervals in which conditions hold.
     intervals : tuple
@@ -53,6 +53,8 @@ class Solution:
         Which cases of the formulas hold at the value, on which the closed form rests.
     reason : str
         Why there is no value; empty if there is one.
+    note : str
+        What else may hold: where an output rises and falls, not every value that meets the targets need be found.
     """
 
     def __init__(
@@ -65,6 +67,9 @@ class Solution:
         intervals: tuple[tuple[float | None, float | None], ...] = (),
         which: str = "",
         reason: str = "",
+        note: str = "",
+        last: bool = False,
+        more: int = 0,
         closed_form: Any = None,
         solved_at: Callable[[float], Result] | None = None,
     ) -> None:
@@ -75,6 +80,8 @@ class Solution:
         self.status = status
         self.which = which
         self.reason = reason
+        self.note = note
+        self._last, self._more = last, more
         self.value = None if at is None else shown(unknown, at)
         self.intervals = tuple(
             (None if low is None else shown(unknown, low), None if high is None else shown(unknown, high))
@@ -113,18 +120,29 @@ class Solution:
         name = self.unknown
         if self.value is None:
             return f"{name}: {self.reason}"
-        return f"{name} = {as_text(self._variable, self._at)}" + (
-            f", the {self.which} that holds" if self.which else ""
-        )
+        said = f"{name} = {as_text(self._variable, self._at)}"
+        if not self.which:
+            return said
+        if self.status == "several" and self.which == "largest" and not self._last:
+            others = ", ".join(self._bare_interval(pair) for pair in self.intervals[1:4])
+            ending = " and more" if len(self.intervals) > 4 else ""
+            return f"{said}, the largest of the first interval; it also holds for {others}{ending}"
+        return f"{said}, the {self.which} {'found' if self.note else 'that holds'}"
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("for", each) for each in self.targets]
         if self.status == "several":
-            facts.append(("several", f"{'; '.join(map(self._interval, self.intervals))}; the value is of the first"))
+            more = f"; and {self._more} more" if self._more else ""
+            place = "last" if self._last else "first"
+            facts.append(
+                ("several", f"{'; '.join(map(self._interval, self.intervals))}{more}; the value is of the {place}")
+            )
         elif self.status == "everywhere" and self.value is not None:
             facts.append(("holds", "for every value of the domain"))
         elif self.which:
             facts.append(("holds", self._interval(self.intervals[0])))
+        if self.note:
+            facts.append(("note", self.note))
         if self._closed_form is not None:
             facts.append(("formula", self._closed_form.text()))
             facts += [("where", each) for each in self.where]
@@ -135,6 +153,10 @@ class Solution:
         if low == high:
             return f"at {low}"
         return " ".join(part for part in (low and f"from {low}", high and f"up to {high}") if part) or "everywhere"
+
+    def _bare_interval(self, pair: tuple[Any, Any]) -> str:
+        low, high = (None if end is None else _words(self._variable, end) for end in pair)
+        return str(low) if low == high else f"{low} to {high}" if high else f"{low} and more"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers in ``unit``."""
@@ -148,6 +170,7 @@ class Solution:
             "which": self.which,
             "intervals": [[_bare(end) for end in pair] for pair in self.intervals],
             "reason": self.reason,
+            "note": self.note,
             "formula": "" if self._closed_form is None else self._closed_form.text(),
             "where": list(self.where),
             "result": None if self.result is None else self.result.to_dict(),

@@ -33,17 +33,22 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
     accepted = seen.accepted[:, 0]
     if not accepted.any():
         return "none", f"the model accepts no value that was looked at: {_refused(block, x)}"
-    compared = _compared(block)
+    compared = what_is_compared(block)
     if compared is not None and not len(found.dropped) and not len(found.jumps):
         outside = _outside(block, compared)
         if outside is not None:
             allowed = landscape.unknown.domain.describe()
             at = as_text(landscape.unknown, outside) if not landscape.whole else formatting.number(outside)
-            return "outside", f"it would have to be {at}, outside its domain ({allowed})"
+            within = _range(block, x, accepted, compared)
+            return (
+                "outside",
+                f"it would have to be {at}, outside its domain ({allowed}){within and f'; within it {within}'}",
+            )
     if len(found.dropped):
         return "none", _dropped(block, found)
-    reasons = [_jumped(block, found), _reached(block, x, accepted, compared), _alone(block, x, accepted)]
-    return "none", "; ".join(filter(None, reasons))
+    jumped = _jumped(block, x, accepted, found, compared)
+    reached = _range(block, x, accepted, compared) if jumped and compared else _reached(block, x, accepted, compared)
+    return "none", "; ".join(filter(None, [jumped, reached, _alone(block, x, accepted)]))
 
 
 def _refused(block: Block, x: np.ndarray) -> str:
@@ -53,7 +58,7 @@ def _refused(block: Block, x: np.ndarray) -> str:
     return binding.reasons[code - 1].text if code else block.landscape.unknown.domain.describe()
 
 
-def _compared(block: Block) -> Sides | None:
+def what_is_compared(block: Block) -> Sides | None:
     """Both sides of the first equation, or of the only comparison."""
     landscape = block.landscape
     if landscape.targets.equations:
@@ -62,7 +67,8 @@ def _compared(block: Block) -> Sides | None:
     return None if found is None else (found.left, found.right)
 
 
-def _sides(block: Block, compared: Sides, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sides_of(block: Block, compared: Sides, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What both sides are at values of the unknown."""
     values = block.known(np.reshape(x, (-1, 1)))
     left, right = compared
     other = evaluated(right, values) if isinstance(right, Expression) else np.asarray(right)
@@ -76,12 +82,14 @@ def _outside(block: Block, compared: Sides) -> float | None:
 
     landscape = block.landscape
     x = beyond(landscape.unknown.domain, landscape.usual)
-    sign = np.sign(relative_gap(*_sides(block, compared, x)))
+    sign = np.sign(relative_gap(*sides_of(block, compared, x)))
     (place,) = np.nonzero(sign[:-1] * sign[1:] < 0)
     if not len(place):
         return None
     solved = elementwise.find_root(
-        lambda at: relative_gap(*_sides(block, compared, at)).reshape(at.shape), (x[place], x[place + 1]), maxiter=STEPS
+        lambda at: relative_gap(*sides_of(block, compared, at)).reshape(at.shape),
+        (x[place], x[place + 1]),
+        maxiter=STEPS,
     )
     roots = np.asarray(solved.x)[np.abs(np.asarray(solved.f_x)) <= SOLVED]
     nearest = landscape.unknown.domain.lower if np.isfinite(landscape.unknown.domain.lower) else 0.0
@@ -104,22 +112,38 @@ def _dropped(block: Block, found: Found) -> str:
     return f"{first.text} at {as_text(landscape.unknown, float(at[0]))}, where {' and '.join(lost)}"
 
 
-def _jumped(block: Block, found: Found) -> str:
-    compared = _compared(block)
+def _jumped(block: Block, x: np.ndarray, accepted: np.ndarray, found: Found, compared: Sides | None) -> str:
+    """Where an output jumps over what is asked, if it comes nowhere nearer to it."""
     if not len(found.jumps) or compared is None:
         return ""
-    at = np.array([found.jumps.lower[0], found.jumps.upper[0]])
-    sides = _sides(block, compared, at)[0]
-    low, high = (formatting.canonical(float(side), compared[0].unit) for side in sides)
-    where = as_text(block.landscape.unknown, float(at[0]))
+    ends = np.array([found.jumps.lower, found.jumps.upper])
+    left, right = (side.reshape(ends.shape) for side in sides_of(block, compared, ends.ravel()))
+    away = np.abs(relative_gap(left, right)).min(axis=0)
+    place = int(np.argmin(away))
+    elsewhere = np.abs(relative_gap(*sides_of(block, compared, x)))[accepted]
+    if np.any(elsewhere < away[place] * (1 - SOLVED)):
+        return ""
+    low, high = (formatting.canonical(float(side), compared[0].unit) for side in left[:, place])
+    where = as_text(block.landscape.unknown, float(ends[0, place]))
     return f"{compared[0].text} jumps over it at {where}, from {low} to {high}"
+
+
+def _range(block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides) -> str:
+    """Between which values one side lies over the domain."""
+    left, _ = sides_of(block, compared, x)
+    left = left[accepted & ~np.isnan(left)]
+    if not len(left):
+        return ""
+    low, high = (formatting.canonical(float(end), compared[0].unit) for end in (left.min(), left.max()))
+    name = compared[0].text
+    return f"{name} is {low}" if low == high else f"{name} goes from {low} to {high}"
 
 
 def _reached(block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides | None) -> str:
     """What is reached over the domain, and where it comes nearest; nothing where it comes to what is asked."""
     if compared is None:
         return ""
-    left, right = _sides(block, compared, x)
+    left, right = sides_of(block, compared, x)
     known = accepted & ~np.isnan(left) & ~np.isnan(right)
     if not known.any():
         return f"{compared[0].text} is no number wherever the model accepts the point"
