@@ -55,7 +55,7 @@ class PureFunction:
         return pure_function(self._system, self.outputs)
 
     def __call__(self, x: Mapping[str, Any] | None = None) -> Any:
-        """Evaluate in the dtype of ``x``.
+        """Evaluate in the dtype of ``x``; in float32 at most, unless under ``jax.enable_x64``.
 
         Parameters
         ----------
@@ -89,7 +89,8 @@ class PureFunction:
         Raises
         ------
         InputError
-            If a value is outside the domain of its input, values do not fit each other, or one is traced.
+            If a value is outside the domain of its input or in less than 32 bits, values do not fit each other, or
+            one is traced.
         UnknownNameError
             If ``x`` names something the outputs do not depend on.
         """
@@ -103,6 +104,9 @@ class PureFunction:
                 given[name] = np.asarray(value, np.float64)
             except (TypeError, ValueError):
                 raise InputError(name, value, "must be a canonical number, or an array of them") from None
+            narrow = getattr(value, "dtype", None)
+            if narrow is not None and narrow.kind in "fV" and narrow.itemsize < 4:
+                raise InputError(name, str(narrow), "must be float32 or float64", "bytes and FLOPs are beyond its range")
             variable = variable_of(name)
             held = inside(variable, given[name])
             if not held.all():

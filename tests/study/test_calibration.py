@@ -345,3 +345,36 @@ def test_a_saved_stack_says_its_rows_and_is_used_by_name(stack, tmp_path):
     with pytest.raises(InputError, match="stands in own"):
         found.save(file, "Again")
     assert file.read_text() == before
+
+
+def test_the_rows_of_a_saved_stack_are_beside_it_and_give_it_again(stack, tmp_path):
+    model, found, _ = stack
+    found.save(tmp_path / "own.toml", "Ours")
+    ours = load_catalog(tmp_path / "own.toml").Stacks.Ours.memory_efficiency
+    assert ours.calibrated_on.endswith(", in own.Ours.csv")
+    assert ours.note == f"Standard error {found.errors['memory_efficiency']:.2g}."
+    file = tmp_path / "own.Ours.csv"
+    assert "# Held: launch_time=3 us, hardware=H100, precision=bf16\n" in file.read_text()
+    again = model.calibrate("memory_efficiency", file, **found.held)
+    assert again.values == pytest.approx(found.values, rel=1e-9)
+    (tmp_path / "own.toml").unlink()
+    with pytest.raises(InputError, match=r"overwrite own\.Ours\.csv"):
+        found.save(tmp_path / "own.toml", "Ours")
+
+
+def test_the_error_in_a_saved_note_has_the_unit_of_its_value(tmp_path):
+    steps = {"decode_requests": [1, 16, 64, 128], "iteration_time [ms]": [20.1, 23.1, 32.7, 46.4]}
+    held = {"model": "OPT_13B", "hardware": "A100", "precision": "fp16", "context_tokens": 256}
+    found = IterationModel().calibrate(["layer_tax", "kv_read_efficiency"], steps, weights=[1, 2, 1, 0], **held)
+    found.save(tmp_path / "own.toml", "Ours")
+    saved = load_catalog(tmp_path / "own.toml").Stacks.Ours
+    assert saved.layer_tax.note == f"Standard error {found.errors['layer_tax']:.2g~P}."
+    again = IterationModel().calibrate(list(found.free), tmp_path / "own.Ours.csv", **held)
+    assert again.canonical == pytest.approx(found.canonical, rel=1e-9)
+
+
+def test_a_row_tells_only_where_it_was_measured():
+    times = measurements()["roof_time [µs]"]
+    table = {**measurements(), "roof_time [µs]": [*times[:10], *[None] * (ROWS - 10)]}
+    found = ROOF.calibrate("roof_start", table, **{**PLANTED, **HELD, "roof_start": None})
+    assert int(found.table()[1][0][-1]) <= 10

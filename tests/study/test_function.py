@@ -253,6 +253,8 @@ class TestChecks:
             ({"tp_size": np.array([1.0, 3.0])}, "tp_size=3: must divide"),
             ({"zero_stage": np.array([0.0, 4.0, 5.0])}, "zero_stage='4': .*2 of 3 values are refused"),
             ({"precision": 99.0}, "precision='99': must be the code of a label"),
+            ({"parameters": np.float16(8.0)}, "float16.*must be float32 or float64"),
+            ({"parameters": jnp.bfloat16(8.0)}, "bfloat16.*must be float32 or float64"),
             ({"parameters": "many"}, "must be a canonical number"),
             ({"seq_len": 1.0}, "unknown input of this function"),
             ([1], "must be a dict of canonical inputs"),
@@ -277,6 +279,11 @@ class TestChecks:
     def test_a_traced_value_has_no_number_to_check(self):
         with pytest.raises(InputError, match="check outside of jit"):
             jax.jit(lambda value: self.function.check({"parameters": value}))(1.0)
+
+    def test_float64_of_numpy_is_float32_unless_under_x64(self):
+        assert self.function({"parameters": np.float64(2e9)}).dtype == np.float32
+        with jax.enable_x64(True):
+            assert self.function({"parameters": np.float64(2e9)}).dtype == np.float64
 
     def test_it_says_its_dtype(self):
         assert self.function.dtype == np.float32

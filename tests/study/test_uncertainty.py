@@ -97,6 +97,8 @@ class TestAgainstClosedForms:
         sd = math.sqrt(0.04 + 4 * 0.03 + 4 * 0.09)
         assert found.unc_y.sd == pytest.approx(sd, rel=2e-3)
         assert found.unc_y.first_order == pytest.approx(sd, rel=1e-12)
+        assert sum(found.unc_y.parts.values()) == pytest.approx(1)
+        assert "Inputs are correlated: shares of variance may be negative" in repr(found)
         drawn = np.cov(found.draws("unc_x1"), found.draws("unc_x2"))
         assert drawn == pytest.approx(covariance, rel=0.01)
 
@@ -207,6 +209,13 @@ class TestAsSolve:
         assert found.refused == pytest.approx(0.25, abs=1e-3)
         assert "25.00% of the draws are refused" in repr(found)
         assert np.isfinite(found.total_memory.mean.magnitude)
+
+    def test_where_most_draws_are_refused_it_is_said_first(self):
+        found = TrainingMemoryModel().uncertainty(
+            "total_memory", distributions={"tp_size": "choice(1, 3, 5, 7)"}, **MEMORY
+        )
+        assert repr(found).splitlines()[1].startswith(f"Warning: {found.refused:.2%} of the draws are refused")
+        assert repr(found).count("are refused") == found._repr_html_().count("are refused") == 1
 
     def test_an_infinite_output_is_an_answer(self):
         given = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 4000, "max_replicas": 2}

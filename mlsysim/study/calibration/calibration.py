@@ -29,6 +29,8 @@ from mlsysim.symbolic import variable_of
 if TYPE_CHECKING:
     import xarray
 
+    from mlsysim.study.calibration.problem import Problem
+
 #: Percent of a prediction per percent of a parameter from which a row counts as one that says something of it.
 MATTERS = 0.01
 #: Width of a printed calibration in characters.
@@ -211,7 +213,9 @@ class Calibration:
         )
 
     def save(self, path: str | os.PathLike[str], name: str, *, base: Any = None, source: str = "own") -> None:
-        """Add the values to a catalog file of one's own, as a stack with the rows as provenance.
+        """Add the values to a catalog file of one's own, as a stack, and the rows to a CSV file beside it.
+
+        The rows of ``own.toml`` and ``Ours`` are in ``own.Ours.csv``, which ``calibrate`` reads.
 
         Parameters
         ----------
@@ -227,7 +231,8 @@ class Calibration:
         Raises
         ------
         InputError
-            If the file has the name already, a stack cannot have one of the inputs, or one is not determined.
+            If the file has the name already, the CSV file exists, a stack cannot have one of the inputs, or one is
+            not determined.
         """
         save(self, path, name, base=base, source=source)
 
@@ -240,9 +245,10 @@ class Calibration:
         """Canonical value of an input that was held."""
         return float(self._found.problem.measured.varied.binding.values[name])
 
-    def relative_error(self, name: str) -> float:
-        """Standard error of an input over its value; nan if it has none."""
-        return self._found.error(self.free.index(name)) / self._found.canonical[name]
+    @property
+    def problem(self) -> Problem:
+        """What was minimised: rows, parameters and weights."""
+        return self._found.problem
 
     @property
     def observations(self) -> str:
@@ -257,7 +263,8 @@ class Calibration:
         """Headers and cells, as text."""
         headers = ["Input", "Value", "Error", "95% from", "to", "Rows that tell"]
         intervals, errors = self.intervals(), self.errors
-        telling = (np.abs(self.influence.values) >= MATTERS).any(axis=0).sum(axis=-1)
+        used = np.stack(list(self._found.problem.used.values()))
+        telling = ((np.abs(self.influence.values) >= MATTERS) & used[:, None]).any(axis=0).sum(axis=-1)
         rows = []
         for place, (name, value) in enumerate(self.values.items()):
             ends = intervals[name]

@@ -15,6 +15,7 @@ from mlsysim import units
 from mlsysim.catalog import Stack, Value, builtin, load_catalog
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.axes import Derived
+from mlsysim.study.calibration.rows_file import rows_path, rows_text
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _TEXT = ("name", "description", "variants")
 
 
 def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) -> None:
-    """Add a calibration to a catalog file; see :meth:`Calibration.save`."""
+    """Add a calibration to a catalog file, and its rows beside it; see :meth:`Calibration.save`."""
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "must be the path of a TOML file")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
@@ -39,7 +40,9 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
             field: _copied(value) for field in _constants() if isinstance(value := getattr(parent, field), Value)
         }
     fields |= _held(found)
-    fields |= {each: _calibrated(found, each, source) for each in found.free}
+    rows = rows_path(file, name)
+    on = f"{found.observations}, in {rows.name}"
+    fields |= {each: {**_calibrated(found, each), "calibrated_on": on} for each in found.free}
     today = datetime.date.today().isoformat()
     head = {
         "name": name.replace("_", " "),
@@ -49,7 +52,12 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
         "kind": "calibrated",
     }
     lines = [f"[Stacks.{name}]", *(f"{key} = {_toml(value)}" for key, value in {**head, **fields}.items())]
-    _append(file, "\n".join(lines) + "\n")
+    _write(rows, rows_text(found))
+    try:
+        _append(file, "\n".join(lines) + "\n")
+    except MlsysimError:
+        rows.unlink()
+        raise
 
 
 def _constants() -> tuple[str, ...]:
@@ -70,6 +78,9 @@ def _refuse(found: Calibration, file: Path, name: str) -> None:
                          "calibrate again with a value for all but one of them, or with rows that tell")  # fmt: skip
     if file.exists() and f"Stacks.{name}" in load_catalog(file).paths():
         raise InputError("name", name, f"stands in {file.name} already", "choose another name")
+    rows = rows_path(file, name)
+    if rows.exists():
+        raise InputError("name", name, f"its rows would overwrite {rows.name}", "choose another name, or move the file")
 
 
 def _base(found: Calibration, base: Any) -> Stack | None:
@@ -100,12 +111,11 @@ def _held(found: Calibration) -> dict[str, Any]:
     return fields
 
 
-def _calibrated(found: Calibration, name: str, source: str) -> dict[str, Any]:
-    error = found.relative_error(name)
-    standing = found.standing(name)
-    note = f"{standing[:1].upper()}{standing[1:]}." if standing else f"Standard error {error:.2g}."
-    rows = found.observations
-    return {**_amount(name, found.canonical[name]), "calibrated_on": rows, "note": note}
+def _calibrated(found: Calibration, name: str) -> dict[str, Any]:
+    error, standing = found.errors[name], found.standing(name)
+    shown = f"{error:.2g~P}" if units.is_quantity(error) else f"{error or 0:.2g}"
+    note = f"{standing[:1].upper()}{standing[1:]}." if standing else f"Standard error {shown}."
+    return {**_amount(name, found.canonical[name]), "note": note}
 
 
 def _amount(name: str, canonical: float) -> dict[str, Any]:
@@ -125,6 +135,13 @@ def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml(content)}" for key, content in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError("path", str(file), f"cannot be written: {error.strerror or error}") from None
 
 
 def _append(file: Path, text: str) -> None:

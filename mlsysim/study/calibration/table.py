@@ -77,7 +77,7 @@ class Table:
     @property
     def fingerprint(self) -> str:
         """What the table is recognised by."""
-        content = repr([(each.name, each.unit, [_named(cell) for cell in each.cells]) for each in self.columns])
+        content = repr([(each.name, each.unit, [named(cell) for cell in each.cells]) for each in self.columns])
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
@@ -191,7 +191,7 @@ def _is_empty(cell: Any) -> bool:
         return True
 
 
-def _named(cell: Any) -> str:
+def named(cell: Any) -> str:
     """A cell as text; an entry of the catalog by its name there."""
     return getattr(cell, "key", "") or str(cell)
 

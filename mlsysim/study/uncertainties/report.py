@@ -22,6 +22,8 @@ from mlsysim.symbolic import Variable, variable_of
 
 #: Shares of a distribution that are cut off and not worth a word.
 NEGLIGIBLE = 1e-6
+#: Share of refused draws above which a warning stands before the tables.
+MOST = 0.5
 #: Columns of the text.
 WIDTH = 100
 
@@ -218,10 +220,17 @@ class Uncertainty:
         return json_text(self.to_dict(), indent)
 
     def __repr__(self) -> str:
-        lines = [f"Uncertainty of {self.model!r}, {self.samples:,} draws"]
+        lines = [f"Uncertainty of {self.model!r}, {self.samples:,} draws", *self._warnings()]
         for headers, rows in self._tables():
             lines += ["", show.render(headers, rows)]
         return "\n".join([*lines, *([""] if self._remarks() else []), *self._remarks()])
+
+    def _warnings(self) -> list[str]:
+        """What a reader must know before the tables."""
+        return [f"Warning: {self._refused_text()}"] if self.refused > MOST else []
+
+    def _refused_text(self) -> str:
+        return f"{self.refused:.2%} of the draws are refused as by solve, and count for nothing"
 
     def _repr_html_(self) -> str:
         found = []
@@ -230,7 +239,8 @@ class Uncertainty:
             body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
             found.append(f"<table><tr>{head}</tr>{body}</table>")
         title = html.escape(f"Uncertainty of {self.model!r}, {self.samples:,} draws")
-        return f"<p>{title}</p>{''.join(found)}" + "".join(f"<p>{html.escape(each)}</p>" for each in self._remarks())
+        warned = "".join(f"<p>{html.escape(each)}</p>" for each in self._warnings())
+        return f"<p>{title}</p>{warned}{''.join(found)}" + "".join(f"<p>{html.escape(each)}</p>" for each in self._remarks())
 
     def _tables(self) -> Iterator[tuple[list[str], list[list[str]]]]:
         """Outputs, inputs, labels, probabilities and Sobol' indices, as far as there are any."""
@@ -274,12 +284,16 @@ class Uncertainty:
             f"{name}: {share:.2%} of the distribution is outside of what is allowed, and cut off"
             for name, share in self.outside.items()
         ]
-        if self.refused:
-            found.append(f"{self.refused:.2%} of the draws are refused as by solve, and count for nothing")
+        if 0 < self.refused <= MOST:
+            found.append(self._refused_text())
         found += [f"{each.name} is infinite in {each.infinite:.2%} of the draws" for each in self if each.infinite]
         steps = [n for n in self._asked.names if n in self._asked.choices or variable_of(n).domain.kind != "real"]
         if steps and any(each.parts for each in self):
             found.append(f"First order leaves out {', '.join(steps)}: no gradient")
+        joint = self._asked.joint
+        correlated = joint is not None and np.count_nonzero(joint.covariance) > len(joint.names)
+        if correlated and any(each.parts for each in self):
+            found.append("Inputs are correlated: shares of variance may be negative or above 100%, and add up to 100%")
         return found
 
 

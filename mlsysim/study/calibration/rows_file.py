@@ -1,0 +1,92 @@
+"""The rows of a calibration as a file beside the stack that came from them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.study.calibration.measured import WEIGHT
+from mlsysim.study.calibration.table import Column, Table, named
+from mlsysim.symbolic import variable_of
+
+if TYPE_CHECKING:
+    from mlsysim.study.calibration.calibration import Calibration
+
+
+def rows_text(found: Calibration) -> str:
+    """The rows as CSV that ``calibrate`` reads: units in the headers, and in notes what was held.
+
+    Parameters
+    ----------
+    found : Calibration
+        Whose rows they are, with weights that were given apart from them as a column.
+    """
+    columns = [_with_unit(found, column) for column in _used(found)]
+    text = io.StringIO()
+    for note in _notes(found):
+        text.write(f"# {' '.join(note.split())}\n")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([f"{each.name} [{each.unit}]" if each.unit else each.name for each in columns])
+    writer.writerows(zip(*([_cell(cell) for cell in each.cells] for each in columns), strict=True))
+    return text.getvalue()
+
+
+def rows_path(file: Path, name: str) -> Path:
+    """Where the rows of a stack stand: beside the catalog file."""
+    return file.with_name(f"{file.stem}.{name}.csv")
+
+
+def _used(found: Calibration) -> list[Column]:
+    """The columns that the calibration used, and those that were carried along."""
+    problem = found.problem
+    rows: Table = problem.measured.table
+    labels, outputs, inputs = problem.measured.labels, problem.measured.outputs, problem.measured.inputs
+    columns = [each for each in rows.columns if each.name in labels or each.name in outputs or each.name in inputs]
+    weights = list(problem.weights.values())
+    if all((each == weights[0]).all() for each in weights):
+        return columns if (weights[0] == 1).all() else [*columns, Column(WEIGHT, "", tuple(weights[0].tolist()))]
+    return columns
+
+
+def _with_unit(found: Calibration, column: Column) -> Column:
+    """A column of numbers with a unit in its header, in which all of them are."""
+    labels = found.problem.measured.labels
+    variable = None if column.name in labels else found.model.arguments.get(column.name)
+    if column.name in found.problem.measured.outputs:
+        variable = variable_of(column.name)
+    if variable is None or variable.named_unit or not variable.dimension:
+        return column
+    unit = column.unit or variable.unit
+    cells = [units.own(c).to(units.unit(unit)).magnitude if units.is_quantity(c) else c for c in column.cells]
+    return replace(column, unit=unit, cells=tuple(cells))
+
+
+def _notes(found: Calibration) -> list[str]:
+    problem = found.problem
+    held = [f"{name}={named(value)}" for name, value in found.held.items()]
+    notes = [
+        f"{type(found.model).__name__}({found.model.variant!r}).calibrate: found {', '.join(found.free)}"
+        f" from {found.observations}",
+        f"Held: {', '.join(held) or 'nothing'}",
+    ]
+    labels = ", ".join(problem.measured.labels)
+    notes += [f"Carried along (ignore=): {labels}"] if labels else []
+    notes += ["Compared by difference (space='linear')"] if problem.space == "linear" else []
+    each: Mapping[str, np.ndarray] = problem.weights
+    if any((weights != next(iter(each.values()))).any() for weights in each.values()):
+        notes += [f"Weights of {name}: {', '.join(f'{w:g}' for w in weights)}" for name, weights in each.items()]
+    return notes
+
+
+def _cell(cell: Any) -> str:
+    if cell is None:
+        return ""
+    plain = cell.item() if isinstance(cell, np.generic) else cell
+    return repr(plain) if isinstance(plain, float) else " ".join(named(plain).split())
