@@ -106,7 +106,7 @@ class PureFunction:
                 raise InputError(name, value, "must be a canonical number, or an array of them") from None
             narrow = getattr(value, "dtype", None)
             if narrow is not None and narrow.kind in "fV" and narrow.itemsize < 4:
-                raise InputError(name, str(narrow), "must be float32 or float64", "bytes and FLOPs are beyond its range")
+                raise InputError(name, str(narrow), "must be float32 or float64", "bytes and FLOPs exceed its range")
             variable = variable_of(name)
             held = inside(variable, given[name])
             if not held.all():

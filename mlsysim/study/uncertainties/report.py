@@ -240,7 +240,8 @@ class Uncertainty:
             found.append(f"<table><tr>{head}</tr>{body}</table>")
         title = html.escape(f"Uncertainty of {self.model!r}, {self.samples:,} draws")
         warned = "".join(f"<p>{html.escape(each)}</p>" for each in self._warnings())
-        return f"<p>{title}</p>{warned}{''.join(found)}" + "".join(f"<p>{html.escape(each)}</p>" for each in self._remarks())
+        remarks = "".join(f"<p>{html.escape(each)}</p>" for each in self._remarks())
+        return f"<p>{title}</p>{warned}{''.join(found)}{remarks}"
 
     def _tables(self) -> Iterator[tuple[list[str], list[list[str]]]]:
         """Outputs, inputs, labels, probabilities and Sobol' indices, as far as there are any."""
