@@ -8,7 +8,7 @@ import pytest
 from study.calibrated_models import RoofModel
 
 from mlsysim import Q_, Hardware, IterationModel
-from mlsysim.errors import InputError, UnitError
+from mlsysim.errors import InputError, MlsysimError, UnitError
 from mlsysim.study.calibration.table import read_table
 
 TIMES = [2.0, 3.0, 5.0]
@@ -124,3 +124,18 @@ def test_columns_of_entries_labels_and_flags():
         model.calibrate("efficiency", [{**table[0], "hardware": "H10O"}, table[1]], **held)
     with pytest.raises(InputError, match=r"precision.*bf17.*bf16"):
         model.calibrate("efficiency", [{**table[0], "precision": "bf17"}, table[1]], **held)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"tp_size": [1, 3, 1]}, r"^tp_size=3: .*; row 2$"),
+        ({"decode_requests": [1, 16, -1]}, r"decode_requests.*; row 3$"),
+        ({"precision": ["bf16", "bf17", "bf16"]}, r"precision.*bf17.*; row 2$"),
+        ({"iteration_time [ms]": [20, "abc", 33]}, r"abc.*; row 2 of iteration_time$"),
+    ],
+)
+def test_the_row_that_is_refused_is_named(changed, says):
+    table = {"decode_requests": [1, 16, 64], "iteration_time [ms]": [20.1, 23.1, 32.7], **changed}
+    with pytest.raises(MlsysimError, match=says):
+        IterationModel().calibrate("layer_tax", table, model="OPT_13B", hardware="A100", context_tokens=256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.catalog import Recipe
-from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.convert import is_axis
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.calibration.table import Column, Table
+from mlsysim.study.calibration.table import Column, Table, in_row
 from mlsysim.study.varied import Varied
 from mlsysim.symbolic import variable_of
 
@@ -98,8 +98,14 @@ def measured(
     for name, value in held.items():
         if isinstance(value, Linked) or is_axis(value):
             raise InputError(name, value, "has one value here", f"what differs between rows is a column {name}")
-    known = {**held, **_bound(model, table, given)}
-    varied = Varied(model, known, free, asked)
+
+    def bind(row: Mapping[str, Any]) -> Varied:
+        return Varied(model, {**held, **row}, free, asked)
+
+    try:
+        varied = bind(_bound(model, table, given))
+    except MlsysimError as error:
+        raise _first_refused(given, table.rows, bind, error) from None
     canonical = {name: _canonical(name, found[name], table.rows) for name in asked}
     return Measured(table, varied, canonical, labels, weights)
 
@@ -153,6 +159,24 @@ def _bound(model: DeclaredModel, table: Table, given: Mapping[str, Column]) -> d
     return alike | ({ROWS: Linked(different, repeats=True)} if different else {})
 
 
+def _first_refused(
+    given: Mapping[str, Column], rows: int, bind: Callable[[dict[str, Any]], Any], error: MlsysimError
+) -> MlsysimError:
+    """The error of the first row that is refused where another is not; the error as it is where all are."""
+    found: MlsysimError | None = None
+    passed = False
+    for row in range(rows):
+        try:
+            bind({name: column.values([row])[0] for name, column in given.items()})
+        except MlsysimError as own:
+            found = found or in_row(own, row)
+        else:
+            passed = True
+        if found and passed:
+            return found
+    return error
+
+
 def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
@@ -168,7 +192,10 @@ def _canonical(name: str, column: Column, rows: int) -> np.ndarray:
         elif isinstance(cell, int | float | np.number) and not isinstance(cell, bool | np.bool_):
             value = units.to_canonical(float(cell), variable.unit)
         elif isinstance(cell, str):
-            value = units.canonical(units.parsed(cell), variable.unit, name)
+            try:
+                value = units.canonical(units.parsed(cell), variable.unit, name)
+            except UnitError as error:
+                raise in_row(error, place, name) from None
         else:
             raise InputError(name, cell, "a measured output is a number", f"in row {place + 1}")
         if not np.isfinite(value):

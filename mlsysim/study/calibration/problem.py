@@ -13,6 +13,7 @@ from mlsysim.inputs.refusal import refuse
 from mlsysim.study.calibration.fit import Fit, fit
 from mlsysim.study.calibration.measured import Measured
 from mlsysim.study.calibration.parameters import Parameter, values_of
+from mlsysim.study.calibration.table import in_row
 from mlsysim.study.display import as_text
 from mlsysim.symbolic import variable_of
 
@@ -147,7 +148,16 @@ class Problem:
         """
         binding = self.measured.varied.binding
         known = {**binding.numbers, **{name: float(v) for name, v in values_of(self.parameters, coordinates).items()}}
-        refuse(binding.reasons, binding.system, known)
+        try:
+            refuse(binding.reasons, binding.system, known)
+        except InputError as error:
+            for row in range(self.measured.table.rows):
+                at = {name: value[row] if np.ndim(value) else value for name, value in known.items()}
+                try:
+                    refuse(binding.reasons, binding.system, at)
+                except InputError as own:
+                    raise in_row(own, row) from None
+            raise error
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import hashlib
 import os
@@ -15,7 +16,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.catalog.files import content_of
-from mlsysim.errors import CatalogError, InputError, quoted
+from mlsysim.errors import CatalogError, InputError, MlsysimError, quoted
 
 #: A header such as ``step_time [ms]``.
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*")
@@ -143,6 +144,15 @@ def _checked(headers: Sequence[Any], cells: Sequence[Sequence[Any]], origin: str
         hint = ", ".join(f"{length} of {name}" for name, length in lengths.items())
         raise InputError("observations", origin or "table", "columns have one length, of at least one row", hint)
     return Table(tuple(columns), len(columns[0].cells), origin)
+
+
+def in_row(error: MlsysimError, row: int, column: str = "") -> MlsysimError:
+    """The same error, which also says in which row, counted from zero, and column a table has what is refused."""
+    said = str(error)
+    told = copy.copy(error)
+    column = f" of {column}" if column and column not in said else ""
+    told.args = (f"{said}; row {row + 1}{column}",)
+    return told
 
 
 def _from_csv(file: Path) -> tuple[list[str], list[list[str]]]:
