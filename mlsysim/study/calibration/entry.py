@@ -52,7 +52,7 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
         "kind": "calibrated",
     }
     lines = [f"[Stacks.{name}]", *(f"{key} = {_toml(value)}" for key, value in {**head, **fields}.items())]
-    _write(rows, rows_text(found))
+    _write(rows, rows_text(found.problem, found.held))
     try:
         _append(file, "\n".join(lines) + "\n")
     except MlsysimError:

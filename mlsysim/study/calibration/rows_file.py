@@ -17,20 +17,22 @@ from mlsysim.study.calibration.table import Column, Table, named
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
-    from mlsysim.study.calibration.calibration import Calibration
+    from mlsysim.study.calibration.problem import Problem
 
 
-def rows_text(found: Calibration) -> str:
+def rows_text(problem: Problem, held: Mapping[str, Any]) -> str:
     """The rows as CSV that ``calibrate`` reads: units in the headers, and in notes what was held.
 
     Parameters
     ----------
-    found : Calibration
+    problem : Problem
         Whose rows they are, with weights that were given apart from them as a column.
+    held : mapping
+        Arguments that had one value for all rows.
     """
-    columns = [_with_unit(found, column) for column in _used(found)]
+    columns = [_with_unit(problem, column) for column in _used(problem)]
     text = io.StringIO()
-    for note in _notes(found):
+    for note in _notes(problem, held):
         text.write(f"# {' '.join(note.split())}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([f"{each.name} [{each.unit}]" if each.unit else each.name for each in columns])
@@ -43,9 +45,8 @@ def rows_path(file: Path, name: str) -> Path:
     return file.with_name(f"{file.stem}.{name}.csv")
 
 
-def _used(found: Calibration) -> list[Column]:
+def _used(problem: Problem) -> list[Column]:
     """The columns that the calibration used, and those that were carried along."""
-    problem = found.problem
     rows: Table = problem.measured.table
     labels, outputs, inputs = problem.measured.labels, problem.measured.outputs, problem.measured.inputs
     columns = [each for each in rows.columns if each.name in labels or each.name in outputs or each.name in inputs]
@@ -55,11 +56,11 @@ def _used(found: Calibration) -> list[Column]:
     return columns
 
 
-def _with_unit(found: Calibration, column: Column) -> Column:
+def _with_unit(problem: Problem, column: Column) -> Column:
     """A column of numbers with a unit in its header, in which all of them are."""
-    labels = found.problem.measured.labels
-    variable = None if column.name in labels else found.model.arguments.get(column.name)
-    if column.name in found.problem.measured.outputs:
+    labels = problem.measured.labels
+    variable = None if column.name in labels else problem.measured.varied.model.arguments.get(column.name)
+    if column.name in problem.measured.outputs:
         variable = variable_of(column.name)
     if variable is None or variable.named_unit or not variable.dimension:
         return column
@@ -68,12 +69,12 @@ def _with_unit(found: Calibration, column: Column) -> Column:
     return replace(column, unit=unit, cells=tuple(cells))
 
 
-def _notes(found: Calibration) -> list[str]:
-    problem = found.problem
-    held = [f"{name}={named(value)}" for name, value in found.held.items()]
+def _notes(problem: Problem, given: Mapping[str, Any]) -> list[str]:
+    model = problem.measured.varied.model
+    held = [f"{name}={named(value)}" for name, value in given.items()]
+    free = ", ".join(each.name for each in problem.parameters)
     notes = [
-        f"{type(found.model).__name__}({found.model.variant!r}).calibrate: found {', '.join(found.free)}"
-        f" from {found.observations}",
+        f"{type(model).__name__}({model.variant!r}).calibrate: found {free} from {problem.measured.table.described}",
         f"Held: {', '.join(held) or 'nothing'}",
     ]
     labels = ", ".join(problem.measured.labels)
