@@ -450,6 +450,6 @@ class TestShown:
         from mlsysim import plot
 
         for kind in ("histogram", "cumulative"):
-            assert plot.spread(self.found, kind=kind).get_xlabel() == "Kernel time (ms)"
+            assert plot.spread(self.found, kind=kind).get_xlabel() == "Kernel time [ms]"
         with pytest.raises(InputError, match="is no number"):
             plot.spread(self.found, "kernel_bottleneck")
