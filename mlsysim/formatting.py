@@ -50,6 +50,11 @@ def quantity(value: Any, unit: str | None = None) -> str:
     return f"{number(converted.magnitude)} {suffix}".strip()
 
 
+def amount(value: Any) -> str:
+    """A quantity or a number to read."""
+    return quantity(value) if units.is_quantity(value) else number(value)
+
+
 def canonical(value: float, unit: str) -> str:
     """A canonical float to read, in ``unit``."""
     suffix = f"{units.unit(unit):~P}" if unit else ""

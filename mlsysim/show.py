@@ -132,7 +132,9 @@ def _size(quantity: Any) -> float:
     return abs(float(quantity.to_base_units().magnitude))
 
 
-def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Sequence[str] = ()) -> str:
+def html_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", notes: Sequence[str] = ()
+) -> str:
     """A table of text as HTML, with a caption above it and notes under it.
 
     Parameters
@@ -142,11 +144,12 @@ def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: s
     rows : sequence of sequences of str
         Cells.
     caption : str
-        What the table holds.
+        What the table holds; no caption without it.
     notes : sequence of str
         A paragraph each.
     """
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     under = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}</table>{under}"
+    above = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f"<table>{above}<tr>{head}</tr>{body}</table>{under}"

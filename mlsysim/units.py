@@ -140,6 +140,11 @@ def is_quantity(value: object) -> bool:
     return isinstance(value, pint.Quantity)
 
 
+def magnitude(value: Any) -> Any:
+    """The number of a quantity in its own unit; what is no quantity as it is."""
+    return value.magnitude if is_quantity(value) else value
+
+
 def own(value: Any) -> Any:
     """A quantity of any pint registry as a quantity of this one, unit name by unit name.
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import typer
 
-from mlsysim.catalog import builtin, load_catalog
 from mlsysim.cli import axes, output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced
 from mlsysim.cli.options import option_name
 from mlsysim.cli.summary import cell_text, print_sweep, write_csv
-from mlsysim.cli.words import as_choices
+from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.inputs.recipe import as_run
@@ -74,7 +73,7 @@ def sweep(
 ) -> None:
     """Evaluate a grid, print what it holds, and write it or draw it."""
     variants = [name.strip() for name in (variant or "").split(",")]
-    given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
+    given = axes.arguments(kind, words, shelf_of(catalog))
     if not axes.swept(given, 0) and len(variants) == 1:
         raise _one_point(kind, words)
     model = as_run(kind(variants[0] or None), given)
@@ -82,7 +81,7 @@ def sweep(
     long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
     _writable("output", file, (*STORES, ".csv"))
     if plot is not None:
-        _drawable(plot)
+        drawable(plot)
         _refuse_dimensions(given, long)
     wanted = list(dict.fromkeys([*named, *(_drawn_too(model) if plot else ())])) if named else None
     stored = file is not None and file.suffix in STORES
@@ -157,7 +156,7 @@ def pareto(
     model, given = _asked(kind, words, variant, catalog)
     objectives = [*minimize, *maximize]
     if plot is not None:
-        _drawable(plot)
+        drawable(plot)
         if len(objectives) != 2 or not all(name in model.system for name in objectives):
             raise InputError("plot", str(plot), "a front is drawn of two objectives that are outputs by name")
     designs = model.pareto(list(minimize), maximize=list(maximize), subject_to=list(subject_to), **given)
@@ -186,7 +185,7 @@ def _answer(designs: Designs, as_json: bool, strict: bool, *, ranked: bool = Tru
 def _asked(
     kind: type[PerformanceModel], words: Sequence[str], variant: str | None, catalog: Path | None
 ) -> tuple[PerformanceModel, dict[str, Any]]:
-    given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
+    given = axes.arguments(kind, words, shelf_of(catalog))
     if not axes.swept(given, 0):
         raise _one_point(kind, words)
     return as_run(kind(variant), given), given
@@ -225,7 +224,8 @@ def _writable(option: str, file: Path | None, endings: Sequence[str]) -> None:
         raise InputError(option, file, "is a folder; name a file")
 
 
-def _drawable(plot: Path) -> None:
+def drawable(plot: Path) -> None:
+    """Refuse a figure that cannot be written, before anything is computed."""
     _writable("plot", plot, FIGURES)
     require("--plot", "matplotlib")
 

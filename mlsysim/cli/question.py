@@ -13,11 +13,11 @@ import typer
 from typer.core import TyperCommand
 
 from mlsysim import show
-from mlsysim.catalog import TransformerWorkload, builtin, load_catalog
+from mlsysim.catalog import TransformerWorkload, builtin
 from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.options import Json, OwnCatalog, Strict, option_name
-from mlsysim.cli.words import NO, YES, as_options, command_line, read_entry, typed_text
+from mlsysim.cli.words import NO, YES, as_options, command_line, read_entry, shelf_of, typed_text
 from mlsysim.errors import MlsysimError, quoted
 from mlsysim.inputs.signature import only_in
 from mlsysim.inputs.slot import Slot
@@ -195,7 +195,7 @@ def _ask(
         if "=" in word:
             grid = f"`mlsysim sweep {model.command}` takes {word}"
             raise MlsysimError(f"{quoted(word)}: options are --name value; {grid}")
-    shelf = load_catalog(catalog) if catalog else builtin()
+    shelf = shelf_of(catalog)
     given = {name: text for name, text in arguments.items() if text is not None}
     try:
         entries = {name: read_entry(shelf, slot, given[name]) for name, slot in model.slots.items() if name in given}

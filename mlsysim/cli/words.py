@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from mlsysim.catalog import Catalog, Entry, TransformerWorkload
+from mlsysim.catalog import Catalog, Entry, TransformerWorkload, builtin, load_catalog
 from mlsysim.cli.options import option_name
 from mlsysim.inputs.slot import Slot
 from mlsysim.models import PerformanceModel
@@ -15,6 +15,11 @@ from mlsysim.symbolic import Variable
 
 #: What says yes or no on a command line, in any case, besides 1 and 0.
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
+
+
+def shelf_of(catalog: Path | None) -> Catalog:
+    """The catalog in which names are looked up: a file of the user's own, or ours."""
+    return load_catalog(catalog) if catalog else builtin()
 
 
 def read_entry(shelf: Catalog, slot: Slot, text: str) -> Entry:

@@ -3,7 +3,7 @@
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
 from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
-from mlsysim.engine.grid import default_dtype, evaluate, evaluate_outputs, is_traced, pure_function
+from mlsysim.engine.grid import default_dtype, evaluate, evaluate_outputs, is_traced, iterates, pure_function
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.refused import Refusals, RefusedBy
 from mlsysim.engine.slopes import derivatives, slopes
@@ -26,6 +26,7 @@ __all__ = [
     "evaluate_outputs",
     "front_of",
     "is_traced",
+    "iterates",
     "joined_fronts",
     "nondominated",
     "pure_function",

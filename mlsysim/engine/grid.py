@@ -156,7 +156,7 @@ def evaluate_outputs(
     dict
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
-    iterated = _iterates(system, tuple(output.name for output in outputs))
+    iterated = iterates(system, tuple(output.name for output in outputs))
     threads = cores() if iterated else 1  # calls of NumPy that are done at once gain nothing by a second thread
     if (math.prod(shape) if total is None else total) <= SMALL:
         return evaluate_small(system, outputs, values, shape, reason, threads)
@@ -180,9 +180,10 @@ def _called(function: Any, arguments: Any, shape: tuple[int, ...]) -> dict[str, 
 
 
 @lru_cache(maxsize=256)
-def _iterates(system: System, outputs: tuple[str, ...]) -> bool:
-    """Whether an output is computed in a loop at every point."""
-    return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in system.closure(outputs))
+def iterates(system: System, outputs: tuple[str, ...] | None = None) -> bool:
+    """Whether an output, of all by default, is computed in a loop at every point."""
+    part = system if outputs is None else system.closure(outputs)
+    return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in part)
 
 
 def _shared(arguments: Any, shape: tuple[int, ...]) -> Any:

@@ -144,7 +144,7 @@ def refuse_masked(argument: str, value: Any) -> None:
     InputError
         If it does.
     """
-    if np.ma.is_masked(value.magnitude if units.is_quantity(value) else value):
+    if np.ma.is_masked(units.magnitude(value)):
         raise InputError(argument, value, "has masked values", "leave them out, as in values.compressed()")
 
 

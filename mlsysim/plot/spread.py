@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
     if asked is None or asked.shares:
         raise InputError("output", output, "is no number; its shares are a table")
     variable = variable_of(asked.name)
-    draws = np.sort(_bare(answer.draws(asked.name)))
+    draws = np.sort(units.magnitude(answer.draws(asked.name)))
     finite = draws[np.isfinite(draws)]
     if len(finite) < len(draws) / 2:
         raise InputError("output", asked.name, "is infinite in most of the draws")
@@ -61,11 +61,11 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
         ax.plot(finite, np.arange(1, len(finite) + 1) / len(draws), color=style.COLOURS[0])
         ax.set_ylabel("Share of the draws up to here")
     for level, value in asked.quantiles.items():
-        if np.isfinite(_bare(value)):
-            ax.axvline(_bare(value), color=style.COLOURS[1], linewidth=1, linestyle="--")
-            text = f" {100 * level:g}%: {formatting.number(float(_bare(value)))}"
+        if np.isfinite(units.magnitude(value)):
+            ax.axvline(units.magnitude(value), color=style.COLOURS[1], linewidth=1, linestyle="--")
+            text = f" {100 * level:g}%: {formatting.number(float(units.magnitude(value)))}"
             ax.text(
-                _bare(value),
+                units.magnitude(value),
                 0.98,
                 text,
                 transform=ax.get_xaxis_transform(),
@@ -78,7 +78,3 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
     unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
     ax.set_xlabel(f"{variable.label}{unit}")
     return ax
-
-
-def _bare(value: Any) -> Any:
-    return value.magnitude if units.is_quantity(value) else value

@@ -226,7 +226,12 @@ class Comparison:
 
         def parts(terms: tuple[Term, ...]) -> list[dict[str, Any]]:
             return [
-                {"name": each.name, "kind": each.kind, "value": _bare(each.difference), "share": each.share}
+                {
+                    "name": each.name,
+                    "kind": each.kind,
+                    "value": float(units.magnitude(each.difference)),
+                    "share": each.share,
+                }
                 for each in terms
             ]
 
@@ -238,7 +243,7 @@ class Comparison:
             "formulas": {row.name: {"first": row.first, "second": row.second} for row in self.formulas},
             "output": self.output,
             "unit": "" if variable.unit == "count" else variable.unit,
-            "difference": _bare(self.difference),
+            "difference": float(units.magnitude(self.difference)),
             "terms": parts(self.terms),
             "causes": parts(self.causes),
         }
@@ -318,9 +323,7 @@ class Comparison:
             cells = [[row.name, row.first, row.second] for row in self.formulas]
             tables.append(("Formulas that differ", ["Formula", *self._heads()], cells))
         for title, headers, rows in tables:
-            head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-            body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
-            found.append(f"<table><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>")
+            found.append(show.html_table(headers, rows, title))
         return "".join(found)
 
 
@@ -380,13 +383,8 @@ def _formula(system: System, name: str) -> Formula | None:
     return system[name] if name in system else None  # noqa: SIM401  # a system is no dict
 
 
-def _bare(amount: Any) -> float:
-    return float(amount.magnitude if units.is_quantity(amount) else amount)
-
-
 def _text(amount: Any) -> str:
-    sign = "+" if _bare(amount) > 0 else ""
-    return sign + (formatting.quantity(amount) if units.is_quantity(amount) else formatting.number(amount))
+    return ("+" if units.magnitude(amount) > 0 else "") + formatting.amount(amount)
 
 
 def _percent(share: float) -> str:

@@ -38,10 +38,7 @@ def as_text(variable: Variable, value: Any) -> str:
     seen = presented(variable, value)
     if isinstance(seen, bool | str):
         return str(seen)
-    if units.is_quantity(seen):
-        return formatting.quantity(seen)
-    suffix = f" {variable.unit}" if variable.named_unit else ""
-    return formatting.number(seen) + suffix
+    return formatting.amount(seen) + (f" {variable.unit}" if variable.named_unit else "")
 
 
 def listed(model: DeclaredModel, names: Sequence[str], values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -89,6 +86,6 @@ def plain(variable: Variable, value: Any) -> dict[str, Any]:
     seen = presented(variable, value)
     if isinstance(seen, bool | str):
         return {"value": seen}
-    number = seen.magnitude if units.is_quantity(seen) else seen
+    number = units.magnitude(seen)
     unit = "" if variable.unit == "count" else variable.unit
     return {"value": number, "unit": unit}

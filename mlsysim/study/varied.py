@@ -51,7 +51,7 @@ class Varied:
         self.binding = bind_grid(model, arguments, self.free)
         for name in self.outputs:
             self.binding.require(name)
-        self._system = _closure(self.binding.system, self.outputs)
+        self._system = closure(self.binding.system, self.outputs)
 
     def values(self, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Every output at values of the free inputs.
@@ -111,6 +111,6 @@ def _ranked(value: np.ndarray, dimensions: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def _closure(system: System, outputs: tuple[str, ...]) -> System:
-    """One object per system and outputs, because compiled functions are cached by object."""
+def closure(system: System, outputs: tuple[str, ...]) -> System:
+    """The part of a system that some outputs need: one object each, because compiled functions are cached by object."""
     return system.closure(outputs)

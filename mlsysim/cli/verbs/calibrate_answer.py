@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlsysim.catalog import Catalog, builtin, load_catalog
+from mlsysim.catalog import Catalog
 from mlsysim.cli import axes
 from mlsysim.cli.options import option_name
-from mlsysim.cli.words import as_choices, read_entry
+from mlsysim.cli.words import as_choices, read_entry, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
@@ -47,7 +47,7 @@ def answer(
             raise InputError(
                 "save", str(save or ""), "a stack is saved under a name", "--save own.toml --name Ours_H100"
             )
-        shelf = load_catalog(catalog) if catalog else builtin()
+        shelf = shelf_of(catalog)
         held = axes.arguments(kind, words, shelf)
         model = as_run(kind(variant), held)
         carried = _names(ignore)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlsysim.catalog import builtin, load_catalog
 from mlsysim.cli import axes
-from mlsysim.cli.words import as_choices
+from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.recipe import as_run
@@ -28,7 +27,7 @@ def answer(
 ) -> None:
     """Print two answers side by side."""
     try:
-        given = axes.arguments(kind, words, load_catalog(catalog) if catalog else builtin())
+        given = axes.arguments(kind, words, shelf_of(catalog))
         variants = [name.strip() for name in variant.split(",")] if variant else [None]
         points = _two(given, variants)
         first, second = (as_run(kind(name), point).solve(**point) for name, point in points)

@@ -11,10 +11,9 @@ from typing import Any
 import xarray
 
 from mlsysim import show
-from mlsysim.catalog import builtin, load_catalog
 from mlsysim.cli import axes, grids, output
 from mlsysim.cli.summary import cell_text
-from mlsysim.cli.words import as_choices
+from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
@@ -40,9 +39,9 @@ def answer(
     """Print a table of sensitivities, or which term binds where."""
     try:
         named = words[0].replace("-", "_") if words and "=" not in words[0] else ""
-        given = axes.arguments(kind, words[1:] if named else words, load_catalog(catalog) if catalog else builtin())
+        given = axes.arguments(kind, words[1:] if named else words, shelf_of(catalog))
         if plot is not None:
-            grids._drawable(plot)
+            grids.drawable(plot)
         model = as_run(kind(variant), given)
         long = axes.swept(given, 0)
         if regimes:

@@ -9,11 +9,10 @@ from typing import Any
 
 import typer
 
-from mlsysim.catalog import builtin, load_catalog
 from mlsysim.cli import axes, output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.summary import print_sweep
-from mlsysim.cli.words import as_choices
+from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
@@ -41,7 +40,7 @@ def answer(
     name = unknown.replace("-", "_")
     try:
         arguments, targets, conditions = _sorted(kind(variant), words)
-        given = axes.arguments(kind, arguments, load_catalog(catalog) if catalog else builtin())
+        given = axes.arguments(kind, arguments, shelf_of(catalog))
         model = as_run(kind(variant), given)
         found = model.solve_for(name, which=which, subject_to=[*conditions, *subject_to], **given, **targets)
     except MlsysimError as error:

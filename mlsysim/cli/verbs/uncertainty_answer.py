@@ -10,9 +10,9 @@ from typing import Any
 
 import xarray
 
-from mlsysim.catalog import Catalog, builtin, load_catalog
+from mlsysim.catalog import Catalog
 from mlsysim.cli import axes, grids
-from mlsysim.cli.words import as_choices, read_entry
+from mlsysim.cli.words import as_choices, read_entry, shelf_of
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
@@ -41,13 +41,13 @@ def answer(
 ) -> None:
     """Print what the draws make of the outputs."""
     try:
-        shelf = load_catalog(catalog) if catalog else builtin()
+        shelf = shelf_of(catalog)
         typed, drawn = _sorted(kind, words, shelf)
         given = axes.arguments(kind, typed, shelf)
         if ranges and drawn:
             raise InputError("ranges", True, "takes every range of the catalog; for one of them, NAME=catalog")
         if plot is not None:
-            grids._drawable(plot)
+            grids.drawable(plot)
         model = as_run(kind(variant), given)
         levels: Any = quantiles.split(",")
         found = model.uncertainty(

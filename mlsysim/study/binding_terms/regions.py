@@ -161,11 +161,8 @@ class Regimes:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        headers, rows = self.table()
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
         edges = "".join(f"<li>{html.escape(' | '.join(e.between))}{_math(e)}</li>" for e in self.boundaries)
-        return f"<table><caption>{html.escape(self.title)}</caption><tr>{head}</tr>{body}</table><ul>{edges}</ul>"
+        return f"{show.html_table(*self.table(), self.title)}<ul>{edges}</ul>"
 
 
 def _math(boundary: Boundary) -> str:

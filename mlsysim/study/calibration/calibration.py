@@ -268,8 +268,12 @@ class Calibration:
         rows = []
         for place, (name, value) in enumerate(self.values.items()):
             ends = intervals[name]
-            known = [_text(errors[name]), *map(_text, ends)] if ends else [self.standing(name), "-", "-"]
-            rows.append([name, _text(value), *known, str(int(telling[place]))])
+            known = (
+                [formatting.amount(errors[name]), *map(formatting.amount, ends)]
+                if ends
+                else [self.standing(name), "-", "-"]
+            )
+            rows.append([name, formatting.amount(value), *known, str(int(telling[place]))])
         return headers, rows
 
     def _lines(self) -> list[str]:
@@ -297,8 +301,8 @@ class Calibration:
             error, ends = self._found.error(place), intervals[name]
             inputs[name] = {
                 **plain(variable_of(name), canonical[name]),
-                "error": None if ends is None else _bare(self.errors[name]),
-                "interval": None if ends is None else [_bare(end) for end in ends],
+                "error": None if ends is None else float(units.magnitude(self.errors[name])),
+                "interval": None if ends is None else [float(units.magnitude(end)) for end in ends],
                 **({"standing": self.standing(name)} if np.isnan(error) else {}),
             }
         return {
@@ -323,11 +327,3 @@ class Calibration:
 
     def _repr_html_(self) -> str:
         return show.html_table(*self.table(), self._title, self._lines())
-
-
-def _text(value: Any) -> str:
-    return formatting.quantity(value) if units.is_quantity(value) else formatting.number(value)
-
-
-def _bare(value: Any) -> float:
-    return float(getattr(value, "magnitude", value))

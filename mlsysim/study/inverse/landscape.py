@@ -11,15 +11,15 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression
+from mlsysim.engine import compiled, compiled_expression, iterates
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, quantity
 from mlsysim.study.constraints import Comparison, comparisons
 from mlsysim.study.inverse.targets import Targets, numbers
-from mlsysim.study.varied import Varied
-from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System, UnitSymbol, Variable
+from mlsysim.study.varied import Varied, closure
+from mlsysim.symbolic import System, UnitSymbol, Variable
 
 #: How far apart, of their size, two sides may be that count as equal: what is met by a whole number, and by any.
 EQUAL_WHOLE, EQUAL = 1e-9, 1e-12
@@ -85,7 +85,7 @@ class Landscape:
             if name in inputs and name not in self.binding.values and name not in self.binding.system:
                 raise MissingInputError(type(model).__name__, name, model.how_to_give(name))
         asked = tuple(name for name in targets.names if name in self.binding.system)
-        self.system = _closure(self.binding.system, asked)
+        self.system = closure(self.binding.system, asked)
         needed = {variable.name for variable in self.system.inputs}.union(targets.names)
         if unknown.name not in needed:
             raise InputError("unknown", unknown.name, f"changes nothing of {', '.join(targets.texts)}")
@@ -98,7 +98,7 @@ class Landscape:
     @property
     def iterates(self) -> bool:
         """Whether an output is computed in a loop at every point."""
-        return _iterates(self.parts[1])
+        return iterates(self.parts[1])
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -254,17 +254,6 @@ def relative_gap(left: Any, right: Any) -> np.ndarray:
         if not np.isfinite(found).all():  # both are zero, or one is infinite
             found = np.where(np.isfinite(found), found, np.where(left == right, 0.0, np.sign(over)))
     return found
-
-
-@lru_cache(maxsize=256)
-def _closure(system: System, outputs: tuple[str, ...]) -> System:
-    """One object per system and outputs, because compiled functions are cached by object."""
-    return system.closure(outputs)
-
-
-@lru_cache(maxsize=256)
-def _iterates(system: System) -> bool:
-    return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in system)
 
 
 @lru_cache(maxsize=256)

@@ -168,7 +168,7 @@ class Solution:
             "value": self._at,
             "unit": unit,
             "which": self.which,
-            "intervals": [[_bare(end) for end in pair] for pair in self.intervals],
+            "intervals": [[units.magnitude(end) for end in pair] for pair in self.intervals],
             "reason": self.reason,
             "note": self.note,
             "formula": "" if self._closed_form is None else self._closed_form.text(),
@@ -218,7 +218,3 @@ def _words(variable: Variable, value: Any) -> str:
     if units.is_quantity(value):
         return formatting.quantity(value)
     return formatting.number(value) + (f" {variable.unit}" if variable.named_unit else "")
-
-
-def _bare(value: Any) -> Any:
-    return value.magnitude if units.is_quantity(value) else value

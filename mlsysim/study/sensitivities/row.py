@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlsysim import formatting, units
+from mlsysim import formatting
 
 #: Relative changes of an output up to which it counts as unchanged.
 UNCHANGED = 1e-12
@@ -141,6 +141,6 @@ def shown(amount: Any, *, signed: bool = True) -> str:
     """An amount as text; a change with its sign."""
     if amount is None:
         return "-"
-    text = formatting.quantity(amount) if units.is_quantity(amount) else formatting.number(amount)
+    text = formatting.amount(amount)
     value = number(amount)
     return f"+{text}" if signed and value is not None and value > 0 and not math.isnan(value) else text

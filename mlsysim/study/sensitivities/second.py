@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -81,10 +80,7 @@ class SecondOrder:
         return show.render(*self.table())
 
     def _repr_html_(self) -> str:
-        headers, rows = self.table()
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
-        return f"<table><tr>{head}</tr>{body}</table>"
+        return show.html_table(*self.table())
 
 
 def _cell(value: float) -> str:

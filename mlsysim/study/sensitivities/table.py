@@ -203,7 +203,7 @@ class Sensitivity:
         return "\n\n".join(part for part in (first, *parts[1:], *more, tail) if part)
 
     def _repr_html_(self) -> str:
-        tables = [_html(*part) for part in self._parts()]
+        tables = [show.html_table(*part) for part in self._parts()]
         caption = html.escape(f"{self.title} {self.remark}".strip())
         more = [] if self.second is None else [self.second._repr_html_()]
         return f"<p>{caption}</p>{''.join(tables)}{''.join(more)}<p>{html.escape(self._unmoved())}</p>"
@@ -239,9 +239,3 @@ def _listed(row: Row) -> str:
         moved.pop()
         text = ", ".join([*moved, "..."])
     return text
-
-
-def _html(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"

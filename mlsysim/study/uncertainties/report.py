@@ -233,11 +233,7 @@ class Uncertainty:
         return f"{self.refused:.2%} of the draws are refused as by solve, and count for nothing"
 
     def _repr_html_(self) -> str:
-        found = []
-        for headers, rows in self._tables():
-            head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-            body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
-            found.append(f"<table><tr>{head}</tr>{body}</table>")
+        found = [show.html_table(headers, rows) for headers, rows in self._tables()]
         title = html.escape(f"Uncertainty of {self.model!r}, {self.samples:,} draws")
         warned = "".join(f"<p>{html.escape(each)}</p>" for each in self._warnings())
         remarks = "".join(f"<p>{html.escape(each)}</p>" for each in self._remarks())
@@ -346,4 +342,4 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> float | None:
-    return None if value is None else float(value.magnitude if units.is_quantity(value) else value)
+    return None if value is None else float(units.magnitude(value))

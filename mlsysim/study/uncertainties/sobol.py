@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,9 +92,7 @@ class Indices:
 
     def _repr_html_(self) -> str:
         headers, rows = self.table()
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        return f"<table><caption>Sobol' indices of {html.escape(self.output)}</caption><tr>{head}</tr>{body}</table>"
+        return show.html_table(headers, rows, f"Sobol' indices of {self.output}")
 
 
 def indices(asked: Uncertain, outputs: list[str], samples: int, seed: int) -> dict[str, Indices]:
