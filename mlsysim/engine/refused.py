@@ -72,13 +72,11 @@ class Refusals:
             shape = [self.sizes[axis] for axis in test.axes]
             together = math.prod(shape)
             others = math.prod(self.sizes) // together
+            low, high = self._accepted([test], test.axes)
             where = None
             if together <= KEPT:
                 grid = np.ix_(*map(np.arange, shape))
                 where = np.broadcast_to(test(dict(zip(test.axes, grid, strict=True))), shape)
-                low = high = together - int(np.count_nonzero(where))
-            else:
-                low, high = self._accepted([test], test.axes)
             found.append(RefusedBy(((together - high) * others, (together - low) * others), test.axes, where))
         return found
 

@@ -316,7 +316,8 @@ class TestGrid:
         ds = model.uncertainty(["kernel_time", "kernel_bottleneck"], **options, **grid)
         assert ds.kernel_time.dims == ("quantile", "hardware", "product_rows")
         assert ds.kernel_time.attrs["units"] == "ms"
-        assert ds.kernel_time_first_order_sd.values == pytest.approx(ds.kernel_time_sd.values, rel=0.3)
+        # The rate is below the line: a tenth of it either way makes the drawn deviation 1 to 4% larger.
+        assert ds.kernel_time_first_order_sd.values == pytest.approx(ds.kernel_time_sd.values, rel=0.05)
         for place, name in enumerate(grid["hardware"]):
             one = model.uncertainty("kernel_time", first_order=False, **options, **{**PRODUCT, "hardware": name})
             at = ds.isel(hardware=place).sel(product_rows=4096)
