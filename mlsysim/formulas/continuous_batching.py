@@ -134,9 +134,25 @@ def step(weights: Any, requests: Any) -> Any:
     return Max(weights + k_read * requests, phi * requests) + tau_layer * L
 
 
-def normal_cubed(spread: Any) -> Any:
-    """99% quantile of a gamma law of mean one with this coefficient of variation."""
-    return Max(0, 1 - spread**2 / 9 + Z99 * spread / 3) ** 3
+def gamma_quantile(spread: Any, normal: Any) -> Any:
+    """Quantile of a gamma law of mean one with this coefficient of variation, from that of the normal law."""
+    return Max(0, 1 - spread**2 / 9 + normal * spread / 3) ** 3
+
+
+def gamma_normal(spread: Any, size: Any) -> Any:
+    """Quantile of the normal law at which that of the gamma law is this size; of next to nothing, lest it be steep."""
+    return 3 / spread * (Max(Rational(1, 10**12), size) ** Rational(1, 3) - 1 + spread**2 / 9)
+
+
+def sixth_of_skewness(known: Any) -> Any:
+    """Of the latency, from its cumulants; a thousandth where it is less, or they are not known."""
+    least = Rational(1, 1000)
+    return when(And(known, v_T > 0), Max(k_T / (6 * v_T ** Rational(3, 2)), least), least)
+
+
+def beyond_mean(normal: Any) -> Any:
+    """Quantile of the latency over its mean, by the gamma law with its cumulants, from that of the normal law."""
+    return sqrt(v_T) * (Max(0, 1 + (normal - y_T) * y_T) ** 3 - 1) / (3 * y_T)
 
 
 def waits(probability: Any, mean: Any) -> tuple[Any, Any, Any]:
@@ -217,9 +233,9 @@ kv_bytes_read = Formula(
 )
 
 
-def touched(tokens: Any) -> Any:
+def touched(tokens: Any, experts: Any = E) -> Any:
     """Experts of a layer that so many tokens go to, each choosing at random."""
-    return E * (1 - (1 - k / E) ** tokens)
+    return experts * (1 - (1 - k / experts) ** tokens)
 
 
 def reading(experts: Any) -> Any:
@@ -700,6 +716,7 @@ latency_variance = Formula(
     when(_fits, _slot[1] + _prefill[1] + cv**2 * S_res**2 + V_res, oo),
     title="Variance of the latency",
     source=Source("gross2008", "section 1.6"),
+    variant=NAME,
     assumes="Waits, stay and size are independent; a stay grows in proportion to the size.",
     example=Example(
         {B_a: 16, wait_probability: 0.1, theta: 100, p_pre: 0.2, theta_pre: 100, cv: 0.5, S_res: 900, V_res: 0.01},
@@ -721,6 +738,7 @@ latency_third_cumulant = Formula(
     ),
     title="Third cumulant of the latency",
     source=Source("campbell1909"),
+    variant=NAME,
     assumes="Gamma sizes; interruptions as a scaled Poisson law of at least one.",
     example=Example(
         {B_a: 16, wait_probability: 0.1, theta: 100, p_pre: 0.2, theta_pre: 100, cv: 0.5, S_res: 900, V_res: 0.01,
@@ -733,16 +751,17 @@ latency_third_cumulant = Formula(
 
 latency_skewness = Formula(
     y_T,
-    when(And(_fits, v_T > 0), Max(k_T / (6 * v_T ** Rational(3, 2)), Rational(1, 1000)), Rational(1, 1000)),
+    sixth_of_skewness(_fits),
     title="Sixth of the skewness of the latency",
     source=Source("wilson1931"),
+    variant=NAME,
     assumes="Never below a thousandth, where the law is normal.",
     example=Example({B_a: 16, k_T: 0.1, v_T: 0.25}, "0.13333", derived="max(0.1 / (6 * 0.25**1.5), 0.001)"),
 )
 
 fitted_p99 = Formula(
     T_fit,
-    when(And(_fits, v_T > 0), m_T + sqrt(v_T) * (Max(0, 1 + (Z99 - y_T) * y_T) ** 3 - 1) / (3 * y_T), m_T),
+    when(And(_fits, v_T > 0), m_T + beyond_mean(Z99), m_T),
     title="99% quantile of the gamma law with these cumulants",
     source=Source("wilson1931"),
     assumes="Wilson and Hilferty's cube of a normal variate: 0.1% off for an exponential law, 4% low for a coefficient "
@@ -756,7 +775,7 @@ fitted_p99 = Formula(
 
 size_quantile = Formula(
     g99,
-    normal_cubed(cv),
+    gamma_quantile(cv, Z99),
     title="Size that 99% of the requests stay below",
     source=Source("wilson1931"),
     assumes="Sizes follow a gamma law; 1 where all are alike.",
@@ -839,7 +858,7 @@ _n = Dummy("n", integer=True, positive=True)
 
 required_replicas = Formula(
     c_req,
-    LeastInteger(_n, And(qps < _n * mu, evaluated_at(T99, c, _n, BY_REPLICAS) <= target), c_max),
+    LeastInteger(_n, And(qps < _n * mu, evaluated_at(T99, {c: _n}, BY_REPLICAS) <= target), c_max),
     title="Fewest replicas that meet the target",
     source=Source("gross2008", "section 2.3"),
     variant=NAME,

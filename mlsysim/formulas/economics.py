@@ -208,6 +208,7 @@ answered_requests = Formula(
     qps * T_run,
     title="Requests of a serving fleet",
     source=BARROSO,
+    variant="serving",
     example=Example({qps: 20, T_run: 1}, "1728000 request", derived="20 * 24 * 3600"),
 )
 

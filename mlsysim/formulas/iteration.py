@@ -10,7 +10,20 @@ from __future__ import annotations
 
 from sympy import Piecewise
 
+from mlsysim.formulas import (
+    collectives,
+    continuous_batching,
+    expert_exchange,
+    moe_routing,
+    number_formats,
+    parameter_counts,
+    rank_groups,
+    rank_parameters,
+    replica_layout,
+    transformer_flops,
+)
 from mlsysim.formulas.continuous_batching import cache_memory, touched
+from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
@@ -20,31 +33,43 @@ from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
 from mlsysim.symbols.iteration import (
     F_16,
+    E_red,
     K_dec,
     M_kv,
     M_work,
+    N_exp,
     N_it,
     N_out,
     R_gen,
     W_dense,
     W_hit,
+    W_rep,
     binds_it,
+    d_a,
     eta_kv,
     eta_pre,
     f_kv,
+    gamma_s,
+    h_c,
     kv_rank,
     n_dec,
+    n_dec_r,
     n_kv,
     n_pro,
+    n_pro_r,
     t_act,
     t_big,
     t_cpu,
     t_den,
     t_dev,
+    t_even,
     t_exp,
     t_head,
+    t_hop,
     t_it,
     t_kv,
+    t_moe,
+    t_one,
     t_pat,
     t_red,
     tau_host,
@@ -55,10 +80,12 @@ from mlsysim.symbols.iteration import (
     w_dec,
     x_it,
 )
+from mlsysim.symbols.layers import two
 from mlsysim.symbols.parameters import P_exp
-from mlsysim.symbols.serving import B_max, W_s, kv_token, n_out
+from mlsysim.symbols.routing import gamma_r
+from mlsysim.symbols.serving import B_max, kv_token, n_out
 from mlsysim.symbols.step import eta_mem, w_attn
-from mlsysim.symbols.training import P_attn_r, P_ffn_r, P_sh_r, a_kv_r, t
+from mlsysim.symbols.training import P_attn_r, P_ffn_r, P_sh_r, a_kv_r, e, p, t
 from mlsysim.symbols.workload import (
     E,
     L,
@@ -89,20 +116,24 @@ _WIDE = 2 * byte
 
 iteration_tokens = Formula(
     N_it,
-    n_dec * token / request + n_pro * s / request,
+    replica_layout.tokens(n_dec_r, n_pro_r),
     title="Tokens of an iteration",
     source=ORCA,
-    assumes="A decoding request gives one token, a prompt all of its own.",
-    example=Example({n_dec: 16, n_pro: 1, s: 1000}, "1016 token", derived="16 + 1 * 1000"),
+    assumes="A decoding request gives one token and those drafted for it, a prompt all that are not cached.",
+    convention="One group of requests; all of them where nothing is parallel but tensors.",
+    example=Example(
+        {n_dec_r: 16, gamma_s: 1, n_pro_r: 1, s: 1000, h_c: 0.25}, "782 token", derived="16 * 2 + 1000 * 0.75"
+    ),
 )
 
 sampled_tokens = Formula(
     N_out,
-    (n_dec + n_pro) * token / request,
+    (n_dec_r * (1 + gamma_s) + n_pro_r) * token / request,
     title="Tokens an iteration samples",
     source=ORCA,
-    assumes="The last token of a prompt gives the first of its answer.",
-    example=Example({n_dec: 16, n_pro: 1}, "17 token", derived="16 + 1"),
+    assumes="The last token of a prompt gives the first of its answer; drafted tokens need logits of theirs.",
+    convention="One group of requests.",
+    example=Example({n_dec_r: 16, gamma_s: 1, n_pro_r: 1}, "33 token", derived="16 * 2 + 1"),
 )
 
 dense_weights = Formula(
@@ -120,13 +151,13 @@ dense_weights = Formula(
 
 expert_weights = Formula(
     W_hit,
-    when(L_moe > 0, L_moe * touched(Max(1, N_it / token)) * P_exp / t, 0),
+    when(L_moe > 0, L_moe * touched(Max(1, N_exp / token), SLOTS) * P_exp / EXPERT_RANKS, 0),
     title="Weights of routed experts that an iteration reads on a rank",
     source=Source("fedus2022", "section 2"),
-    assumes="Each token picks its experts at random. Experts are spread evenly over the tensor-parallel ranks, cut or "
-    "whole; an iteration has a token at least.",
+    assumes="Each token picks its experts at random. Experts are spread evenly over the expert-parallel ranks, or over "
+    "the tensor-parallel ones where these are more, cut or whole; an iteration has a token at least.",
     example=Example(
-        {L_moe: 32, E: 8, k: 2, N_it: 4, P_exp: 176160768, t: 2},
+        {L_moe: 32, E: 8, E_red: 0, k: 2, N_exp: 4, P_exp: 176160768, t: 2, e: 1},
         "15414067200",
         derived="32 * 8 * (1 - 0.75**4) * 176160768 / 2",
     ),
@@ -174,16 +205,17 @@ expert_product_time = Formula(
     when(
         W_hit > 0,
         side_by_side(
-            q_w * W_hit / (eta_mem * B_mem), 2 * flop * L_moe * k * P_exp * (N_it / token) / (t * F * eta)
+            q_w * W_hit / (eta_mem * B_mem),
+            2 * flop * L_moe * k * P_exp * gamma_r * (N_exp / token) / (EXPERT_RANKS * F * eta),
         ),
         0,
     ),
     title="Products with routed experts",
     source=WILLIAMS,
-    assumes="Experts that a token goes to are read once; tokens are spread evenly over ranks.",
+    assumes="Experts that a token goes to are read once; the hot rank sets the time.",
     example=Example(
-        {L_moe: 32, q_w: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_it: 4, t: 2, F: 989,
-         eta: 0.6},
+        {L_moe: 32, q_w: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_exp: 4, t: 2, e: 1,
+         gamma_r: 1, F: 989, eta: 0.6},
         "10.536 ms",
         derived="((2 * 15e9 / (0.85 * 3350e9))**2 + (2 * 32 * 2 * 176160768 * 4 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -235,16 +267,17 @@ activation_time = Formula(
 
 decode_attention_time = Formula(
     t_kv,
-    n_dec
+    n_dec_r
     / request
     * attended(K_dec * request)
     / token
-    * side_by_side(kv_rank * token / (eta_kv * B_mem), w_dec * token**2 / (t * F_16 * eta_pre)),
+    * side_by_side(kv_rank * token / (eta_kv * B_mem), (1 + gamma_s) * w_dec * token**2 / (t * F_16 * eta_pre)),
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
-    assumes="The cache of every request is read once, up to the window where a layer has one.",
+    assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
+    "share the reading.",
     example=Example(
-        {n_dec: 64, K_dec: 2000, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2, F_16: 989,
+        {n_dec_r: 64, gamma_s: 0, K_dec: 2000, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2, F_16: 989,
          eta_pre: 0.6, L: 80, L_w: 0, window: 0},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
@@ -253,12 +286,13 @@ decode_attention_time = Formula(
 
 prefill_attention_time = Formula(
     t_pat,
-    n_pro * s / request * w_attn / (t * F_16 * eta_pre),
+    n_pro_r * s * (1 - h_c**2) / request * w_attn / (t * F_16 * eta_pre),
     title="Attention of the prompts",
     source=Source("dao2022", "section 3.1"),
-    assumes="Prompts are prefilled whole, none of their tokens cached.",
+    assumes="Prompts are prefilled whole; tokens that are cached are attended to and not computed. A sliding window is "
+    "taken to leave the same share.",
     example=Example(
-        {n_pro: 1, s: 5000, w_attn: 6.5e9, t: 2, F_16: 989, eta_pre: 0.6},
+        {n_pro_r: 1, h_c: 0, s: 5000, w_attn: 6.5e9, t: 2, F_16: 989, eta_pre: 0.6},
         "27.385 ms",
         derived="5000 * 6.5e9 / (2 * 989e12 * 0.6) * 1e3",
     ),
@@ -285,37 +319,48 @@ allreduce_time = Formula(
 
 _LAYERS = L * tau_layer
 
-device_time = Formula(
-    t_dev,
-    t_den + t_exp + t_head + t_act + t_kv + t_pat + t_red + _LAYERS,
-    title="What the accelerator takes for an iteration",
+computed_time = Formula(
+    t_one,
+    t_den + t_exp + t_head + t_act + t_kv + t_pat + t_red + _LAYERS + t_even + t_hop,
+    title="What the accelerators compute for one micro-batch",
     source=ORCA,
     assumes="Operators follow each other; gaps and small kernels are a fixed time per layer.",
     example=Example(
-        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063},
+        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063, t_even: 0,
+         t_hop: 0},
         "28.54 ms",
         derived="12 + 0.5 + 2 + 7 + 2 + 80 * 0.063",
     ),
+)  # fmt: skip
+
+device_time = Formula(
+    t_dev,
+    when(two > 0, 2 * Max(t_one, t_moe), t_one + t_moe),
+    title="What the accelerator takes for an iteration",
+    source=replica_layout.DAY_SIX,
+    assumes="Of two micro-batches one is computed while the other exchanges experts; what the first and the last "
+    "cannot hide is left out.",
+    example=Example({two: 1, t_one: 20, t_moe: 15}, "40 ms", derived="2 * max(20, 15)"),
 )
 
 host_time = Formula(
     t_cpu,
-    L * tau_host,
+    (1 + two) * L * tau_host,
     title="What the host takes to launch an iteration",
     source=ORCA,
     assumes="Nothing where the iteration is captured as a graph.",
-    example=Example({L: 40, tau_host: 0.32}, "12.8 ms", derived="40 * 0.32"),
+    example=Example({two: 0, L: 40, tau_host: 0.32}, "12.8 ms", derived="40 * 0.32"),
 )
 
 iteration_time = Formula(
     t_it,
-    Max(t_dev, t_cpu) + tau_it + when(t > 1, tau_wrk, 0) + tau_seq * (N_out / token),
+    Max(t_dev, t_cpu) + tau_it + when(Max(t * p, e) > 1, tau_wrk, 0) + tau_seq * (1 + two) * (N_out / token),
     title="One iteration",
     source=ORCA,
     assumes="Host and accelerator work side by side; scheduling and sampling follow.",
     accuracy="Calibrated per stack; see docs/validation.md for rows that were not used.",
     example=Example(
-        {t_dev: 28, t_cpu: 12, tau_it: 3, t: 2, tau_wrk: 10, tau_seq: 0.07, N_out: 16},
+        {t_dev: 28, t_cpu: 12, tau_it: 3, t: 2, p: 1, e: 1, tau_wrk: 10, tau_seq: 0.07, two: 0, N_out: 16},
         "42.12 ms",
         derived="max(28, 12) + 3 + 10 + 0.07 * 16",
     ),
@@ -329,6 +374,8 @@ _PARTS = {
     "KV cache": t_kv,
     "Attention": t_pat,
     "All-reduce": t_red,
+    "Exchange": t_moe,
+    "Pipeline": t_even + t_hop,
 }
 
 longest_part = Formula(
@@ -337,11 +384,12 @@ longest_part = Formula(
     title="The longest part of an iteration",
     source=WILLIAMS,
     example=Example(
-        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063},
+        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063, t_moe: 0,
+         t_even: 0, t_hop: 0},
         "12 ms",
         derived="max(12, 0.5, 2, 7, 2, 80 * 0.063)",
     ),
-)
+)  # fmt: skip
 
 binding_part = Formula(
     binds_it,
@@ -353,21 +401,22 @@ binding_part = Formula(
     title="What binds an iteration",
     source=WILLIAMS,
     example=Example(
-        {t_cpu: 0, t_dev: 28, t_big: 12, t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2},
+        {t_cpu: 0, t_dev: 28, t_big: 12, t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2,
+         t_moe: 0, t_even: 0, t_hop: 0},
         "Products",
         derived="0 <= 28 and 12 >= 12",
     ),
-)
+)  # fmt: skip
 
 kv_memory = Formula(
     M_kv,
-    cache_memory(W_s, t),
+    cache_memory(W_rep, ACCELERATORS),
     title="Memory for keys and values of all ranks",
     source=Source("kwon2023", "section 4"),
     variant="engine",
     assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
     example=Example(
-        {f_kv: 0.9, u_gpu: 1, t: 2, M_cap: 85.9, M_work: 2, W_s: 72.65},
+        {f_kv: 0.9, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 85.9, M_work: 2, W_rep: 72.65},
         "85.635 GB",
         derived="0.9 * (2 * (85.9 - 2) - 72.65)",
     ),
@@ -387,6 +436,7 @@ saturated_batch = Formula(
     Min(B_max, n_kv * (request / token) / (attended(s + n_out) / token)),
     title="Requests that decode together when requests never run out",
     source=ORCA,
+    variant="saturated",
     assumes="Room is kept for the whole answer; no request is put off half way.",
     example=Example(
         {B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, L: 80, L_w: 0, window: 0},
@@ -408,6 +458,7 @@ saturated_prompts = Formula(
     n_dec * token / n_out,
     title="Prompts per iteration when requests never run out",
     source=ORCA,
+    variant="saturated",
     assumes="Each answer that ends lets one prompt in; prompts are spread evenly over iterations.",
     example=Example({n_dec: 250, n_out: 1000}, "0.25 request", derived="250 / 1000"),
 )
@@ -438,6 +489,7 @@ FORMULAS = (
     prefill_attention_time,
     allreduce_message,
     allreduce_time,
+    computed_time,
     device_time,
     host_time,
     iteration_time,
@@ -454,3 +506,48 @@ FORMULAS = (
 ITERATION = FORMULAS[: FORMULAS.index(binding_part) + 1]
 #: The batch and the throughput where requests never run out.
 SATURATED = FORMULAS[FORMULAS.index(kv_memory) :]
+
+
+def operators() -> tuple[Formula, ...]:
+    """What the operators of a pass are counted by: shapes, groups of requests, all-reduces, exchanges of experts."""
+    reduced = (
+        rank_groups.stride,
+        rank_groups.group_links,
+        rank_groups.ring_bandwidth,
+        rank_groups.ring_latency,
+        rank_groups.chunk_start,
+        rank_groups.ring_reduction,
+        rank_groups.tree_reduction,
+        rank_groups.switch_reduction,
+        rank_groups.all_reduce_time,
+    )
+    return (
+        *number_formats.SERVING,
+        parameter_counts.attention_parameters,
+        parameter_counts.ffn_parameters,
+        parameter_counts.expert_parameters,
+        parameter_counts.shared_expert_parameters,
+        parameter_counts.router_parameters,
+        rank_parameters.kv_heads_per_rank,
+        rank_parameters.attention_parameters_per_rank,
+        rank_parameters.ffn_parameters_per_rank,
+        rank_parameters.shared_parameters_per_rank,
+        transformer_flops.attention_work,
+        transformer_flops.scores,
+        transformer_flops.window_reach,
+        transformer_flops.score_work,
+        continuous_batching.kv_bytes_per_token,
+        *collectives.REACHED,
+        *(formula.only(("tp",)) for formula in reduced),
+        *number_formats.EXCHANGED,
+        moe_routing.neighbours,
+        rank_groups.ranks_per_node.only(("tp", "ep")),
+        expert_exchange.exchange_links_reached,
+        expert_exchange.distinct_nodes,
+        rank_groups.exchange_links,
+        rank_groups.exchange_ports,
+        rank_groups.reachable,
+        rank_groups.distinct_ranks,
+        rank_groups.exchange_time,
+        *replica_layout.PASS,
+    )

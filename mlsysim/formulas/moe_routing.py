@@ -122,7 +122,8 @@ tokens_per_rank = Formula(
 CAPACITY = Source("fedus2022", "section 2.2")
 #: Where every expert computes as many tokens as it takes at most.
 PADDED = pad > 0
-_routed = Min(gamma, e, E / k)
+#: Tokens of the hot rank over the mean, where none is dropped.
+ROUTED = Min(gamma, e, E / k)
 
 
 def with_capacity(load: Any) -> Any:
@@ -132,9 +133,10 @@ def with_capacity(load: Any) -> Any:
 
 hot_rank_factor = Formula(
     gamma_r,
-    with_capacity(_routed),
+    with_capacity(ROUTED),
     title="Tokens the hot rank computes over the mean",
     source=CAPACITY,
+    variant="training",
     assumes="At most every token goes to the rank, once for each of its experts, and no expert takes more than its "
     "capacity. Where a rank holds several experts and some of them drop, it computes no more than that.",
     convention="Largest load of a rank over the mean load of the ranks, before any token is dropped; 1 is perfectly "
@@ -153,7 +155,7 @@ mean_rank_factor = Formula(
 
 least_dropped = Formula(
     delta_d,
-    when(c_f > 0, (Max(0, _routed - c_f) + Max(0, e - _routed - (e - 1) * c_f)) / e),
+    when(c_f > 0, (Max(0, ROUTED - c_f) + Max(0, e - ROUTED - (e - 1) * c_f)) / e),
     title="Share of the routed tokens that is dropped, at least",
     source=CAPACITY,
     assumes="The hot rank drops what exceeds its capacity, and the others what exceeds theirs together. Loads of "

@@ -9,6 +9,8 @@ backward pass of another.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import ceiling
 
 from mlsysim.formulas.collectives import meshed, step_rate
@@ -25,6 +27,16 @@ from mlsysim.symbols.workload import h
 
 SCHEDULE = Source("narayanan2021", "section 2.2")
 SIMULATED = "Equal to a schedule executed operation by operation, where sending takes no time."
+
+
+def handed_on(message: Any, accelerators: Any) -> Any:
+    """Time to send a message to the next stage, where stages are the outermost of so many ranks."""
+    return when(
+        accelerators <= n_node,
+        message / meshed(2, beta_l) + alpha_node,
+        message / step_rate(p, accelerators / p) + alpha,
+    )
+
 
 fill_share = Formula(
     phi_fill,
@@ -80,13 +92,10 @@ bubble_fraction = Formula(
 
 send_time = Formula(
     t_send,
-    when(
-        n_fleet <= n_node,
-        q_a * h * n_tok / (token * sigma * meshed(2, beta_l)) + alpha_node,
-        q_a * h * n_tok / (token * sigma * step_rate(p, n_fleet / p)) + alpha,
-    ),
+    handed_on(q_a * h * n_tok / (token * sigma), n_fleet),
     title="Hidden states of a micro-batch to the next stage",
     source=SCHEDULE,
+    variant="step",
     assumes="Stages are the outermost ranks, so they stand in different nodes where there are several.",
     example=Example(
         {n_fleet: 16384, n_node: 8, n_pod: 0, oversubscription: 1, n_mesh: 0, p: 16, q_a: 2, h: 16384, n_tok: 8192,

@@ -359,7 +359,8 @@ exchanged_tokens = Formula(
     example=Example({n_tok: 8192, sigma: 8, sigma_e: 1}, "1024 token", derived="8192 / max(8, 1)"),
 )
 
-_copies = gamma_r * n_rank * q_x[exchange] * h / token
+#: Bytes of one copy of the tokens that the hot rank exchanges.
+COPIES = gamma_r * n_rank * q_x[exchange] * h / token
 
 
 def _sent(places: Any) -> Any:
@@ -369,9 +370,10 @@ def _sent(places: Any) -> Any:
 
 through_port = Formula(
     X_x_i[exchange],
-    _copies * _sent(m_N) * (1 - nu_g["ep"] / n_g["ep"]),
+    COPIES * _sent(m_N) * (1 - nu_g["ep"] / n_g["ep"]),
     title="What an exchange sends through the port of a rank",
     source=DEEPSEEK,
+    variant="step",
     assumes="One copy of a token for each node that holds one of its experts, sent on over the links there. The hot "
     "rank has the most. Where experts are padded to their capacity, every copy travels by itself.",
     example=Example(
@@ -393,9 +395,10 @@ through_port = Formula(
 
 over_links = Formula(
     X_l_i[exchange],
-    _copies * _sent(m_R) * (1 - 1 / nu_g["ep"]),
+    COPIES * _sent(m_R) * (1 - 1 / nu_g["ep"]),
     title="What an exchange sends over the links of a rank",
     source=DEEPSEEK,
+    variant="step",
     assumes="One copy of a token for each rank that holds one of its experts. The hot rank has the most.",
     example=Example(
         {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h: 4096, pad: 0, k: 8, m_R: 7.1776, nu_g["ep"]: 8},

@@ -565,7 +565,7 @@ straggling = Formula(
 )
 
 throughput = Formula(
-    R_tok, b * s / T_step, title="Tokens per second", source=Source("narayanan2021", "section 5.1"),
+    R_tok, b * s / T_step, title="Tokens per second", source=Source("narayanan2021", "section 5.1"), variant="training",
     example=Example({b: 1024, s: 8192, T_step: 8}, "1048576 token/s", derived="1024 * 8192 / 8"),
 )  # fmt: skip
 
@@ -574,6 +574,7 @@ device_throughput = Formula(
     R_tok / n_fleet,
     title="Tokens per second and accelerator",
     source=Source("liang2024", "section 3"),
+    variant="training",
     example=Example({R_tok: 1048576, n_fleet: 512}, "2048 token/s", derived="1048576 / 512"),
 )
 

@@ -1,5 +1,6 @@
 """The language formulas are written in: variables, formulas, systems, and how they print."""
 
+from mlsysim.symbolic.chunked_prefill import ChunkedPrefill, chunked_prefill
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token
 from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.extremes import Max, Min, Mod
@@ -9,6 +10,9 @@ from mlsysim.symbolic.functions import (
     ErlangC,
     EvaluatedAt,
     LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
     SlotsBusy,
     by_label,
     evaluated_at,
@@ -35,6 +39,7 @@ from mlsysim.symbolic.variable import (
 )
 
 __all__ = [
+    "ChunkedPrefill",
     "Domain",
     "ErlangC",
     "EvaluatedAt",
@@ -47,7 +52,10 @@ __all__ = [
     "Max",
     "Min",
     "Mod",
+    "NormalCDF",
+    "NormalQuantile",
     "Requirement",
+    "Root",
     "SlotsBusy",
     "Source",
     "System",
@@ -60,6 +68,7 @@ __all__ = [
     "by_member",
     "byte",
     "choice",
+    "chunked_prefill",
     "evaluated_at",
     "family",
     "family_of",

@@ -14,11 +14,24 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean, BooleanFunction
 
 from mlsysim.errors import UnitError
+from mlsysim.symbolic.chunked_prefill import ARGUMENTS, OUTPUTS, ChunkedPrefill
 from mlsysim.symbolic.constants import Label, UnitSymbol
-from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
+from mlsysim.symbolic.functions import (
+    ErlangC,
+    ErlangCSlope,
+    EvaluatedAt,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+    SlotsBusySlope,
+    Unknown,
+)
 from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.variable import variable_of
 from mlsysim.units import COUNTABLE
+from mlsysim.units import dimension as dimension_of_unit
 
 Dimension = dict[str, Any]
 
@@ -93,6 +106,11 @@ def _bound(_expression: sympy.Dummy) -> Dimension:
     return {}
 
 
+@_dimension.register(Unknown)
+def _unknown(expression: Unknown) -> Dimension:
+    return dict(expression.variable.dimension)
+
+
 @_dimension.register(UnitSymbol)
 def _unit(expression: UnitSymbol) -> Dimension:
     return dict(expression.dimension)
@@ -153,6 +171,8 @@ def _power(expression: sympy.Pow) -> Dimension | _Any:
 @_dimension.register(ErlangCSlope)
 @_dimension.register(SlotsBusy)
 @_dimension.register(SlotsBusySlope)
+@_dimension.register(NormalCDF)
+@_dimension.register(NormalQuantile)
 def _pure(expression: sympy.Basic) -> Dimension:
     for part in expression.args:
         dimension = _dimension(part)
@@ -200,9 +220,29 @@ def _least(expression: LeastInteger) -> Dimension:
     return {}
 
 
+@_dimension.register(Root)
+def _root(expression: Root) -> Dimension | _Any:
+    _common((expression.left, expression.right), expression)
+    return _common((expression.x, expression.lower, expression.upper), expression)
+
+
 @_dimension.register(EvaluatedAt)
 def _elsewhere(expression: EvaluatedAt) -> Dimension:
+    for name, value in expression.changed.items():
+        dimension, own = _dimension(value), dict(variable_of(name).dimension)
+        if not same(dimension, own):
+            raise UnitError(f"{name} is {describe(own)} but {value} is {describe(dimension)} in {expression}")
     return dict(variable_of(expression.target).dimension)
+
+
+@_dimension.register(ChunkedPrefill)
+def _law(expression: ChunkedPrefill) -> Dimension:
+    units = {name: unit for name, (unit, _) in ARGUMENTS.items()} | {"tau": "s", "share": "count"}
+    for name, part in {**expression.arguments, "tau": expression.tau, "share": expression.share}.items():
+        dimension, own = _dimension(part), dimension_of_unit(units[name])
+        if not same(dimension, own):
+            raise UnitError(f"{name} of chunked_prefill is {describe(own)} but {part} is {describe(dimension)}")
+    return dict(dimension_of_unit(OUTPUTS[expression.output]))
 
 
 @_dimension.register(Total)

@@ -1,8 +1,8 @@
-"""Functions the field writes that sympy does not have: the least integer, Erlang C, sharding."""
+"""Functions the field writes that sympy does not have: least integers, roots, Erlang C, the normal distribution."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
@@ -11,10 +11,10 @@ from sympy.core.function import ArgumentIndexError
 from sympy.core.symbol import Str
 from sympy.logic.boolalg import Boolean
 
-from mlsysim.errors import FormulaError
+from mlsysim.errors import CycleError, FormulaError, UnknownNameError
 from mlsysim.symbolic.constants import label
 from mlsysim.symbolic.exchange import exchanged
-from mlsysim.symbolic.variable import variable_of
+from mlsysim.symbolic.variable import Variable, variable_of
 
 
 class LeastInteger(sympy.Expr):
@@ -79,6 +79,113 @@ class LeastInteger(sympy.Expr):
         return sympy.S.Zero
 
 
+class Unknown(sympy.Dummy):
+    """A bound variable with the unit and the printed symbol of a declared one."""
+
+    @property
+    def variable(self) -> Variable:
+        """The variable that it is a value of."""
+        return variable_of(self.name)
+
+
+class Root(sympy.Expr):
+    r"""The number at which two sides are equal: :math:`\{x\in[a,b] : l(x)=r(x)\}`.
+
+    The left side less the right side must rise with the number. Where it is not negative at the lower end, the
+    lower end is the root, and where it is still negative at the upper end, the upper end is.
+
+    Parameters
+    ----------
+    x : sympy.Symbol
+        Bound variable. The symbol of a declared variable gives its unit; any other is a pure number. It is made
+        a dummy, so that nothing put in later is captured.
+    left, right : sympy.Expr
+        The two sides, in ``x`` and any other symbols. They may be infinite and may jump: then the root is where
+        the one crosses the other.
+    lower, upper : sympy.Expr
+        Ends of the interval; the upper one may be infinite.
+
+    Raises
+    ------
+    FormulaError
+        If ``x`` is no symbol, is said to be whole or to be larger than the lower end, or the lower end is infinite.
+    """
+
+    is_real = True
+
+    def __new__(cls, x: Any, left: Any, right: Any, lower: Any, upper: Any) -> Root:
+        """Build the node; nothing is evaluated."""
+        x, left, right, lower, upper = (sympy.sympify(arg, strict=True) for arg in (x, left, right, lower, upper))
+        if not isinstance(x, sympy.Symbol):
+            raise FormulaError(f"the unknown of a root is a symbol, not {x}")
+        if lower in (sympy.oo, -sympy.oo):
+            raise FormulaError(f"the lower end of a root is finite, not {lower}")
+        if not isinstance(x, sympy.Dummy):
+            bound = _unknown(x)
+            x, left, right = bound, exchanged(left, {x: bound}), exchanged(right, {x: bound})
+        if x.is_integer or (x.is_nonnegative and lower.is_negative) or (x.is_positive and lower.is_zero):
+            raise FormulaError(f"the unknown {x} of a root takes every value from {lower} to {upper}")
+        return sympy.Expr.__new__(cls, x, left, right, lower, upper)
+
+    @property
+    def x(self) -> sympy.Symbol:
+        """The bound variable."""
+        return self.args[0]  # type: ignore[return-value]
+
+    @property
+    def left(self) -> sympy.Expr:
+        """The side that rises against the other."""
+        return self.args[1]  # type: ignore[return-value]
+
+    @property
+    def right(self) -> sympy.Expr:
+        """The other side."""
+        return self.args[2]  # type: ignore[return-value]
+
+    @property
+    def lower(self) -> sympy.Expr:
+        """Lower end of the interval."""
+        return self.args[3]  # type: ignore[return-value]
+
+    @property
+    def upper(self) -> sympy.Expr:
+        """Upper end of the interval."""
+        return self.args[4]  # type: ignore[return-value]
+
+    @property
+    def free_symbols(self) -> set[sympy.Basic]:
+        """Symbols of both sides and of the ends, without the bound variable."""
+        within = (self.left.free_symbols | self.right.free_symbols) - {self.x}
+        return within | self.lower.free_symbols | self.upper.free_symbols
+
+    @property
+    def bound_symbols(self) -> list[sympy.Symbol]:
+        """The bound variable."""
+        return [self.x]
+
+    def _eval_is_nonnegative(self) -> Any:
+        return True if self.lower.is_nonnegative else None
+
+    def _eval_is_positive(self) -> Any:
+        return True if self.lower.is_positive else None
+
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        return self if old == self.x else None
+
+    def _eval_derivative(self, symbol: sympy.Symbol) -> sympy.Expr:
+        return sympy.Derivative(self, symbol) if symbol in self.free_symbols else sympy.S.Zero
+
+
+def _unknown(symbol: sympy.Symbol) -> sympy.Dummy:
+    """A bound variable in place of a symbol; between whole numbers it takes any value."""
+    try:
+        declared = variable_of(symbol.name).symbol == symbol
+    except UnknownNameError:
+        declared = False
+    sign = {"nonnegative": True} if symbol.is_nonnegative else {"real": True}
+    return (Unknown if declared else sympy.Dummy)(symbol.name, **sign)
+
+
 class Definition(Protocol):
     """What a formula says, as far as :func:`evaluated_at` needs it."""
 
@@ -99,9 +206,9 @@ class Definition(Protocol):
 
 
 class EvaluatedAt(sympy.Expr):
-    """What a variable would be if another had a different value: :math:`T_{99}(c = n)`.
+    """What a variable would be if others had different values: :math:`T_{99}(c = n)`.
 
-    Build one with :func:`evaluated_at`. It carries the expressions that lead from the one to the other,
+    Build one with :func:`evaluated_at`. It carries the expressions that lead from the ones to the other,
     so that a condition on the variable can be tried at many values.
     """
 
@@ -113,18 +220,14 @@ class EvaluatedAt(sympy.Expr):
         return str(self.args[0])
 
     @property
-    def changed(self) -> str:
-        """Name of the variable that has another value."""
-        return str(self.args[1])
-
-    @property
-    def value(self) -> sympy.Expr:
-        """That value."""
-        return self.args[2].args[0].args[1]  # type: ignore[return-value]
+    def changed(self) -> dict[str, sympy.Expr]:
+        """The variables that have another value, by name, with that value."""
+        names = map(str, self.args[1].args)
+        return {name: value for name, (_, value) in zip(names, self.definitions, strict=False)}  # type: ignore[misc]
 
     @property
     def definitions(self) -> tuple[tuple[sympy.Symbol, sympy.Basic], ...]:
-        """Bound symbol and expression of every step, the changed variable first and the target last."""
+        """Bound symbol and expression of every step, the changed variables first and the target last."""
         return tuple(pair.args for pair in self.args[2].args)  # type: ignore[misc]
 
     @property
@@ -142,20 +245,24 @@ class EvaluatedAt(sympy.Expr):
     def _eval_subs(self, old: Any, new: Any) -> Any:
         return self if old in self.bound_symbols else None
 
+    def _eval_derivative(self, symbol: sympy.Symbol) -> sympy.Expr:
+        return sympy.Derivative(self, symbol) if symbol in self.free_symbols else sympy.S.Zero
+
 
 def evaluated_at(
-    target: sympy.Symbol, changed: sympy.Symbol, value: Any, formulas: Iterable[Definition]
+    target: sympy.Symbol, changed: Mapping[sympy.Symbol, Any], formulas: Iterable[Definition]
 ) -> EvaluatedAt:
-    """The value of ``target`` if ``changed`` were ``value``, by these formulas.
+    """The value of ``target`` if the variables in ``changed`` had other values, by these formulas.
 
     Parameters
     ----------
-    target, changed : sympy.Symbol
-        Symbols of declared variables.
-    value : sympy.Expr
-        Instead of ``changed``.
+    target : sympy.Symbol
+        Symbol of a declared variable.
+    changed : mapping
+        Other value per symbol of a declared variable. No formula of these variables is used.
     formulas : iterable of Formula
-        In order of evaluation; those of the target and of what it needs that depends on ``changed``.
+        In any order. Only those are taken that the target needs and that depend on what is changed: what
+        does not keeps its present value.
 
     Returns
     -------
@@ -164,19 +271,37 @@ def evaluated_at(
     Raises
     ------
     FormulaError
-        If no formula defines the target.
+        If no formulas lead from what is changed to the target.
+    CycleError
+        If formulas need each other.
     """
-    bound: dict[Any, sympy.Dummy] = {changed: sympy.Dummy(changed.name, real=True)}
-    steps = [sympy.Tuple(bound[changed], sympy.sympify(value, strict=True))]
-    for formula in (member for each in formulas for member in each.members):
-        dummy = sympy.Dummy(formula.symbol.name, real=True)
-        steps.append(sympy.Tuple(dummy, exchanged(formula.expression, bound)))
-        bound[formula.symbol] = dummy
-    if target not in bound:
-        raise FormulaError(f"no formula of {target.name} among those to evaluate")
-    if steps[-1].args[0] != bound[target]:
-        raise FormulaError(f"the formula of {target.name} must be the last of those to evaluate")
-    return EvaluatedAt(Str(target.name), Str(changed.name), sympy.Tuple(*steps))
+    bound: dict[Any, sympy.Dummy] = {symbol: sympy.Dummy(symbol.name, real=True) for symbol in changed}
+    steps = [sympy.Tuple(bound[symbol], sympy.sympify(value, strict=True)) for symbol, value in changed.items()]
+    known = {member.symbol: member.expression for formula in formulas for member in formula.members}
+    followed: set[Any] = set(changed)
+    open_: list[str] = []
+
+    def follow(symbol: Any) -> None:
+        """Add the steps that lead to a symbol, if it moves at all."""
+        if symbol.name in open_:
+            raise CycleError(f"formulas need each other: {' -> '.join([*open_, symbol.name])}")
+        if symbol in followed or symbol not in known:
+            return
+        open_.append(symbol.name)
+        needed = known[symbol].free_symbols
+        for each in sorted(needed, key=lambda each: each.name):  # type: ignore[attr-defined]
+            follow(each)
+        open_.pop()
+        followed.add(symbol)
+        if needed & bound.keys():
+            bound[symbol] = sympy.Dummy(symbol.name, real=True)
+            steps.append(sympy.Tuple(bound[symbol], exchanged(known[symbol], bound)))
+
+    follow(target)
+    if target in changed or target not in bound:
+        names = " or ".join(symbol.name for symbol in changed)
+        raise FormulaError(f"no formulas lead from {names or 'nothing'} to {target.name}")
+    return EvaluatedAt(Str(target.name), sympy.Tuple(*(Str(symbol.name) for symbol in changed)), sympy.Tuple(*steps))
 
 
 class ErlangC(sympy.Function):
@@ -253,6 +378,45 @@ class SlotsBusySlope(sympy.Function):
 
     nargs = 6
     is_real = True
+
+
+class NormalCDF(sympy.Function):
+    r"""The normal distribution :math:`\Phi(x)`: the share of a standard normal variable below ``x``.
+
+    Parameters
+    ----------
+    x : sympy.Expr
+        A pure number.
+    """
+
+    nargs = 1
+    is_real = True
+    is_nonnegative = True
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """The density."""
+        if argindex != 1:
+            raise ArgumentIndexError(self, argindex)
+        return sympy.exp(-(self.args[0] ** 2) / 2) / sympy.sqrt(2 * sympy.pi)  # type: ignore[operator]
+
+
+class NormalQuantile(sympy.Function):
+    r"""The quantile of the normal distribution :math:`\Phi^{-1}(p)`, the inverse of :class:`NormalCDF`.
+
+    Parameters
+    ----------
+    p : sympy.Expr
+        A probability; at 0 and 1 the quantile is infinite.
+    """
+
+    nargs = 1
+    is_extended_real = True
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """One over the density at the quantile."""
+        if argindex != 1:
+            raise ArgumentIndexError(self, argindex)
+        return sympy.sqrt(2 * sympy.pi) * sympy.exp(self**2 / 2)
 
 
 def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:

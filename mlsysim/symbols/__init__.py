@@ -25,6 +25,9 @@ from mlsysim.symbols import (
     roofline,
     iteration,
     costs,
+    deployment,
+    chunked,
+    chunked_prefill,
     offload,
 )
 
@@ -32,7 +35,10 @@ __all__ = [
     "activations",
     "batching",
     "break_even",
+    "chunked",
+    "chunked_prefill",
     "costs",
+    "deployment",
     "formats",
     "fsdp",
     "groups",

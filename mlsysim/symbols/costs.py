@@ -51,3 +51,19 @@ C_care = variable("maintenance_cost", r"C_{\mathrm{care}}", "USD", "Maintenance 
 tco = variable("total_cost", r"\mathrm{TCO}", "USD", "Total cost of ownership over the duration.", positive())
 c_tok = variable("cost_per_token", r"c_{\mathrm{tok}}", "USD/Mtoken", "Cost of a million tokens.", positive())
 c_req_run = variable("cost_per_request", r"c_{\mathrm{r}}", "USD/request", "Cost of a request.", positive())
+c_hour = variable(
+    "cost_per_hour", r"c_{\mathrm{h}}", "USD/hour", "Cost of an hour.", positive(), label="Cost of an hour"
+)
+x_pre = variable(
+    "prefill_cost_share", r"x_{\mathrm{pre}}", "count", "Share of the cost that prompts cause.", between(0, 1)
+)
+c_in = variable(
+    "cost_per_input_token", r"c_{\mathrm{tok,in}}", "USD/Mtoken", "Cost of a million tokens of prompts.", nonnegative()
+)
+c_out = variable(
+    "cost_per_output_token",
+    r"c_{\mathrm{tok,out}}",
+    "USD/Mtoken",
+    "Cost of a million tokens of answers, without that of their prompts.",
+    nonnegative(),
+)

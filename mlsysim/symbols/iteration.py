@@ -1,6 +1,6 @@
 """Symbols of one iteration of an inference engine: prompts and decoding requests in one forward pass."""
 
-from mlsysim.symbolic import Domain, between, choice, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, between, choice, integer, nonnegative, positive, variable
 
 n_dec = variable(
     "decode_requests", r"n_{\mathrm{d}}", "request", "Requests that decode one token in an iteration.", nonnegative()
@@ -9,8 +9,63 @@ K_dec = variable(
     "context_tokens", r"\bar{k}", "token/request", "Tokens in the cache of a decoding request, mean.", nonnegative()
 )
 n_pro = variable("prompts", r"n_{\mathrm{p}}", "request", "Prompts that an iteration prefills whole.", nonnegative())
-N_it = variable("iteration_tokens", r"N_{\mathrm{it}}", "token", "Tokens that pass through the layers.", nonnegative())
-N_out = variable("sampled_tokens", r"N_{\mathrm{s}}", "token", "Tokens that an iteration samples.", nonnegative())
+h_c = variable(
+    "prefix_hit_rate",
+    r"h_{\mathrm{c}}",
+    "count",
+    "Share of the tokens of a prompt whose keys and values are cached.",
+    between(0, 0.999),
+)
+gamma_s = variable(
+    "num_speculative_tokens",
+    r"\gamma_{\mathrm{s}}",
+    "count",
+    "Drafted tokens of each decoding request that an iteration verifies.",
+    integer(0),
+)
+d_a = variable(
+    "dp_attention_size",
+    r"d_{\mathrm{a}}",
+    "count",
+    "Attention ranks of an engine, each with requests and caches of its own; experts may be spread over all of them.",
+    integer(1),
+    label="Data-parallel attention ranks",
+)
+E_red = variable(
+    "num_redundant_experts",
+    r"E_{\mathrm{red}}",
+    "count",
+    "Experts of a layer that are held twice, so that the ranks hold equally many.",
+    integer(0),
+)
+n_grp = variable(
+    "request_groups",
+    r"n_{\mathrm{grp}}",
+    "count",
+    "Groups that the requests of an engine are spread over: by attention rank, stage and micro-batch.",
+    integer(1),
+)
+n_dec_r = variable(
+    "rank_decode_requests",
+    r"n_{\mathrm{d,r}}",
+    "request",
+    "Requests of one group that decode a token.",
+    nonnegative(),
+)
+n_pro_r = variable(
+    "rank_prompts", r"n_{\mathrm{p,r}}", "request", "Prompts of one group that an iteration prefills.", nonnegative()
+)
+N_it = variable(
+    "iteration_tokens", r"N_{\mathrm{it}}", "token", "Tokens of one group that pass through the layers.", nonnegative()
+)
+N_out = variable("sampled_tokens", r"N_{\mathrm{s}}", "token", "Tokens of one group that are sampled.", nonnegative())
+N_exp = variable(
+    "expert_group_tokens",
+    r"N_{\mathrm{exp}}",
+    "token",
+    "Tokens of all attention ranks that share experts, in one micro-batch.",
+    nonnegative(),
+)
 
 F_16 = variable(
     "attention_peak_flops",
@@ -98,6 +153,34 @@ t_act = variable("activation_time", r"t_{\mathrm{act}}", "ms", "Activations betw
 t_kv = variable("decode_attention_time", r"t_{\kappa}", "ms", "Attention of the decoding requests.", nonnegative())
 t_pat = variable("prefill_attention_time", r"t_{\mathrm{pa}}", "ms", "Attention of the prompts.", nonnegative())
 t_red = variable("allreduce_time", r"t_{\mathrm{ar}}", "ms", "All-reduces of tensor parallelism.", nonnegative())
+t_moe = variable(
+    "expert_exchange_time",
+    r"t_{\mathrm{ex}}",
+    "ms",
+    "Exchanges of experts of one micro-batch, all layers.",
+    nonnegative(),
+)
+t_hop = variable(
+    "stage_send_time",
+    r"t_{\mathrm{hop}}",
+    "ms",
+    "Hidden states handed from stage to stage.",
+    nonnegative(),
+)
+t_even = variable(
+    "uneven_stage_time",
+    r"t_{\mathrm{un}}",
+    "ms",
+    "Wait of all stages for the slowest one.",
+    nonnegative(),
+)
+t_one = variable(
+    "computed_time",
+    r"t_{\mathrm{grp}}",
+    "ms",
+    "What the accelerators compute for one micro-batch of an iteration.",
+    positive(),
+)
 t_dev = variable("device_time", r"t_{\mathrm{dev}}", "ms", "What the accelerator takes for an iteration.", positive())
 t_cpu = variable("host_time", r"t_{\mathrm{cpu}}", "ms", "What the host takes to launch an iteration.", nonnegative())
 t_it = variable("iteration_time", r"t_{\mathrm{it}}", "ms", "One iteration.", positive())
@@ -107,9 +190,28 @@ binds_it = variable(
     r"\mathrm{binds}_{\mathrm{it}}",
     "",
     "The longest part of an iteration; Host where launching takes longer than all of them.",
-    choice("Host", "Products", "Experts", "Logits", "Activations", "KV cache", "Attention", "All-reduce", "Layers"),
+    choice(
+        "Host",
+        "Products",
+        "Experts",
+        "Logits",
+        "Activations",
+        "KV cache",
+        "Attention",
+        "All-reduce",
+        "Layers",
+        "Exchange",
+        "Pipeline",
+    ),
 )
 
+W_rep = variable(
+    "replica_weights",
+    r"W_{\mathrm{rep}}",
+    "GB",
+    "Weights that the accelerators of an engine hold together, copies counted.",
+    positive(),
+)
 u_gpu = variable(
     "gpu_memory_utilization",
     r"u_M",

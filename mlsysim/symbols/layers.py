@@ -157,9 +157,10 @@ two = variable(
     "two_batch_overlap",
     r"\beta_{\mathrm{two}}",
     N_COUNT,
-    "Whether one micro-batch goes forward through a layer while another goes backward through one, so that each is "
-    "computed while the other exchanges (Megatron's overlap_moe_expert_parallel_comm, DualPipe). ep_overlap is then "
-    "not asked, and a step may be slower than with a high one: the first and the last micro-batch hide nothing.",
+    "Whether one micro-batch is computed while another exchanges tokens of experts. In training one goes forward and "
+    "the other backward (Megatron's overlap_moe_expert_parallel_comm, DualPipe); ep_overlap is then not asked, and a "
+    "step may be slower than with a high one: the first and the last micro-batch hide nothing. In serving each half of "
+    "the requests is one, and weights are read twice.",
     flag(),
 )
 s_fwd = variable(

@@ -305,9 +305,9 @@ bubble = variable(
     between(0, 1),
 )  # fmt: skip
 
-R_tok = variable("tokens_per_second", r"R", "token/s", "Tokens trained on per second, all ranks.", positive())
+R_tok = variable("tokens_per_second", r"R", "token/s", "Tokens trained on, or generated, per second.", nonnegative())
 R_dev = variable(
-    "tokens_per_second_per_accelerator", r"R_1", "token/s", "Tokens trained on per second and accelerator.", positive()
+    "tokens_per_second_per_accelerator", r"R_1", "token/s", "Tokens per second and accelerator.", nonnegative()
 )
 mfu = variable("mfu", r"\mathrm{MFU}", N_COUNT, "Model FLOPs over those the fleet could do in the time.", positive())
 hfu = variable("hfu", r"\mathrm{HFU}", N_COUNT, "Executed FLOPs over those the fleet could do in the time.", positive())

@@ -10,9 +10,21 @@ from sympy.core.sorting import default_sort_key
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 
+from mlsysim.symbolic.chunked_prefill import ChunkedPrefill
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.family import Index, member_latex
-from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
+from mlsysim.symbolic.functions import (
+    ErlangC,
+    ErlangCSlope,
+    EvaluatedAt,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+    SlotsBusySlope,
+    Unknown,
+)
 from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.printing.lines import BROKEN, END, PAGE, breakable, laid_out
 from mlsysim.symbolic.printing.order import (
@@ -20,7 +32,9 @@ from mlsysim.symbolic.printing.order import (
     Placed,
     alternatives,
     bare,
+    called,
     in_order_of_size,
+    is_positive_half,
     prepared,
     reading_order,
     rows_of,
@@ -104,6 +118,9 @@ class _Latex(LatexPrinter):
 
     _print_Dummy = _print_Symbol
 
+    def _print_Unknown(self, expr: Unknown) -> str:
+        return expr.variable.latex
+
     def _print_UnitSymbol(self, expr: UnitSymbol) -> str:
         return rf"\,\mathrm{{{expr.name}}}"
 
@@ -133,6 +150,28 @@ class _Latex(LatexPrinter):
         parts = map(self._print, in_order_of_size(sympy.And.make_args(expr.condition)))
         rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(_full_size, parts)])
         return rf"\min\left\{{{n} \in \mathbb{{N}} :\enspace \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
+
+    def _print_Root(self, expr: Root) -> str:
+        x, left, right, lower, upper = map(self._print, expr.args)
+        end = ")" if expr.upper == sympy.oo else "]"
+        within = "" if is_positive_half(expr) else rf" \in \left[{lower}, {upper}\right{end}"
+        return rf"\left\{{{x}{within} :\enspace {breakable([left, f'= {right}'])}\right\}}"
+
+    def _print_ChunkedPrefill(self, expr: ChunkedPrefill) -> str:
+        n, c = map(self._print, expr.bound_symbols)
+        share = rf",\,{self._print(expr.share)}" if expr.share != 0 else ""
+        arguments = [rf"{words_latex(name)} = {self._print(value)}," for name, value in expr.said.items()]
+        name = rf"\mathrm{{chunked}}_{{{words_latex(expr.output.replace('_', ' '))}{share}}}"
+        tau = rf"\tau({n}, {c}) = {self._print(expr.tau)}"
+        return rf"{name}\left({breakable([*arguments, tau])}\right)"
+
+    def _print_NormalCDF(self, expr: NormalCDF, exp: Any = None) -> str:
+        power = "" if exp is None else f"^{{{exp}}}"
+        return rf"\Phi{power}\left({self._print(expr.args[0])}\right)"
+
+    def _print_NormalQuantile(self, expr: NormalQuantile, exp: Any = None) -> str:
+        printed = rf"\Phi^{{-1}}\left({self._print(expr.args[0])}\right)"
+        return printed if exp is None else rf"{{\left({printed}\right)}}^{{{exp}}}"
 
     def _print_ErlangC(self, expr: ErlangC, exp: Any = None) -> str:
         c, load = (self._print(arg) for arg in expr.args)
@@ -170,8 +209,9 @@ class _Latex(LatexPrinter):
         return isinstance(expr, ByMember) or super()._needs_mul_brackets(expr, first, last)
 
     def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
-        target, changed = (variable_of(name).latex for name in (expr.target, expr.changed))
-        return rf"\left. {target} \right|_{{{changed} = {self._print(expr.value)}}}"
+        *first, last = (called(variable_of(name).latex, self._print(value)) for name, value in expr.changed.items())
+        changed = breakable([*(f"{each}," for each in first), last])
+        return rf"{variable_of(expr.target).latex}\left({changed}\right)"
 
     def _print_Relational(self, expr: Any) -> str:
         signs = {"==": "=", ">": ">", "<": "<", ">=": r"\geq", "<=": r"\leq", "!=": r"\neq"}

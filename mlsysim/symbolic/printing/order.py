@@ -9,6 +9,7 @@ import sympy
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.exchange import exchanged
+from mlsysim.symbolic.functions import Root
 from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.variable import Variable, declaration_order, variable_of
 
@@ -95,6 +96,16 @@ def rows_of(table: ByMember) -> list[tuple[Any, list[str]]]:
     for member, value in table.table.items():
         rows.setdefault(value, []).append(member)
     return list(rows.items())
+
+
+def is_positive_half(expr: Root) -> bool:
+    """Whether a root is sought among all numbers from zero, which need not be said."""
+    return bool(expr.lower == 0 and expr.upper == sympy.oo)
+
+
+def called(symbol: str, value: str) -> str:
+    """How a printed symbol gets another value; one that is called the same says all."""
+    return symbol if symbol == value else f"{symbol} = {value}"
 
 
 def sides(expr: Any) -> tuple[Any, str, Any]:

@@ -11,16 +11,30 @@ import sympy
 from sympy.printing.precedence import PRECEDENCE, precedence
 from sympy.printing.str import StrPrinter
 
+from mlsysim.symbolic.chunked_prefill import ChunkedPrefill
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.family import Index
-from mlsysim.symbolic.functions import ErlangC, ErlangCSlope, EvaluatedAt, LeastInteger, SlotsBusy, SlotsBusySlope
+from mlsysim.symbolic.functions import (
+    ErlangC,
+    ErlangCSlope,
+    EvaluatedAt,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+    SlotsBusySlope,
+    Unknown,
+)
 from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
     alternatives,
     bare,
+    called,
     in_order_of_size,
+    is_positive_half,
     prepared,
     reading_order,
     rows_of,
@@ -92,6 +106,9 @@ class _Text(StrPrinter):
         return reading_order(expr.args)
 
     _print_Dummy = _print_Symbol
+
+    def _print_Unknown(self, expr: Unknown) -> str:
+        return symbol_text(expr.variable)
 
     def _print_UnitSymbol(self, expr: UnitSymbol) -> str:
         return expr.name
@@ -218,6 +235,24 @@ class _Text(StrPrinter):
         n = self._print(expr.n)
         return f"min{{{n} ≤ {self._print(expr.upper)} : {self._print(expr.condition)}}}"
 
+    def _print_Root(self, expr: Root) -> str:
+        x, left, right, lower, upper = map(self._print, expr.args)
+        end = ")" if expr.upper == sympy.oo else "]"
+        within = "" if is_positive_half(expr) else f" in [{lower}, {upper}{end}"
+        return f"{{{x}{within} : {left} = {right}}}"
+
+    def _print_ChunkedPrefill(self, expr: ChunkedPrefill) -> str:
+        n, c = map(self._print, expr.bound_symbols)
+        share = f" {self._print(expr.share)}" if expr.share != 0 else ""
+        arguments = ", ".join(f"{name} = {self._print(value)}" for name, value in expr.said.items())
+        return f"chunked[{expr.output}{share}]({arguments}; τ({n}, {c}) = {self._print(expr.tau)})"
+
+    def _print_NormalCDF(self, expr: NormalCDF) -> str:
+        return f"Φ({self._print(expr.args[0])})"
+
+    def _print_NormalQuantile(self, expr: NormalQuantile) -> str:
+        return f"Φ⁻¹({self._print(expr.args[0])})"
+
     def _print_ErlangC(self, expr: ErlangC) -> str:
         return f"C({', '.join(self._print(arg) for arg in expr.args)})"
 
@@ -241,5 +276,5 @@ class _Text(StrPrinter):
         return "{" + "; ".join(rows) + "}"
 
     def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
-        target, changed = (symbol_text(variable_of(name)) for name in (expr.target, expr.changed))
-        return f"{target}({changed} = {self._print(expr.value)})"
+        changed = [called(symbol_text(variable_of(name)), self._print(value)) for name, value in expr.changed.items()]
+        return f"{symbol_text(variable_of(expr.target))}({', '.join(changed)})"

@@ -1,0 +1,450 @@
+"""Chunked prefill
+
+A replica prefills prompts in chunks beside its decoding: an iteration takes a token of every request that decodes
+and, up to its budget of tokens, those of the prompts that wait, first come first served. What requests see is read
+off a Markov chain of the prompt tokens that wait when an iteration begins; how many requests decode is the root of
+Little's law. In a closed loop, where requests start as others end, they share the iterations evenly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy import Piecewise, Rational, ceiling, exp, oo
+
+from mlsysim.formulas import deployment
+from mlsysim.formulas.deployment import LEVEL, NEARLY, OPEN, PASS, PASSED, arriving
+from mlsysim.symbolic import (
+    Example,
+    Formula,
+    Max,
+    Min,
+    Root,
+    Source,
+    chunked_prefill,
+    evaluated_at,
+    request,
+    token,
+    when,
+)
+from mlsysim.symbols.chunked import (
+    D_Z,
+    C_b,
+    N_full,
+    N_sl,
+    cv_in,
+    cv_out,
+    mu_sl,
+    n_chunk,
+    p_sl,
+    s_n,
+    tau_full,
+    tau_pair,
+    tau_Z,
+)
+from mlsysim.symbols.deployment import (
+    A_1,
+    A_2,
+    T_1,
+    T_2,
+    V_N,
+    B_e,
+    E_tok,
+    N_e,
+    N_z,
+    Z_all,
+    Z_e,
+    c_dep,
+    e2e_mean,
+    e2e_q,
+    itl_99,
+    lam_all,
+    lam_e,
+    lam_g,
+    mu_e,
+    q_slo,
+    quantile,
+    rho_e,
+    t_dr,
+    tpot_mean,
+    tpot_q,
+    ttft_mean,
+    ttft_q,
+    u_ans,
+)
+from mlsysim.symbols.iteration import K_dec, gamma_s, h_c, n_dec, n_pro, t_it, t_pat
+from mlsysim.symbols.serving import n_out
+from mlsysim.symbols.step import w_attn
+from mlsysim.symbols.workload import s
+
+CHUNKED = "chunked"
+SARATHI = Source("agrawal2024", "section 4")
+_LAW = (
+    "Arrivals are Poisson's. Given the requests that decode, the prompt tokens that wait when an iteration begins are "
+    "a Markov chain; how many decode follows from Little's law."
+)
+_CHAIN = "a Markov chain"
+#: Tokens of an iteration that a decoding request takes.
+EACH = 1 + gamma_s
+
+
+def mixed(requests: Any, tokens: Any) -> Any:
+    """An iteration of so many decoding requests of mean context and so many prompt tokens of mean cost."""
+    changed = {
+        n_dec: requests,
+        n_pro: tokens * request / s_n,
+        K_dec: (s + n_out * (1 + cv_out**2) / 2) / request,
+        w_attn: w_attn * (1 + cv_in**2),
+    }
+    return evaluated_at(t_it, changed, PASS) + when(requests > 0, t_dr, 0)
+
+
+def room(requests: Any) -> Any:
+    """Tokens for prompts beside so many decoding requests."""
+    return C_b - EACH * requests * (token / request)
+
+
+_n, _c = sympy.Dummy("n", nonnegative=True), sympy.Dummy("c", nonnegative=True)
+_iteration = (_n, _c, mixed(_n * request, _c * token))
+
+
+def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
+    """What requests see at a rate, by default that of the replica; in a closed loop nothing is solved."""
+    return chunked_prefill(
+        output,
+        _iteration,
+        share,
+        request_rate=when(OPEN, lam_e, oo) if rate is None else rate,
+        isl=s_n,
+        osl=n_out,
+        isl_cv=cv_in,
+        osl_cv=cv_out,
+        token_budget=C_b,
+        pair_time=tau_pair,
+        max_num_seqs=B_e,
+        decode_tokens=EACH,
+        tokens_per_step=E_tok,
+        ttft_slo=when(T_1 > 0, T_1, oo),
+        tpot_slo=when(T_2 > 0, T_2, oo),
+    )
+
+
+prefilled_tokens = Formula(
+    s_n,
+    s * (1 - h_c),
+    title="Tokens of a prompt to prefill",
+    source=SARATHI,
+    example=Example({s: 1000, h_c: 0.25}, "750 token", derived="1000 * 0.75"),
+)
+
+pair_time = Formula(
+    tau_pair,
+    2 * evaluated_at(t_pat, {n_pro: request}, PASS) / s_n**2,
+    title="Attention of a prompt token to one before it",
+    source=SARATHI,
+    assumes="Attention of a prompt grows with the square of its length.",
+    no_example=PASSED,
+)
+
+full_batch = Formula(
+    N_full,
+    request * u_ans * C_b / (s_n + EACH * u_ans * token),
+    title="Requests that decode where every iteration is full",
+    source=SARATHI,
+    assumes="A request brings its prompt and the tokens of its decode steps; a full iteration clears the budget.",
+    example=Example({u_ans: 100, C_b: 2048, s_n: 924, gamma_s: 0}, "200 request", derived="100 * 2048 / (924 + 100)"),
+)
+
+saturated_iteration = Formula(
+    tau_full,
+    mixed(N_full, room(N_full)),
+    title="Iteration where every iteration is full",
+    source=SARATHI,
+    no_example=PASSED,
+)
+
+#: Requests that end in an iteration where every slot is taken: each stays for its prompt and its decode steps.
+_ending = B_e / (u_ans + 1)
+
+slot_batch = Formula(
+    N_sl,
+    u_ans * _ending,
+    title="Requests that decode where every slot is taken",
+    source=SARATHI,
+    assumes="Of the iterations of a request one is that of its prompt.",
+    example=Example({u_ans: 99, B_e: 200}, "198 request", derived="99 * 200 / 100"),
+)
+
+slot_decode_share = Formula(
+    p_sl,
+    when(s_n <= room(N_sl), exp(-_ending / request), Max(0, 1 - _ending * s_n / (request * room(N_sl)))),
+    title="Iterations without prompts where every slot is taken",
+    source=SARATHI,
+    assumes="Requests end one by one, and a prompt follows each at once.",
+    example=Example(
+        {s_n: 500, C_b: 2048, N_sl: 48, gamma_s: 0, B_e: 50, u_ans: 49}, "0.36788", derived="exp(-50 / 50)"
+    ),
+)
+
+slot_capacity = Formula(
+    mu_sl,
+    _ending
+    / (
+        p_sl * mixed(N_sl, 0)
+        + (1 - p_sl) * mixed(N_sl, Min(room(N_sl), s_n * _ending / request / Max(Rational(1, 10**9), 1 - p_sl)))
+    ),
+    title="Requests per second that all slots can complete",
+    source=SARATHI,
+    no_example=PASSED,
+)
+
+_budget = C_b * request / ((s_n + EACH * u_ans * token) * tau_full)
+
+
+capacity = Formula(
+    mu_e,
+    Piecewise((0, B_e < request), (_budget, N_full <= B_e), (Min(_budget, mu_sl), True)),
+    title="Requests per second that full iterations, or all slots, can complete",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes="Each request brings its tokens to prefill and to decode, and a full iteration clears the budget.",
+    accuracy="Within 2% of simulated engines where the budget binds, 12% where slots do.",
+    no_example=PASSED,
+)
+
+closed_batch = Formula(
+    N_z,
+    when(Z_all > 0, Min(B_e, Z_e), 0),
+    title="Requests of a closed loop that have a slot",
+    source=SARATHI,
+    variant=CHUNKED,
+    example=Example({Z_all: 50, B_e: 40, Z_e: 50}, "40 request", derived="min(40, 50)"),
+)
+
+prompt_chunks = Formula(
+    n_chunk,
+    ceiling(s_n / token / Max(1, room(N_z) / token)),
+    title="Iterations of a prompt in a closed loop",
+    source=SARATHI,
+    example=Example({s_n: 5000, C_b: 2048, N_z: 48, gamma_s: 0}, "3", derived="ceil(5000 / 2000)"),
+)
+
+_rest = s_n - (n_chunk - 1) * room(N_z)
+
+
+def _beside(requests: Any) -> Any:
+    """The iterations that prefill a prompt beside so many decoding requests."""
+    return (n_chunk - 1) * mixed(requests, room(N_z)) + mixed(requests, _rest)
+
+
+closed_first = Formula(
+    D_Z,
+    _beside(Max(0, N_z - request)),
+    title="Prefill of a prompt in a closed loop",
+    source=SARATHI,
+    assumes="It begins as another request ends; prompts do not wait for each other.",
+    no_example=PASSED,
+)
+
+closed_step = Formula(
+    tau_Z,
+    mixed(N_z, 0) + Max(0, N_z / request - 1) * (_beside(N_z) - n_chunk * mixed(N_z, 0)) / u_ans,
+    title="Decode step in a closed loop",
+    source=SARATHI,
+    assumes="While a request decodes, each of the others is prefilled once.",
+    no_example=PASSED,
+)
+
+replica_rate = Formula(
+    lam_e,
+    arriving(Min(mu_e, N_z / (D_Z + u_ans * tau_Z))),
+    title="Requests that reach one replica",
+    source=deployment.LITTLE,
+    variant=CHUNKED,
+    example=Example(
+        {Z_all: 50, N_z: 40, D_Z: 200, u_ans: 100, tau_Z: 18, mu_e: 30, lam_all: 0, c_dep: 1},
+        "20 request/s",
+        derived="40 / (0.2 + 100 * 0.018)",
+    ),
+)
+
+decode_batch = Formula(
+    N_e,
+    Piecewise((lam_e * u_ans * tau_Z, Z_all > 0), (_law("batch_size"), rho_e < 1), (B_e, True)),
+    title="Requests that decode beside chunks of prompts",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+batch_variance = Formula(
+    V_N,
+    when(OPEN, _law("batch_variance"), 0),
+    title="Variance of the requests that decode beside chunks of prompts",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+first_token_mean = Formula(
+    ttft_mean,
+    when(OPEN, _law("ttft_mean"), Z_e / lam_e - u_ans * tau_Z),
+    title="Mean time to first token under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=f"{_LAW} Waiting for a slot is not counted but in a closed loop; its probability is given beside.",
+    no_example=_CHAIN,
+)
+
+first_token_quantile = Formula(
+    ttft_q[quantile],
+    when(OPEN, _law("ttft", LEVEL), ttft_mean),
+    title="Time to first token that a share of the requests stay below, under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+token_mean = Formula(
+    tpot_mean,
+    when(OPEN, _law("tpot_mean"), u_ans * tau_Z / (n_out / token - 1)),
+    title="Mean time per output token under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+token_quantile = Formula(
+    tpot_q[quantile],
+    when(OPEN, _law("tpot", LEVEL), tpot_mean),
+    title="Time per output token that a share of the requests stay below, under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+whole_mean = Formula(
+    e2e_mean,
+    when(OPEN, _law("e2e_mean"), Z_e / lam_e),
+    title="Mean time from request to last token under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+whole_quantile = Formula(
+    e2e_q[quantile],
+    when(OPEN, _law("e2e", LEVEL), e2e_mean),
+    title="Time from request to last token that a share of the requests stay below",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+gap_quantile = Formula(
+    itl_99,
+    Piecewise(
+        (_law("itl_p99"), OPEN),
+        (mixed(N_z, Min(s_n, room(N_z))), N_z * s_n > C_b * n_out * (request / token) / 100),
+        (mixed(N_z, 0), True),
+    ),
+    title="Time between two tokens that 99% of them stay below",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=f"{_LAW} In a closed loop of equal lengths requests run in step: prompts fill whole iterations.",
+    no_example=_CHAIN,
+)
+
+first_in_time = Formula(
+    A_1,
+    Piecewise((1, T_1 <= 0), (when(ttft_mean <= T_1, 1, 0), Z_all > 0), (_law("ttft_attainment"), True)),
+    title="Requests whose first token is in time under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+token_in_time = Formula(
+    A_2,
+    Piecewise((1, T_2 <= 0), (when(tpot_mean <= T_2, 1, 0), Z_all > 0), (_law("tpot_attainment"), True)),
+    title="Requests whose time per output token holds under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+replica_goodput = Formula(
+    lam_g,
+    Root(lam_e, -_law("slo_attainment", rate=lam_e), -q_slo, 0, NEARLY * mu_e),
+    title="Goodput of a replica under chunked prefill",
+    source=deployment.DISTSERVE,
+    variant=CHUNKED,
+    assumes="Without a promise it is just below the capacity.",
+    no_example=_CHAIN,
+)
+
+FORMULAS = (
+    prefilled_tokens,
+    pair_time,
+    full_batch,
+    saturated_iteration,
+    slot_batch,
+    slot_decode_share,
+    slot_capacity,
+    capacity,
+    closed_batch,
+    prompt_chunks,
+    closed_first,
+    closed_step,
+    replica_rate,
+    decode_batch,
+    batch_variance,
+    first_token_mean,
+    first_token_quantile,
+    token_mean,
+    token_quantile,
+    whole_mean,
+    whole_quantile,
+    gap_quantile,
+    first_in_time,
+    token_in_time,
+    replica_goodput,
+)
+
+
+def replica() -> tuple[Formula, ...]:
+    """The formulas of a replica that prefills in chunks beside its decoding."""
+    return (
+        deployment.prompt_tokens,
+        deployment.answer_tokens,
+        deployment.decoded_requests,
+        deployment.undisturbed_step,
+        deployment.tokens_per_step,
+        deployment.answer_steps,
+        deployment.draft_time,
+        deployment.engine_slots,
+        deployment.replica_accelerators,
+        deployment.replica_concurrency,
+        deployment.replica_load,
+        deployment.slot_room,
+        deployment.slot_wait_probability,
+        deployment.attainment,
+        deployment.deployed,
+        deployment.deployed_goodput,
+        deployment.goodput_each,
+        deployment.generated,
+        deployment.generated_each,
+        deployment.promised,
+        deployment.binding_promise,
+        *FORMULAS,
+    )

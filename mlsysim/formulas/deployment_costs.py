@@ -1,0 +1,133 @@
+"""Costs of a deployment
+
+What the replicas of a deployment cost and draw, by the bill of a serving fleet. A token of an answer bears the whole
+cost, or prompts and answers share it as they share the time, or the accelerators, that serve them.
+"""
+
+from __future__ import annotations
+
+from sympy import Rational, exp
+
+from mlsysim.formulas.deployment import COLOCATED, DISAGGREGATED, DISTSERVE, OPEN, ORCA
+from mlsysim.formulas.economics import BARROSO, POWER
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, request, when
+from mlsysim.symbols.costs import (
+    T_run,
+    c_hour,
+    c_in,
+    c_out,
+    n_acc,
+    n_out_run,
+    n_req_run,
+    tco,
+    u_busy,
+    x_pre,
+)
+from mlsysim.symbols.deployment import N_e, Z_all, Z_b, Z_e, c_dep, n_rep, rho_D, s_in, x_p, y_d
+from mlsysim.symbols.serving import n_out
+from mlsysim.symbols.step import R_tok
+
+DAY_SIX = Source("deepseek2025", "day 6: prompts and answers of a day")
+
+deployed_accelerators = Formula(
+    n_acc,
+    c_dep * n_rep,
+    title="Accelerators of a deployment",
+    source=BARROSO,
+    variant="deployment",
+    assumes="Infinite where no number of replicas holds what is promised.",
+    example=Example({c_dep: 3, n_rep: 4}, "12", derived="3 * 4"),
+)
+
+_prompts = Min(1, rho_D)
+
+shared_busy = Formula(
+    u_busy,
+    when(OPEN, _prompts + (1 - _prompts) * (1 - exp(-N_e / Z_b)), Min(1, Z_e / request)),
+    title="Busy share of an engine that prefills and decodes",
+    source=POWER,
+    variant=COLOCATED,
+    assumes="Requests that decode come in bunches, which are there as Poisson's law has it.",
+    accuracy="Of a simulation within 5%.",
+    example=Example({Z_all: 0, rho_D: 0.5, N_e: 8, Z_b: 4, Z_e: 0}, "0.93233", derived="0.5 + 0.5 * (1 - exp(-2))"),
+)
+
+pools_busy = Formula(
+    u_busy,
+    (x_p * _prompts + y_d * when(OPEN, 1 - exp(-N_e / request), Min(1, N_e / request))) / (x_p + y_d),
+    title="Busy share of the engines of two pools",
+    source=POWER,
+    variant=DISAGGREGATED,
+    accuracy="Of a simulation within 1%.",
+    example=Example({Z_all: 0, x_p: 1, y_d: 1, rho_D: 0.5, N_e: 2}, "0.68233", derived="(0.5 + 1 - exp(-2)) / 2"),
+)
+
+answered_requests = Formula(
+    n_req_run,
+    R_tok * T_run * request / n_out,
+    title="Requests of a deployment",
+    source=BARROSO,
+    variant="deployment",
+    example=Example({R_tok: 600, T_run: 1, n_out: 100}, "518400 request", derived="600 * 86400 / 100"),
+)
+
+hourly_cost = Formula(
+    c_hour,
+    tco / T_run,
+    title="Cost of an hour",
+    source=BARROSO,
+    example=Example({tco: 87072, T_run: 1}, "3628 USD/hour", derived="87072 / 24"),
+)
+
+shared_prompts = Formula(
+    x_pre,
+    Min(1, _prompts / Max(u_busy, Rational(1, 10**9))),
+    title="Share of the cost that prompts cause, by the time they take",
+    source=ORCA,
+    variant=COLOCATED,
+    assumes="Idle time is shared as busy time is.",
+    example=Example({rho_D: 0.3, u_busy: 0.75}, "0.4", derived="0.3 / 0.75"),
+)
+
+pools_prompts = Formula(
+    x_pre,
+    x_p / (x_p + y_d),
+    title="Share of the cost that prompts cause, by the engines they have",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    example=Example({x_p: 1, y_d: 3}, "0.25", derived="1 / (1 + 3)"),
+)
+
+input_cost = Formula(
+    c_in,
+    when(x_pre > 0, x_pre * tco / (n_req_run * s_in / request), 0),
+    title="Cost of tokens of prompts",
+    source=DAY_SIX,
+    assumes="Those that are found in a cache are tokens as well.",
+    example=Example({x_pre: 0.4, tco: 87072, n_req_run: 168e6, s_in: 3619}, "0.057285 USD/Mtoken",
+                    derived="0.4 * 87072 / (168 * 3619)"),
+)  # fmt: skip
+
+output_cost = Formula(
+    c_out,
+    (1 - x_pre) * tco / n_out_run,
+    title="Cost of tokens of answers, without that of their prompts",
+    source=DAY_SIX,
+    example=Example({x_pre: 0.4, tco: 87072, n_out_run: 168e9}, "0.31097 USD/Mtoken", derived="0.6 * 87072 / 168e3"),
+)
+
+FORMULAS = (
+    deployed_accelerators,
+    shared_busy,
+    pools_busy,
+    answered_requests,
+    hourly_cost,
+    shared_prompts,
+    pools_prompts,
+    input_cost,
+    output_cost,
+)
+#: What answers and prompts cost, and how busy engines are that prefill and decode by turns.
+SHARED = (shared_busy, shared_prompts, input_cost, output_cost)
+#: The same of pools.
+POOLS = (pools_busy, pools_prompts, input_cost, output_cost)

@@ -1,0 +1,157 @@
+"""What requests see at an engine that prefills in chunks beside its decoding, as a node of the language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.core.symbol import Str
+
+from mlsysim.errors import FormulaError, UnknownNameError
+
+#: Arguments of the law beside the time of an iteration, with their units and what they are where they are left out.
+ARGUMENTS: dict[str, tuple[str, Any]] = {
+    "request_rate": ("request/s", None),
+    "isl": ("token", None),
+    "osl": ("token", None),
+    "isl_cv": ("count", sympy.S.Zero),
+    "osl_cv": ("count", sympy.S.Zero),
+    "token_budget": ("token", None),
+    "pair_time": ("s/token^2", sympy.S.Zero),
+    "max_num_seqs": ("request", sympy.oo),
+    "decode_tokens": ("count", sympy.S.One),
+    "tokens_per_step": ("count", sympy.S.One),
+    "ttft_slo": ("s", sympy.oo),
+    "tpot_slo": ("s", sympy.oo),
+}
+#: What the law gives, with units: means, shares, and quantiles of times.
+OUTPUTS = {
+    "batch_size": "request",
+    "batch_variance": "request^2",
+    "iteration_time": "s",
+    "ttft_mean": "s",
+    "ttft": "s",
+    "tpot_mean": "s",
+    "tpot": "s",
+    "itl_p99": "s",
+    "e2e_mean": "s",
+    "e2e": "s",
+    "ttft_attainment": "count",
+    "tpot_attainment": "count",
+    "slo_attainment": "count",
+}
+#: Those of which a share says which quantile is meant.
+QUANTILES = ("ttft", "tpot", "e2e")
+#: To how many digits the law is solved: what is looked for in it is not found closer.
+PRECISION = 1e-6
+
+
+class ChunkedPrefill(sympy.Expr):
+    r"""One number of what requests see under chunked prefill: :math:`\mathrm{Chunked}_{\mathrm{ttft}}(\dots)`.
+
+    An iteration takes a token of every request that decodes and, up to a budget, tokens of the prompts that wait,
+    first come first served. Build one with :func:`chunked_prefill`. Nodes of the same arguments are one law: compiled
+    code solves it once for all that is asked of it.
+    """
+
+    is_real = True
+    is_nonnegative = True
+
+    @property
+    def output(self) -> str:
+        """What is asked, one of :data:`OUTPUTS`."""
+        return str(self.args[0])
+
+    @property
+    def share(self) -> sympy.Expr:
+        """Share of the requests that stay below a quantile; zero where none is asked for."""
+        return self.args[1]  # type: ignore[return-value]
+
+    @property
+    def law(self) -> tuple[sympy.Basic, ...]:
+        """What nodes that are solved together share."""
+        return self.args[2:]
+
+    @property
+    def bound_symbols(self) -> list[sympy.Symbol]:
+        """Decoding requests and prompt tokens of an iteration."""
+        return list(self.args[2].args)  # type: ignore[arg-type]
+
+    @property
+    def tau(self) -> sympy.Expr:
+        """Time of an iteration, in the bound symbols."""
+        return self.args[3]  # type: ignore[return-value]
+
+    @property
+    def arguments(self) -> dict[str, sympy.Expr]:
+        """The other arguments, by name."""
+        return dict(zip(ARGUMENTS, self.args[4].args, strict=True))  # type: ignore[arg-type]
+
+    @property
+    def said(self) -> dict[str, sympy.Expr]:
+        """Those arguments that are not what they are where they are left out, by name in words."""
+        given = {name: value for name, value in self.arguments.items() if value != ARGUMENTS[name][1]}
+        return {name.replace("_", " "): value for name, value in given.items()}
+
+    @property
+    def free_symbols(self) -> set[sympy.Basic]:
+        """Symbols of the time and of the arguments, without the bound ones."""
+        return (self.tau.free_symbols - {*self.bound_symbols}) | self.args[4].free_symbols
+
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        return self if old in self.bound_symbols else None
+
+    def _eval_derivative(self, symbol: sympy.Symbol) -> sympy.Expr:
+        return sympy.Derivative(self, symbol) if symbol in self.free_symbols else sympy.S.Zero
+
+
+def chunked_prefill(
+    output: str,
+    iteration: tuple[sympy.Dummy, sympy.Dummy, sympy.Expr],
+    share: Any = 0,
+    **arguments: Any,
+) -> ChunkedPrefill:
+    """One number of what requests see under chunked prefill.
+
+    Parameters
+    ----------
+    output : str
+        One of :data:`OUTPUTS`.
+    iteration : tuple of (sympy.Dummy, sympy.Dummy, sympy.Expr)
+        Decoding requests, prompt tokens, and the time of an iteration in both; pure numbers. It does not fall with
+        either.
+    share : sympy.Expr, optional
+        Share of the requests that stay below, where the output is a quantile.
+    **arguments
+        Of :data:`ARGUMENTS`: arrivals (Poisson), mean lengths of prompts and answers and their coefficients of
+        variation, tokens of an iteration, time a prompt token takes for each token before it, requests that decode at
+        most, tokens a decoding request takes of an iteration and gets from it, and objectives.
+
+    Returns
+    -------
+    ChunkedPrefill
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such output or argument.
+    FormulaError
+        If an argument is missing, or a share is given where none belongs or left out.
+    """
+    decoding, prompts, tau = iteration
+    for kind, name, known in (("output", output, OUTPUTS), *(("argument", each, ARGUMENTS) for each in arguments)):
+        if name not in known:
+            raise UnknownNameError(f"{kind} of chunked_prefill", name, known)
+    given = {name: arguments.get(name, default) for name, (_, default) in ARGUMENTS.items()}
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        raise FormulaError(f"chunked_prefill needs {', '.join(missing)}")
+    if (output in QUANTILES) != (sympy.sympify(share) != 0):
+        raise FormulaError(f"chunked_prefill: share={share} with {output}; only {', '.join(QUANTILES)} take one")
+    return ChunkedPrefill(
+        Str(output),
+        sympy.sympify(share),
+        sympy.Tuple(decoding, prompts),
+        sympy.sympify(tau, strict=True),
+        sympy.Tuple(*(sympy.sympify(value, strict=True) for value in given.values())),
+    )

@@ -1,0 +1,295 @@
+"""Symbols of a deployment: replicas of several accelerators, the load on an engine, and the latencies it gives."""
+
+from mlsysim.symbolic import Index, at_least, between, choice, family, integer, nonnegative, positive, variable
+
+lam_all = variable(
+    "request_rate",
+    r"\lambda_{\mathrm{all}}",
+    "request/s",
+    "Requests that arrive per second; 0 in a closed loop.",
+    nonnegative(),
+)
+Z_all = variable(
+    "concurrency",
+    r"Z_{\mathrm{all}}",
+    "request",
+    "Requests in flight in a closed loop, where one starts when another ends, whatever arrives beside; 0 without one.",
+    nonnegative(),
+)
+s_in = variable("isl", r"s_{\mathrm{in}}", "token", "Tokens of a prompt.", integer(1), label="Input tokens")
+s_out = variable(
+    "osl", r"s_{\mathrm{out}}", "token", "Tokens of an answer.", integer(2), label="Output tokens of an answer"
+)
+T_1 = variable("ttft_slo", "T_1", "ms", "Promised time to first token; 0 where none is promised.", nonnegative())
+T_2 = variable("tpot_slo", "T_2", "ms", "Promised time per output token; 0 where none is promised.", nonnegative())
+q_slo = variable(
+    "slo_quantile",
+    r"q_{\mathrm{slo}}",
+    "count",
+    "Share of the requests for which what is promised must hold.",
+    between(0.01, 0.9999),
+)
+c_given = variable(
+    "num_replicas",
+    r"c_{\mathrm{num}}",
+    "count",
+    "Replicas of the deployment; 0 for the fewest that hold what is promised.",
+    integer(0, 1_000_000),
+)
+B_seq = variable(
+    "max_num_seqs",
+    r"B_{\mathrm{seq}}",
+    "request",
+    "Most requests one attention rank of an engine decodes together.",
+    integer(1),
+)
+alpha_s = variable(
+    "acceptance_rate", r"\alpha_{\mathrm{s}}", "count", "Probability that a drafted token is accepted.", between(0, 1)
+)
+c_s = variable(
+    "draft_cost",
+    r"c_{\mathrm{s}}",
+    "count",
+    "Time to draft one token over that of a decode step; 0 where tokens are looked up.",
+    nonnegative(),
+)
+x_p = variable("prefill_workers", r"x_{\mathrm{p}}", "count", "Engines of a replica that prefill.", integer(1))
+y_d = variable("decode_workers", r"y_{\mathrm{d}}", "count", "Engines of a replica that decode.", integer(1))
+beta_kv = variable(
+    "kv_transfer_bandwidth",
+    r"\beta_{\kappa}",
+    "GB/s",
+    "Bandwidth of the link over which keys and values of a replica go from prefill to decoding.",
+    positive(),
+)
+
+B_e = variable("engine_slots", r"B_{\mathrm{e}}", "request", "Requests one engine has room for.", integer(0))
+n_rep = variable("accelerators_per_replica", r"N_{\mathrm{rep}}", "count", "Accelerators of one replica.", integer(1))
+E_tok = variable(
+    "tokens_per_decode_step",
+    r"E_{\mathrm{tok}}",
+    "count",
+    "Tokens a step gives one request, mean.",
+    at_least(1.0),
+)
+u_ans = variable(
+    "answer_steps",
+    r"u_{\mathrm{ans}}",
+    "count",
+    "Decode steps of an answer: prefill gives its first token.",
+    positive(),
+)
+t_dr = variable("draft_time", r"t_{\mathrm{dr}}", "ms", "Time of a decode step that goes to drafting.", nonnegative())
+D_1 = variable("prompt_time", "D_1", "ms", "Prefill of one prompt alone.", positive())
+D_each = variable(
+    "prompt_interval",
+    r"D_{\mathrm{i}}",
+    "ms",
+    "Time that one prompt takes of an engine, which prefills one for each of its groups at a time.",
+    positive(),
+)
+t_x = variable("kv_transfer_time", r"t_{\kappa\to}", "ms", "Transfer of the cache of one prompt.", nonnegative())
+mu_e = variable(
+    "replica_capacity",
+    r"\mu_{\mathrm{c}}",
+    "request/s",
+    "Requests per second that one replica can complete.",
+    nonnegative(),
+)
+lam_g = variable(
+    "replica_goodput",
+    r"\lambda_{\mathrm{g}}",
+    "request/s",
+    "Most requests per second for which one replica keeps what is promised.",
+    nonnegative(),
+)
+c_dep = variable(
+    "deployed_replicas",
+    r"c_{\mathrm{dep}}",
+    "count",
+    "Replicas of the deployment; infinite where no number holds.",
+    integer(1),
+)
+Z_e = variable("replica_concurrency", r"Z_{\mathrm{c}}", "request", "Requests in flight of one replica.", nonnegative())
+N_z = variable("closed_batch", r"N_Z", "request", "Requests that decode in one engine of a closed loop.", nonnegative())
+lam_e = variable(
+    "replica_rate", r"\lambda_{\mathrm{c}}", "request/s", "Requests that reach one replica.", nonnegative()
+)
+rho_e = variable(
+    "replica_load",
+    r"\rho_{\mathrm{c}}",
+    "count",
+    "Requests that arrive over those a replica can complete.",
+    nonnegative(),
+)
+N_e = variable(
+    "decode_batch", r"\bar{N}_{\mathrm{e}}", "request", "Requests that decode in one engine, mean.", nonnegative()
+)
+tau_N = variable("step_time_at_load", r"\tau_N", "ms", "Decode step that a request meets at this load.", positive())
+b_N = variable("step_growth_at_load", "b_N", "ms", "What one more request adds to that decode step.", nonnegative())
+rho_D = variable(
+    "prompt_load", r"\rho_D", "count", "Share of the time that prompts keep their engine busy.", nonnegative()
+)
+V_N = variable(
+    "batch_variance", "V_N", "request^2", "Variance of the requests that decode in one engine.", nonnegative()
+)
+y_w = variable(
+    "wait_decay",
+    r"y_{\mathrm{w}}",
+    "count",
+    "Time of one prompt over that in which the wait for others decays.",
+    positive(),
+)
+theta_w = variable(
+    "prompt_wait_scale",
+    r"\theta_{\mathrm{w}}",
+    "ms",
+    "Time over which the wait for prompts ahead decays.",
+    positive(),
+)
+W_w = variable("prompt_wait", r"W_{\mathrm{w}}", "ms", "Wait for the prompts ahead, mean.", nonnegative())
+D_w = variable(
+    "prompt_stay",
+    r"\check{D}",
+    "ms",
+    "Wait for other prompts and own prefill.",
+    positive(),
+    label="Wait and prefill of a prompt",
+)
+P_w = variable("prompt_wait_probability", r"P_{\mathrm{w}}", "count", "Probability of such a wait.", between(0, 1))
+p_v = variable(
+    "step_wait_probability", r"p_{\mathrm{v}}", "count", "Probability that a prompt finds a decode step under way.",
+    between(0, 1),
+)  # fmt: skip
+P_s = variable(
+    "slot_wait_probability",
+    r"P_{\mathrm{sl}}",
+    "count",
+    "Probability that a request finds every slot taken.",
+    between(0, 1),
+)
+theta_s = variable(
+    "slot_wait_mean",
+    r"\theta_{\mathrm{sl}}",
+    "ms",
+    "Mean wait of a request that finds every slot taken.",
+    nonnegative(),
+)
+
+#: Shares of the requests that stay below a latency.
+quantile = Index("quantile", r"\upsilon", {"p50": "half", "p90": "90%", "p99": "99%"})
+
+ttft_mean = variable("ttft_mean", r"\mu_{\mathrm{first}}", "ms", "Time to first token, mean.", nonnegative())
+ttft_q = family(
+    "ttft_{}", r"T_{\mathrm{first},{}}", "ms", "Time to first token that {} of the requests stay below.", quantile,
+    nonnegative(),
+)  # fmt: skip
+tau_v = variable("bare_step_time", r"\tau_{\mathrm{v}}", "ms", "That decode step without what stops it.", positive())
+Z_b = variable(
+    "bunch_size", r"Z_{\mathrm{b}}", "request", "Requests that start to decode with one of them.", positive()
+)
+beta_s = variable(
+    "slot_room",
+    r"\beta_{\mathrm{sl}}",
+    "count",
+    "Slots beyond the mean batch, over its spread.",
+    between(0, 30),
+    label="Slots to spare",
+)
+x_late = variable(
+    "lateness", r"x_{\mathrm{late}}", "ms", "Time to first token beyond the prefill alone.", nonnegative()
+)
+P_late = variable(
+    "late_share",
+    r"P_{\mathrm{late}}",
+    "count",
+    "Share of the requests that are later than so.",
+    between(0, 1),
+    label="Requests that come later",
+)
+tpot_x = variable(
+    "tpot_excess", r"T_{\mathrm{tok},+}", "ms", "What other requests add to the time per output token.", positive()
+)
+cv_x = variable(
+    "tpot_excess_cv",
+    r"c_{\mathrm{tok},+}",
+    "count",
+    "Coefficient of variation of that.",
+    positive(),
+    label="Variation of what others add",
+)
+X_1 = variable(
+    "first_stall", "X_1", "ms", "Wait of a request between its prompt and its first decode step.", nonnegative()
+)
+tpot_1 = variable(
+    "lone_tpot",
+    r"T_{\mathrm{tok},1}",
+    "ms",
+    "Time per output token of a request alone.",
+    positive(),
+    label="Time per output token alone",
+)
+tpot_mean = variable(
+    "tpot_mean", r"\mu_{\mathrm{tok}}", "ms", "Time per output token after the first, mean.", nonnegative()
+)
+tpot_sd = variable(
+    "tpot_spread", r"\sigma_{\mathrm{tok}}", "ms", "Standard deviation of the time per output token.", nonnegative()
+)
+tpot_q = family(
+    "tpot_{}", r"T_{\mathrm{tok},{}}", "ms", "Time per output token that {} of the requests stay below.", quantile,
+    nonnegative(),
+)  # fmt: skip
+e2e_mean = variable("e2e_mean", r"\mu_{\mathrm{end}}", "ms", "Time from request to last token, mean.", nonnegative())
+e2e_q = family(
+    "e2e_{}", r"T_{\mathrm{end},{}}", "ms", "Time from request to last token that {} of the requests stay below.",
+    quantile, nonnegative(),
+)  # fmt: skip
+
+#: Gaps between two tokens of an answer.
+gap = Index("gap", r"\varsigma", {"between": "between two decode steps", "first": "before its first decode step"})
+l_gap = family(
+    "{}_stopping_prompts", r"\ell_{}", "count", "Prompts that a request meets {}, before any that come meanwhile.", gap,
+    nonnegative(),
+)  # fmt: skip
+P_gap = family("{}_stop_probability", r"P_{\mathrm{m},{}}", "count", "Probability of a prompt {}.", gap, between(0, 1))
+x_gap = family(
+    "{}_long_share", r"x_{\mathrm{m},{}}", "count", "A hundredth of all gaps over those with a prompt {}.", gap,
+    positive(),
+)  # fmt: skip
+m_gap = family(
+    "{}_further_prompts", r"m_{}", "count", "Further prompts {} where there is one, mean.", gap, nonnegative()
+)
+c_gap = family(
+    "{}_prompts_cv", r"c_{\mathrm{m},{}}", "count", "Coefficient of variation of further prompts {}.", gap,
+    nonnegative(),
+)  # fmt: skip
+n_gap = family(
+    "{}_gap_prompts", r"n_{\mathrm{m},{}}", "count", "Prompts {} in the longest of a hundred gaps.", gap, integer(0)
+)
+itl_99 = variable(
+    "itl_p99", r"T_{\mathrm{gap},99}", "ms", "Time between two tokens that 99% of them stay below.", nonnegative()
+)
+A_1 = variable("ttft_attainment", "A_1", "count", "Share of the requests whose first token is in time.", between(0, 1))
+A_2 = variable(
+    "tpot_attainment", "A_2", "count", "Share of the requests whose time per output token holds.", between(0, 1)
+)
+A_slo = variable(
+    "slo_attainment", r"A_{\mathrm{slo}}", "count", "Share of the requests for which both promises hold.", between(0, 1)
+)
+good = variable(
+    "goodput",
+    r"\lambda_{\mathrm{good}}",
+    "request/s",
+    "Most requests per second for which the deployment keeps what is promised.",
+    nonnegative(),
+)
+good_acc = variable(
+    "goodput_per_accelerator", r"\lambda_{\mathrm{good,1}}", "request/s", "Goodput of one accelerator.", nonnegative()
+)
+binds_s = variable(
+    "serving_bottleneck",
+    r"\mathrm{binds}_{\mathrm{s}}",
+    "",
+    "What keeps the deployment from more requests; None where it keeps what is promised.",
+    choice("Memory", "Prefill capacity", "Decode capacity", "KV transfer", "TTFT", "TPOT", "None"),
+)
