@@ -14,6 +14,7 @@ from mlsysim.symbolic.functions import erlang_c_slope
 @cache
 def namespace() -> dict[str, Any]:
     """Names compiled code uses, bound to ``jax.numpy``."""
+    import jax
     import jax.numpy as jnp
 
     on = arithmetic()
@@ -21,6 +22,7 @@ def namespace() -> dict[str, Any]:
         "absolute": jnp.abs,
         "beside": partial(functions.beside, on),
         "ceil": partial(functions.ceil, on),
+        "chunked_prefill": chunked_prefill,
         "erlang_c": _erlang_c(),
         "erlang_c_slope": erlang_c_slope,
         "exp": jnp.exp,
@@ -32,6 +34,9 @@ def namespace() -> dict[str, Any]:
         "minimum": on.minimum,
         "mod": jnp.mod,
         "nan": jnp.nan,
+        "normal_cdf": jax.scipy.special.ndtr,
+        "normal_quantile": jax.scipy.special.ndtri,
+        "root": _root(),
         "slots_busy": _slots_busy(),
         "slots_busy_slope": partial(functions.slots_busy_slope, on),
         "sqrt": jnp.sqrt,
@@ -50,6 +55,7 @@ def arithmetic() -> Any:
         floor = staticmethod(jnp.floor)
         nearest = staticmethod(jnp.rint)
         log = staticmethod(jnp.log)
+        sqrt = staticmethod(jnp.sqrt)
         power = staticmethod(jnp.power)
 
         # At a tie jnp.maximum halves the derivative; these take the first argument, as the closed form does.
@@ -130,6 +136,87 @@ def _slots_busy() -> Callable[..., Any]:
         return slots_busy(*primals), sum(found * tangent for found, tangent in zip(slopes, tangents[1:], strict=True))
 
     return slots_busy
+
+
+def _root() -> Callable[..., Any]:
+    import jax
+    import jax.numpy as jnp
+
+    @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+    def found(residual: Callable[..., Any], within: float, lower: Any, upper: Any, given: State) -> Any:
+        return functions.root(arithmetic(), residual, lower, upper, given, within)
+
+    @found.defjvp
+    def slope(residual: Callable[..., Any], within: float, primals: Any, tangents: Any) -> Any:
+        """By the implicit function theorem; an end that is the root moves as it does."""
+        lower, upper, given = primals
+        x = found(residual, within, lower, upper, given)
+        _, linear = jax.linearize(residual, x, *given)
+        rise = linear(jnp.ones_like(x), *map(jnp.zeros_like, given))
+        moved = linear(jnp.zeros_like(x), *tangents[2])
+        flat = rise == 0
+        inside = jnp.where(flat, 0.0, -moved / jnp.where(flat, 1.0, rise))
+        return x, jnp.where(x == lower, tangents[0], jnp.where(x == upper, tangents[1], inside))
+
+    def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
+        """Number at which a function is zero; see :func:`mlsysim.engine.functions.root`."""
+        lower, upper, *rest = arithmetic().together(lower, upper, *given)
+
+        def number(*values: Any) -> Any:
+            return arithmetic().together(residual(*values), values[0])[0]
+
+        return found(number, within, lower, upper, tuple(rest))
+
+    return root
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> Any:
+    """What requests see under chunked prefill, solved in NumPy; see :class:`mlsysim.symbolic.ChunkedPrefill`.
+
+    First derivatives by all arguments that move are solved together; there are no second ones.
+    """
+    import jax
+    import numpy as np
+
+    from mlsysim.engine import dual, vector
+
+    count = len(arguments)
+
+    def called(solve: Callable[..., Any], results: int, values: Any) -> Any:
+        """Numbers of the shape and dtype of the values, found in NumPy."""
+        like = jax.ShapeDtypeStruct(values[0].shape, values[0].dtype)
+
+        def numbers(*values: Any) -> Any:
+            found = solve([np.asarray(value, float) for value in values])
+            return tuple(np.broadcast_to(np.asarray(each, like.dtype), np.shape(values[0])) for each in found)
+
+        return jax.pure_callback(numbers, (like,) * results, *values, vmap_method="broadcast_all")
+
+    @jax.custom_jvp
+    def law(*values: Any) -> Any:
+        return called(
+            lambda numbers: vector.chunked_prefill(asked, tau, tuple(numbers[:count]), tuple(numbers[count:])),
+            len(asked),
+            values,
+        )
+
+    def slope(primals: Any, tangents: Any) -> Any:
+        moving = [
+            place for place, each in enumerate(tangents) if not isinstance(each, jax.custom_derivatives.SymbolicZero)
+        ]
+
+        def solve(numbers: Any) -> Any:
+            duals = (dual.Dual(x, {f"{i}": np.ones_like(x)}) if i in moving else x for i, x in enumerate(numbers))
+            given = tuple(duals)
+            found = dual.chunked_prefill(asked, tau, given[:count], given[count:])
+            return [*map(dual.plain, found), *(each.slopes[f"{place}"] for each in found for place in moving)]
+
+        found = called(solve, len(asked) * (1 + len(moving)), primals)
+        values, partials = found[: len(asked)], iter(found[len(asked) :])
+        return values, tuple(sum(next(partials) * tangents[place] for place in moving) for _ in asked)
+
+    law.defjvp(slope, symbolic_zeros=True)
+    return law(*arithmetic().together(*arguments, *given))
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:

@@ -1,4 +1,4 @@
-"""Python's collector of cycles, which has nothing to find while formulas become programs, and takes a fifth of it."""
+"""Python's collector of cycles, which has nothing to find in a search by bounds and takes a tenth of it."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import sympy
 
 from mlsysim.engine import arrays, scalar, vector
 from mlsysim.engine.guards import guarded
+from mlsysim.engine.laws import solved_once
 from mlsysim.engine.printer import CodePrinter
 from mlsysim.engine.zeros import kept_zero
 from mlsysim.errors import FormulaError
@@ -104,9 +105,10 @@ def compiled(
         [(formula.variable.symbol, lower(formula.expression)) for formula in part],
         [lower(expression) for _, expression in expressions],
     )
+    lines, named = solved_once(lines, named)
     if backend == "jax":
         lines = [(symbol, guarded(expression)) for symbol, expression in lines]
-    names: list[Any] = [symbol for symbol, _ in lines]
+    names: list[Any] = [formula.variable.symbol for formula in part]
     for symbol in (*inputs, *names):
         if symbol.name in scalar.NAMESPACE:
             raise FormulaError(f"variable {symbol.name!r} has the name of a function that compiled code calls")

@@ -7,15 +7,13 @@ binds (at a tie the first), a branch that of the case taken; ceilings, floors an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from mlsysim.engine import functions, vector
-from mlsysim.engine.compiled import CompiledFunction
 from mlsysim.engine.functions import State
 from mlsysim.symbolic.functions import erlang_c_slope
 
@@ -265,6 +263,45 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
     return vector.least_integer(condition, plain(limit), tuple(map(plain, given)), plain(beyond))
 
 
+def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
+    """Number at which a function is zero, with slopes by the implicit function theorem.
+
+    An end that is the root moves as it does. Where the function jumps, or is flat on both sides, there is no slope.
+    """
+    level = max(map(_level, (lower, upper, *given)))
+    if not level:
+        return vector.root(residual, lower, upper, given, within)
+    (least, by_lower), (greatest, by_upper) = _parts(lower, level), _parts(upper, level)
+    x = root(residual, least, greatest, tuple(_parts(each, level)[0] for each in given), within)
+    own = "root"
+    while any(own in _parts(each, level)[1] for each in given):  # this root stands inside another
+        own += "'"
+    _, slopes = _parts(residual(Dual(x, {own: 1.0}, level), *given), level)
+    rise = slopes.get(own, 0.0)
+    flat = plain(rise) == 0
+    factor = where(flat, 0.0, -1.0 / where(flat, 1.0, rise))
+    inside = Dual(x, _scaled(factor, {name: slope for name, slope in slopes.items() if name != own}), level)
+    at_end = where(plain(x) == plain(upper), Dual(x, by_upper, level), inside)
+    return where(plain(x) == plain(lower), Dual(x, by_lower, level), at_end)
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
+    """What requests see under chunked prefill, with slopes."""
+    from mlsysim.engine.chunked.asked import answers, loads
+    from mlsysim.engine.chunked.duals import chunked_latencies
+
+    def at(values: Any, place: int) -> Any:
+        if isinstance(values, Dual):
+            return Dual(at(values.value, place), {name: slope[..., place] for name, slope in values.slopes.items()})
+        return values[..., place]
+
+    return answers(asked, chunked_latencies(loads(asked, tau, arguments, given, NAMESPACE)), at)
+
+
+normal_cdf = _applied(vector.normal_cdf, lambda x, _value: exp(-(x * x) / 2) / np.sqrt(2 * np.pi))
+normal_quantile = _applied(vector.normal_quantile, lambda _p, value: exp(value * value / 2) * np.sqrt(2 * np.pi))
+
+
 class Duals(vector.Arrays):
     """The arithmetic of dual numbers; see :class:`mlsysim.engine.functions.Arithmetic`."""
 
@@ -272,6 +309,7 @@ class Duals(vector.Arrays):
     minimum = staticmethod(minimum)
     maximum = staticmethod(maximum)
     log = staticmethod(log)
+    sqrt = staticmethod(sqrt)
 
     @staticmethod
     def power(base: Any, exponent: Any) -> Any:
@@ -316,6 +354,7 @@ NAMESPACE: dict[str, Any] = {
     **vector.NAMESPACE,
     "absolute": abs,
     "beside": beside,
+    "chunked_prefill": chunked_prefill,
     "ceil": lambda x: vector.ceil(plain(x)),
     "erlang_c": erlang_c,
     "exp": exp,
@@ -325,40 +364,14 @@ NAMESPACE: dict[str, Any] = {
     "maximum": maximum,
     "minimum": minimum,
     "mod": mod,
+    "normal_cdf": normal_cdf,
+    "normal_quantile": normal_quantile,
+    "root": root,
     "slots_busy": slots_busy,
     "slots_busy_slope": slots_busy_slope,
     "sqrt": sqrt,
     "where": where,
 }
-
-
-def carried(function: CompiledFunction, values: Mapping[str, Any], wrt: Collection[str], order: int = 1) -> list[Any]:
-    """What a compiled function returns, as dual numbers.
-
-    Parameters
-    ----------
-    function : CompiledFunction
-        For NumPy, of scalars or arrays.
-    values : mapping
-        Canonical number or array per input.
-    wrt : collection of str
-        Inputs to differentiate by.
-    order : {1, 2}
-        Derivatives up to which order.
-
-    Returns
-    -------
-    list
-        A dual number per output, or a plain number where it depends on none of these inputs.
-    """
-    given: list[Any] = []
-    for name in function.inputs:
-        value = np.asarray(values[name], float)[()]
-        for level in range(1, order + 1) if name in wrt else ():
-            value = Dual(value, {name: 1.0}, level)
-        given.append(value)
-    with np.errstate(all="ignore"):
-        return FunctionType(function.raw.__code__, NAMESPACE)(*given)
 
 
 def unpacked(number: Any) -> dict[tuple[str, ...], Any]:

@@ -17,7 +17,7 @@ from mlsysim.engine.blocks import shape as shape_of
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.small import evaluate_small
-from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System
+from mlsysim.symbolic import ChunkedPrefill, ErlangC, LeastInteger, Root, SlotsBusy, System
 
 #: Points of a block where points are computed in loops, which go on until the last point of a block is done.
 TOGETHER = 4096
@@ -183,7 +183,7 @@ def _called(function: Any, arguments: Any, shape: tuple[int, ...]) -> dict[str, 
 def iterates(system: System, outputs: tuple[str, ...] | None = None) -> bool:
     """Whether an output, of all by default, is computed in a loop at every point."""
     part = system if outputs is None else system.closure(outputs)
-    return any(formula.expression.has(LeastInteger, ErlangC, SlotsBusy) for formula in part)
+    return any(formula.expression.has(LeastInteger, Root, ErlangC, SlotsBusy, ChunkedPrefill) for formula in part)
 
 
 def _shared(arguments: Any, shape: tuple[int, ...]) -> Any:

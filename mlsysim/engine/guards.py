@@ -10,7 +10,8 @@ from typing import Any
 
 import sympy
 
-from mlsysim.symbolic import ErlangC, LeastInteger
+from mlsysim.engine.laws import SolvedLaw
+from mlsysim.symbolic import ChunkedPrefill, ErlangC, LeastInteger
 from mlsysim.symbolic.exchange import rebuilt
 
 
@@ -39,7 +40,7 @@ def guarded(expression: Any, taken: Any = sympy.true) -> Any:
     sympy.Basic
         Equal to ``expression`` wherever ``taken`` holds.
     """
-    if isinstance(expression, LeastInteger) or not expression.args:
+    if isinstance(expression, LeastInteger | ChunkedPrefill | SolvedLaw) or not expression.args:
         return expression
     if isinstance(expression, sympy.Piecewise):
         cases: list[Any] = []

@@ -15,16 +15,28 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.symbolic import ErlangC, Formula, LeastInteger, SlotsBusy, System, lower
+from mlsysim.symbolic import (
+    ChunkedPrefill,
+    ErlangC,
+    Formula,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+    System,
+    lower,
+)
 
 #: Kind of operation, the axes it runs over, and the axes of its operand or divisor; a set of axes is a bit mask.
 Operation = tuple[str, int, int]
 
 DIVISION = 12
 COSTS = {sympy.ceiling: 6, sympy.floor: 6, sympy.Mod: 12, sympy.log: 20, sympy.exp: 20,
-         ErlangC: 400, SlotsBusy: 800, LeastInteger: 400}  # fmt: skip
-#: How often a search for a least integer evaluates its condition.
-TRIES = 20
+         NormalCDF: 20, NormalQuantile: 20, ErlangC: 400, SlotsBusy: 800, LeastInteger: 400, Root: 400,
+         ChunkedPrefill: 20_000_000}  # fmt: skip
+#: How often a search for a least integer evaluates its condition, and one for a root its two sides.
+TRIES = {LeastInteger: 20, Root: 10}
 
 
 def counted(system: System, expressions: Sequence[sympy.Basic], values: Mapping[str, Any]) -> Counter[Operation]:
@@ -101,7 +113,7 @@ def per_point(system: System, expressions: Sequence[sympy.Basic], values: Mappin
     Returns
     -------
     float
-        A search for a least integer counts its condition :data:`TRIES` times.
+        What a search tries counts :data:`TRIES` times.
     """
     return _per_point(system, tuple(expressions), tuple(_over(values).items()))
 
@@ -110,11 +122,12 @@ def per_point(system: System, expressions: Sequence[sympy.Basic], values: Mappin
 def _per_point(system: System, expressions: tuple[sympy.Basic, ...], inputs: tuple[tuple[str, int], ...]) -> float:
     over = dict(inputs)
     written = [lower(formula.expression) for formula in _needed(system, expressions)]
-    searches = {node for e in (*written, *map(lower, expressions)) for node in e.atoms(LeastInteger)}
+    searches: set[Any] = {node for e in (*written, *map(lower, expressions)) for node in e.atoms(*TRIES)}
     total = _swept(_counted(system, expressions, over))
     for node in searches:
-        trial = {**over, node.n.name: 1}  # it differs from point to point
-        total += (TRIES - 1) * _swept(_counted(system, [node.condition], trial))
+        unknown, *tried = node.args[: 2 if isinstance(node, LeastInteger) else 3]
+        trial = {**over, unknown.name: 1}  # it differs from point to point
+        total += (TRIES[type(node)] - 1) * _swept(_counted(system, tried, trial))
     return total
 
 

@@ -12,8 +12,19 @@ from typing import Any
 import sympy
 from sympy.printing.pycode import AbstractPythonCodePrinter
 
+from mlsysim.engine.laws import Answer, SolvedLaw, parted
 from mlsysim.errors import FormulaError
-from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy
+from mlsysim.symbolic import (
+    ChunkedPrefill,
+    ErlangC,
+    EvaluatedAt,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+)
+from mlsysim.symbolic.chunked_prefill import PRECISION
 from mlsysim.symbolic.functions import ErlangCSlope, SlotsBusySlope
 
 #: Whole numbers above this print as floats, so that 32-bit JAX does not overflow on them.
@@ -28,6 +39,7 @@ class CodePrinter(AbstractPythonCodePrinter):
 
     def __init__(self, settings: dict[str, Any] | None = None) -> None:
         super().__init__({"fully_qualified_modules": False, "strict": True, **(settings or {})})
+        self._bound: dict[str, list[sympy.Dummy]] = {}
 
     def _print_Integer(self, expr: sympy.Integer) -> str:
         return str(expr) if abs(int(expr)) <= LARGEST_INTEGER_LITERAL else repr(float(expr))
@@ -51,7 +63,12 @@ class CodePrinter(AbstractPythonCodePrinter):
         return repr(float(expr))
 
     def _print_Dummy(self, expr: sympy.Dummy) -> str:
-        return f"_{expr.name}"
+        """A name that no other bound symbol of the same function has, for one may stand inside another's lambda."""
+        alike = self._bound.setdefault(expr.name, [])
+        if expr not in alike:
+            alike.append(expr)
+        place = alike.index(expr)
+        return f"_{expr.name}_{place + 1}" if place else f"_{expr.name}"
 
     def _print_Function(self, expr: Any) -> str:
         raise FormulaError(f"no code for the function {type(expr).__name__} in {expr}")
@@ -134,13 +151,44 @@ class CodePrinter(AbstractPythonCodePrinter):
         return f"[{', '.join(steps)}][-1]"
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
-        free = sorted(expr.condition.free_symbols - {expr.n}, key=lambda s: s.name)  # type: ignore[attr-defined]
-        names = [self._print(symbol) for symbol in free]
-        arguments = ", ".join([self._print(expr.n), *names])
-        given = ", ".join(names) + ("," if len(names) == 1 else "")
-        condition, limit = self._print(expr.condition), self._print(expr.upper)
+        function, given = self._function_of(expr.n, expr.condition)
         beyond = "".join(f", {self._print(each)}" for each in _beyond(expr))
-        return f"least_integer(lambda {arguments}: {condition}, {limit}, ({given}){beyond})"
+        return f"least_integer({function}, {self._print(expr.upper)}, {given}{beyond})"
+
+    def _print_Root(self, expr: Root) -> str:
+        function, given = self._function_of(expr.x, expr.left - expr.right)
+        within = f", {PRECISION}" if expr.has(ChunkedPrefill) else ""
+        return f"root({function}, {self._print(expr.lower)}, {self._print(expr.upper)}, {given}{within})"
+
+    def _print_ChunkedPrefill(self, expr: ChunkedPrefill) -> str:
+        return f"{self._print(SolvedLaw.of(expr.law, [(expr.output, float(expr.share))]))}[0]"
+
+    def _print_SolvedLaw(self, expr: SolvedLaw) -> str:
+        _, bound, tau, arguments = expr.args
+        constants, steps, time = parted(tau, bound.args)
+        outside = [f"({self._print(symbol)} := {self._print(each)})" for each, symbol in constants.items()]
+        inside = [f"({self._print(symbol)} := {self._print(step)})" for symbol, step in steps]
+        names = ", ".join(map(self._print, (*bound.args, *constants.values())))
+        function = f"lambda {names}: [{', '.join([*inside, self._print(time)])}][-1]"
+        values, given = (f"({', '.join(map(self._print, each))},)" for each in (arguments.args, constants.values()))
+        return f"[{', '.join([*outside, f'chunked_prefill({expr.asked!r}, {function}, {values}, {given})'])}][-1]"
+
+    def _print_Answer(self, expr: Answer) -> str:
+        return f"{self._print(expr.args[0])}[{expr.place}]"
+
+    def _function_of(self, bound: sympy.Symbol, expression: Any) -> tuple[str, str]:
+        """A function of a bound variable and of what else its expression has, and a tuple of the latter."""
+        free = sorted(expression.free_symbols - {bound}, key=lambda s: s.name)
+        names = [self._print(symbol) for symbol in free]
+        arguments = ", ".join([self._print(bound), *names])
+        given = ", ".join(names) + ("," if len(names) == 1 else "")
+        return f"lambda {arguments}: {self._print(expression)}", f"({given})"
+
+    def _print_NormalCDF(self, expr: NormalCDF) -> str:
+        return self._call("normal_cdf", expr)
+
+    def _print_NormalQuantile(self, expr: NormalQuantile) -> str:
+        return self._call("normal_quantile", expr)
 
 
 def _beyond(expr: LeastInteger) -> list[Any]:

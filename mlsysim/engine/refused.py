@@ -165,11 +165,21 @@ class _Test:
     def __init__(self, system: System, condition: sympy.Basic, values: Mapping[str, Any]) -> None:
         self._function = compiled(system, None, "vector", (("accepted", condition),))
         self._inputs = [np.asarray(values[name], float) for name in self._function.inputs]
-        swept = {axis for array in self._inputs for axis, size in enumerate(array.shape) if size > 1}
+        swept = {axis: size for array in self._inputs for axis, size in enumerate(array.shape) if size > 1}
         self.axes = tuple(sorted(swept))
+        self._sizes = [swept[axis] for axis in self.axes]
 
     def __call__(self, at: Mapping[int, np.ndarray]) -> np.ndarray:
         """Whether points are refused, by their index along each axis; the indices broadcast."""
+        points = math.prod(np.broadcast_shapes(*(at[axis].shape for axis in self.axes)))
+        if points <= 2 * math.prod(self._sizes):
+            return self._at(at)
+        # So many points repeat combinations of its axes: each is looked at once.
+        grid = np.ix_(*map(np.arange, self._sizes))
+        each = np.broadcast_to(self._at(dict(zip(self.axes, grid, strict=True))), self._sizes)
+        return each[tuple(at[axis] for axis in self.axes)]
+
+    def _at(self, at: Mapping[int, np.ndarray]) -> np.ndarray:
         with np.errstate(all="ignore"):
             (met,) = self._function.raw(*(_at(array, at) for array in self._inputs))
         return ~np.asarray(met, bool)

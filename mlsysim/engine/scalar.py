@@ -20,6 +20,7 @@ class Floats:
 
     nearest = staticmethod(np.rint)
     log = staticmethod(math.log)
+    sqrt = staticmethod(np.sqrt)
 
     @staticmethod
     def floor(x: Any) -> Any:
@@ -110,6 +111,37 @@ def least_integer(condition: Callable[..., Any], limit: float, given: State, bey
     return np.float64(functions.least_integer(FLOATS, condition, np.float64(limit), given, np.float64(beyond)))
 
 
+def root(residual: Callable[..., Any], lower: float, upper: float, given: State, within: float = 0.0) -> np.float64:
+    """Number at which a function is zero; see :func:`mlsysim.engine.functions.root`."""
+
+    def number(*arguments: Any) -> np.float64:
+        return np.float64(residual(*arguments))
+
+    return np.float64(functions.root(FLOATS, number, np.float64(lower), np.float64(upper), given, within))
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[np.float64]:
+    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.engine import vector
+
+    return vector.chunked_prefill(asked, tau, arguments, given)
+
+
+def normal_cdf(x: float) -> np.float64:
+    """The normal distribution."""
+    return np.float64(0.5 * math.erfc(-float(x) / math.sqrt(2.0)))
+
+
+def normal_quantile(p: float) -> np.float64:
+    """The quantile of the normal distribution."""
+    from statistics import NormalDist
+
+    p = float(p)
+    if 0 < p < 1:
+        return np.float64(NormalDist().inv_cdf(p))
+    return np.float64(-math.inf if p == 0 else math.inf if p == 1 else math.nan)
+
+
 def ceil(x: np.float64) -> np.float64:
     """The ceiling; see :func:`mlsysim.engine.functions.ceil`."""
     return x + 0.0 if type(x) is np.float64 and x.is_integer() else functions.ceil(FLOATS, x)
@@ -143,6 +175,7 @@ NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
     "beside": beside,
     "ceil": ceil,
+    "chunked_prefill": chunked_prefill,
     "erlang_c": erlang_c,
     "erlang_c_slope": erlang_c_slope,
     "exp": np.exp,
@@ -154,6 +187,9 @@ NAMESPACE: dict[str, Any] = {
     "minimum": minimum,
     "mod": np.mod,
     "nan": np.float64(np.nan),
+    "normal_cdf": normal_cdf,
+    "normal_quantile": normal_quantile,
+    "root": root,
     "slots_busy": slots_busy,
     "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,

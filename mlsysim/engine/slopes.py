@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from mlsysim.engine.blocks import Region, all_within, blocks
-from mlsysim.engine.compiled import compiled
-from mlsysim.engine.dual import carried, unpacked
+from mlsysim.engine.compiled import CompiledFunction, compiled
+from mlsysim.engine.dual import NAMESPACE, Dual, unpacked
 from mlsysim.engine.small import BLOCK
 from mlsysim.symbolic import System
 
@@ -103,3 +104,32 @@ def _shape(value: Any, rank: int) -> tuple[int, ...]:
 def _ranked(value: Any, rank: int) -> Any:
     """An array with as many dimensions as there are axes; a number as it is."""
     return np.reshape(value, _shape(value, rank)) if np.ndim(value) else value
+
+
+def carried(function: CompiledFunction, values: Mapping[str, Any], wrt: Collection[str], order: int = 1) -> list[Any]:
+    """What a compiled function returns, as dual numbers.
+
+    Parameters
+    ----------
+    function : CompiledFunction
+        For NumPy, of scalars or arrays.
+    values : mapping
+        Canonical number or array per input.
+    wrt : collection of str
+        Inputs to differentiate by.
+    order : {1, 2}
+        Derivatives up to which order.
+
+    Returns
+    -------
+    list
+        A dual number per output, or a plain number where it depends on none of these inputs.
+    """
+    given: list[Any] = []
+    for name in function.inputs:
+        value = np.asarray(values[name], float)[()]
+        for level in range(1, order + 1) if name in wrt else ():
+            value = Dual(value, {name: 1.0}, level)
+        given.append(value)
+    with np.errstate(all="ignore"):
+        return FunctionType(function.raw.__code__, NAMESPACE)(*given)

@@ -16,15 +16,28 @@ from mlsysim.engine.functions import State
 class Arrays:
     """The arithmetic of NumPy arrays; see :class:`mlsysim.engine.functions.Arithmetic`."""
 
-    where = staticmethod(np.where)
     minimum = staticmethod(np.minimum)
     maximum = staticmethod(np.maximum)
     floor = staticmethod(np.floor)
     nearest = staticmethod(np.rint)
     log = staticmethod(np.log)
+    sqrt = staticmethod(np.sqrt)
     power = staticmethod(np.power)
     precision = staticmethod(scalar.Floats.precision)
     largest = staticmethod(scalar.Floats.largest)
+
+    @staticmethod
+    def where(condition: Any, then: Any, otherwise: Any) -> Any:
+        """One of two numbers at every point. Arrays by their bits: NumPy guesses which, and waits where it is wrong."""
+        if not (type(then) is type(otherwise) is np.ndarray and then.dtype == otherwise.dtype == np.float64):
+            return np.where(condition, then, otherwise)
+        if not np.shape(condition) == then.shape == otherwise.shape != ():
+            return np.where(condition, then, otherwise)
+        rest = otherwise.view(np.int64)
+        chosen = then.view(np.int64) ^ rest
+        chosen *= condition
+        chosen ^= rest
+        return chosen.view(np.float64)
 
     @staticmethod
     def together(*values: Any) -> tuple[Any, ...]:
@@ -43,7 +56,7 @@ class Arrays:
 
     @staticmethod
     def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
-        """Take steps at the points that are going; those that have stopped are dropped once they are half of all."""
+        """Take steps at the points that are going; those that have stopped are dropped once they are a quarter."""
         shape = np.shape(state[0])
         ends = [np.array(value).reshape(-1) for value in state]
         place = np.flatnonzero(ends[0])
@@ -52,14 +65,15 @@ class Arrays:
         while place.size:
             look_at_the_clock()
             now = list(step(*now, *read))
-            stopped = going & ~now[0]
-            if stopped.any():
+            stopped = np.flatnonzero(going & ~now[0])
+            if stopped.size:
                 for end, value in zip(ends, now, strict=True):
                     end[place[stopped]] = value[stopped]
                 going = going & now[0]
-                if 2 * np.count_nonzero(going) <= place.size:
-                    place = place[going]
-                    now, read = ([value[going] for value in values] for values in (now, read))
+                if 4 * np.count_nonzero(going) <= 3 * place.size:
+                    left = np.flatnonzero(going)
+                    place = place[left]
+                    now, read = ([value[left] for value in values] for values in (now, read))
                     going = now[0]
         return tuple(end.reshape(shape) for end in ends)
 
@@ -70,19 +84,60 @@ erlang_c = np.errstate(all="ignore")(partial(functions.erlang_c, ARRAYS))
 least_integer = partial(functions.least_integer, ARRAYS)
 slots_busy = np.errstate(all="ignore")(partial(functions.slots_busy, ARRAYS))
 slots_busy_slope = np.errstate(all="ignore")(partial(functions.slots_busy_slope, ARRAYS))
+bracket = np.errstate(all="ignore")(partial(functions.bracket, ARRAYS))
 beside = partial(functions.beside, ARRAYS)
 ceil = partial(functions.ceil, ARRAYS)
 floor = partial(functions.floor, ARRAYS)
+
+
+@np.errstate(all="ignore")
+def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
+    """Number at which a function is zero; see :func:`mlsysim.engine.functions.root`. At one point without arrays."""
+    if any(map(np.ndim, (lower, upper, *given))):
+        return functions.root(ARRAYS, residual, lower, upper, given, within)
+    return scalar.root(residual, lower, upper, tuple(map(np.float64, given)), within)
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
+    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.engine.chunked.asked import answers, loads
+    from mlsysim.engine.chunked.batch import solved
+
+    found = solved(loads(asked, tau, arguments, given, NAMESPACE))[0]
+    return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
+
+
+def normal_cdf(x: Any) -> Any:
+    """The normal distribution."""
+    if np.ndim(x) == 0:
+        return scalar.normal_cdf(x)
+    from scipy.special import ndtr
+
+    return ndtr(x)
+
+
+def normal_quantile(p: Any) -> Any:
+    """The quantile of the normal distribution."""
+    if np.ndim(p) == 0:
+        return scalar.normal_quantile(p)
+    from scipy.special import ndtri
+
+    return ndtri(p)
+
 
 NAMESPACE: dict[str, Any] = {
     **scalar.NAMESPACE,
     "beside": beside,
     "ceil": ceil,
+    "chunked_prefill": chunked_prefill,
     "erlang_c": erlang_c,
     "floor": floor,
     "least_integer": least_integer,
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "normal_cdf": normal_cdf,
+    "normal_quantile": normal_quantile,
+    "root": root,
     "slots_busy": slots_busy,
     "slots_busy_slope": slots_busy_slope,
     "where": np.where,

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy
+from mlsysim.symbolic import ChunkedPrefill, ErlangC, EvaluatedAt, LeastInteger, NormalCDF, Root, SlotsBusy
 
 #: A variable and the lowered expression that gives it.
 Line = tuple[sympy.Symbol, Any]
@@ -68,10 +68,16 @@ def may_be_infinite(lines: Iterable[Line]) -> frozenset[sympy.Symbol]:
 def _may_be_infinite(node: Any, infinite: Set[sympy.Symbol]) -> bool:
     if node.is_Atom:
         return node in infinite or node in (sympy.oo, -sympy.oo)
-    if isinstance(node, LeastInteger | EvaluatedAt):
+    if isinstance(node, LeastInteger):
         return True
-    if isinstance(node, sympy.logic.boolalg.Boolean | ErlangC | SlotsBusy):
+    if isinstance(node, ChunkedPrefill):
+        return not node.output.endswith("attainment")  # beyond the capacity
+    if isinstance(node, EvaluatedAt):
+        return node.definitions[-1][0] in _infinite_steps(node, infinite)
+    if isinstance(node, sympy.logic.boolalg.Boolean | ErlangC | SlotsBusy | NormalCDF):
         return False
+    if isinstance(node, Root):
+        return _may_be_infinite(node.upper, infinite)
     if isinstance(node, sympy.Piecewise):
         pairs: Any = node.args
         return any(_may_be_infinite(value, infinite) for value, _ in pairs)
@@ -82,8 +88,12 @@ def _may_be_infinite(node: Any, infinite: Set[sympy.Symbol]) -> bool:
 
 
 def _kept(node: Any, infinite: Set[sympy.Symbol]) -> Any:
-    if isinstance(node, LeastInteger | EvaluatedAt) or not _mentions(node, infinite):
+    if isinstance(node, LeastInteger) or not _mentions(node, infinite):
         return node
+    if isinstance(node, EvaluatedAt):  # its steps are formulas, and give what these give
+        known = _infinite_steps(node, infinite)
+        steps = (sympy.Tuple(symbol, _kept(step, known)) for symbol, step in node.definitions)
+        return node.func(*node.args[:2], sympy.Tuple(*steps))
     args = [_kept(arg, infinite) for arg in node.args]
     if isinstance(node, sympy.Mul):
         args = [_guarded(arg, args[:place] + args[place + 1 :], infinite) for place, arg in enumerate(args)]
@@ -93,9 +103,18 @@ def _kept(node: Any, infinite: Set[sympy.Symbol]) -> Any:
     return node.func(*args, evaluate=False) if unevaluated else node.func(*args)
 
 
+def _infinite_steps(node: EvaluatedAt, infinite: Set[sympy.Symbol]) -> Set[sympy.Symbol]:
+    """The symbols that may be infinite within what a variable would be elsewhere: those outside, and of its steps."""
+    found = set(infinite)
+    for symbol, step in node.definitions:
+        if _may_be_infinite(step, found):
+            found.add(symbol)
+    return found
+
+
 def _mentions(node: Any, infinite: Set[sympy.Symbol]) -> bool:
     """Whether something infinite may stand anywhere within."""
-    return not infinite.isdisjoint(node.free_symbols) or node.has(sympy.oo, LeastInteger)
+    return not infinite.isdisjoint(node.free_symbols) or node.has(sympy.oo, LeastInteger, ChunkedPrefill)
 
 
 def _guarded(factor: Any, others: Sequence[Any], infinite: Set[sympy.Symbol]) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import collector
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
@@ -52,26 +51,66 @@ class Bounding:
         self.plans, self.objective = plans, objective
         self._conditions, self._implied = conditions, implied
         self._recorded: dict[bool, Recorded | None] = {}
-        self._done = 0.0
+        self._done = self._last = 0.0
 
-    def __call__(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For every box a lower bound of the objective, and whether the conditions may hold.
 
         Parameters
         ----------
         low, high : ndarray
             First and last index per axis (rows) and box (columns).
-        thorough : bool
-            See :class:`~mlsysim.engine.bounds.ranges.Ranges`.
         """
-        recorded = self._program(thorough, low.shape[0])
+        recorded = self._program(True, low.shape[0])
         if recorded is None:
-            return self._in_numpy(low, high, thorough)
+            return self._in_numpy(low, high, thorough=True)
         take(recorded.conditions, low.shape[1])
         alive, bound = recorded.program(np.concatenate([low, high]))
         if alive.any():
             take(recorded.objective, low.shape[1])
         return bound, alive != 0
+
+    def halves(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What a call gives, less thoroughly, of both halves of every box along every axis.
+
+        Parameters
+        ----------
+        low, high : ndarray
+            First and last index per axis (rows) and box (columns).
+
+        Returns
+        -------
+        bound, alive : ndarray
+            By half, axis and box. Along an axis with one value there are no halves: infinite, and true.
+        """
+        middle = (low + high) // 2
+        wanted = high > low
+        recorded = self._program(False, low.shape[0])
+        if recorded is None:
+            return self._halves_in_numpy(low, high)
+        count = 2 * int(wanted.sum())
+        take(recorded.conditions, count)
+        both = np.concatenate([wanted, wanted])
+        changed = np.concatenate([middle, middle + 1])
+        alive, bound = recorded.program.varied(np.concatenate([low, high]), changed, both)[:, 1:]
+        alive = (alive != 0) | ~both
+        if (alive & both).any():
+            take(recorded.objective, count)
+        return np.where(both, bound, np.inf).reshape(2, *low.shape), alive.reshape(2, *low.shape)
+
+    def _halves_in_numpy(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        axes, boxes = np.nonzero(high > low)
+        middle = (low[axes, boxes] + high[axes, boxes]) // 2
+        count = len(boxes)
+        place = np.arange(count)
+        lows, highs = np.tile(low[:, boxes], 2), np.tile(high[:, boxes], 2)
+        highs[axes, place] = middle
+        lows[axes, place + count] = middle + 1
+        bounds, alives = self._in_numpy(lows, highs, thorough=False)
+        bound, alive = np.full((2, *low.shape), np.inf), np.ones((2, *low.shape), bool)
+        bound[:, axes, boxes] = bounds.reshape(2, count)
+        alive[:, axes, boxes] = alives.reshape(2, count)
+        return bound, alive
 
     def _in_numpy(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray]:
         before = spent()
@@ -79,7 +118,7 @@ class Bounding:
             ranges = Ranges(self.plans, low, high, thorough=thorough)
             alive = self._alive(ranges)
             bound = ranges.lower(self.objective) if alive.any() else np.full(low.shape[1], np.inf)
-        self._done += spent() - before
+        self._last += spent() - before
         return bound, alive
 
     def _alive(self, ranges: Ranges) -> Any:
@@ -90,7 +129,9 @@ class Bounding:
     def _program(self, thorough: bool, axes: int) -> Recorded | None:
         if thorough not in self._recorded:
             # The first boxes in NumPy take as long as recording what is done to them.
-            if not (is_loaded() or worthwhile(self._done)):
+            last, self._last = self._last, 0.0
+            self._done += last
+            if not (worthwhile(self._done, last) or is_loaded()):
                 return None
             self._recorded[thorough] = self._record(thorough, axes)
         return self._recorded[thorough]
@@ -99,12 +140,14 @@ class Bounding:
         recorder, aside = Recorder(), Budget()
         ends = recorder.inputs(2 * axes)
         try:
-            with collector.paused(), aside.running(), np.errstate(all="ignore"):
+            with aside.running(), np.errstate(all="ignore"):
                 ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
                 alive = self._alive(ranges)
                 conditions = aside.done
                 bound = ranges.lower(self.objective)
-            program = Program(recorder, [alive, bound])
+            # The left half along an axis has another last index, the right half another first one.
+            changes = [] if thorough else [*range(axes, 2 * axes), *range(axes)]
+            program = Program(recorder, [alive, bound], changes)
         except UnrecordableError:
             return None
         return Recorded(program, conditions / (1 + CALL), (aside.done - conditions) / (1 + CALL))

@@ -122,12 +122,19 @@ class Best:
         """What says which boxes matter; as long as it stays the same, so do they."""
         return (self.threshold, *self.points[:, -1].tolist()) if len(self.values) else (self.threshold,)
 
+    @property
+    def band(self) -> tuple[float, float]:
+        """Between which values others count as equal to the k-th."""
+        return band(self.threshold)
+
     def matters(self, bound: np.ndarray, low: np.ndarray) -> np.ndarray:
         """Which boxes may hold a better point, or an equal one that is earlier, by their bounds and first corners."""
-        below, above = band(self.threshold)
-        if math.isinf(above):
-            return bound < math.inf
-        return (bound < below) | ((bound <= above) & _before(low, self.points[:, -1]))
+        below, above = self.band
+        matter = bound < below
+        tied = np.flatnonzero(~matter & (bound <= above) & (bound < math.inf))
+        if tied.size:
+            matter[tied] = _before(low[:, tied], self.points[:, -1])
+        return matter
 
 
 def _before(points: np.ndarray, mark: np.ndarray) -> np.ndarray:
@@ -157,7 +164,7 @@ class Search:
     """
 
     #: Boxes taken in one round, and most points of a box that is enumerated instead of split.
-    WIDTH, LEAF = 512, 4096
+    WIDTH, LEAF = 1024, 2048
     #: Operations that may at least be spent, once a value is proven, on finding the first of the points that have it.
     FIRST_OPERATIONS = 2e8
 
@@ -257,7 +264,7 @@ class Search:
         low, high, bound = low[:, ~small], high[:, ~small], bound[~small]
         if not bound.size:
             return low, high, bound
-        better, alive = self._bounds(low, high, thorough=True)
+        better, alive = self._bounds(low, high)
         seen.boxes += bound.size
         seen.infeasible += _volume(low[:, ~alive], high[:, ~alive])
         bound = np.maximum(bound, better)
@@ -271,33 +278,15 @@ class Search:
     def _split(
         self, low: np.ndarray, high: np.ndarray, bound: np.ndarray, best: Best, seen: Progress
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        axes, boxes = np.nonzero(high > low)
-        middle = (low[axes, boxes] + high[axes, boxes]) // 2
-        lows, highs = np.tile(low[:, boxes], 2), np.tile(high[:, boxes], 2)
-        count = len(boxes)
-        place = np.arange(count)
-        highs[axes, place] = middle
-        lows[axes, place + count] = middle + 1
-        child, alive = self._bounds(lows, highs, thorough=False)
-        own = child
-        child = np.maximum(child, np.tile(bound[boxes], 2))
-        barren = ~alive
-        alive &= best.matters(child, lows)
-        seen.boxes += 2 * count
-        shape = high.shape
-        halves = []
-        for half in (slice(0, count), slice(count, 2 * count)):
-            living, least = np.ones(shape, bool), np.tile(bound, (shape[0], 1))
-            living[axes, boxes], least[axes, boxes] = alive[half], child[half]
-            empty, plain = np.zeros(shape, bool), np.full(shape, np.inf)
-            empty[axes, boxes], plain[axes, boxes] = barren[half], own[half]
-            halves.append((living, least, empty, plain))
-        (left, left_bound, left_empty, left_own) = halves[0]
-        (right, right_bound, right_empty, right_own) = halves[1]
+        open_axes, middles = high > low, (low + high) // 2
+        own, may = self._bounds.halves(low, high)
+        seen.boxes += 2 * int(open_axes.sum())
+        left_bound, right_bound = child = np.where(open_axes, np.maximum(own, bound), bound)
+        left, right = may & (self._matters(child, low, middles, best) | ~open_axes)
+        left_empty, right_empty = ~may
         dead = (~left & ~right).any(axis=0)
         new_low, new_high, new_bound = low.copy(), high.copy(), bound.copy()
-        middles = (low + high) // 2
-        only_right, only_left = ~left & right & (high > low), left & ~right & (high > low)
+        only_right, only_left = ~left & right, left & ~right
         new_low[only_right], new_high[only_left] = middles[only_right] + 1, middles[only_left]
         both = np.minimum(np.where(left, left_bound, np.inf), np.where(right, right_bound, np.inf))
         new_bound = np.maximum(new_bound, both.max(axis=0))
@@ -312,7 +301,7 @@ class Search:
         pick = ~shrunk & ~dead
         if pick.any():
             columns = np.nonzero(pick)[0]
-            axis = self._axis(low[:, columns], high[:, columns], left_own[:, columns], right_own[:, columns])
+            axis = self._axis(low[:, columns], high[:, columns], *own[:, :, columns])
             for side in ("left", "right"):
                 part_low, part_high = low[:, columns].copy(), high[:, columns].copy()
                 at = np.arange(len(columns))
@@ -328,6 +317,17 @@ class Search:
             np.concatenate([f[1] for f in found], axis=1),
             np.concatenate([f[2] for f in found]),
         )
+
+    def _matters(self, bound: np.ndarray, low: np.ndarray, middles: np.ndarray, best: Best) -> np.ndarray:
+        """Which halves of boxes may hold a better point, or an equal one that is earlier, by half, axis and box."""
+        below, above = best.band
+        matter = bound < below
+        half, axis, box = np.nonzero(~matter & (bound <= above))
+        first = low[:, box]
+        place = np.flatnonzero(half)
+        first[axis[place], place] = middles[axis[place], box[place]] + 1
+        matter[half, axis, box] = best.matters(bound[half, axis, box], first)
+        return matter
 
     def _axis(self, low: np.ndarray, high: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The axis to split: the one whose halves raise the bound most, and along which the objective changes most."""
@@ -386,7 +386,10 @@ class Search:
 
 def _volume(low: np.ndarray, high: np.ndarray) -> int:
     """How many points some boxes hold, exactly."""
-    return sum(math.prod(map(int, column)) for column in (high - low + 1).T)
+    sides = high - low + 1
+    if np.prod(sides.max(axis=1, initial=1).astype(float)) * max(sides.shape[1], 1) < 2.0**62:
+        return int(np.prod(sides, axis=0).sum())
+    return sum(math.prod(map(int, column)) for column in sides.T)
 
 
 def _parts(counts: np.ndarray, most: int) -> Iterator[slice]:

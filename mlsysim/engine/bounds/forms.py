@@ -20,7 +20,7 @@ from mlsysim.engine.bounds.tables import DIGITS, Plane, Table, Tables
 FLATTER = 0.5
 
 Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "case", "sum", "erlang_c", "slots_busy",
-               "least", "parameter", "plane", "unknown", "truth"]  # fmt: skip
+               "normal_cdf", "normal_quantile", "least", "root", "parameter", "plane", "unknown", "truth"]  # fmt: skip
 Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
 
 
@@ -113,8 +113,7 @@ class Forms:
 
     def table(self, axis: int, values: np.ndarray) -> Sum:
         """A function of one axis."""
-        scale, table = self._tables.intern(axis, np.asarray(values, float))
-        return self._sum((Term(scale, (table,) if table else (), ()),) if scale != 0 else ())
+        return self._scaled(*self._tables.intern(axis, np.asarray(values, float)))
 
     def plane(self, first: int, second: int, values: np.ndarray) -> Sum:
         """A function of two axes: as an atom, or as a product of two tables and an atom that changes much less.
@@ -209,9 +208,9 @@ class Forms:
         if signed and not whole:
             return self.atom("power", base, float(exponent))
         found = self.number(one.number**exponent if one.number != 0 else 0.0)
-        with np.errstate(all="ignore"):
-            for table in one.tables:
-                found = self.multiply(found, self.table(table.axis, table.values**exponent))
+        for table in one.tables:
+            scale, power = self._tables.power(table, exponent)
+            found = self.multiply(found, self._scaled(scale, power))
         atoms = self._sum((Term(1.0, (), tuple((a, e * exponent) for a, e in one.atoms)),))
         return self.multiply(found, atoms)
 
@@ -310,6 +309,10 @@ class Forms:
     def gathered(self, terms: tuple[Term, ...]) -> Sum:
         """Some terms of a sum."""
         return self._sum(terms)
+
+    def _scaled(self, scale: float, table: Table | None) -> Sum:
+        """A table times a number."""
+        return self._sum((Term(scale, (table,) if table else (), ()),) if scale != 0 else ())
 
     def _factored(self, of: Sum) -> Sum:
         """The sum as a single term: the shared factor times an atom that holds the rest."""
@@ -471,8 +474,9 @@ def _nonnegative(atom: Atom) -> bool:
     if atom.kind == "sum":
         return shows_positive(atom.args[0])
     return (
-        atom.kind in ("exp", "abs", "erlang_c", "slots_busy", "least")
+        atom.kind in ("exp", "abs", "erlang_c", "slots_busy", "normal_cdf", "least")
         or (atom.kind in ("ceil", "floor", "power", "mod") and shows_positive(atom.args[0]))
+        or (atom.kind == "root" and shows_positive(atom.args[2]))
         or (atom.kind == "plane" and bool((atom.args[0].values >= 0).all()))
         or (atom.kind == "case" and all(shows_positive(arg) for arg in atom.args[1:]))
     )

@@ -36,8 +36,8 @@ def descend(evaluate: Points, sizes: tuple[int, ...], offer: Offer) -> None:
         Takes the values and the points that were evaluated and are feasible.
     """
     random = np.random.default_rng(0)
-    drawn = np.array([_draw(random, size, DRAWN) for size in sizes])
-    drawn = drawn[:, evaluate.accepts(drawn)][:, : STARTS * TRIED]
+    places = np.array([_draw(random, size, DRAWN) for size in sizes])
+    drawn = places[:, evaluate.accepts(places)][:, : STARTS * TRIED]
     values = _evaluated(evaluate, drawn, offer)
     order = np.argsort(values, kind="stable")[:STARTS]
     current, reached = drawn[:, order], values[order]
@@ -48,7 +48,7 @@ def descend(evaluate: Points, sizes: tuple[int, ...], offer: Offer) -> None:
     for _ in range(ROUNDS):
         before = reached.min()
         for axes in random.permutation(len(moves)):
-            current, reached = _moved(evaluate, sizes, offer, random, moves[axes], current, reached)
+            current, reached = _moved(evaluate, places, offer, random, moves[axes], current, reached)
         better = reached.min() < before - BETTER * abs(before) if np.isfinite(before) else np.isfinite(reached.min())
         idle = 0 if better else idle + 1
         if idle == IDLE:
@@ -57,20 +57,23 @@ def descend(evaluate: Points, sizes: tuple[int, ...], offer: Offer) -> None:
 
 def _moved(
     evaluate: Points,
-    sizes: tuple[int, ...],
+    places: np.ndarray,
     offer: Offer,
     random: np.random.Generator,
     axes: tuple[int, ...],
     current: np.ndarray,
     reached: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best of some points that differ from the current ones along some axes, where they are better."""
+    """The best of some points that differ from the current ones along some axes, where they are better.
+
+    Where to is a stretch of the places that were drawn at first, another one along each axis.
+    """
     tried = np.repeat(current, TRIED, axis=1)
+    count = tried.shape[1]
     for axis in axes:
-        tried[axis] = _draw(random, sizes[axis], tried.shape[1])
-    accepted = np.flatnonzero(evaluate.accepts(tried))
-    found = np.full(tried.shape[1], np.inf)
-    found[accepted] = _evaluated(evaluate, tried[:, accepted], offer)
+        start = random.integers(0, places.shape[1] - count + 1)
+        tried[axis] = places[axis, start : start + count]
+    found = _evaluated(evaluate, tried, offer)
     best = found.reshape(-1, TRIED).argmin(axis=1) + TRIED * np.arange(len(reached))
     better = found[best] < reached
     return np.where(better, tried[:, best], current), np.where(better, found[best], reached)

@@ -68,6 +68,7 @@ class Plans:
         self._inverses: dict[Any, tuple[Sum, ...]] = {}
         self._switches: dict[int, tuple[int, dict[Term, tuple[Term, np.ndarray]]]] = {}
         self._simple: dict[Any, bool] = {}
+        self._values: dict[int, np.ndarray] = {}
         self._partial: dict[int, tuple[tuple[Sum, bool], ...]] = {}
 
     def lower(self, of: Sum) -> Plan:
@@ -123,7 +124,10 @@ class Plans:
                 yield atom.args[0], True
             if atom.kind in ("erlang_c", "slots_busy"):
                 yield atom.args[1 if atom.kind == "erlang_c" else -1], False
-            if atom.kind == "least":
+            if atom.kind == "normal_quantile":
+                yield atom.args[0], False
+                yield self.forms.subtract(self.forms.number(1.0), atom.args[0]), False
+            if atom.kind in ("least", "root"):
                 yield self.forms.subtract(self.forms.number(2.0**53), self.forms.alone(atom)), False
             for arg in atom.args:
                 if isinstance(arg, Sum):
@@ -240,15 +244,23 @@ class Plans:
         """Places of the terms, those first that are the largest part of the sum at points of the grid."""
         if len(of.terms) < 2 or self.sample is None:
             return list(range(len(of.terms)))
-        sizes = np.array([np.abs(self.sample.value(self.forms.one(term))) for term in of.terms])
-        shares = np.nan_to_num(sizes / np.maximum(sizes.sum(axis=0), 1e-300), nan=0.0, posinf=1.0).mean(axis=1)
+        sizes = np.array([np.abs(self._sampled(self.forms.one(term))) for term in of.terms])
+        with np.errstate(all="ignore"):
+            shares = sizes / np.maximum(sizes.sum(axis=0), 1e-300)
+        shares = np.where(shares >= 0, np.minimum(shares, 1.0), 0.0).mean(axis=1)
         return np.argsort(-shares, kind="stable").tolist()
+
+    def _sampled(self, of: Sum) -> np.ndarray:
+        """A sum at points of the grid."""
+        if of.number not in self._values:
+            self._values[of.number] = self.sample.value(of)
+        return self._values[of.number]
 
     def _often_largest(self, choices: list[Sum]) -> list[Sum]:
         """Of the arguments of a maximum those that are it at many points of the grid: the others seldom bound it."""
         if len(choices) < 2 or self.sample is None:
             return choices
-        values = np.array([np.nan_to_num(self.sample.value(choice), nan=-np.inf) for choice in choices])
+        values = np.array([np.nan_to_num(self._sampled(choice), nan=-np.inf) for choice in choices])
         wins = (values >= values.max(axis=0) - 1e-9 * np.abs(values.max(axis=0))).mean(axis=1)
         return [choice for choice, share in zip(choices, wins, strict=True) if share >= min(self.SELDOM, wins.max())]
 

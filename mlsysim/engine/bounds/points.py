@@ -96,9 +96,22 @@ class Points:
             good[place] &= np.asarray(condition, bool)
         return found, good & np.isfinite(found).all(axis=0)
 
-    def objective(self, points: np.ndarray) -> np.ndarray:
-        """The first objective at points, whatever conditions say."""
-        return np.broadcast_to(np.asarray(self._then(points)[0], float), points.shape[1:])
+    def changed(self, points: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The first objective at points, and after a move along each axis alone, whatever conditions say.
+
+        Parameters
+        ----------
+        points : ndarray
+            Index per axis (rows) and point (columns).
+        places : ndarray
+            Where to along each axis.
+
+        Returns
+        -------
+        ndarray
+            In the first row at the points; in one more per axis after the move, or anything if it moves nowhere.
+        """
+        return self._then.changed(points, places)
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions on inputs alone."""
@@ -116,6 +129,7 @@ class _Function:
         looked_up = sum(value.size > 1 for value in self.inputs)
         self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
         self._program = Lazily(self._recorded)
+        self._changed: Lazily | None = None
 
     def __call__(self, points: np.ndarray) -> Any:
         take(self.operations, points.shape[1])
@@ -124,6 +138,25 @@ class _Function:
             return program(points)
         with np.errstate(all="ignore"):
             return self._function.raw(*(at_points(value, points) for value in self.inputs))
+
+    def changed(self, points: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The first expression at points, and after a move along each axis alone; see :meth:`Points.changed`."""
+        axes, moves = len(points), points != places
+        count = points.shape[1] + int(moves.sum())
+        if self._changed is None:
+            self._changed = Lazily(lambda inputs: self._recorded(inputs)[:1], range(axes))
+        program = self._changed.after(self.operations * count, axes)
+        if program is not None:
+            take(self.operations, count)
+            return program.varied(points, places, moves)[0]
+        axis, column = np.nonzero(moves)
+        moved = points[:, column]
+        moved[axis, np.arange(len(axis))] = places[axis, column]
+        values = np.broadcast_to(np.asarray(self(np.concatenate([points, moved], axis=1))[0], float), (count,))
+        found = np.full((1 + axes, points.shape[1]), np.nan)
+        found[0] = values[: points.shape[1]]
+        found[1 + axis, column] = values[points.shape[1] :]
+        return found
 
     def _recorded(self, places: list[Value]) -> list[Any]:
         return self._function.raw(*(_looked_up(value, places) for value in self.inputs))

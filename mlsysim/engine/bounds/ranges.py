@@ -23,6 +23,7 @@ from mlsysim.engine.programs.steps import (
     MARGIN,
     inverted,
     known,
+    least_inside,
     looked_up,
     looked_up_pair,
     plus_outward,
@@ -172,7 +173,7 @@ class Ranges:
                 if factors[value] != 0:
                     here = plus_outward(here, self._either_end(rest, 0 if factors[value] > 0 else 1) * factors[value])
             inside = (self.low[axis] <= value) & (value <= self.high[axis])
-            found = np.where(inside & ~(here >= found), here, found)
+            found = least_inside(found, here, inside)
         return found
 
     def _term(self, term: Term) -> Pair:
@@ -311,8 +312,23 @@ class Ranges:
         low, high = ends[0] * (1 - 1e-7), np.minimum(1.0, ends[1] * (1 + 1e-7))
         return np.where(fixed, low, 0.0), np.where(fixed, high, 1.0)
 
-    def _atom_parameter(self, _symbol: Any) -> Pair:
-        return self._full(1.0), self._full(np.inf)
+    def _atom_normal_cdf(self, of: Sum) -> Pair:
+        return self._rising(vector.normal_cdf, *self.range(of))
+
+    def _atom_normal_quantile(self, of: Sum) -> Pair:
+        low, high = self.range(of)
+        return self._rising(vector.normal_quantile, np.maximum(low, 0.0), np.minimum(high, 1.0))
+
+    def _rising(self, function: Callable[[Any], Any], low: np.ndarray, high: np.ndarray) -> Pair:
+        """The range of a function that rises and has no instruction."""
+        if not isinstance(self.low, np.ndarray):
+            raise UnrecordableError("a function of its own")
+        least, greatest = function(low), function(high)
+        return least - MARGIN * np.abs(least), greatest + MARGIN * np.abs(greatest)
+
+    def _atom_parameter(self, symbol: Any) -> Pair:
+        least = 1.0 if symbol.is_integer else 0.0 if symbol.is_nonnegative else -np.inf
+        return self._full(least), self._full(np.inf)
 
     def _atom_plane(self, plane: Plane) -> Pair:
         return plane.end(self.low, self.high, 0), plane.end(self.low, self.high, 1)
@@ -331,16 +347,43 @@ class Ranges:
         return self._first(parameter, condition, limit, 0), sure
 
     def _first(self, parameter: Atom, condition: Condition, limit: np.ndarray, which: int) -> np.ndarray:
-        if not isinstance(self.low, np.ndarray):
-            raise UnrecordableError("a search for a whole number")
-
         def met(n: np.ndarray, box: np.ndarray) -> np.ndarray:
-            boxes = box.astype(int)
-            parameters = {atom: values[boxes] for atom, values in self.parameters.items()} | {parameter: n}
-            inner = Ranges(self.plans, self.low[:, boxes], self.high[:, boxes], parameters, self.thorough)
-            return inner.truth(condition)[which]
+            return self._trial(parameter, n, box).truth(condition)[which]
 
-        return vector.least_integer(met, limit, (np.arange(self.boxes),))
+        return vector.least_integer(met, limit, (self._numbered(),))
+
+    def _numbered(self) -> np.ndarray:
+        """The number of every box, which a search carries along."""
+        if not isinstance(self.low, np.ndarray):
+            raise UnrecordableError("a search for a number")
+        return np.arange(self.boxes)
+
+    def _trial(self, parameter: Atom, value: np.ndarray, box: np.ndarray) -> Ranges:
+        """Bounds over some of the boxes, in which a parameter has a value."""
+        boxes = box.astype(int)
+        parameters = {atom: values[boxes] for atom, values in self.parameters.items()} | {parameter: value}
+        return Ranges(self.plans, self.low[:, boxes], self.high[:, boxes], parameters, self.thorough)
+
+    def _atom_root(self, parameter: Atom, residual: Sum, lower: Sum, upper: Sum | None = None) -> Pair:
+        """From where the function may be zero to where it is surely not negative.
+
+        A number at which the upper bound of a rising function is negative lies below its root, and one at which the
+        lower bound is not lies above it, also where these bounds themselves do not rise.
+        """
+
+        def most(x: np.ndarray, box: np.ndarray) -> np.ndarray:
+            found = known(self._trial(parameter, x, box).upper(residual), np.inf)
+            return np.where(found == 0, np.finfo(float).tiny, found)  # a zero would end the search from above alone
+
+        def least(x: np.ndarray, box: np.ndarray) -> np.ndarray:
+            return known(self._trial(parameter, x, box).lower(residual), -np.inf)
+
+        numbered = (self._numbered(),)
+        first, last = self.range(lower)
+        soon, late = self.range(upper) if upper is not None else (self._full(np.inf), self._full(np.inf))
+        low, *_ = vector.bracket(most, first, soon, numbered)
+        *_, high, _ = vector.bracket(least, last, late, numbered)
+        return low - MARGIN * np.abs(low), high + MARGIN * np.abs(high)
 
     def _truth(self, of: Condition) -> Pair:
         return getattr(self, f"_truth_{of.relation}")(*of.args)

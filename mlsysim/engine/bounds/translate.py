@@ -16,7 +16,17 @@ from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import MARGIN, Ranges
 from mlsysim.engine.compiled import compiled, compiled_expression
 from mlsysim.engine.zeros import may_be_infinite
-from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, SlotsBusy, System, lower
+from mlsysim.symbolic import (
+    ErlangC,
+    EvaluatedAt,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+    System,
+    lower,
+)
 
 #: Points of the grid at which it is seen which terms of a sum are large.
 SAMPLE = 64
@@ -114,6 +124,8 @@ class Translator:
 
     def _needs(self, expression: Any) -> frozenset[int]:
         """The axes that an expression is computed from; a product with a factor that is nothing everywhere has none."""
+        if isinstance(expression, sympy.Dummy):  # what it stands for is looked at where it is bound
+            return frozenset()
         if isinstance(expression, sympy.Symbol):
             return self._axes_of_name.get(expression.name, frozenset())
         if isinstance(expression, sympy.Mul) and any(map(self._nothing, expression.args)):
@@ -123,6 +135,7 @@ class Translator:
     def _nothing(self, factor: Any) -> bool:
         return (
             isinstance(factor, sympy.Symbol)
+            and not isinstance(factor, sympy.Dummy)
             and self._axes_of_name.get(factor.name) == frozenset()
             and self._first.get(factor.name) == 0
         )
@@ -215,8 +228,11 @@ class Translator:
             return self._bound[expression.definitions[-1][0]]
         if isinstance(expression, LeastInteger):
             return self._least(expression)
+        if isinstance(expression, Root):
+            return self._root(expression)
         kinds = {sympy.ceiling: "ceil", sympy.floor: "floor", sympy.log: "log", sympy.exp: "exp", sympy.Abs: "abs",
-                 sympy.Mod: "mod", ErlangC: "erlang_c", SlotsBusy: "slots_busy"}  # fmt: skip
+                 sympy.Mod: "mod", ErlangC: "erlang_c", SlotsBusy: "slots_busy", NormalCDF: "normal_cdf",
+                 NormalQuantile: "normal_quantile"}  # fmt: skip
         kind = kinds.get(type(expression))
         if kind is None:
             return forms.atom("unknown", str(expression))
@@ -370,6 +386,13 @@ class Translator:
         self._bound[expression.n] = parameter
         condition = self._held(expression.condition)
         return self.forms.atom("least", parameter.terms[0].atoms[0][0], condition, self._once(expression.upper))
+
+    def _root(self, expression: Root) -> Sum:
+        parameter = self.forms.atom("parameter", expression.x)
+        self._bound[expression.x] = parameter
+        residual = self.forms.subtract(self._once(expression.left), self._once(expression.right))
+        ends = [self._once(end) for end in (expression.lower, expression.upper) if end != sympy.oo]
+        return self.forms.atom("root", parameter.terms[0].atoms[0][0], residual, *ends)
 
     def _condition(self, expression: Any) -> Condition:
         forms = self.forms

@@ -9,7 +9,7 @@ _PLAIN = (
 )  # fmt: skip
 #: Instructions of :mod:`~mlsysim.engine.programs.steps`.
 _STEPS = (
-    "plus_outward", "plus_outward_scaled", "known", "inverted", "times_low", "times_high",
+    "plus_outward", "plus_outward_scaled", "known", "inverted", "times_low", "times_high", "least_inside",
     "looked_up", "looked_up_pair", "least_of", "greatest_of",
     "least_of_plane", "greatest_of_plane",
 )  # fmt: skip

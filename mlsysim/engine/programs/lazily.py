@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,41 @@ from mlsysim.engine.programs.program import Program
 from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value
 from mlsysim.extras import installed
 
-#: Operations in NumPy after which a program is recorded; and where the machine must be loaded for it first.
-RECORDING, LOADING = 3e7, 5e8
+#: Operations in NumPy after which a program is recorded; and of the whole process after which the machine is loaded.
+RECORDING, LOADING = 3e7, 2e8
 #: Most elements of tables that are made for a program.
 LARGEST_TABLES = 1 << 22
 
 
-def worthwhile(operations: float) -> bool:
+@dataclass
+class _InNumpy:
+    """What this process did in NumPy that programs could have done.
+
+    Attributes
+    ----------
+    operations : float
+        As :mod:`mlsysim.engine.operations` counts them.
+    """
+
+    operations: float = 0.0
+
+
+_in_numpy = _InNumpy()
+
+
+def worthwhile(operations: float, last: float) -> bool:
     """Whether to record a program of what took NumPy so many operations so far.
 
     Parameters
     ----------
     operations : float
         As :mod:`mlsysim.engine.operations` counts them.
+    last : float
+        Those since this was last asked. Until the machine is loaded it is all that the process did that counts.
     """
-    return operations >= (RECORDING if is_loaded() else LOADING) and installed("numba")
+    _in_numpy.operations += last
+    enough = operations >= RECORDING and (is_loaded() or _in_numpy.operations >= LOADING)
+    return enough and installed("numba")
 
 
 def is_loaded() -> bool:
@@ -41,10 +62,12 @@ class Lazily:
     ----------
     compute : callable
         From a value per input to the outputs.
+    changes : sequence of int
+        Inputs that are changed; see :meth:`Program.varied`.
     """
 
-    def __init__(self, compute: Callable[[list[Value]], list[Any]]) -> None:
-        self._compute = compute
+    def __init__(self, compute: Callable[[list[Value]], list[Any]], changes: Sequence[int] = ()) -> None:
+        self._compute, self._changes = compute, changes
         self._done, self._tried = 0.0, False
         self._program: Program | None = None
 
@@ -59,7 +82,7 @@ class Lazily:
             How many inputs there are.
         """
         self._done += operations
-        if not self._tried and worthwhile(self._done):
+        if not self._tried and worthwhile(self._done, operations):
             self._tried, self._program = True, self._recorded(inputs)
         return self._program
 
@@ -67,6 +90,6 @@ class Lazily:
         recorder = Recorder(LARGEST_TABLES)
         try:
             with np.errstate(all="ignore"):
-                return Program(recorder, self._compute(recorder.inputs(inputs)))
+                return Program(recorder, self._compute(recorder.inputs(inputs)), self._changes)
         except UnrecordableError:
             return None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,34 @@ from mlsysim.engine.programs.recording import Operand, Recorder, UnrecordableErr
 
 #: Registers that an instruction reads at most, and numbers, places in tables and lengths of rows that it has.
 READ, MORE = 4, 2
-#: Least elements that a thread is given.
-PER_THREAD = 2048
+#: Elements of a block; and where one input after another is changed, when many more registers are in use.
+BLOCK, VARIED = 256, 64
+#: Least instructions, times elements, that a thread is given; and parts per thread where they take unlike times.
+PER_THREAD, UNLIKE = 1 << 18, 4
+
+#: The name of an operation, what it is applied to, and the place of its result.
+Operation = tuple[str, tuple[Operand, ...], int]
+
+
+class Line(NamedTuple):
+    """An instruction, before it is known which registers it uses.
+
+    Attributes
+    ----------
+    code : int
+        See :mod:`~mlsysim.engine.programs.codes`.
+    place : int
+        Of the result.
+    reads : list of int
+        Places of what is read; below zero, numbers that fill a register.
+    more : list of int
+        The other fields of an instruction.
+    """
+
+    code: int
+    place: int
+    reads: list[int]
+    more: list[int]
 
 
 @cache
@@ -34,6 +60,8 @@ class Program:
         The operations.
     outputs : sequence of Value or float
         What is computed.
+    changes : sequence of int
+        Inputs that :meth:`varied` changes.
 
     Raises
     ------
@@ -41,15 +69,16 @@ class Program:
         If the machine has no instruction for an operation.
     """
 
-    def __init__(self, recorder: Recorder, outputs: Sequence[Any]) -> None:
+    def __init__(self, recorder: Recorder, outputs: Sequence[Any], changes: Sequence[int] = ()) -> None:
         self._operations = recorder.operations
         self._outputs = [as_operand(output) for output in outputs]
         self._inputs = sum(name == "input" for name, _ in self._operations)
+        self._changes = np.array(changes, np.int64)
         self._needed = self._alive()
         self._numbers, self._filled = _Numbers(), _Numbers()
         self._arrays: list[np.ndarray] = []
         self._starts: dict[int, int] = {}
-        self._code = self._assembled()
+        self._assemble()
 
     def __str__(self) -> str:
         def told(operand: Operand) -> str:
@@ -65,7 +94,7 @@ class Program:
         return "\n".join(lines)
 
     def __len__(self) -> int:
-        return len(self._code)
+        return int(self._parts[1])
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
         """Run it.
@@ -80,24 +109,58 @@ class Program:
         ndarray
             One row per output.
         """
+        count = inputs.shape[1]
+        none = np.empty((0, count), np.int64)
+        threads = min(cores(), len(self) * count // PER_THREAD) or 1
+        return self._run(inputs, none, none.astype(bool), BLOCK, -(-count // threads))[:, 0]
+
+    def varied(self, inputs: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Run it with one input changed after the other: only what depends on the input is computed again.
+
+        Parameters
+        ----------
+        inputs : ndarray of int64
+            One row per input, one column per element.
+        values : ndarray of int64
+            What the input of each change (rows) becomes in each element (columns).
+        wanted : ndarray of bool
+            Which changes of which elements are asked for.
+
+        Returns
+        -------
+        ndarray
+            By output, by change after one row for none, and by element; anything where it is not wanted.
+        """
+        # Elements with the same changes stand together, so that most blocks have few changes.
+        dearest = np.argsort(-np.diff(self._parts)[1:], kind="stable")[:62]
+        alike = (1 << np.arange(len(dearest))[::-1]) @ wanted[dearest]
+        order = np.argsort(alike, kind="stable")
+        threads = cores()
+        size = -(-inputs.shape[1] // (UNLIKE * threads * VARIED)) * VARIED if threads > 1 else inputs.shape[1]
+        found = self._run(inputs[:, order], values[:, order], wanted[:, order], VARIED, size)
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        return found[:, :, back]
+
+    def _run(self, inputs: np.ndarray, values: np.ndarray, wanted: np.ndarray, width: int, size: int) -> np.ndarray:
+        """Run it and its changes on parts of so many elements."""
         from mlsysim.engine.programs.machine import execute
 
         count = inputs.shape[1]
-        found = np.empty((len(self._ends), count))
-        given = np.ascontiguousarray(inputs, np.int64)
+        parts = self._parts[: 2 + len(values)]
+        found = np.empty((len(self._outputs), parts.size - 1, count))
+        given, values, wanted = (np.ascontiguousarray(each) for each in (inputs, values, wanted))
 
-        def run(first: int, last: int) -> None:
+        def run(first: int) -> None:
             execute(
-                self._code, self._ends, self._constants, self._rows, self._tables, self._registers, self._read,
-                given, found, first, last,
+                self._code, parts, self._ends, self._constants, self._rows, self._tables, self._registers,
+                self._read, given, self._changes, values, wanted, width, found, first, min(first + size, count),
             )  # fmt: skip
 
-        threads = min(cores(), count // PER_THREAD) or 1
-        bounds = [count * part // threads for part in range(threads + 1)]
-        if threads == 1:
-            run(0, count)
+        if size >= count:
+            run(0)
         else:
-            list(_pool().map(run, bounds[:-1], bounds[1:]))
+            list(_pool().map(run, range(0, count, size)))
         return found
 
     def _alive(self) -> list[int]:
@@ -108,35 +171,38 @@ class Program:
                 wanted.update(x.place for x in self._operations[place][1] if isinstance(x, Value))
         return sorted(wanted)
 
-    def _assembled(self) -> np.ndarray:
-        """Instructions in order: code, register of the result, and registers that are read, and more."""
-        lines = self._fused()
-        last = {x.place: line for line, (_, operands, _) in enumerate(lines) for x in operands if isinstance(x, Value)}
-        kept = {output.place for output in self._outputs if isinstance(output, Value)}
-        # Inputs stay where they are loaded.
-        registers = {place: place for place in range(self._inputs)}
-        free: list[int] = []
-        count, code = self._inputs, []
-        for line, (name, operands, place) in enumerate(lines):
-            coded, fields = self._fields(name, operands, registers)
-            # The result gets no register that is read here: loops over one array and itself are slow.
-            if free:
-                registers[place] = free.pop()
-            else:
-                registers[place], count = count, count + 1
-            code.append([CODES[coded], registers[place], *fields])
-            done = {x.place for x in operands if isinstance(x, Value) and last[x.place] == line}
-            free += [registers[place] for place in done if place >= self._inputs and place not in kept]
-        ends = [registers[x.place] if isinstance(x, Value) else self._row(x) for x in self._outputs]
+    def _assemble(self) -> None:
+        """Make the instructions of the program, and after them those that each change does again."""
+        lines = [self._line(*each) for each in self._fused()]
+        outputs = [x.place if isinstance(x, Value) else self._row(x) for x in self._outputs]
+        # Inputs stay where they are loaded; one more register holds the changed input.
+        registers = list(range(self._inputs)) + [0] * (len(self._operations) - self._inputs)
+        changes = self._changes.tolist()
+        parts = [lines, *_dependent(lines, changes, len(self._operations))]
+        shared = set(outputs)
+        for part in parts[1:]:
+            own = {line.place for line in part}
+            shared.update(x for line in part for x in line.reads if x not in own)
+        code, count = _allocated(lines, registers, self._inputs + bool(changes), shared)
+        starts, most, ends = [0, len(code)], count, [_places(outputs, registers)]
+        for change, part in zip(changes, parts[1:], strict=True):
+            own = registers.copy()
+            own[change] = self._inputs
+            more, used = _allocated(part, own, count, set(outputs))
+            code += more
+            most = max(most, used)
+            starts.append(len(code))
+            ends.append(_places(outputs, own))
+        self._registers = most
+        self._parts = np.array(starts)
         self._constants = np.array([*self._numbers.values, 0.0])
         self._rows = np.array([*self._filled.values, 0.0])
         self._tables = np.concatenate([*self._arrays, np.zeros(1)])
-        self._registers = count
         self._read = np.array([place for place in self._needed if place < self._inputs], np.int64)
-        self._ends = _rows_after(np.array(ends, np.int64), count)
-        return _rows_after(np.array(code, np.int64).reshape(len(code), 2 + READ + MORE), count)
+        self._ends = _rows_after(np.array(ends, np.int64), most)
+        self._code = _rows_after(np.array(code, np.int64).reshape(len(code), 2 + READ + MORE), most)
 
-    def _fused(self) -> list[tuple[str, tuple[Operand, ...], int]]:
+    def _fused(self) -> list[Operation]:
         """The operations, with a product by a number that is only added up or moved outwards done on the way."""
         uses = Counter(
             operand.place
@@ -145,7 +211,7 @@ class Program:
             if isinstance(operand, Value)
         )
         uses.update(output.place for output in self._outputs if isinstance(output, Value))
-        found: dict[int, tuple[str, tuple[Operand, ...], int]] = {}
+        found: dict[int, Operation] = {}
         for place in self._needed:
             name, operands = self._operations[place]
             if name == "input":
@@ -161,24 +227,24 @@ class Program:
             found[place] = (name, operands, place)
         return list(found.values())
 
-    def _fields(self, name: str, operands: tuple[Operand, ...], registers: dict[int, int]) -> tuple[str, list[int]]:
-        """The instruction, and its operands as numbers of registers, constants and tables."""
+    def _line(self, name: str, operands: tuple[Operand, ...], place: int) -> Line:
+        """The instruction of an operation."""
         with_number = isinstance(operands[-1], float) and name in WITH_NUMBER
         coded = f"{name} number" if with_number else name
         if coded not in CODES:
             raise UnrecordableError(name)
-        read: list[int] = []
+        reads: list[int] = []
         more: list[int] = []
-        for place, operand in enumerate(operands):
+        for at, operand in enumerate(operands):
             if isinstance(operand, Value):
-                read.append(registers[operand.place])
+                reads.append(operand.place)
             elif isinstance(operand, np.ndarray):
                 more += self._table(operand)
-            elif place == len(operands) - 1 and (with_number or name in NUMBER_LAST):
+            elif at == len(operands) - 1 and (with_number or name in NUMBER_LAST):
                 more.append(self._numbers.place(operand))
             else:
-                read.append(self._row(operand))
-        return coded, [*read, *[0] * (READ - len(read)), *more, *[0] * (MORE - len(more))]
+                reads.append(self._row(operand))
+        return Line(CODES[coded], place, reads, [*[0] * (READ - len(reads)), *more, *[0] * (MORE - len(more))])
 
     def _row(self, number: Any) -> int:
         """A number where a register is read: one that holds it everywhere, after all others."""
@@ -192,15 +258,69 @@ class Program:
         return [self._starts[id(array)], *array.shape[1:]]
 
 
+def _dependent(lines: list[Line], changes: list[int], places: int) -> list[list[Line]]:
+    """For each of some inputs the instructions whose results depend on it."""
+    bit = {place: 1 << at for at, place in enumerate(sorted(set(changes)))}
+    depends = [0] * places
+    for place in bit:
+        depends[place] = bit[place]
+    for line in lines:
+        found = 0
+        for x in line.reads:
+            if x >= 0:
+                found |= depends[x]
+        depends[line.place] = found
+    return [[line for line in lines if depends[line.place] & bit[change]] for change in changes]
+
+
+def _places(reads: list[int], registers: list[int]) -> list[int]:
+    """The registers of places; numbers that fill a register stay negative."""
+    return [registers[x] if x >= 0 else x for x in reads]
+
+
+def _allocated(lines: list[Line], registers: list[int], count: int, kept: set[int]) -> tuple[list[list[int]], int]:
+    """Instructions as the machine reads them, and how many registers are in use after them.
+
+    Parameters
+    ----------
+    lines : list of Line
+        What is computed.
+    registers : list of int
+        The register of each place that is computed before; those of these results are put in.
+    count : int
+        The first register that is free.
+    kept : set of int
+        Places whose registers are not used again.
+    """
+    last = {x: line for line in lines for x in line.reads}
+    own: set[int] = set()
+    free: list[int] = []
+    code = []
+    for line in lines:
+        read = _places(line.reads, registers)
+        # The result gets no register that is read here: loops over one array and itself are slow.
+        if free:
+            register = free.pop()
+        else:
+            register, count = count, count + 1
+        registers[line.place] = register
+        own.add(line.place)
+        code.append([line.code, register, *read, *line.more])
+        for x in set(line.reads):
+            if x in own and last[x] is line and x not in kept:
+                free.append(registers[x])
+    return code, count
+
+
 class _Numbers:
     """Different numbers, each at its place."""
 
     def __init__(self) -> None:
         self.values: list[float] = []
-        self._places: dict[str, int] = {}
+        self._places: dict[Any, int] = {}
 
     def place(self, number: Any) -> int:
-        key = float(number).hex()
+        key = number if number and number == number else repr(float(number))
         if key not in self._places:
             self._places[key] = len(self.values)
             self.values.append(float(number))

@@ -32,6 +32,12 @@ def inverted(bound: np.ndarray, otherwise: float) -> np.ndarray:
 
 
 @recorded
+def least_inside(least: np.ndarray, bound: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """The lesser of two bounds where the second counts, and the first elsewhere; what is not a number is the least."""
+    return np.where(np.logical_and(inside, ~(bound >= least)), bound, least)
+
+
+@recorded
 def times_low(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
     """Lower end of the product of ranges from a to b and from c to d; zero times infinity is zero.
 

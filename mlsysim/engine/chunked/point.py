@@ -1,0 +1,225 @@
+"""The latencies of one load, and how they move with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlsysim.engine.chunked.chain import ENDLESS, Chain, chain, full, nearby
+from mlsysim.engine.chunked.distribution import Distribution
+from mlsysim.engine.chunked.first_token import first_token
+from mlsysim.engine.chunked.fourier import Array
+from mlsysim.engine.chunked.lengths import scores
+from mlsysim.engine.chunked.little import FINE, settled
+from mlsysim.engine.chunked.load import Load
+from mlsysim.engine.chunked.mixture import Mixture
+from mlsysim.engine.chunked.result import QUANTILES
+from mlsysim.engine.chunked.spread import Spread, spread
+from mlsysim.engine.chunked.stay import stay
+from mlsysim.engine.chunked.tokens import Tokens, whole
+
+#: States after which sums are kept, closer together where less waits.
+PLACES = 48
+#: Numbers of decoding requests at which the time to the first token is taken: standard deviations and weights.
+NODES = ((0.0, 2.0 / 3.0), (-math.sqrt(3.0), 1.0 / 6.0), (math.sqrt(3.0), 1.0 / 6.0))
+#: Rows times states at most of the chains at the outer of them.
+OUTER = 8_000
+#: How often the largest of them is halved at most, where a backlog at it would have no end.
+HALVED = 20
+#: Least load, as a share of the capacity, with which limits at no load are found.
+LEAST_LOAD = 1e-8
+
+
+@dataclass(frozen=True)
+class Point:
+    """A load with some number of decoding requests.
+
+    Attributes
+    ----------
+    above : Chain
+        At one request more than decode on average.
+    like : Point, optional
+        A point nearby. What jumps is as there.
+    """
+
+    above: Chain
+    like: Point | None = None
+
+    @property
+    def load(self) -> Load:
+        """What arrives."""
+        return self.above.load
+
+    @property
+    def mean(self) -> float:
+        """Mean number of decoding requests."""
+        return self.above.batch - 1.0
+
+    @cached_property
+    def below(self) -> Chain:
+        """The chain at the mean."""
+        if self.like:
+            return nearby(self.like.below, self.load, self.mean)
+        return chain(self.load, self.mean, FINE, self.above.lattice)
+
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """States after which sums are kept."""
+        return np.unique((np.linspace(0.0, 1.0, PLACES) ** 2 * (self.above.lattice.states - 1)).astype(np.intp))
+
+    @cached_property
+    def slow(self) -> Spread:
+        """The slow part of the noise."""
+        return self.tokens.slow
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """What requests see while they decode."""
+        around = stay(self.above, self.places)
+        # A fixed prompt that grows is a mixture of shorter and longer ones, which are not completed as evenly.
+        departures = self.like.tokens.stay if self.like and self.load.isl_cv == 0 else around
+        return Tokens(self.above, self.below, around, spread(self.above, self.below, departures, self.mean))
+
+    @cached_property
+    def chains(self) -> list[Chain]:
+        """The chains at the numbers of decoding requests at which the time to the first token is taken."""
+        load, mean, stay = self.load, self.mean, self.load.steps + 1.0
+        deviation = math.sqrt(self.slow.effective * stay / (stay + 2.0 * self.below.full.backlog))
+        batches = [min(max(mean + score * deviation, 0.0), max(mean, load.full_batch)) for score, _ in NODES[1:]]
+        for _ in range(0 if self.like else HALVED):
+            if full(load, batches[-1]).busy < ENDLESS:
+                break
+            batches[-1] = (batches[-1] + mean) / 2.0
+        if self.like:
+            others = zip(self.like.chains[1:], batches, strict=True)
+            return [self.below, *(nearby(like, load, batch) for like, batch in others)]
+        return [self.below, *(chain(load, batch, OUTER) for batch in batches)]
+
+    @cached_property
+    def first(self) -> Distribution:
+        """Distribution of the time to the first token, over how many requests decode."""
+        atoms = [first_token(at) for at in self.chains]
+        times = np.concatenate([time for time, _ in atoms], axis=1)
+        weights = np.concatenate([share * weight for (_, weight), (_, share) in zip(atoms, NODES, strict=True)])
+        ends = self.like.first.ends if self.like else (0.99 * float(times.min()), 1.01 * float(times.max()))
+        return Distribution.of(times, weights, ends)
+
+    @cached_property
+    def end(self) -> Mixture:
+        """Distribution of the time to the last token."""
+        normal, ends = scores()
+        return whole(self.tokens, normal, np.diff(ends, prepend=0.0), self.first.cell_means(ends), self.places)
+
+    @cached_property
+    def missed(self) -> float:
+        """By how many requests Little's law is missed."""
+        return self.decoding - self.mean
+
+    @cached_property
+    def decoding(self) -> float:
+        """Mean number of requests that decode, by Little's law."""
+        return self.load.request_rate * self.decode_time
+
+    @cached_property
+    def decode_time(self) -> float:
+        """Mean seconds between the first token and the last."""
+        return self.load.steps * self.above.time + float(self.tokens.weights @ self.tokens.extra)
+
+    def outputs(
+        self,
+        names: Sequence[str],
+        shares: Sequence[float],
+        slos: Sequence[float],
+        near: Mapping[str, Array] | None = None,
+    ) -> Array:
+        """Outputs by name, quantiles one after the other.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Fields of the result.
+        shares : sequence of float
+            Probabilities of the quantiles.
+        slos : sequence of float
+            Objectives for the time to the first token and per token, in s.
+        near : mapping, optional
+            Outputs nearby; what is held on a few times is then smoothed over some of them.
+        """
+        return np.concatenate([np.atleast_1d(self._output(name, shares, slos, near)) for name in names])
+
+    def _output(
+        self, name: str, shares: Sequence[float], slos: Sequence[float], near: Mapping[str, Array] | None
+    ) -> Any:
+        def quantiles(law: Mixture, shares: Sequence[float] = shares) -> list[float]:
+            guesses = [None] * len(shares) if near is None else near[name]
+            return [law.quantile(*at) for at in zip(shares, guesses, strict=True)]
+
+        each = self.load.tokens_per_step
+
+        match name:
+            case "batch_size":
+                return self.mean
+            case "batch_variance":
+                return self.slow.variance
+            case "capacity":
+                return self.load.capacity()
+            case "iteration_time":
+                return self.above.time
+            case "rest":
+                return self.above.rest
+            case "tail":
+                return self.above.beyond
+            case "ttft_mean":
+                return self.first.mean
+            case "ttft":
+                return (self.first.quantiles if near is None else self.first.smooth_quantiles)(np.array(shares))
+            case "tpot_mean":
+                return self.tokens.mean / each
+            case "tpot":
+                return quantiles(self.tokens.per_token.times(1.0 / each))
+            case "itl_p99":
+                return quantiles(self.tokens.between, (0.99,))
+            case "e2e_mean":
+                return self.first.mean + self.decode_time
+            case "e2e":
+                return quantiles(self.end)
+            case "ttft_attainment":
+                return (self.first.below if near is None else self.first.smooth_below)(slos[0])
+            case "tpot_attainment":
+                return self.tokens.per_token.below(slos[1] * each)
+            case _:
+                both = ("ttft_attainment", "tpot_attainment")
+                return math.prod(self._output(one, shares, slos, near) for one in both)
+
+
+def outputs(
+    load: Load, names: Sequence[str], shares: Sequence[float], slos: tuple[float, float]
+) -> tuple[Point | None, Array]:
+    """The point at which a load settles, if it does and is needed, and its outputs."""
+    capacity = load.capacity()
+    many = len(shares)
+    if not load.request_rate < capacity:
+        return None, overloaded(capacity if load.request_rate >= capacity else math.nan, names, many)
+    known = {"capacity": capacity}
+    kept = [name for name, slo in zip(("ttft_attainment", "tpot_attainment"), slos, strict=True) if slo == math.inf]
+    known |= dict.fromkeys([*kept, "slo_attainment"] if len(kept) == 2 else kept, 1.0)
+    if known.keys() >= set(names):
+        return None, np.array([known[name] for name in names])
+    point = Point(settled(load.at(max(load.request_rate, LEAST_LOAD * capacity))))
+    if not (point.above.ends and point.below.ends):
+        return None, overloaded(capacity, names, many)
+    return point, point.outputs(names, shares, slos)
+
+
+def overloaded(capacity: float, names: Sequence[str], shares: int) -> Array:
+    """Outputs where more arrives than can be served, or nobody can say: nan."""
+    said = {"capacity": capacity, "rest": 1.0, "tail": 1.0}
+    said |= dict.fromkeys(("ttft_attainment", "tpot_attainment", "slo_attainment"), 0.0)
+    found = [np.full(shares if name in QUANTILES else 1, said.get(name, math.inf)) for name in names]
+    return np.concatenate(found) if not math.isnan(capacity) else np.full(sum(map(len, found)), math.nan)

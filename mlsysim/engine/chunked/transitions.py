@@ -1,0 +1,125 @@
+"""Steps of a queue that a full iteration empties by a chunk: products and solutions without its matrix."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from mlsysim.engine.chunked.fourier import Array, Spectrum, length_of, spectrum, values
+from mlsysim.engine.chunked.halfline import HalfLine
+
+
+class Transitions:
+    """The chain ``w' = max(w - chunk, 0) + arrivals``, whose arrivals depend on ``min(w, chunk + 1)``.
+
+    The last state has all that lies beyond.
+
+    Parameters
+    ----------
+    laws : ndarray of shape (chunk + 2, states)
+        Probability of 0, 1, 2, ... arrivals by what is cleared; the last row where a rest is left.
+    chunk : int
+        What an iteration clears at most.
+    """
+
+    def __init__(self, laws: Array, chunk: int) -> None:
+        self.states, self.chunk = laws.shape[1], chunk
+        self.clearing, self.full = laws[:-1], laws[-1]
+        self.length = length_of(2 * self.states)
+
+    @cached_property
+    def pull(self) -> Spectrum:
+        """Fourier transform of what arrives where a rest is left."""
+        return spectrum(self.full, self.length).conj()
+
+    def after(self, gains: Array) -> Array:
+        """Mean of values one step later, from every state on; along the last axis."""
+        last = gains[..., -1:]
+        beyond = gains - last
+        found = np.empty_like(gains)
+        lowest = self.chunk + 1
+        found[..., :lowest] = self._cleared(beyond)
+        rest = values(spectrum(beyond[..., 1:], self.length) * self.pull, self.length)
+        found[..., lowest:] = rest[..., : self.states - lowest]
+        found += last
+        return found
+
+    def _cleared(self, gains: Array) -> Array:
+        """Mean of values after iterations that leave no rest."""
+        # A library of linear algebra spreads a product with one vector over threads, which takes longer than it does.
+        return np.einsum("m,km->k", gains, self.clearing) if gains.ndim == 1 else gains @ self.clearing.T
+
+    @cached_property
+    def above(self) -> HalfLine:
+        """The walk while a rest is left, from the state above a chunk on."""
+        return HalfLine(self.full, self.chunk)
+
+    @cached_property
+    def visits(self) -> Array:
+        """Mean visits above a chunk before the next state at or below it, by the state that is left."""
+        begins = np.zeros_like(self.clearing)
+        begins[:, : self.states - self.chunk - 1] = self.clearing[:, self.chunk + 1 :]
+        return np.maximum(self.above.visits(begins), 0.0)
+
+    @cached_property
+    def down(self) -> Array:
+        """Probability of the states at or below a chunk after those just above it."""
+        lowest = self.chunk + 1
+        padded = np.concatenate([np.zeros(lowest), self.full[:lowest]])
+        return np.stack([padded[lowest - k - 1 : 2 * lowest - k - 1] for k in range(min(self.chunk, self.states))])
+
+    @cached_property
+    def below(self) -> tuple[Array, Array]:
+        """The chain seen at or below a chunk only: inverse of ``I - K + 1 v``, and v, a law."""
+        between = self.clearing[:, : self.chunk + 1] + self.visits[:, : self.chunk] @ self.down
+        between /= between.sum(axis=1, keepdims=True)
+        return np.linalg.inv(np.eye(len(between)) - between + between[0]), between[0]
+
+    @cached_property
+    def stationary(self) -> Array:
+        """Stationary probability of every state."""
+        inverse, anchor = self.below
+        found = self._spread(anchor @ inverse, np.zeros(self.states))
+        return found / found.sum()
+
+    def _spread(self, low: Array, high: Array) -> Array:
+        """Weights of all states from those at or below a chunk."""
+        high = np.einsum("k,km->m", low, self.visits) + high
+        lowest = self.chunk + 1
+        found = np.concatenate([low, high[: self.states - lowest]])
+        found[-1] += high[self.states - lowest :].sum()
+        return found
+
+    def total(self, weights: Array) -> Array:
+        """Sum of weights over all steps from now on; the weights add up to zero."""
+        lowest = self.chunk + 1
+        high = np.zeros(self.states)
+        high[: self.states - lowest] = weights[lowest:]
+        high = self.above.visits(high)
+        inverse, _ = self.below
+        found = self._spread((weights[:lowest] + high[: self.chunk] @ self.down) @ inverse, high)
+        return found - found.sum() * self.stationary
+
+    def sums(self, gain: Array) -> Array:
+        """Mean sum of what all steps gain, from every state on; the gain adds up to zero.
+
+        Parameters
+        ----------
+        gain : ndarray of shape (chunk + 2,)
+            By what is cleared; the last where a rest is left.
+        """
+        lowest = self.chunk + 1
+        places = np.arange(self.states)
+        arrivals = np.concatenate([self.clearing, self.full[None]])
+        means = arrivals @ places + (1.0 - arrivals.sum(axis=1)) * self.states
+        # Where a rest is left the sum grows by the same amount with every token; what is left over lies below.
+        growth = gain[-1] / (self.chunk - means[-1])
+        left = gain[:-1] - growth * (places[:lowest] - means[:-1])
+        inverse, _ = self.below
+        low = inverse @ left
+        first = np.zeros(self.states)
+        first[: self.chunk] = self.down @ low
+        high = self.above.gains(first)[: self.states - lowest]
+        found = growth * places + np.concatenate([low, high])
+        return found - self.stationary @ found
