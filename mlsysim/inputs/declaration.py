@@ -43,6 +43,31 @@ class Better:
     shows: str
 
 
+@dataclass(frozen=True)
+class Room:
+    """When the memory of an engine holds no request, and the ranks that would make room.
+
+    Parameters
+    ----------
+    output : str
+        The output that says so.
+    label : str
+        What it is then.
+    shards : tuple of str
+        Two arguments for numbers of ranks that share one copy of the weights, the nearer ranks first.
+    copies : str
+        The argument for the number of such copies.
+    near : str
+        The input that the first of them exceeds only where nothing else has room.
+    """
+
+    output: str
+    label: str
+    shards: tuple[str, str]
+    copies: str
+    near: str
+
+
 class DeclaredModel:
     """A System with named variants, and the arguments its inputs come from.
 
@@ -80,6 +105,8 @@ class DeclaredModel:
         variant does not compute are no part of its total.
     better : Better, optional
         The variant that counts, and the output on which the others must agree with it.
+    room : Room, optional
+        When there is no room in memory, and the ranks that would make some.
     savings : dict
         For each argument that costs something to save something: its value without, and the output it lowers.
     givers : dict
@@ -99,6 +126,7 @@ class DeclaredModel:
     keywords: ClassVar[tuple[str, ...]] = ()
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
+    room: ClassVar[Room | None] = None
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}
@@ -245,7 +273,8 @@ class DeclaredModel:
 
     def fallback(self, name: str, precision: str) -> Value | None:
         """The value of an input from the default entry of a slot; None without one."""
-        found = (slot.fallback(name, precision) for _, slot in self.givers.get(name, ()))
+        givers = self.givers.get(name, ())
+        found = (slot.fallback(name, precision) for argument, slot in givers if argument in self.arguments)
         return next((value for value in found if value is not None), None)
 
     @classmethod

@@ -73,7 +73,8 @@ class Slot:
     strict : bool
         Whether a variant refuses it where no formula needs what it gives.
     asks : tuple of str
-        For a strict one, inputs of which a variant must need one to take it; what it gives where left out.
+        For a strict one, or one with a default, inputs of which a variant must need one to take it; what it gives
+        where left out.
     """
 
     entry: type[Entry]

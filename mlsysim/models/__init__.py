@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mlsysim.models.memory_expansion import MemoryExpansionModel
     from mlsysim.models.moe_routing import MoERoutingModel
     from mlsysim.models.parameter_count import ParameterCountModel
+    from mlsysim.models.serving import ServingModel
     from mlsysim.models.serving_capacity import ServingCapacityModel
     from mlsysim.models.training_memory import TrainingMemoryModel
 
@@ -34,6 +35,7 @@ __all__ = [
     "PerformanceModel",
     "Registry",
     "ServingCapacityModel",
+    "ServingModel",
     "TrainingMemoryModel",
     "every_model",
 ]

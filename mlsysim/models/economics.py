@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
 from mlsysim.formulas import economics
 from mlsysim.inputs.slot import Slot
-from mlsysim.inputs.variant import Variant
+from mlsysim.inputs.variant import Variant, swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.recipe import RECIPE
+from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula
 
-_RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
+_RUN, _FLEET, _REPLICAS = DistributedModel(), ServingCapacityModel("prefill_aware"), ServingModel("colocated")
 _PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
 
 
 def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
     """The formulas of a model with those of its cost behind them, as one system."""
-    economy = tuple(formula for formula in (*economics.SHARED, *economy) if formula.name not in model.system)
-    formulas = (*model.system.formulas, *economy)
+    formulas = swapped(model.system, (*economics.SHARED, *economy))
     known = {formula.name for formula in formulas}
-    first = ("total_cost", *_PARTS, "cost_per_token", "cost_per_request", "accelerators", "duration", "average_power",
-             "energy", "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
-             "estimated_p99_latency", "feasible")  # fmt: skip
+    first = ("total_cost", *_PARTS, "cost_per_hour", "cost_per_token", "cost_per_input_token", "cost_per_output_token",
+             "cost_per_request", "accelerators", "duration", "average_power", "energy", "energy_per_token", "carbon",
+             "step_time", "mfu", "total_memory", "required_replicas", "estimated_p99_latency", "deployed_replicas",
+             "ttft_p99", "tpot_p99", "slo_attainment", "feasible")  # fmt: skip
     return Variant(
         formulas,
         requirements=model.requirements,
@@ -32,6 +35,11 @@ def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) 
         headline=tuple(name for name in first if name in known),
         about=about,
     )
+
+
+def _given(slot: str) -> tuple[str, ...]:
+    """What an entry gives to any of these models."""
+    return tuple(dict.fromkeys(name for model in (_RUN, _FLEET, _REPLICAS) for name in model.slots[slot].provides))
 
 
 class EconomicsModel(PerformanceModel):
@@ -56,6 +64,16 @@ class EconomicsModel(PerformanceModel):
             economics.SERVING + economics.RENTED,
             "Replicas that hold a latency target, one rented accelerator each.",
         ),
+        "deployment": _chained(
+            _REPLICAS,
+            (economics.request_cost, *economics.BOUGHT),
+            "Replicas of several accelerators that prefill and decode by turns and hold what is promised, bought.",
+        ),
+        "rented_deployment": _chained(
+            _REPLICAS,
+            (economics.request_cost,),
+            "Replicas of several rented accelerators that prefill and decode by turns and hold what is promised.",
+        ),
         "fleet": Variant(
             economics.SHARED + economics.BOUGHT,
             headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
@@ -70,12 +88,13 @@ class EconomicsModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            tuple(dict.fromkeys((*_RUN.slots["model"].provides, *_FLEET.slots["model"].provides))),
+            _given("model"),
         ),
         "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
         "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
+        "fabric": replace(_REPLICAS.slots["fabric"], asks=("isl",)),
         "rent": Slot(Rent, ("rental_price",), strict=True),
-        "stack": stack_slot((*_RUN.slots["stack"].provides, *_FLEET.slots["stack"].provides)),
+        "stack": stack_slot(_given("stack")),
         **RECIPE,
     }
     keywords = tuple(
@@ -83,6 +102,7 @@ class EconomicsModel(PerformanceModel):
             (
                 *DistributedModel.keywords,
                 *ServingCapacityModel.keywords,
+                *ServingModel.keywords,
                 "accelerators",
                 "duration",
                 "busy_share",

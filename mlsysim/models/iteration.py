@@ -5,16 +5,7 @@ from __future__ import annotations
 from sympy import Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import (
-    collectives,
-    continuous_batching,
-    iteration,
-    number_formats,
-    parameter_counts,
-    rank_groups,
-    rank_parameters,
-    transformer_flops,
-)
+from mlsysim.formulas import continuous_batching, iteration, replica_layout
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -32,45 +23,11 @@ from mlsysim.models.shape import (
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.training import t
-from mlsysim.symbols.workload import a, d_e, d_ff, d_sh
+from mlsysim.symbols.iteration import E_red, d_a
+from mlsysim.symbols.layers import two
+from mlsysim.symbols.training import e, p, t
+from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh
 
-#: An all-reduce among tensor-parallel ranks, its message given.
-_ALL_REDUCE = tuple(
-    formula.only(("tp",))
-    for formula in (
-        rank_groups.stride,
-        rank_groups.ranks_per_node,
-        rank_groups.group_links,
-        rank_groups.ring_bandwidth,
-        rank_groups.ring_latency,
-        rank_groups.chunk_start,
-        rank_groups.ring_reduction,
-        rank_groups.tree_reduction,
-        rank_groups.switch_reduction,
-        rank_groups.all_reduce_time,
-    )
-)
-#: What the operators of a pass are counted by.
-_OPERATORS = (
-    *number_formats.SERVING,
-    parameter_counts.attention_parameters,
-    parameter_counts.ffn_parameters,
-    parameter_counts.expert_parameters,
-    parameter_counts.shared_expert_parameters,
-    parameter_counts.router_parameters,
-    rank_parameters.kv_heads_per_rank,
-    rank_parameters.attention_parameters_per_rank,
-    rank_parameters.ffn_parameters_per_rank,
-    rank_parameters.shared_parameters_per_rank,
-    transformer_flops.attention_work,
-    transformer_flops.scores,
-    transformer_flops.window_reach,
-    transformer_flops.score_work,
-    continuous_batching.kv_bytes_per_token,
-    *collectives.REACHED,
-    *_ALL_REDUCE,
-)
 _DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity")
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
 _FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
@@ -82,8 +39,49 @@ _PARTS = (
     "decode_attention_time",
     "prefill_attention_time",
     "allreduce_time",
+    "expert_exchange_time",
     "host_time",
     "iteration_bottleneck",
+)
+#: What every model of an engine takes where nothing else is said.
+ENGINE_DEFAULTS = {
+    "precision": "bf16",
+    "weight_dtype": "as_precision",
+    "compute_dtype": "as_precision",
+    "kv_cache_dtype": "as_precision",
+    "dispatch_dtype": "as_precision",
+    "combine_dtype": "as_precision",
+    "tp_size": 1,
+    "pp_size": 1,
+    "ep_size": 1,
+    "dp_attention_size": 1,
+    "two_batch_overlap": False,
+    "num_redundant_experts": 0,
+    "routing_imbalance_factor": 1.0,
+    "node_limit": 0,
+    "prefix_hit_rate": 0.0,
+    "num_speculative_tokens": 0,
+    "attention_mask": "causal",
+    "congestion_factor": 1.0,
+    "accelerators_per_node": 8,
+    "accelerators_per_pod": 0,
+    "switch_reduces": 0.0,
+    "direct_mesh": 0,
+    **OPTIONAL_PASS_SHAPE,
+    **NO_WINDOW,
+}
+#: How an engine stands on accelerators, and how its experts exchange.
+LAYOUT = (
+    "tp_size",
+    "pp_size",
+    "ep_size",
+    "dp_attention_size",
+    "two_batch_overlap",
+    "num_redundant_experts",
+    "routing_imbalance_factor",
+    "node_limit",
+    "dispatch_dtype",
+    "combine_dtype",
 )
 
 
@@ -107,15 +105,16 @@ class IterationModel(PerformanceModel):
     answer = "iteration_time"
     variants = {
         "iteration": Variant(
-            (*_OPERATORS, *iteration.ITERATION),
+            (*iteration.operators(), *iteration.ITERATION),
             headline=("iteration_time", "iteration_tokens", *_PARTS),
             about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
         ),
         "saturated": Variant(
             (
-                *_OPERATORS,
+                *iteration.operators(),
                 continuous_batching.stored_weights,
+                replica_layout.replica_weights,
                 *iteration.ITERATION,
                 *iteration.SATURATED,
             ),
@@ -151,6 +150,8 @@ class IterationModel(PerformanceModel):
                 "kv_read_efficiency",
                 "link_efficiency",
                 "fabric_efficiency",
+                "exchange_link_efficiency",
+                "exchange_latency",
                 "collective_latency",
                 "node_latency",
                 "switch_latency",
@@ -170,36 +171,26 @@ class IterationModel(PerformanceModel):
         "weight_dtype",
         "compute_dtype",
         "kv_cache_dtype",
-        "tp_size",
+        *LAYOUT,
         "decode_requests",
         "context_tokens",
         "prompts",
         "seq_len",
+        "prefix_hit_rate",
+        "num_speculative_tokens",
         "output_tokens",
         "max_batch_size",
         "attention_mask",
         "congestion_factor",
     )
     defaults = {
-        "precision": "bf16",
-        "weight_dtype": "as_precision",
-        "compute_dtype": "as_precision",
-        "kv_cache_dtype": "as_precision",
-        "tp_size": 1,
+        **ENGINE_DEFAULTS,
         "decode_requests": 0.0,
         "context_tokens": 0.0,
         "prompts": 0.0,
         "seq_len": 2048,
         "output_tokens": 128,
         "max_batch_size": 4096,
-        "attention_mask": "causal",
-        "congestion_factor": 1.0,
-        "accelerators_per_node": 8,
-        "accelerators_per_pod": 0,
-        "switch_reduces": 0.0,
-        "direct_mesh": 0,
-        **OPTIONAL_PASS_SHAPE,
-        **NO_WINDOW,
     }
     requirements = (
         divides(t, a),
@@ -207,6 +198,23 @@ class IterationModel(PerformanceModel):
         divides(t, d_e),
         divides(t, d_sh),
         SHARED_KV_HEADS,
+        Requirement(p, p <= L, "must be at most {layers}"),
+        Requirement(
+            e,
+            Eq(Mod(t * d_a, e), 0) & (Eq(Mod(t, e), 0) | Eq(Mod(e, t), 0)),
+            "must divide {tp_size} times {dp_attention_size}, and {tp_size} or be a multiple of it",
+        ),
+        Requirement(e, Eq(Mod(E + E_red, e), 0), "must divide {experts} and {num_redundant_experts} together"),
+        Requirement(
+            e, (e <= n_node) | Eq(Mod(e, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
+        ),
+        Requirement(E_red, Eq(E_red, 0) | (L_moe > 0), "must be 0 where {moe_layers}"),
+        Requirement(E_red, E_red <= E, "must be at most {experts}"),
+        Requirement(
+            two,
+            Eq(two, 0) | ((e > t) & (d_a > 1)),
+            "must be False where no experts are exchanged ({ep_size} over {tp_size}, {dp_attention_size})",
+        ),
         Requirement(
             t, (t <= n_node) | Eq(Mod(t, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
         ),

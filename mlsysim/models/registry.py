@@ -28,6 +28,7 @@ OURS = (
     "training_memory",
     "serving_capacity",
     "iteration",
+    "serving",
     "moe_routing",
     "distributed",
     "expert_parallel",

@@ -14,7 +14,7 @@ from mlsysim.engine import compiled, compiled_expression
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.symbolic import LeastInteger, System, Variable, lower, variable_of
+from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable, lower, variable_of
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 
@@ -44,7 +44,7 @@ class Derivative:
         If there is no such output or input.
     InputError
         If either is a label or a truth value, which have no derivative, or the input moves the
-        number of servers of a queue, which is whole.
+        number of servers of a queue, which is whole, or the root of an equation.
     """
 
     def __init__(self, model: DeclaredModel, output: str, by: str, *, relax: bool = False) -> None:
@@ -126,7 +126,11 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
         moving = [v for v in formula.inputs if v.name in moved]
         if not moving or _is_truth(formula.expression):
             continue
-        expression, frozen = _smooth(lower(formula.expression), {v.symbol for v in moving})
+        moved_symbols = {v.symbol for v in moving}
+        expression, frozen = _smooth(lower(formula.expression), moved_symbols)
+        if any(node.free_symbols & moved_symbols for node in expression.atoms(Root, EvaluatedAt, ChunkedPrefill)):
+            allowed = f"{formula.name} has no derivative by it in closed form, as the root of an equation or elsewhere"
+            raise InputError("derivative", by.name, f"{allowed}; sensitivity() has its number")
         if frozen or (by.domain.kind == "integer" and decides(formula.expression, by)):
             steps.append(formula.name)
         partials = [(v.name, _slope(expression, v.symbol).xreplace(frozen)) for v in moving]

@@ -16,8 +16,9 @@ from mlsysim.engine import compiled_expression
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.study.display import as_text
 from mlsysim.study.member_table import member_table
-from mlsysim.symbolic import Formula, LeastInteger, System, family_of, variable_of
+from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Formula, LeastInteger, Root, System, family_of, variable_of
 from mlsysim.symbolic.dimensions import dimension_of, same
+from mlsysim.symbolic.functions import Unknown
 from mlsysim.symbolic.indexed import ByMember, Total
 from mlsysim.symbolic.printing import symbol_text, text
 
@@ -108,7 +109,7 @@ class Explanation:
 
     def _inserted(self, expression: sympy.Basic) -> str | None:
         names = [s.name for s in expression.free_symbols if s.name in self.values]  # type: ignore[attr-defined]
-        if expression.has(LeastInteger) or not names:
+        if expression.has(ChunkedPrefill, LeastInteger, Root) or not names:
             return None
         return text(expression, {name: self._value(name) for name in names})
 
@@ -136,7 +137,7 @@ class Explanation:
             for value, condition in expression.args:  # type: ignore[misc]
                 if self._holds(condition):
                     return self._taken(value)
-        if not expression.args or isinstance(expression, LeastInteger):
+        if not expression.args or isinstance(expression, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
             return expression
         return expression.func(*(self._taken(arg) for arg in expression.args))
 
@@ -144,6 +145,10 @@ class Explanation:
         """Which case holds, and which argument of a maximum or minimum binds, in the unit of the formula if it fits."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
+        if isinstance(expression, Root):
+            return [self._root(expression)]
+        if isinstance(expression, ChunkedPrefill | EvaluatedAt):
+            return []
         notes: list[str] = []
         parts = list(expression.args)
         if isinstance(expression, sympy.Piecewise):
@@ -182,6 +187,10 @@ class Explanation:
         """In a few words, which case held and which argument bound; of nested ones the innermost."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
+        if isinstance(expression, Root):
+            return [self._root(expression)]
+        if isinstance(expression, ChunkedPrefill | EvaluatedAt):
+            return []
         if isinstance(expression, sympy.Piecewise):
             value, condition = next(pair for pair in expression.args if self._holds(pair[1]))  # type: ignore[index, misc]
             return [_condition(condition), *self._binding(value, unit)]
@@ -213,6 +222,25 @@ class Explanation:
         if found == 1:
             return ["n = 1 holds already"]
         return [f"n = {found:.0f} holds; at n = {found - 1:.0f} fails {failing(found - 1)}"]
+
+    def _root(self, expression: Root) -> str:
+        """What both sides of an equation come to, or why an end of the interval is the answer."""
+        found = self._number(expression)
+        at = {expression.x: sympy.Float(found)}
+        left, right = (self._number(side.xreplace(at)) for side in (expression.left, expression.right))
+        symbols = {s.name for s in expression.free_symbols if s.name in self.values}  # type: ignore[attr-defined]
+        symbols |= {node.target for node in expression.atoms(EvaluatedAt)}
+        unit = _fitting([variable_of(name).unit for name in sorted(symbols)], expression.left)
+        own = [expression.x.variable.unit] if isinstance(expression.x, Unknown) else []
+        answer = f"{text(expression.x)} = {formatting.canonical(found, _fitting(own, expression.x))}"
+        both = [formatting.canonical(side, unit) for side in (left, right)]
+        if found == self._number(expression.lower) and left >= right:
+            return f"{answer}, the lower end: {text(expression.left)} = {both[0]} is no less than {both[1]} there"
+        if found == self._number(expression.upper) and left < right:
+            return f"{answer}, the upper end: {text(expression.left)} = {both[0]} is less than {both[1]} there"
+        if not math.isclose(left, right, rel_tol=1e-6):
+            return f"{answer}, where {text(expression.left)} jumps past {both[1]}"
+        return f"{answer}, where both sides are {both[0]}"
 
 
 def _added(node: Total) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim.catalog import Recipe
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
+from mlsysim.inputs.declaration import Room
 from mlsysim.inputs.recipe import name_of, recipe_argument
 from mlsysim.study.display import as_text, presented
 from mlsysim.symbolic import variable_of
@@ -18,17 +19,20 @@ if TYPE_CHECKING:
 NOTHING = 0.01
 #: From this share on, two answers disagree.
 MUCH = 0.05
+#: Most ranks that a copy of the weights is tried on.
+MOST_RANKS = 256
 
 
 def notes(result: Result) -> tuple[str, ...]:
-    """What a recipe gave in vain, what a better variant says, and arguments that cost time and save nothing.
+    """What a recipe gave in vain, what a better variant says, what would fit, and what costs time and saves nothing.
 
     Parameters
     ----------
     result : Result
         Of ``solve``.
     """
-    return tuple(note for note in (left_out(result), _as_run(result), _contradiction(result), *_vain(result)) if note)
+    lines = (left_out(result), _as_run(result), _contradiction(result), _room(result), *_vain(result))
+    return tuple(note for note in lines if note)
 
 
 def left_out(result: Result) -> str:
@@ -67,6 +71,39 @@ def _contradiction(result: Result) -> str:
         return f"{better.variant}: {as_text(variable_of(better.shows), other.canonical(better.shows))}, {said}"
     variable = variable_of(better.decides)
     return f"{better.variant}: {as_text(variable, other.canonical(better.decides))} {variable.label.lower()}"
+
+
+def _room(result: Result) -> str:
+    """The smallest layout that has room for a request, where this one has none."""
+    room = result.model.room
+    if room is None or result.outputs.get(room.output) != room.label:
+        return ""
+    near, far = room.shards
+    ranks = [int(result.canonical(name)) if name in result.inputs else 1 for name in (near, far, room.copies)]
+    many = ranks[0] * ranks[1] * ranks[2]
+    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
+    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
+    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
+    said = f"{of_what.get('model', 'the model').rpartition('.')[2]} and a request do not fit {where.strip()}"
+    found = _roomy(result, room, ranks[0], ranks[1])
+    if found is None:
+        return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
+    if found[1] == ranks[1]:
+        return f"{said}: {near} >= {found[0]}"
+    return f"{said}: {near}={found[0]}, {far}={found[1]}"
+
+
+def _roomy(result: Result, room: Room, near: int, far: int) -> tuple[int, int] | None:
+    """The fewest ranks with room, by powers of two of those given: as many as possible near each other."""
+    limit, ranks = result.canonical(room.near), 2 * near * far
+    while ranks <= MOST_RANKS:
+        layouts = [(ranks // stages, stages) for stages in (far * 2**n for n in range(9)) if ranks % stages == 0]
+        for layout in sorted(layouts, key=lambda each: each[0] > limit):
+            other = _asked_again(result, result.model.variant, **dict(zip(room.shards, layout, strict=True)))
+            if other is not None and other.outputs[room.output] != room.label:
+                return layout
+        ranks *= 2
+    return None
 
 
 def _vain(result: Result) -> list[str]:

@@ -228,6 +228,7 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
     )
 
 
+@collector.paused()
 def _bounds(
     asked: Problem, top: int, started: float, may_stream: bool, budget: Budget, progress: bool | None
 ) -> Designs | None:
@@ -241,10 +242,9 @@ def _bounds(
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
         budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-    with collector.paused():
-        translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
-        conditions = translator.require(asked.required)
-        solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
+    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
+    conditions = translator.require(asked.required)
+    solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
     with status(progress) as report:
         best, seen = solver.run(top, budget, report)
     if not seen.proven and may_stream:

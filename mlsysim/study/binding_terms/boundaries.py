@@ -12,7 +12,7 @@ import sympy
 from mlsysim import formatting
 from mlsysim.engine import compiled_expression
 from mlsysim.study.binding_terms.terms import INACTIVE, Choice
-from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, Variable, lower
+from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable, lower
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of an equation up to which it is solved, and of a solution up to which it is brought into product form.
@@ -69,6 +69,10 @@ class Boundary:
             count = self.points.shape[1]
             lines += [f"  no closed form; traced at {count} place{'s' if count > 1 else ''}"]
         return "\n".join(lines)
+
+
+#: What no term is followed into.
+_OPAQUE = ChunkedPrefill | LeastInteger | EvaluatedAt | Root | sympy.ceiling | sympy.floor | sympy.Mod
 
 
 class Solver:
@@ -137,7 +141,7 @@ class Solver:
 
     def _resolved(self, node: Any, at: Mapping[str, float], depth: int) -> Any:
         """An expression in the axes and in what does not move, along the terms that bind at a point."""
-        if depth > 60 or isinstance(node, LeastInteger | EvaluatedAt | sympy.ceiling | sympy.floor | sympy.Mod):
+        if depth > 60 or isinstance(node, _OPAQUE):
             return node if not self.moved & node.free_symbols else None
         if not self.moved & node.free_symbols:
             return node

@@ -12,7 +12,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.engine import compiled
-from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, Variable
+from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable
 
 #: Powers of two, times the value of an input, between which it is looked for a jump; places per power.
 NEAREST, FARTHEST, PLACES = -40, 20, 2
@@ -49,7 +49,7 @@ def _stepped(system: System) -> tuple[tuple[str, sympy.Basic], ...]:
 def _nodes(expression: Any) -> Iterator[Any]:
     if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger):
         yield expression
-    if not isinstance(expression, LeastInteger | EvaluatedAt):
+    if not isinstance(expression, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
         for arg in expression.args:
             yield from _nodes(arg)
 

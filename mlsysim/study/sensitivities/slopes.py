@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from mlsysim.study.derivative import decides
-from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy, System, Variable
+from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, Root, SlotsBusy, System, Variable
 
 
 def continuous(system: System) -> list[str]:
@@ -41,6 +41,8 @@ def _is_smooth(system: System, by: Variable) -> bool:
             return False
         whole = [node.args[0] for node in expression.atoms(ErlangC, SlotsBusy)]
         whole += [*expression.atoms(LeastInteger, sympy.Mod)]
+        elsewhere = expression.atoms(EvaluatedAt, Root)  # in which a bound number may count servers
+        whole += [node for node in elsewhere if node.has(ErlangC, SlotsBusy, sympy.Mod)]
         if any(touched & node.free_symbols for node in whole):
             return False
     return True

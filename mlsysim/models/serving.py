@@ -1,0 +1,208 @@
+"""The model of a serving deployment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sympy import Eq
+
+from mlsysim.catalog import Rent
+from mlsysim.formulas import (
+    answer_times,
+    chunked_chain,
+    chunked_prefill,
+    continuous_batching,
+    deployment,
+    deployment_costs,
+    economics,
+    iteration,
+    replica_layout,
+)
+from mlsysim.inputs.declaration import Room
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.iteration import ENGINE_DEFAULTS, LAYOUT, IterationModel
+from mlsysim.symbolic import Requirement, request, token
+from mlsysim.symbols.chunked import C_b
+from mlsysim.symbols.deployment import B_seq
+from mlsysim.symbols.iteration import d_a
+from mlsysim.symbols.training import p
+
+_ENGINE = (
+    *iteration.operators(),
+    *iteration.ITERATION,
+    replica_layout.replica_weights,
+    iteration.kv_memory,
+    iteration.cache_tokens,
+    iteration.saturated_context,
+    continuous_batching.stored_weights,
+    continuous_batching.peak_seq_len,
+)
+_RENT = (
+    deployment_costs.deployed_accelerators,
+    deployment_costs.answered_requests,
+    deployment_costs.hourly_cost,
+    economics.token_cost,
+    economics.generated_tokens,
+    *economics.RENTED,
+)
+_POWER = (economics.power, economics.energy, economics.energy_per_token)
+_HEADLINE = (
+    "deployed_replicas",
+    "accelerators_per_replica",
+    "feasible",
+    "serving_bottleneck",
+    "slo_attainment",
+    "goodput",
+    "goodput_per_accelerator",
+    "ttft_mean",
+    "ttft_p50",
+    "ttft_p90",
+    "ttft_p99",
+    "tpot_mean",
+    "tpot_p50",
+    "tpot_p90",
+    "tpot_p99",
+    "e2e_mean",
+    "decode_batch",
+    "engine_slots",
+    "kv_cache_tokens",
+    "replica_load",
+    "tokens_per_second",
+    "tokens_per_second_per_accelerator",
+    "cost_per_hour",
+    "cost_per_token",
+)
+_WHOLE = ("e2e_p50", "e2e_p90", "e2e_p99", "itl_p99")
+_SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_token")
+#: Entries that say what an accelerator draws, and what they say of its host.
+_POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
+_POOLS = ("prefill_workers", "decode_workers", "kv_transfer_bandwidth")
+#: Laws of chunked prefill know one group of requests.
+_ONE_GROUP = (
+    Requirement(p, Eq(p, 1), "must be 1 with chunked prefill"),
+    Requirement(d_a, Eq(d_a, 1), "must be 1 with chunked prefill"),
+)
+
+
+_BUDGET = (
+    Requirement(C_b, C_b / token >= B_seq / request, "must be at least {max_num_seqs}, as in vLLM"),
+    *_ONE_GROUP,
+)
+
+
+def _drawing(slot: Slot, *hosts: str) -> Slot:
+    """A slot that gives the power of an accelerator where its entry says it."""
+    return replace(slot, provides=(*slot.provides, *hosts), extras=("tdp",))
+
+
+class ServingModel(PerformanceModel):
+    """What does a serving deployment give, and how many replicas hold its promises?
+
+    Latencies, goodput and replicas of engines on several accelerators, that prefill and decode by turns or apart.
+    """
+
+    command = "deploy"
+    example = {
+        "model": "Llama3_3_70B",
+        "hardware": "H100",
+        "precision": "w8a8",
+        "tp_size": 4,
+        "stack": "TensorRT_LLM_H100",
+        "request_rate": 20,
+        "isl": 1024,
+        "osl": 256,
+        "ttft_slo": 1000,
+        "tpot_slo": 50,
+    }
+    answer = "deployed_replicas"
+    variants = {
+        "colocated": Variant(
+            (*_ENGINE, *deployment.SHARED, *answer_times.SHARED, *deployment_costs.SHARED, *_RENT, *_POWER),
+            about="One engine prefills whole prompts and decodes by turns. The mean time per token is within 6% of a "
+            "simulation up to a load of 0.9 (docs/serving.md).",
+        ),
+        "disaggregated": Variant(
+            (*_ENGINE, *deployment.POOLS, *answer_times.POOLS, *deployment_costs.POOLS, *_RENT, *_POWER),
+            about="Engines of one pool prefill, those of another decode; keys and values go from one to the other. The "
+            "mean time per token is within 1% of a simulation (docs/serving.md).",
+        ),
+        "chunked": Variant(
+            (*_ENGINE, *chunked_chain.replica(), *_RENT),
+            headline=(*_HEADLINE, *_WHOLE, "slot_wait_probability"),
+            requirements=_BUDGET,
+            about="One engine prefills prompts in chunks beside its decoding; latencies are read off a Markov chain.",
+        ),
+        "chunked_estimate": Variant(
+            (*_ENGINE, *chunked_prefill.replica(), *_RENT),
+            headline=_HEADLINE,
+            requirements=_BUDGET,
+            about="The same in closed form. The mean time per token is within 8% of a simulation up to a load of 0.5, "
+            "15% up to 0.9 (docs/serving.md).",
+        ),
+    }
+    room = Room("serving_bottleneck", "Memory", ("tp_size", "pp_size"), "dp_attention_size", "accelerators_per_node")
+    slots = {
+        **IterationModel.slots,
+        **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
+        "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
+    }
+    keywords = (
+        "request_rate",
+        "concurrency",
+        "isl",
+        "osl",
+        "ttft_slo",
+        "tpot_slo",
+        "slo_quantile",
+        "num_replicas",
+        *LAYOUT,
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "precision",
+        "weight_dtype",
+        "compute_dtype",
+        "kv_cache_dtype",
+        "prefix_hit_rate",
+        "num_speculative_tokens",
+        "acceptance_rate",
+        "draft_cost",
+        *_POOLS,
+        "isl_cv",
+        "osl_cv",
+        "kv_page_size",
+        "attention_mask",
+        "congestion_factor",
+        "duration",
+        "idle_power_fraction",
+        "host_power_fraction",
+        "pue",
+    )
+    defaults = {
+        **ENGINE_DEFAULTS,
+        "request_rate": 0.0,
+        "concurrency": 0.0,
+        "isl": 2048,
+        "osl": 128,
+        "ttft_slo": 0.0,
+        "tpot_slo": 0.0,
+        "slo_quantile": 0.9,
+        "num_replicas": 0,
+        "max_num_seqs": 256,
+        "max_num_batched_tokens": 8192,
+        "acceptance_rate": 0.0,
+        "draft_cost": 0.0,
+        "prefill_workers": 1,
+        "decode_workers": 1,
+        "kv_transfer_bandwidth": 50,
+        "isl_cv": 0.0,
+        "osl_cv": 0.0,
+        "kv_page_size": 16,
+        "duration": 365,
+        "idle_power_fraction": 0.3,
+        "host_power_fraction": 0.0,
+        "pue": 1.2,
+    }
+    requirements = IterationModel.requirements
+    headline = (*_HEADLINE, *_WHOLE, *_SHARED_OUT)
