@@ -106,18 +106,18 @@ def test_without_a_name_all_formulas_are_listed_by_topic(run):
 
 
 def test_an_input_says_so_and_who_uses_it(run):
-    done = run("formula", "seq_len")
+    done = run("formula", "vocab_size")
     assert done.exit_code == 0
     assert done.stdout.splitlines()[:3] == [
-        "seq_len  s  [token]",
-        "Tokens per sequence.",
+        "vocab_size  V",
+        "Rows of the token embedding.",
         "An input: a whole number >= 1.",
     ]
-    assert "padded_seq_len" in done.stdout
-    assert json.loads(run("formula", "seq_len", "--json").stdout)["formulas"] == {}
-    refused = run("formula", "seq_len", "--latex")
+    assert "embedding_parameters" in done.stdout
+    assert json.loads(run("formula", "vocab_size", "--json").stdout)["formulas"] == {}
+    refused = run("formula", "vocab_size", "--latex")
     assert refused.exit_code == 2
-    assert refused.stderr == "error: formula='seq_len': is an input, no formula defines it\n"
+    assert refused.stderr == "error: formula='vocab_size': is an input, no formula defines it\n"
 
 
 def test_an_unknown_name_gets_a_suggestion(run):

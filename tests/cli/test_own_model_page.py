@@ -71,7 +71,7 @@ def test_every_command_of_the_page_is_run():
 def test_what_the_page_says_its_command_has(run, folder):
     text = run("--with", "speculative.py", "speculate", "--help").stdout
     assert "How much faster is decoding with a draft model?" in text
-    for option in ("--acceptance-rate", "--draft-tokens", "--draft-cost", "--explain", "--json"):
+    for option in ("--accepted-share", "--draft-tokens", "--draft-share", "--explain", "--json"):
         assert option in text
 
 
@@ -79,9 +79,9 @@ def test_no_rate_of_acceptance_gives_what_is_no_number(folder):
     from speculative import SpeculativeDecodingModel
 
     model = SpeculativeDecodingModel()
-    slope = model.derivative("tokens_per_step", "acceptance_rate")
+    slope = model.derivative("tokens_per_step", "accepted_share")
     for rate in (0.0, 1e-9, 0.5, 1 - 1e-9, 1.0):
-        point = {"acceptance_rate": rate, "draft_tokens": 5, "draft_cost": 0.05}
+        point = {"accepted_share": rate, "draft_tokens": 5, "draft_share": 0.05}
         terms = [rate**place for place in range(6)]
         assert model.solve(**point).tokens_per_step == pytest.approx(sum(terms), rel=1e-6)
         moved = [place * rate ** (place - 1) for place in range(1, 6)]

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 from mlsysim.engine import compiled, pure_function, slopes
-from mlsysim.symbolic import LeastInteger
+from mlsysim.symbolic import LeastInteger, Root, evaluated_at
 
 BACKENDS = ("numpy", "vector", "jax")
 INF = math.inf
@@ -55,6 +55,20 @@ class TestEveryBackend:
         system = system_of({x: LeastInteger(n, n * a >= 1, 8), y: c * x})
         assert found(system, {"zero_a": 0.0, "zero_c": 0.0}, backend) == {"zero_x": INF, "zero_y": 0.0}
         assert found(system, {"zero_a": 0.25, "zero_c": 0.5}, backend) == {"zero_x": 4.0, "zero_y": 2.0}
+
+    def test_what_a_variable_would_be_elsewhere_is_what_it_is_there(self, names, system_of, formula, backend):
+        a, b, c, d, x, y, z = (names[name] for name in "abcdxyz")
+        steps = (formula(x, stated(a, b)), formula(y, c * x))
+        inside = evaluated_at(y, {a: d, c: c - 2}, steps)  # the infinity is of a step
+        outside = evaluated_at(y, {c: c - 2}, steps)  # it is of what does not move
+        number = sympy.Symbol("number")
+        system = system_of({x: stated(a, b), y: inside + outside, z: Root(number, number + inside, 3, 0, 9)})
+        given = {"zero_a": 0.0, "zero_b": 5.0, "zero_d": -1.0}
+        at_rest = found(system, given | {"zero_c": 2.0}, backend)
+        assert (at_rest["zero_y"], at_rest["zero_z"]) == (0, pytest.approx(3, rel=1e-12))
+        assert found(system, given | {"zero_c": 3.0}, backend)["zero_y"] == INF
+        finite = found(system, given | {"zero_c": 2.1, "zero_a": 1.0, "zero_d": 1.0}, backend)
+        assert (finite["zero_y"], finite["zero_z"]) == (pytest.approx(1.0), pytest.approx(2.5))
 
     def test_several_factors_may_be_zero_or_infinite(self, names, system_of, backend):
         a, b, c, d, x, y, z = (names[name] for name in "abcdxyz")

@@ -39,6 +39,27 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
 #: Zero is in the domain, where a memory holds no request; what follows from it has tests of its own.
 DIVISORS = {"per_replica_qps_capacity"}
 
+#: What a deployment is often asked without, and loads, of which most lie below one.
+WITHOUT = (
+    "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "replica_goodput", "num_speculative_tokens",
+    "prefill_cost_share",
+)  # fmt: skip
+LOADS = ("replica_load", "prompt_load")
+#: Zero where nothing arrives, which tests of limits ask.
+BUSY = ("replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "ttft_log_variance", "latency_variance")
+
+
+def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
+    """Values of a deployment that are drawn to meet each of its cases."""
+    found = {name: 0.0 for name in WITHOUT if name in point and rng.random() < 0.6}
+    found |= {name: point[name] or 10 ** rng.uniform(-2, 2) for name in BUSY if name in point}
+    if {"output_tokens", "answer_steps"} <= set(point):
+        found["output_tokens"] = max(2.0, point["output_tokens"])
+    if {"answer_steps", "output_tokens"} <= set(point):  # an answer has two tokens at least
+        found["output_tokens"] = max(2.0, point["output_tokens"])
+    return {**found, **{name: rng.uniform(0, 1.2) for name in LOADS if name in point}}
+
+
 #: Formulas with a case for a replica that completes nothing.
 IDLE = {"offered_load", "utilization"}
 
@@ -85,6 +106,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"tp_size", "accelerators_per_node"} <= set(point) and point["tp_size"] > point["accelerators_per_node"]:
         point["tp_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    serving_layout(point, rng)
     if {"rank_stride", "accelerators_per_node"} <= set(point) and point["accelerators_per_node"] % point["rank_stride"]:
         point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
     if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= set(point):
@@ -119,7 +141,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"pad_to_capacity"} & set(point), 0.0)
     if point.get("pad_to_capacity") and {"experts", "active_experts_per_token"} <= set(point):
         room = point["experts"] / point["active_experts_per_token"]
-        point["capacity_factor"] = min(point["capacity_factor"], room)
+        point["capacity_factor"] = min(point["capacity_factor"], room * (1 - 1e-12))
     alone = (
         point.get("pp_size", 1) > 1 and point.get("interleaved_stages", 1) == 1 and point.get("pipeline_schedule") != 3
     )
@@ -134,6 +156,23 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if "moe_layers" in point and point["moe_layers"] != point.get("layers"):
         point |= {name: point[name] or 256 * point.get("tp_size", 1) for name in {"ffn_dim"} & set(point)}
     return point
+
+
+def serving_layout(point: dict[str, float], rng: random.Random) -> None:
+    """Ranks of an engine and the experts they hold, as models accept them together."""
+    if {"tp_size", "ep_size", "dp_attention_size"} <= set(point):
+        if point["tp_size"] * point["dp_attention_size"] > point.get("accelerators_per_node", math.inf):
+            point["dp_attention_size"] = point["accelerators_per_node"]
+        point["ep_size"] = rng.choice([1.0, point["tp_size"], point["tp_size"] * point["dp_attention_size"]])
+        if point["ep_size"] <= point["tp_size"]:
+            point |= dict.fromkeys({"two_batch_overlap"} & set(point), 0.0)
+    if {"ep_size", "num_redundant_experts"} <= set(point):
+        point["experts"] = point["ep_size"] * rng.choice([1, 2, 16])
+        point["num_redundant_experts"] = point["ep_size"] * rng.choice([0, 1])
+        if "active_experts_per_token" in point:
+            point["active_experts_per_token"] = min(point["active_experts_per_token"], point["experts"])
+    if {"num_redundant_experts", "moe_layers"} <= set(point) and (not point["moe_layers"] or point["experts"] == 1):
+        point["num_redundant_experts"] = 0.0
 
 
 def longest_part(point: dict[str, float]) -> float:
@@ -267,6 +306,7 @@ def draw_points():
         if formula.id in BATCHING:
             wholes = [batching(rng) for _ in points]
             points = [{name: float(whole[name]) for name in point} for point, whole in zip(points, wholes, strict=True)]
+        points = [{**point, **deployed(point, rng)} for point in points]
         if formula.name in IDLE:
             points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
         return points

@@ -222,6 +222,9 @@ FAMILIES = (
     "roofline",
     "iteration",
     "costs",
+    "deployment",
+    "chunked",
+    "chunked_prefill",
     "offload",
 )
 ORDER = """

@@ -15,6 +15,9 @@ from mlsysim.errors import MlsysimError
 from mlsysim.symbolic import (
     ErlangC,
     LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
     Variable,
     at_least,
     between,
@@ -99,6 +102,10 @@ HEADS = {
     "when": lambda x, y: when(Z > 1, x, y),
     "if": lambda x, y: when(P > 2, x, y),
     "least": lambda x, y: LeastInteger(N, N * mu > x, y),
+    "root": lambda x, y: Root(mu, mu * x, y, 0, sympy.oo),
+    "root between": lambda x, y: Root(sympy.Symbol("x"), sympy.Symbol("x"), x, 0, y),
+    "normal": lambda x, _: NormalCDF(x),
+    "quantile": lambda x, _: NormalQuantile(x),
 }
 N = sympy.Dummy("n", integer=True, positive=True)
 LEAVES = st.one_of(

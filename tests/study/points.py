@@ -6,6 +6,13 @@ NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size
 SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
 ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
 ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "seq_len": 1024}
+SPREAD = {"dp_attention_size": 2, "ep_size": 4, "two_batch_overlap": True}
+DEPLOYED = {name: value for name, value in ENGINE.items() if name != "seq_len"} | {
+    "request_rate": 20,
+    "isl": 1024,
+    "max_num_seqs": 24,
+}
+PROMISED = {"ttft_slo": 500, "tpot_slo": 40}
 FLEET = {"accelerators": 8, "run_tokens": 1e12}
 PRICE = {"price": 30000, "tdp": 700}
 RENTAL = {"rental_price": 2, "tdp": 700}
@@ -22,8 +29,12 @@ POINTS = {
     ("TrainingMemoryModel", "per_operator"): {**TRAINING, **LAYOUT, "dp_size": 4, "ep_size": 2},
     ("ServingCapacityModel", "first_order"): SERVING,
     ("ServingCapacityModel", "prefill_aware"): SERVING,
-    ("IterationModel", "iteration"): {**ENGINE, "decode_requests": 16, "context_tokens": 2000, "prompts": 1},
+    ("IterationModel", "iteration"): {**ENGINE, **SPREAD, "decode_requests": 16, "context_tokens": 2000, "prompts": 8},
     ("IterationModel", "saturated"): {**ENGINE, "output_tokens": 512},
+    ("ServingModel", "colocated"): {**DEPLOYED, **PROMISED, **RENTAL},
+    ("ServingModel", "disaggregated"): {**DEPLOYED, **PROMISED, **RENTAL, "decode_workers": 2, "pp_size": 2},
+    ("ServingModel", "chunked"): {**DEPLOYED, **PROMISED, "rental_price": 2},
+    ("ServingModel", "chunked_estimate"): {**DEPLOYED, **PROMISED, "rental_price": 2, "max_num_batched_tokens": 2048},
     ("MoERoutingModel", "first_order"): ROUTING,
     ("MoERoutingModel", "per_layer"): ROUTING,
     ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
@@ -33,6 +44,8 @@ POINTS = {
     ("EconomicsModel", "rented_training"): {**TRAINING, **LAYOUT, **NETWORK, **RENTAL},
     ("EconomicsModel", "serving"): {**SERVING, **PRICE},
     ("EconomicsModel", "rented_serving"): {**SERVING, **RENTAL},
+    ("EconomicsModel", "deployment"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "rented_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
     ("EconomicsModel", "fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
     ("MemoryExpansionModel", "by_policy"): STUDY,
@@ -53,3 +66,5 @@ POINTS = {
         for kind in ("dispatch", "combine", "low_latency_dispatch", "low_latency_combine")
     },
 }
+#: Points that are roots within roots.
+DEPLOYMENTS = {case for case in POINTS if case[0] == "ServingModel" or case[1].endswith("deployment")}

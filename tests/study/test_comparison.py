@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from study.points import POINTS
+from study.points import DEPLOYMENTS, POINTS
 from sympy import Max
 
 import mlsysim
@@ -108,19 +108,21 @@ def pairs():
     }
     changes |= {"design": "GH200", "product_rows": 64, "decode_requests": 32, "hidden_dim": 4096}
     for (name, variant), given in POINTS.items():
+        if (name, variant) in DEPLOYMENTS:  # roots within roots: those pairs have a test of their own
+            continue
         model = getattr(mlsysim, name)
         first = partial(model(variant).solve, **given)
         for change in ({each: value} for each, value in changes.items() if each in given):
             yield f"{name} {variant} {change}", first, partial(model(variant).solve, **{**given, **change})
         for (other, another), there in POINTS.items():
-            if other == name and another != variant:
+            if other == name and another != variant and (other, another) not in DEPLOYMENTS:
                 yield f"{name} {variant} {another}", first, partial(model(another).solve, **there)
 
 
-def check(first, second):
+def check(first, second, names=()):
     """The parts of the difference of every headline output that both have add up to it."""
     shown = 0
-    for name in first.model.headline:
+    for name in names or first.model.headline:
         if name not in [*first] or name not in [*second] or isinstance(first[name], bool | str):
             continue
         if not (math.isfinite(first.canonical(name)) and math.isfinite(second.canonical(name))):
@@ -147,6 +149,16 @@ class TestEveryModel:
                 continue
             assert check(one, other) or one.keys() != other.keys(), what
             assert max(map(len, repr(compare(one, other)).splitlines())) <= 100, what
+
+    @pytest.mark.long
+    def test_parts_of_a_deployment_add_up(self):
+        """Of one output: each set of inputs that changes is a root within a root."""
+        name, variant = "ServingModel", "colocated"
+        first = mlsysim.ServingModel(variant).solve(**POINTS[name, variant])
+        changed = mlsysim.ServingModel(variant).solve(**{**POINTS[name, variant], "tp_size": 4})
+        apart = mlsysim.ServingModel("disaggregated").solve(**POINTS[name, "disaggregated"])
+        for second in (changed, apart):
+            assert check(first, second, ("tpot_mean",))
 
 
 class TestShown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fuzz import rest_long
-from study.points import POINTS
+from study.points import DEPLOYMENTS, POINTS
 
 import mlsysim
 from mlsysim.engine import compiled, derivatives
@@ -13,7 +13,9 @@ from mlsysim.inputs.binding import bind
 
 #: Relative distance between the points of a difference.
 WIDTH = 1e-6
-CASES = list(POINTS)
+#: Its lattice jumps by parts in a million: tests/models/test_chunked_serving.py takes differences over percents.
+ROUGH = ("ServingModel", "chunked")
+CASES = [case for case in POINTS if case != ROUGH]
 EVERY = pytest.mark.parametrize(("name", "variant"), rest_long(CASES, quick=9))
 
 
@@ -31,6 +33,10 @@ def ends(system, values, name):
     at = values[name]
     width = WIDTH * abs(at) if at else 1e-9
     return at - width, at + width
+
+
+#: What an output is the difference of.
+DIFFERENCE_OF = {"step_growth_at_load": "step_time_at_load"}
 
 
 def jumps(at, *beside):
@@ -60,6 +66,8 @@ def test_first_derivatives_of_all_outputs_equal_differences(name, variant):
                 continue
             both = [(here[output] - before) / (values[by] - low), (after - here[output]) / (high - values[by])]
             noise = 1e-9 * abs(here[output]) / (abs(values[by]) or 1e-3)
+            # A difference of two large numbers keeps their rounding.
+            noise += 4e-15 * abs(here.get(DIFFERENCE_OF.get(output, ""), 0.0)) / (high - low)
             # At a kink the slope is that of one side.
             kink = max(both) - min(both) > 1e-3 * max(map(abs, both))
             expected = min(both, key=lambda each: abs(each - slope)) if kink else (after - before) / (high - low)
@@ -106,7 +114,8 @@ def test_second_derivatives_of_headline_outputs_equal_differences_of_first(name,
 SMALL = [("TrainingMemoryModel", "korthikanti"), ("MoERoutingModel", "per_layer"), ("KernelModel", "roofline")]
 #: Formulas from which on closed forms are tried of the answer alone.
 LARGE = 200
-CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL)]
+#: The answer of a deployment follows from the root of an equation, of which there is no closed form.
+CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL and case not in DEPLOYMENTS)]
 
 
 @pytest.mark.parametrize(("name", "variant"), rest_long(CLOSED, quick=3))

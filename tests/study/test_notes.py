@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import DistributedModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import DistributedModel, ServingCapacityModel, ServingModel, TrainingMemoryModel
 from mlsysim.errors import InputError
 
 #: Activations that the constants of the first-order form leave out.
@@ -56,3 +56,36 @@ def test_forms_that_divide_by_every_rank_refuse_experts_over_ranks(variant):
 
 def test_a_step_without_recomputation_has_no_note():
     assert not DistributedModel.solve_example().notes
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"model": "OPT_66B", "precision": "bf16"}, "OPT_66B and a request do not fit one H100: tp_size >= 2"),
+        ({"model": "Llama3_1_405B"}, "Llama3_1_405B and a request do not fit one H100: tp_size >= 8"),
+        ({"model": "Llama3_1_405B", "precision": "bf16", "tp_size": 4},
+         "Llama3_1_405B and a request do not fit 4 H100: tp_size=8, pp_size=2"),
+        ({"model": "Llama3_1_405B", "precision": "bf16", "dp_attention_size": 2},
+         "Llama3_1_405B and a request do not fit 2 H100: tp_size=8, pp_size=2"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_says_what_would(changed, said):
+    given = {"tp_size": 1, **changed}
+    found = ServingModel.solve_example(**given)
+    assert not found.feasible
+    assert found.serving_bottleneck == "Memory"
+    assert found.notes == (said,)
+    layout = dict(word.replace(">=", "=").split("=") for word in said.split(": ")[1].replace(" ", "").split(","))
+    fits = {name: int(size) for name, size in layout.items()}
+    assert ServingModel.solve_example(**{**given, **fits}).serving_bottleneck != "Memory"
+    smaller = {**fits, "tp_size": fits["tp_size"] // 2}
+    assert ServingModel.solve_example(**{**given, **smaller}).serving_bottleneck == "Memory"
+
+
+def test_a_deployment_with_room_says_nothing_of_it():
+    assert not ServingModel.solve_example().notes
+
+
+def test_a_context_that_no_ranks_hold_is_said_to_fit_none():
+    found = ServingModel.solve_example(isl=10**9)
+    assert found.notes[0].endswith("nor any tp_size and pp_size of up to 256 ranks that this model can be cut over")

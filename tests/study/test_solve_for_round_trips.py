@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from study.points import POINTS
+from study.points import DEPLOYMENTS, POINTS
 
 import mlsysim
 from mlsysim.symbolic import variable_of
@@ -43,6 +43,10 @@ def round_trip(model, point, result, name, output):
     assert back == pytest.approx(target, rel=1e-8, abs=1e-300), f"{name} for {output}: {found}"
 
 
+#: Deployments are left out: each of their points solves roots within roots, and many points take minutes.
+TRIED = [each for each in POINTS if each not in DEPLOYMENTS]
+
+
 @pytest.mark.parametrize(("kind", "variant"), QUICK)
 def test_round_trips_of_small_models(kind, variant):
     model, point = getattr(mlsysim, kind)(variant), POINTS[kind, variant]
@@ -52,7 +56,7 @@ def test_round_trips_of_small_models(kind, variant):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "variant"), POINTS)
+@pytest.mark.parametrize(("kind", "variant"), TRIED)
 def test_round_trips(kind, variant):
     """Every input by the answer; by the other headline outputs where the model is small, else here and there."""
     model, point = getattr(mlsysim, kind)(variant), POINTS[kind, variant]

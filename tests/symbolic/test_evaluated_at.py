@@ -7,7 +7,7 @@ import pytest
 import sympy
 
 from mlsysim.engine import compiled, evaluate
-from mlsysim.errors import FormulaError, UnitError
+from mlsysim.errors import CycleError, FormulaError, UnitError
 from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, evaluated_at, lower, when
 from mlsysim.symbolic.dimensions import dimension_of
 from mlsysim.symbolic.printing import latex, text
@@ -34,18 +34,18 @@ def queue(v, formula):
 
 @pytest.fixture(scope="module")
 def at(v, queue):
-    return evaluated_at(v["delay"], v["servers"], n + 1, queue)
+    return evaluated_at(v["delay"], {v["servers"]: n + 1}, queue)
 
 
 @pytest.fixture(scope="module")
 def search(v, queue, formula):
     """The fewest servers whose delay is small enough, and the delay of as many as there are."""
-    delay = evaluated_at(v["delay"], v["servers"], n, queue)
+    delay = evaluated_at(v["delay"], {v["servers"]: n}, queue)
     return System([*queue, formula(v["fewest"], LeastInteger(n, delay <= v["target"], v["most"]))])
 
 
 def test_its_parts(at, v):
-    assert (at.target, at.changed, at.value) == ("ev_delay", "ev_servers", n + 1)
+    assert (at.target, at.changed) == ("ev_delay", {"ev_servers": n + 1})
     assert [symbol.name for symbol in at.bound_symbols] == ["ev_servers", "ev_share", "ev_delay"]
     (servers, value), (share, by_servers), (_, by_share) = at.definitions
     assert value == n + 1
@@ -62,21 +62,41 @@ def test_free_symbols_are_those_no_step_defines(at, v):
     }
 
 
-def test_only_the_steps_given_are_carried_along(v, queue):
-    """What they do not define keeps its present value."""
-    at = evaluated_at(v["delay"], v["servers"], 5, queue[1:])
-    assert at.free_symbols == {v["share"], v["rate"]}
+def test_only_what_moves_is_carried_along(v, queue, formula):
+    """What does not depend on what is changed keeps its present value, and so does what no formula gives."""
+    moving = evaluated_at(v["delay"], {v["rate"]: 5}, [formula(v["arriving"], 3 / v["target"]), *queue])
+    assert [symbol.name for symbol in moving.bound_symbols] == ["ev_rate", "ev_share", "ev_delay"]
+    assert moving.free_symbols == {v["arriving"], v["servers"]}
+    direct = evaluated_at(v["delay"], {v["rate"]: 5}, queue[1:])
+    assert direct.free_symbols == {v["share"]}
+
+
+def test_formulas_may_come_in_any_order_and_be_too_many(v, queue, formula):
+    many = [formula(v["target"], 2 * v["delay"]), *reversed(queue), formula(v["servers"], 7 * v["most"])]
+    at = evaluated_at(v["delay"], {v["servers"]: 3}, many)
+    assert [symbol.name for symbol in at.bound_symbols] == ["ev_servers", "ev_share", "ev_delay"]
+    assert at.definitions[0][1] == 3
+
+
+def test_several_may_be_changed_at_once(v, queue):
+    """All at once: what one is changed to speaks of the present value of the others."""
+    at = evaluated_at(v["delay"], {v["servers"]: 2 * v["servers"], v["arriving"]: v["servers"] * v["arriving"]}, queue)
+    assert at.changed == {"ev_servers": 2 * v["servers"], "ev_arriving": v["servers"] * v["arriving"]}
+    assert at.free_symbols == {v["servers"], v["arriving"], v["rate"]}
+    assert text(at) == "d(s = 2·s, a = s·a)"
+    assert text(evaluated_at(v["delay"], {v["servers"]: sympy.Dummy("s"), v["rate"]: 1}, queue)) == "d(s, r = 1)"
+    assert latex(at) == r"d\left(s = 2 s, a = s a\right)"
+    again = pickle.loads(pickle.dumps(at))
+    assert (again, again.changed) == (at, at.changed)
 
 
 def test_it_is_printed_as_a_value_at_a_value(at, v, queue):
-    assert latex(at) == r"\left. d \right|_{s = 1 + n}"
+    assert latex(at) == r"d\left(s = 1 + n\right)"
     assert text(at) == "d(s = 1 + n)"
     assert text(2 * at + v["target"]) == "2·d(s = 1 + n) + t"
     least = LeastInteger(n, at <= v["target"], v["most"])
     assert text(least) == "min{n ≤ m : d(s = 1 + n) ≤ t}"
-    assert latex(evaluated_at(v["delay"], v["servers"], v["most"] / 2, queue)) == (
-        r"\left. d \right|_{s = \frac{m}{2}}"
-    )
+    assert latex(evaluated_at(v["delay"], {v["servers"]: v["most"] / 2}, queue)) == (r"d\left(s = \frac{m}{2}\right)")
 
 
 def test_it_has_the_dimension_of_its_target(at, v):
@@ -100,7 +120,7 @@ def test_what_is_put_in_is_not_captured(at, v, replace):
     by_servers = put(v["rate"], v["servers"] + v["share"])
     assert by_servers.free_symbols == {n, v["arriving"], v["servers"], v["share"]}
     found = put(n, v["servers"])
-    assert found.value == v["servers"] + 1
+    assert found.changed["ev_servers"] == v["servers"] + 1
     assert found.free_symbols == {v["servers"], v["arriving"], v["rate"]}
     for name in ("servers", "share", "delay"):
         assert put(v[name], sympy.Integer(7)) == at
@@ -112,22 +132,38 @@ def test_what_is_bound_cannot_be_substituted(at):
 
 
 def test_two_of_them_do_not_mix(at, v, queue):
-    other = evaluated_at(v["delay"], v["servers"], n + 1, queue)
+    other = evaluated_at(v["delay"], {v["servers"]: n + 1}, queue)
     assert other != at
     assert not set(other.bound_symbols) & set(at.bound_symbols)
 
 
-def test_the_target_must_be_the_last_step(v, queue):
-    with pytest.raises(FormulaError) as refused:
-        evaluated_at(v["delay"], v["servers"], n, queue[:1])
-    assert str(refused.value) == "no formula of ev_delay among those to evaluate"
-    with pytest.raises(FormulaError) as refused:
-        evaluated_at(v["share"], v["servers"], n, queue)
-    assert str(refused.value) == "the formula of ev_share must be the last of those to evaluate"
-    with pytest.raises(FormulaError, match="no formula of ev_delay"):
-        evaluated_at(v["delay"], v["servers"], n, ())
+def test_formulas_must_lead_from_what_is_changed_to_the_target(v, queue):
+    def refused(target, changed, formulas):
+        with pytest.raises(FormulaError) as refused:
+            evaluated_at(target, changed, formulas)
+        return str(refused.value)
+
+    assert refused(v["delay"], {v["servers"]: n}, queue[:1]) == "no formulas lead from ev_servers to ev_delay"
+    assert refused(v["delay"], {v["servers"]: n}, ()) == "no formulas lead from ev_servers to ev_delay"
+    assert refused(v["delay"], {v["most"]: 1, v["target"]: 2}, queue) == (
+        "no formulas lead from ev_most or ev_target to ev_delay"
+    )
+    assert refused(v["delay"], {v["delay"]: 1}, queue) == "no formulas lead from ev_delay to ev_delay"
+    assert refused(v["delay"], {}, queue) == "no formulas lead from nothing to ev_delay"
     with pytest.raises(sympy.SympifyError):
-        evaluated_at(v["delay"], v["servers"], "n", queue)
+        evaluated_at(v["delay"], {v["servers"]: "n"}, queue)
+
+
+def test_formulas_that_need_each_other_are_refused(v, queue, formula):
+    with pytest.raises(CycleError) as refused:
+        evaluated_at(v["delay"], {v["servers"]: n}, [*queue, formula(v["rate"], v["servers"] / v["delay"])])
+    assert str(refused.value).startswith("formulas need each other: ev_delay -> ")
+
+
+def test_what_is_put_in_has_the_dimension_of_what_it_replaces(v, queue):
+    with pytest.raises(UnitError) as refused:
+        dimension_of(evaluated_at(v["delay"], {v["servers"]: v["target"]}, queue))
+    assert str(refused.value).startswith("ev_servers is a pure number but ev_target is time in ")
 
 
 # --- in a system ----------------------------------------------------------------------------------
@@ -158,7 +194,7 @@ def test_what_it_tries_cannot_be_expanded(search, v, formula, declare):
 
 def test_relax_drops_roundings_in_the_steps_but_not_in_a_search(v, queue, formula, declare):
     rounded = (formula(v["share"], sympy.ceiling(queue[0].expression)), queue[1])
-    at = evaluated_at(v["delay"], v["servers"], v["most"], rounded)
+    at = evaluated_at(v["delay"], {v["servers"]: v["most"]}, rounded)
     elsewhere = declare("ev_elsewhere", "s")
     least = formula(v["fewest"], LeastInteger(n, at * n >= v["target"], 9))
     relaxed = System([formula(elsewhere, at), least]).relax()
@@ -206,7 +242,7 @@ def test_a_search_equals_a_loop_over_the_system(search, v, queue, backend):
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_it_compiles_outside_a_search_beside_the_present_value(v, queue, formula, declare, backend):
     gain = declare("ev_gain", "s")
-    more = [evaluated_at(v["delay"], v["servers"], v["servers"] + k, queue) for k in (1, 2)]
+    more = [evaluated_at(v["delay"], {v["servers"]: v["servers"] + k}, queue) for k in (1, 2)]
     system = System([*queue, formula(gain, v["delay"] + 10 * more[0] + 100 * more[1])])
     point = {"ev_servers": 3.0, "ev_arriving": 5.0, "ev_rate": 2.0}
     run = compiled(system) if backend == "numpy" else lambda given: evaluate(system, ["ev_gain"], given)
@@ -217,8 +253,8 @@ def test_it_compiles_outside_a_search_beside_the_present_value(v, queue, formula
 def test_one_inside_another(v, queue, formula, declare):
     """The delay at as many servers as the delay at twice the present number asks for."""
     again = declare("ev_again", "s")
-    inner = evaluated_at(v["delay"], v["servers"], 2 * v["servers"], queue)
-    outer = evaluated_at(v["delay"], v["servers"], 4 + inner * v["rate"], queue)
+    inner = evaluated_at(v["delay"], {v["servers"]: 2 * v["servers"]}, queue)
+    outer = evaluated_at(v["delay"], {v["servers"]: 4 + inner * v["rate"]}, queue)
     point = {"ev_servers": 3.0, "ev_arriving": 5.0, "ev_rate": 2.0}
     found = compiled(System([formula(again, outer)]))(point)["ev_again"]
     inside = 1 / 2 / (1 - 5 / (2 * 6))
@@ -230,6 +266,6 @@ def test_the_whole_capacity_search_is_one(formula):
     from mlsysim.formulas.continuous_batching import required_replicas
 
     (at,) = required_replicas.expression.atoms(EvaluatedAt)
-    assert (at.target, at.changed) == (T99.name, c.name)
+    assert (at.target, *at.changed) == (T99.name, c.name)
     assert c not in required_replicas.expression.free_symbols
     assert T99 not in required_replicas.expression.free_symbols

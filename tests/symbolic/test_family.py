@@ -29,7 +29,7 @@ from mlsysim.symbolic import (
 from mlsysim.symbolic.family import family_of
 
 ROOM = Index("room", "y", {"hall": "great hall", "attic": "attic", "cellar": "wine cellar"})
-FLOOR = Index("floor", "z", {"top": "top", "low": "low"})
+FLOOR = Index("floor", r"\varsigma", {"top": "top", "low": "low"})
 
 h = variable("hall_guests", "h_1", "count", "Guests in the hall.", integer(1))
 k = variable("kitchens", "k_1", "count", "Kitchens.", positive())
@@ -78,7 +78,7 @@ def test_a_label_has_the_words_of_the_member():
 def test_a_member_stands_beside_a_subscript_and_in_braces_of_its_own():
     assert variable_of("room_fill").latex == r"t_{\mathrm{f},y}"
     assert variable_of("hall_fill").latex == r"t_{\mathrm{f},\mathrm{hall}}"
-    assert (variable_of("floor_depth").latex, variable_of("top_depth").latex) == ("d^z", r"d^{\mathrm{top}}")
+    assert (variable_of("floor_depth").latex, variable_of("top_depth").latex) == (r"d^{\varsigma}", r"d^{\mathrm{top}}")
 
 
 def test_an_underscore_in_the_name_of_a_member_is_printed():
@@ -359,7 +359,7 @@ def test_a_case_distinction_is_made_per_member(formula):
 
 
 def test_evaluated_at_takes_the_members(formula, filled):
-    tried = evaluated_at(time["hall"], h, k, [formula(load["hall"], byte), filled.only(["hall"])])
+    tried = evaluated_at(time["hall"], {h: k}, [formula(load["hall"], byte), filled.only(["hall"])])
     assert wait in tried.free_symbols
     assert k in tried.free_symbols
     assert time[ROOM] not in tried.free_symbols

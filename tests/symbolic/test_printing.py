@@ -12,6 +12,9 @@ from mlsysim.formulas import every_formula
 from mlsysim.symbolic import (
     ErlangC,
     LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
     UnitSymbol,
     by_label,
     byte,
@@ -26,7 +29,7 @@ from mlsysim.symbolic import (
 )
 from mlsysim.symbolic.printing import constants, equation, latex, latex_to_text, symbol_text, text
 from mlsysim.symbols.hardware import B_mem, M_cap
-from mlsysim.symbols.serving import B_a, W_s, c, kv_request, load, mu, qps, s_pad, t_step
+from mlsysim.symbols.serving import T99, B_a, W_s, c, kv_request, load, mu, qps, s_pad, t_step
 from mlsysim.symbols.training import P_r, W, Z, b, d, ell, feasible, g, m, p, t
 from mlsysim.symbols.workload import L, P, h, q, s
 
@@ -69,6 +72,17 @@ PRINTED = {
         r"\min\left\{n \in \mathbb{N} :\enspace "
         r"\begin{array}{l} n \le L \\ n h \geq P \\ \lambda < n \mu \end{array}\right\}",
         "min{n ≤ L : n·h ≥ P and λ < n·μ}"),
+    "root": (Root(c, c * mu * T99, qps * P, 0, sympy.oo),
+        r"\left\{c :\enspace \mu T_{99} c = P \lambda\right\}", "{c : μ·T_99·c = P·λ}"),
+    "root of a variable without a unit of its own": (2 * Root(n, n * h, P, 1, sympy.oo),
+        r"2 \left\{n \in \left[1, \infty\right) :\enspace n h = P\right\}", "2·{n in [1, ∞) : n·h = P}"),
+    "root between ends": (Root(n, n * h, P, 0, L) ** 2,
+        r"\left\{n \in \left[0, L\right] :\enspace n h = P\right\}^{2}", "{n in [0, L] : n·h = P}²"),
+    "normal distribution": (NormalCDF(P / h), r"\Phi\left(\frac{P}{h}\right)", "Φ(P/h)"),
+    "normal distribution squared": (NormalCDF(h) ** 2, r"\Phi^{2}\left(h\right)", "Φ(h)²"),
+    "normal quantile": (P * NormalQuantile(h), r"P \Phi^{-1}\left(h\right)", "P·Φ⁻¹(h)"),
+    "normal quantile squared": (NormalQuantile(h) ** 2,
+        r"{\left(\Phi^{-1}\left(h\right)\right)}^{2}", "Φ⁻¹(h)²"),
     "sharded": (q * P_r / sharded(Z >= 3, d),
         r"\frac{q P_{\mathrm{r}}}{\begin{cases} d & \text{if}\ Z \geq 3 \\ 1 & \text{otherwise} \end{cases}}",
         "q·P_r/{d if Z ≥ 3; 1 otherwise}"),

@@ -193,8 +193,7 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group(
         "deepseek_bill", "Economics: a day of DeepSeek-V3 and R1", "The rent, 0.1%. Revenue is their price list times "
-        "their tokens, and no output of ours. Their tokens per second and node (73,700 in prefill, 14,800 in decode) "
-        "are of experts over 32 and 144 ranks and two micro-batches at once, which no serving model of ours has.",
+        "their tokens, and no output of ours. Their tokens per second and node stand below, with the servers.",
         "DeepSeek, open-infra-index, day 6", deepseek,
     ),
 )  # fmt: skip

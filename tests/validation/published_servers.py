@@ -140,6 +140,39 @@ def mixed_iterations() -> list[Check]:
     return found
 
 
+#: DeepSeek's units: a copy of attention on every accelerator, experts over all of them and 32 held twice.
+UNIT = {"model": "DeepSeek_V3", "fleet": "DeepSeek_H800_2048", "precision": "fp8_deepseek", "two_batch_overlap": True,
+        "num_redundant_experts": 32, "node_limit": 4}  # fmt: skip
+A_DAY = "ours prefills without a pause; theirs is the mean of a day, at the prompts that came"
+
+
+def deepseek() -> list[Check]:
+    """Tokens per second of a node of eight; by Little's law 88 requests on each device decode."""
+    case = CASES["deepseek_v3_r1_serving"]["measured"]
+    context, (slow, fast) = case["avg_kv_len"], case["user_tok_s"]
+    requests = round(case["decode_tok_s_node"] / 8 / ((slow + fast) / 2))
+    # A prompt and half an answer are the mean context, in the proportion of all tokens.
+    prompt = round(context / (1 + case["output_tokens"] / case["input_tokens"] / 2))
+
+    def decoded(stack: str) -> float:
+        wide = {"ep_size": 144, "dp_attention_size": 144, "decode_requests": 144 * requests, "context_tokens": context}
+        return 8 * requests / milliseconds(**UNIT, **wide, stack=stack) * 1e3
+
+    def prefilled(stack: str) -> float:
+        wide = {"ep_size": 32, "dp_attention_size": 32, "prompts": 64, "seq_len": prompt,
+                "prefix_hit_rate": case["cache_hit"] / case["input_tokens"]}  # fmt: skip
+        return 8 / 32 * 64 * prompt / milliseconds(**UNIT, **wide, stack=stack) * 1e3
+
+    found = []
+    for what, theirs, quantity, missed in (
+        ("decoding over 144 H800", case["decode_tok_s_node"], decoded, ""),
+        ("prefill over 32 H800, cached prompts counted", case["prefill_tok_s_node"], prefilled, A_DAY),
+    ):
+        ours, default = both(quantity)
+        found.append(Check(what, theirs, ours, 0.25, "token/s/node", default, missed))
+    return found
+
+
 GROUPS: tuple[Group, ...] = (
     Group(
         "servers_nim", "Servers: NIM, tokens per second in a closed loop",
@@ -160,5 +193,12 @@ GROUPS: tuple[Group, ...] = (
         "are under a hundredth of all at 16 in flight and over it at 64. Theirs is Nemotron 3 Nano, most of whose "
         "layers are state-space models, which no shape of ours describes; Qwen3 30B-A3B stands in.",
         CASES["mixed_iterations_itl"]["source"], mixed_iterations, beside="Defaults",
+    ),
+    Group(
+        "servers_deepseek", "Servers: DeepSeek-V3 and R1 over 144 and 32 ranks",
+        "Means of a day. Experts over all ranks of a unit, attention on each, two micro-batches, perfectly balanced. "
+        "Requests per device are by Little's law from what is printed. Stack `TensorRT_LLM_H100`, calibrated on other "
+        "models without exchanges; those are by DeepEP's constants. 25%.",
+        CASES["deepseek_v3_r1_serving"]["source"], deepseek, beside="Defaults",
     ),
 )  # fmt: skip

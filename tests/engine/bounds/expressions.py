@@ -16,6 +16,9 @@ from mlsysim.symbolic import (
     ErlangC,
     Formula,
     LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
     SlotsBusy,
     Source,
     System,
@@ -33,6 +36,7 @@ M = variable("bounds_m", "m", "count", "Another whole number.", integer())
 TABLE = variable("bounds_t", "t", "count", "A number over two axes.", Domain())
 INNER = variable("bounds_inner", r"u_{\mathrm{inner}}", "count", "A formula inside.", Domain())
 LEAST = sympy.Dummy("k", integer=True, positive=True)
+UNKNOWN = sympy.Dummy("z", nonnegative=True)
 SYMBOLS = (A, B, N, M)
 
 HEADS = {
@@ -64,6 +68,10 @@ HEADS = {
     "erlang": lambda x, y: ErlangC(N, sympy.Abs(x)) * y,
     "slots": lambda x, y: SlotsBusy(N, B, sympy.Abs(x) / 9, 1, 1 + sympy.Abs(y)),
     "least": lambda x, y: LeastInteger(LEAST, x <= LEAST * B, 12) + y,
+    "root": lambda x, y: Root(UNKNOWN, UNKNOWN * B + sympy.Max(0, UNKNOWN - y), sympy.Abs(x), 0, 9),
+    "open root": lambda x, y: Root(UNKNOWN, UNKNOWN**2 + UNKNOWN * sympy.Abs(y), x + M, 0, sympy.oo) + N,
+    "normal": lambda x, y: NormalCDF(x) * y,
+    "quantile": lambda x, y: NormalQuantile(1 / (2 + sympy.Abs(x))) + y,
     "share": lambda x, y: sympy.Abs(x) / (sympy.Abs(x) + sympy.Abs(y) + 1),
     "all but one": lambda x, y: (sympy.Abs(x) + N - 1) / (sympy.Abs(x) + N) * y,
 }
@@ -145,7 +153,7 @@ class Case:
             if steps:
                 inputs[INNER.name] = self.at_all(INNER)
             for part in sympy.preorder_traversal(lower(expression)):
-                if isinstance(part, sympy.Expr) and LEAST not in part.free_symbols:
+                if isinstance(part, sympy.Expr) and not part.free_symbols & {LEAST, UNKNOWN}:
                     names = {symbol.name for symbol in part.free_symbols}
                     with np.errstate(all="ignore"):
                         found = compiled_expression(part)({name: inputs[name] for name in names})["value"]

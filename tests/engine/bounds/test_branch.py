@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import sympy
-from engine.bounds.expressions import INNER, LEAST, A, B, Case, M, N, cases
+from engine.bounds.expressions import INNER, LEAST, UNKNOWN, A, B, Case, M, N, cases
 from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ from mlsysim.engine.bounds import Best, Points, Search, bounding, branch
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.programs import lazily
 from mlsysim.engine.ties import band
-from mlsysim.symbolic import LeastInteger
+from mlsysim.symbolic import LeastInteger, Root
 
 COUNTS = np.arange(1, 25)
 
@@ -144,6 +144,7 @@ def hashed(x, y, multiplier, modulus):
         pytest.param((N - M) ** 2 + N, [sympy.Or(N * M > 5000, sympy.And(N > 70, sympy.Ne(M, 60)))], id="logic"),
         pytest.param(sympy.Mod(sympy.Mod(N * M, 391) * N, 211), [N * M > 100], id="nested remainders"),
         pytest.param(LeastInteger(LEAST, LEAST**2 * N >= M * 80, 64) * N + M / 80, (), id="least integer"),
+        pytest.param(M / 9 - Root(UNKNOWN, UNKNOWN**2 / N + UNKNOWN, M + N / 9, 0, 30), [N * M > 90], id="root"),
     ],
 )
 def test_unstructured_objectives_and_constraints(expression, conditions):

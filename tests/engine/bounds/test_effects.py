@@ -7,6 +7,7 @@ from engine.bounds.expressions import A, B, Case, M, N
 
 from mlsysim.engine.bounds import Points
 from mlsysim.engine.bounds.effects import effects
+from mlsysim.engine.programs import lazily
 
 
 def of(expression, low, high, conditions=()):
@@ -39,3 +40,20 @@ def test_what_is_no_number_somewhere_is_left_out(expression):
 def test_conditions_are_not_looked_at():
     never = (sympy.Eq(sympy.Mod(N, 9), 8),)
     np.testing.assert_array_equal(of(B * N, [0, 0, 0, 0], [2, 2, 7, 2], never), of(B * N, [0, 0, 0, 0], [2, 2, 7, 2]))
+
+
+def test_a_program_gives_the_same(monkeypatch):
+    pytest.importorskip("numba", reason="the machine needs numba")
+    case = Case(
+        B**2 * M / N + sympy.Max(A, M / B), {A: [-1.0, 0.0, 1.0], B: [1.0, 2.0, 4.0], N: range(1, 9), M: [1, 9]}
+    )
+    low, high = np.sort(
+        np.random.default_rng(1).integers(0, np.array(case.sizes)[:, None, None], (4, 500, 2))
+    ).T.swapaxes(1, 2)
+    found = []
+    for operations in (0.0, np.inf):
+        for threshold in ("RECORDING", "LOADING"):
+            monkeypatch.setattr(lazily, threshold, operations)
+        found.append(effects(Points(case.system, (case.expression,), (), case.values), low, high))
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
+    assert (found[0] > 0).any()

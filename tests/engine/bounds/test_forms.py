@@ -45,6 +45,8 @@ class Reader:
             return float(plane.values[tuple(self.point[axis] for axis in plane.axes)])
         if of.kind == "least":
             return self.least(*of.args)
+        if of.kind == "root":
+            return self.root(*of.args)
         if of.kind == "truth":
             return float(self.truth(of.args[0]))
         if of.kind == "power":
@@ -54,7 +56,8 @@ class Reader:
             "sum": sum, "max": max, "ceil": lambda a: float(scalar.ceil(a[0])), "exp": lambda a: math.exp(a[0]),
             "floor": lambda a: float(scalar.floor(a[0])), "log": lambda a: math.log(a[0]), "abs": lambda a: abs(a[0]),
             "mod": lambda a: a[0] % a[1], "erlang_c": lambda a: scalar.erlang_c(*a),
-            "slots_busy": lambda a: scalar.slots_busy(*a),
+            "slots_busy": lambda a: scalar.slots_busy(*a), "normal_cdf": lambda a: scalar.normal_cdf(*a),
+            "normal_quantile": lambda a: scalar.normal_quantile(*a),
         }[of.kind](args)  # fmt: skip
 
     def least(self, parameter, condition, upper):
@@ -65,6 +68,14 @@ class Reader:
                 return float(n)
             n += 1
         return math.inf
+
+    def root(self, parameter, residual, lower, upper=None):
+        def at(x):
+            self.parameters[parameter] = float(x)
+            return self.sum(residual)
+
+        with np.errstate(all="ignore"):
+            return float(scalar.root(at, self.sum(lower), math.inf if upper is None else self.sum(upper), ()))
 
     def truth(self, of):
         if of.relation in ("compare", "equal"):

@@ -8,6 +8,7 @@ from engine.bounds.expressions import (
     LEAST,
     PLANS,
     TABLE,
+    UNKNOWN,
     A,
     B,
     Case,
@@ -26,10 +27,11 @@ from hypothesis import strategies as st
 
 from mlsysim.engine.bounds.ranges import MARGIN, Ranges
 from mlsysim.engine.programs import Program, Recorder, UnrecordableError
-from mlsysim.symbolic import ErlangC, LeastInteger, SlotsBusy
+from mlsysim.symbolic import ErlangC, LeastInteger, NormalCDF, NormalQuantile, Root, SlotsBusy
 
 FUZZ = fuzzing(200, derandomize=False)
 COUNTS = range(1, 13)
+LEVEL = sympy.Dummy("l", nonnegative=True)
 
 
 @pytest.mark.parametrize("thorough", [True, False])
@@ -222,6 +224,17 @@ def test_a_condition_in_which_nothing_is_a_rate_of_something_infinite():
         LeastInteger(LEAST, LEAST * B >= M * N, 40),
         LeastInteger(LEAST, ErlangC(LEAST, B * M) <= sympy.Rational(1, 20), 30) * N,
         sympy.Mod(M * 7, N),
+        Root(UNKNOWN, UNKNOWN + sympy.Max(0, UNKNOWN - M) ** 2 / N, 3 * B * M, 0, sympy.oo),
+        Root(UNKNOWN, UNKNOWN, 2 * N + B / (1 + UNKNOWN), M, 5 * M) * N,
+        pytest.param(
+            Root(UNKNOWN, sympy.floor(UNKNOWN * B) - N, M / 2 - sympy.Rational(17, 4), 0, 40), marks=pytest.mark.long
+        ),
+        pytest.param(
+            Root(UNKNOWN, Root(LEVEL, LEVEL * B + LEVEL**2, UNKNOWN * M, 0, UNKNOWN), sympy.sqrt(N), 0, 99),
+            marks=pytest.mark.long,
+        ),
+        NormalCDF((B - 1) * M),
+        NormalQuantile(B * M / 16) * N,
     ],
 )
 @FUZZ
