@@ -37,7 +37,7 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
 
 
 #: Zero is in the domain, where a memory holds no request; what follows from it has tests of its own.
-DIVISORS = {"per_replica_qps_capacity"}
+DIVISORS = {"per_replica_qps_capacity", "tokens_per_second"}
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
 WITHOUT = (
@@ -53,10 +53,10 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     """Values of a deployment that are drawn to meet each of its cases."""
     found = {name: 0.0 for name in WITHOUT if name in point and rng.random() < 0.6}
     found |= {name: point[name] or 10 ** rng.uniform(-2, 2) for name in BUSY if name in point}
-    if {"output_tokens", "answer_steps"} <= set(point):
+    if {"output_tokens", "answer_steps"} <= set(point):  # an answer has two tokens at least
         found["output_tokens"] = max(2.0, point["output_tokens"])
-    if {"answer_steps", "output_tokens"} <= set(point):  # an answer has two tokens at least
-        found["output_tokens"] = max(2.0, point["output_tokens"])
+    if {"prompt_stay", "decode_iteration_time"} <= set(point):  # a prompt stays for a step at least
+        found["prompt_stay"] = point["decode_iteration_time"] + point["prompt_stay"]
     return {**found, **{name: rng.uniform(0, 1.2) for name in LOADS if name in point}}
 
 
