@@ -15,6 +15,7 @@ import sympy
 from mlsysim.book.contents import Book, Topic, cited, computed, in_units, unit_text
 from mlsysim.inputs.variant import Variant
 from mlsysim.models import PerformanceModel
+from mlsysim.models.registry import words_for
 from mlsysim.symbolic import Domain, Family, Formula, Index, Source, System, Variable, family_of, variable_of
 from mlsysim.symbolic.family import member_latex
 from mlsysim.symbolic.indexed import ByMember
@@ -40,7 +41,7 @@ HOW_TO_READ = """\
 
 def overview(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
     """The first page: how to read the book, what the models answer, and every formula by topic."""
-    questions = [(_prose(m.question()), _code(f"mlsysim {m.command}"), _code(m.__name__)) for m in models]
+    questions = [(_prose(m.question()), _code(f"mlsysim {words_for(m)}"), _code(m.__name__)) for m in models]
     lines = [
         "# The formula book of mlsysim",
         "",

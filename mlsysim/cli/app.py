@@ -29,7 +29,7 @@ from mlsysim.cli.options import (
 )
 from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty
 from mlsysim.errors import InputError, MlsysimError
-from mlsysim.models.registry import Registry
+from mlsysim.models.registry import Registry, words_for
 
 #: The spelling of values, for the help of the commands that ask a grid.
 SPELLING = """
@@ -63,7 +63,13 @@ class Grid(TyperCommand):
         """Say how an argument is written that was typed as an option."""
         question = next((word for word in args if word in ctx.obj.commands), "")
         if question and not ctx.resilient_parsing:
-            words = _as_words(args, {option_name(name): name for name in ctx.obj.model(question).arguments})
+            model = ctx.obj.model(question, _typed("--variant", args))
+            others = [each.load() for each in ctx.obj.beside(model)]
+            words = _as_words(args, {option_name(name): name for each in (*others, model) for name in each.arguments})
+            for name in (word.partition("=")[0].replace("-", "_") for word in words):
+                for other in others if name not in model.arguments else ():
+                    if name in other.arguments:
+                        raise MlsysimError(f"{name}: an argument of `mlsysim {self.name} {words_for(other)}`")
             if words != args:
                 meant = f"`mlsysim {self.name} {shlex.join(words)}`"
                 raise MlsysimError(f"options with the names of arguments: here those are NAME=VALUES, {meant}")
@@ -82,6 +88,15 @@ def _as_words(args: list[str], names: dict[str, str]) -> list[str]:
     return found
 
 
+def _typed(option: str, args: list[str]) -> str | None:
+    """What is typed for an option, before the command that takes it is known."""
+    for place, word in enumerate(args):
+        name, given, value = word.partition("=")
+        if name == option:
+            return value if given else next(iter(args[place + 1 :]), None)
+    return None
+
+
 class Commands(TyperGroup):
     """Has a command per model, with options that are built when it is called; turns refusals into exit code 2."""
 
@@ -96,7 +111,7 @@ class Commands(TyperGroup):
                 if not extra.get("resilient_parsing"):  # completion offers what it can
                     raise
                 registry = Registry(taken=fixed)
-        asked = {name: Asked(name, help=listed.question) for name, listed in registry.commands.items()}
+        asked = {name: Asked(name, help=listed[0].question) for name, listed in registry.commands.items()}
         self.commands = {**asked, **fixed}
         return super().make_context(info_name, rest, parent, obj=registry, **extra)
 
@@ -106,7 +121,13 @@ class Commands(TyperGroup):
         if isinstance(command, Asked):
             from mlsysim.cli.question import question_command
 
-            command = question_command(ctx.obj.model(name), ctx.obj.program(name))
+            try:
+                model = ctx.obj.model(name, _typed("--variant", rest))
+            except InputError:
+                if not ctx.resilient_parsing:  # completion offers what it can
+                    raise
+                model = ctx.obj.model(name)
+            command = question_command(model, ctx.obj.program(name), ctx.obj.beside(model))
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
@@ -221,7 +242,7 @@ def sweep(
     from mlsysim.cli import grids
 
     grids.sweep(
-        ctx.obj.model(question),
+        ctx.obj.model(question, variant),
         words,
         outputs=outputs,
         refused=refused,
@@ -261,7 +282,7 @@ def search(
     from mlsysim.cli import grids
 
     grids.search(
-        ctx.obj.model(question),
+        ctx.obj.model(question, variant),
         words,
         minimize=minimize,
         maximize=maximize,
@@ -299,7 +320,7 @@ def pareto(
     from mlsysim.cli import grids
 
     grids.pareto(
-        ctx.obj.model(question),
+        ctx.obj.model(question, variant),
         words,
         minimize=minimize or (),
         maximize=maximize or (),

@@ -21,6 +21,7 @@ from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
+from mlsysim.models.registry import words_for
 from mlsysim.study.designs import Designs
 
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
@@ -195,7 +196,7 @@ def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError
     """The error for arguments that have one value each and so make no grid."""
     whole = [v.name for v in kind.arguments.values() if v is not None and v.domain.kind == "integer"]
     example = f"as in {whole[0]}=1:8" if whole else "with commas between them"
-    hint = f"give one of them several values, {example}; for one point there is mlsysim {kind.command}"
+    hint = f"give one of them several values, {example}; for one point there is mlsysim {words_for(kind)}"
     return InputError("arguments", " ".join(words), "each has one value", hint)
 
 

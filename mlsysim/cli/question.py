@@ -23,6 +23,7 @@ from mlsysim.inputs.signature import only_in
 from mlsysim.inputs.slot import Slot
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
+from mlsysim.models.registry import Listed, words_for
 from mlsysim.study.display import listed
 from mlsysim.study.result import Result
 from mlsysim.symbolic import Variable
@@ -34,7 +35,19 @@ UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80
 
 
 class Sectioned(TyperCommand):
-    """A command whose help lists the options under headings."""
+    """A command whose help lists the options under headings; it knows the options of others that share its name."""
+
+    beside: tuple[Listed, ...] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Say which variant takes an option that this model has not."""
+        if not ctx.resilient_parsing:
+            own = {each for option in self.params for each in (*option.opts, *option.secondary_opts)}
+            for word in (each.partition("=")[0] for each in args if each.startswith("--")):
+                for other in (each.load() for each in self.beside if word not in own):
+                    if word in map(option_name, other.arguments):
+                        raise MlsysimError(f"{word}: an option of `mlsysim {words_for(other)}`")
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write one section per heading."""
@@ -48,7 +61,7 @@ class Sectioned(TyperCommand):
                 formatter.write_dl(records)
 
 
-def question_command(model: type[PerformanceModel], program: str = "mlsysim") -> Any:
+def question_command(model: type[PerformanceModel], program: str = "mlsysim", beside: Sequence[Listed] = ()) -> Any:
     """The command of a model.
 
     Parameters
@@ -57,6 +70,8 @@ def question_command(model: type[PerformanceModel], program: str = "mlsysim") ->
         Whose arguments become options.
     program : str
         With what the command begins, for the example in its help.
+    beside : sequence of Listed
+        Other models that have the same command, with variants and options of their own.
 
     Returns
     -------
@@ -67,17 +82,23 @@ def question_command(model: type[PerformanceModel], program: str = "mlsysim") ->
     def ask(**options: Any) -> None:
         _ask(model, **options)
 
-    ask.__signature__ = inspect.Signature([*_arguments(model), *_answer(model)])  # type: ignore[attr-defined]
-    app.command(model.command, cls=Sectioned, help=_help(model, program))(ask)
-    return typer.main.get_command(app)
+    ask.__signature__ = inspect.Signature([*_arguments(model), *_answer(model, beside)])  # type: ignore[attr-defined]
+    app.command(model.command, cls=Sectioned, help=_help(model, program, beside))(ask)
+    command = typer.main.get_command(app)
+    command.beside = tuple(beside)  # type: ignore[attr-defined]
+    return command
 
 
-def _help(model: type[PerformanceModel], program: str) -> str:
-    """The question with the sentence that follows it, the command of the example, and how numbers are read."""
+def _help(model: type[PerformanceModel], program: str, beside: Sequence[Listed]) -> str:
+    """The question with the sentence that follows it, the command of the example, and how numbers are read.
+
+    Other models of the command follow with their questions.
+    """
     question, _, more = inspect.cleandoc(model.__doc__ or "").partition("\n")
     summary = "" if more.lstrip().startswith("Parameters\n") else more.lstrip().partition("\n\n")[0]
     example = f"\b\n{command_line(model, 74, program)}" if model.example else ""
-    return "\n\n".join(filter(None, (f"{question} {summary}".strip(), example, UNITS)))
+    others = [f"\b\n{program} {words_for(each.load())} --help\n    {each.question}" for each in beside]
+    return "\n\n".join(filter(None, (f"{question} {summary}".strip(), example, UNITS, *others)))
 
 
 def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
@@ -136,8 +157,9 @@ def _metavar(variable: Variable) -> str:
     return variable.unit if variable.unit not in ("", "count") else "NUMBER"
 
 
-def _answer(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
+def _answer(model: type[PerformanceModel], beside: Sequence[Listed]) -> Iterator[inspect.Parameter]:
     sets = ", ".join(model.variants)
+    sets += "".join(f"; with other options: {', '.join(each.variants)}" for each in beside)
 
     def complete(incomplete: str) -> list[str]:
         return [v.name for v in model().outputs if v.name.startswith(incomplete)]
@@ -193,7 +215,7 @@ def _ask(
         raise MlsysimError("--json and --explain: choose one")
     for word in shown or ():
         if "=" in word:
-            grid = f"`mlsysim sweep {model.command}` takes {word}"
+            grid = f"`mlsysim sweep {words_for(model)}` takes {word}"
             raise MlsysimError(f"{quoted(word)}: options are --name value; {grid}")
     shelf = shelf_of(catalog)
     given = {name: text for name, text in arguments.items() if text is not None}
@@ -228,7 +250,7 @@ def _is_list(error: MlsysimError, given: dict[str, str]) -> bool:
 def _as_grid(model: type[PerformanceModel], given: dict[str, str]) -> str:
     """The command that takes several values of an argument."""
     words = " ".join(shlex.quote(f"{name}={text}") for name, text in given.items())
-    return f"several values: `mlsysim sweep {model.command} {words}`"
+    return f"several values: `mlsysim sweep {words_for(model)} {words}`"
 
 
 def headline(result: Result) -> tuple[str, ...]:

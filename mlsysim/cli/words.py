@@ -11,6 +11,7 @@ from mlsysim.catalog import Catalog, Entry, TransformerWorkload, builtin, load_c
 from mlsysim.cli.options import option_name
 from mlsysim.inputs.slot import Slot
 from mlsysim.models import PerformanceModel
+from mlsysim.models.registry import words_for
 from mlsysim.symbolic import Variable
 
 #: What says yes or no on a command line, in any case, besides 1 and 0.
@@ -57,7 +58,7 @@ def command_line(model: type[PerformanceModel], width: int = 96, program: str = 
     -------
     str
     """
-    lines = [f"{program} {model.command}"]
+    lines = [f"{program} {words_for(model)}"]
     for argument, value in model.example.items():
         option = f"{option_name(argument)} {shlex.quote(str(value))}"
         if len(lines[-1]) + len(option) < width:

@@ -17,18 +17,19 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlsysim.errors import ModelError, UnknownNameError
+from mlsysim.errors import InputError, ModelError, UnknownNameError
 
 if TYPE_CHECKING:
     from mlsysim.models.base import PerformanceModel
 
-#: Modules of our own models, in the order of the book and of the command line.
+#: Modules of our own models, in the order of the book and of the command line. The first of several with one command
+#: answers where no variant is named.
 OURS = (
     "parameter_count",
     "training_memory",
+    "serving",
     "serving_capacity",
     "iteration",
-    "serving",
     "moe_routing",
     "distributed",
     "expert_parallel",
@@ -58,6 +59,8 @@ class Listed:
         Where it comes from, for errors: ``mlsysim``, a file, a module or a package.
     load : callable
         Gives the class.
+    variants : tuple of str
+        Names of its sets of formulas, where they are read from its text.
     """
 
     command: str
@@ -65,10 +68,13 @@ class Listed:
     name: str
     origin: str
     load: Callable[[], type[PerformanceModel]]
+    variants: tuple[str, ...] = ()
 
 
 class Registry:
     """Models by command: ours, those of installed packages, and those of files and modules.
+
+    A command of ours may ask several models; the variant says which one, and their variants have names of their own.
 
     Parameters
     ----------
@@ -86,30 +92,56 @@ class Registry:
     def __init__(self, own: Iterable[str | Path] = (), *, taken: Iterable[str] = ()) -> None:
         brought = tuple(listed for where in dict.fromkeys(map(str, own)) for listed in _brought_by(where))
         self._own = brought
-        self.commands: dict[str, Listed] = {}
+        self.commands: dict[str, tuple[Listed, ...]] = {}
         taken = set(taken)
         for listed in (*ours(), *installed(), *brought):
             if listed.command in taken:
                 raise _second(listed, "mlsysim itself")
-            known = self.commands.setdefault(listed.command, listed)
-            if known is not listed and known.load() is not listed.load():
-                raise _second(listed, f"{known.name} of {known.origin}")
+            known = self.commands.get(listed.command, ())
+            if not known or listed in ours():
+                self.commands[listed.command] = (*known, listed)
+            elif all(each.load() is not listed.load() for each in known):
+                raise _second(listed, f"{known[0].name} of {known[0].origin}")
 
-    def model(self, command: str) -> type[PerformanceModel]:
+    def model(self, command: str, variant: str | None = None) -> type[PerformanceModel]:
         """The model of a command.
+
+        Parameters
+        ----------
+        command : str
+            Its command.
+        variant : str, optional
+            Names of sets of formulas with commas between, of one model of the command; of the first where left out.
 
         Raises
         ------
         UnknownNameError
-            If no model has it.
+            If no model has the command, or none of several has the variant.
+        InputError
+            If the variants are of several models.
         """
         if command not in self.commands:
             raise UnknownNameError("question", command, self.commands)
-        return self.commands[command].load()
+        asked = self.commands[command]
+        if len(asked) == 1 or not variant:
+            return asked[0].load()
+        having = {name: each for each in asked for name in each.variants}
+        names = [name.strip() for name in variant.split(",")]
+        for name in names:
+            if name not in having:
+                raise UnknownNameError(f"variant of {command}", name, having)
+        found = {having[name].name: having[name] for name in names}
+        if len(found) > 1:
+            raise InputError("variant", variant, f"these are of {' and '.join(found)}", "choose those of one model")
+        return found.popitem()[1].load()
+
+    def beside(self, model: type[PerformanceModel]) -> tuple[Listed, ...]:
+        """The other models of the command of a model."""
+        return tuple(each for each in self.commands.get(model.command, ()) if each.name != model.__name__)
 
     def program(self, command: str) -> str:
         """What a shell runs for a command: with its file, where a file brings it."""
-        listed = self.commands[command]
+        listed = self.commands[command][0]
         return f"mlsysim --with {shlex.quote(listed.origin)}" if listed in self._own else "mlsysim"
 
     def own(self) -> tuple[type[PerformanceModel], ...]:
@@ -118,7 +150,8 @@ class Registry:
 
     def others(self) -> tuple[type[PerformanceModel], ...]:
         """Every model but ours: of one's own, and of installed packages."""
-        return tuple(listed.load() for listed in self.commands.values() if listed not in ours())
+        known = ours()
+        return tuple(each.load() for listed in self.commands.values() for each in listed if each not in known)
 
 
 def _second(listed: Listed, first: str) -> ModelError:
@@ -132,6 +165,13 @@ def ours() -> tuple[Listed, ...]:
     return tuple(_ours())
 
 
+def words_for(model: type[PerformanceModel]) -> str:
+    """What a shell calls a model: its command, with a variant where another model answers without one."""
+    first = next((each for each in ours() if each.command == model.command), None)
+    aside = first is not None and first.name != model.__name__
+    return f"{model.command} --variant {next(iter(model.variants))}" if aside else model.command
+
+
 def home_of(name: str) -> str:
     """The module of ours that declares a class; empty where none does."""
     return next((module for module in OURS if f"\nclass {name}(PerformanceModel):\n" in _text(module)), "")
@@ -143,22 +183,28 @@ def _text(module: str) -> str:
 
 def _ours() -> Iterator[Listed]:
     for module in OURS:
-        for name, command, question in declared_in(_text(module)):
-            yield Listed(command, question, name, "mlsysim", _importer(f"mlsysim.models.{module}", name))
+        for name, command, question, variants in declared_in(_text(module)):
+            load = _importer(f"mlsysim.models.{module}", name)
+            yield Listed(command, question, name, "mlsysim", load, variants)
 
 
 def _importer(module: str, name: str) -> Callable[[], type[PerformanceModel]]:
     return lambda: getattr(import_module(module), name)
 
 
-def declared_in(text: str) -> Iterator[tuple[str, str, str]]:
-    """Class, command and question of every model in the text of a module, which is not run."""
+def declared_in(text: str) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Class, command, question and names of variants of every model in the text of a module, which is not run."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.ClassDef):
-            for line in node.body:
-                if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "command":
-                    question = (ast.get_docstring(node) or "").partition("\n")[0]
-                    yield node.name, ast.literal_eval(line.value), question
+            said = {ast.unparse(line.targets[0]): line.value for line in node.body if isinstance(line, ast.Assign)}
+            if "command" in said:
+                question = (ast.get_docstring(node) or "").partition("\n")[0]
+                yield node.name, ast.literal_eval(said["command"]), question, _keys(said.get("variants"))
+
+
+def _keys(written: ast.expr | None) -> tuple[str, ...]:
+    keys = written.keys if isinstance(written, ast.Dict) else ()
+    return tuple(key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
 
 
 @cache
@@ -176,7 +222,7 @@ def _question(entry: EntryPoint) -> str:
     """What the model of a package answers, read from its file where that stands beside the package's metadata."""
     path = entry.dist and Path(str(entry.dist.locate_file(entry.module.replace(".", "/") + ".py")))
     declared = declared_in(path.read_text(encoding="utf-8")) if path and path.is_file() else ()
-    said = [question for name, _, question in declared if name == entry.attr]
+    said = [question for name, _, question, _ in declared if name == entry.attr]
     return said[0] if said else f"A model of {_package(entry)}."
 
 

@@ -103,7 +103,7 @@ class ServingModel(PerformanceModel):
     Latencies, goodput and replicas of engines on several accelerators, that prefill and decode by turns or apart.
     """
 
-    command = "deploy"
+    command = "serve"
     example = {
         "model": "Llama3_3_70B",
         "hardware": "H100",

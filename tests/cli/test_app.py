@@ -132,7 +132,8 @@ def test_an_unknown_command_gets_a_suggestion(run):
         ("mlsysim memory --precision fp", {"fp32", "fp16", "fp8", "fp8_deepseek"}),
         ("mlsysim memory --sequence-parallel t", {"true"}),
         ("mlsysim memory --selective-policy a", {"alternate_matmuls"}),
-        ("mlsysim serve --max-", {"--max-batch-size", "--max-replicas"}),
+        ("mlsysim serve --max-", {"--max-num-seqs", "--max-num-batched-tokens"}),
+        ("mlsysim serve --variant first_order --max-", {"--max-batch-size", "--max-replicas"}),
     ],
 )
 def test_completion(monkeypatch, capsys, words, offered):

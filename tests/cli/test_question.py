@@ -9,8 +9,10 @@ from mlsysim.cli.options import option_name
 from mlsysim.cli.question import question_command
 from mlsysim.cli.words import command_line
 from mlsysim.models import every_model
+from mlsysim.models.registry import words_for
 
-MODELS = {model.command: model for model in every_model()}
+MODELS = {words_for(model): model for model in every_model()}
+FIRST_ORDER = "serve --variant first_order"
 LLAMA = ("memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8")
 OWN = """
 [Hardware.Mine.H100]
@@ -84,6 +86,28 @@ def test_json_is_that_of_the_result(run, name):
     assert json.loads(done.stdout) == MODELS[name].solve_example().to_dict()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--qps", "20"), "--qps: an option of `mlsysim serve --variant first_order`"),
+        (("--variant", "prefill_aware", "--tp-size=2"), "--tp-size: an option of `mlsysim serve`"),
+        (("--variant", "first_ordr"), "unknown variant of serve 'first_ordr': did you mean first_order?"),
+    ],
+)
+def test_an_option_of_another_model_of_the_command_names_its_variant(run, words, said):
+    done = run("serve", *words)
+    assert (done.exit_code, done.stderr) == (2, f"error: {said}\n")
+
+
+def test_the_help_of_a_command_names_the_other_models_that_it_asks(run):
+    text = run("serve", "--help").stdout
+    assert "\n  mlsysim serve --variant first_order --help\n      How many replicas hold a latency target?\n" in text
+    assert "--qps " not in text
+    other = run("serve", "--variant", "first_order", "--help").stdout
+    assert "\n  mlsysim serve --help\n" in other
+    assert "--qps " in other
+
+
 def test_a_table_of_the_headline_outputs_with_their_meaning(run):
     lines = run(*LLAMA, "--dp-size", "8", "--zero-stage", "2").stdout.splitlines()
     assert lines[0] == "model: Llama 3 8B, hardware: NVIDIA H100 SXM5 80 GB"
@@ -96,7 +120,7 @@ def test_a_table_of_the_headline_outputs_with_their_meaning(run):
 
 
 def test_every_value_has_its_unit(run):
-    table = run(*command("serve")).stdout
+    table = run(*command(FIRST_ORDER)).stdout
     for value in ("46.00 QPS", "1299.0 ms", "5.76 ms", "16 request"):
         assert f" {value}\n" in table
 
@@ -209,7 +233,7 @@ def test_a_dense_model_is_refused_where_experts_are_needed(run):
 
 
 def test_infeasible_is_an_answer_unless_strict(run):
-    words = command("serve")
+    words = command(FIRST_ORDER)
     assert run(*words, "--strict").exit_code == 0
     late = run(*words, "--output-tokens", "256")
     assert late.exit_code == 0
@@ -220,7 +244,7 @@ def test_infeasible_is_an_answer_unless_strict(run):
 
 
 def test_an_infinite_answer_is_valid_json(run):
-    late = run(*command("serve"), "--output-tokens", "256", "--json")
+    late = run(*command(FIRST_ORDER), "--output-tokens", "256", "--json")
     assert "Infinity" not in late.stdout
     assert '"inf"' not in late.stdout
     replicas = json.loads(late.stdout)["outputs"]["required_replicas"]

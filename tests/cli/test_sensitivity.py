@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from mlsysim.cli import app
 
-SERVED = ["model=Llama3_8B", "hardware=H100", "qps=20", "target_p99_latency_ms=4000"]
+SERVED = ["--variant", "first_order", "model=Llama3_8B", "hardware=H100", "qps=20", "target_p99_latency_ms=4000"]
 PRODUCT = ["hardware=H100", "product_columns=8192", "product_inner=4096"]
 
 

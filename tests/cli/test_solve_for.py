@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mlsysim.cli import app
 
 POINT = ["model=Llama3_8B", "hardware=H100", "seq_len=8192", "dp_size=8", "tp_size=2"]
-SERVED = ["model=Llama3_8B", "qps=20", "target_p99_latency_ms=4000", "max_batch_size=16"]
+SERVED = ["--variant", "first_order", "model=Llama3_8B", "qps=20", "target_p99_latency_ms=4000", "max_batch_size=16"]
 
 
 def run(*words):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mlsysim
-from mlsysim.errors import ModelError, UnknownNameError
+from mlsysim.errors import InputError, ModelError, UnknownNameError
 from mlsysim.models import Registry, every_model, registry
 
 HERE = Path(__file__).parent
@@ -22,6 +22,27 @@ def test_what_is_read_from_the_text_is_what_the_classes_say():
         assert (each.command, each.question, each.name) == (model.command, model.question(), model.__name__)
 
 
+def test_models_of_one_command_have_variants_of_their_own_which_are_read_from_their_text():
+    asked = registry.Registry().commands["serve"]
+    assert [each.load() for each in asked] == [mlsysim.ServingModel, mlsysim.ServingCapacityModel]
+    assert [each.variants for each in asked] == [tuple(each.load().variants) for each in asked]
+    names = [name for each in asked for name in each.variants]
+    assert len(set(names)) == len(names)
+
+
+def test_the_variant_says_which_model_of_a_command_is_asked():
+    known = registry.Registry()
+    assert known.model("serve") is known.model("serve", "colocated,chunked") is mlsysim.ServingModel
+    assert known.model("serve", "first_order, prefill_aware") is mlsysim.ServingCapacityModel
+    assert [each.name for each in known.beside(mlsysim.ServingModel)] == ["ServingCapacityModel"]
+    assert registry.words_for(mlsysim.ServingCapacityModel) == "serve --variant first_order"
+    assert registry.words_for(mlsysim.ServingModel) == "serve"
+    with pytest.raises(UnknownNameError, match="unknown variant of serve 'colocate': did you mean colocated"):
+        known.model("serve", "colocate")
+    with pytest.raises(InputError, match="are of ServingModel and ServingCapacityModel; choose those of one model"):
+        known.model("serve", "chunked,first_order")
+
+
 def test_every_module_of_models_with_a_command_is_listed():
     folder = Path(registry.__file__).parent
     texts = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.py")}
@@ -31,7 +52,7 @@ def test_every_module_of_models_with_a_command_is_listed():
 def test_a_list_of_commands_costs_no_import_of_sympy():
     code = "import sys; from mlsysim.models import Registry; print(*Registry().commands); print('sympy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.splitlines() == [" ".join(model.command for model in every_model()), "False"]
+    assert done.stdout.splitlines() == [" ".join(dict.fromkeys(model.command for model in every_model())), "False"]
 
 
 def test_every_model_of_ours_is_a_public_name_with_an_example_that_answers():
@@ -44,7 +65,7 @@ def test_every_model_of_ours_is_a_public_name_with_an_example_that_answers():
 
 def test_a_file_brings_its_models_after_ours():
     found = Registry([READ])
-    assert list(found.commands) == [*(model.command for model in every_model()), "read"]
+    assert list(found.commands) == [*dict.fromkeys(model.command for model in every_model()), "read"]
     (model,) = found.own()
     assert model is found.model("read")
     assert model.__module__ == "two_tiers"
@@ -180,7 +201,7 @@ def install(tmp_path, monkeypatch):
 def test_an_installed_package_is_listed_and_imported_when_it_is_asked(install):
     install("packaged_one", MODEL.format(doc="What of mine?", command="mine"), "packaged_one:Mine")
     found = Registry()
-    assert found.commands["mine"].question == "What of mine?"
+    assert found.commands["mine"][0].question == "What of mine?"
     assert "packaged_one" not in sys.modules
     assert found.model("mine").solve_example().parameters > 0
     assert Registry(["packaged_one"]).model("mine") is found.model("mine")

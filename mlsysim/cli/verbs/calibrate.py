@@ -53,7 +53,7 @@ def calibrate(
     from mlsysim.cli.verbs import calibrate_answer
 
     calibrate_answer.answer(
-        ctx.obj.model(question),
+        ctx.obj.model(question, variant),
         table,
         words or (),
         free=free,

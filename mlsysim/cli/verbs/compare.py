@@ -37,5 +37,5 @@ def compare(
     from mlsysim.cli.verbs import compare_answer
 
     compare_answer.answer(
-        ctx.obj.model(question), words, output=output, variant=variant, catalog=catalog, as_json=as_json
+        ctx.obj.model(question, variant), words, output=output, variant=variant, catalog=catalog, as_json=as_json
     )

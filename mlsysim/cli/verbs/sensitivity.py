@@ -49,7 +49,7 @@ def sensitivity(
     from mlsysim.cli.verbs import sensitivity_answer
 
     sensitivity_answer.answer(
-        ctx.obj.model(question),
+        ctx.obj.model(question, variant),
         [*([output] if output else []), *(words or ())],
         second=second,
         relax=relax,

@@ -14,8 +14,8 @@ HELP = """What it would take: the value of one argument at which outputs are wha
 mlsysim solve-for memory batch_size model=Llama3_8B hardware=H100 seq_len=8192 feasible=true
 
 \b
-mlsysim solve-for serve memory_bandwidth model=Llama3_8B hardware=H100 qps=20 \\
-    target_p99_latency_ms=4000 max_batch_size=16 "estimated_p99_latency <= 2 s"
+mlsysim solve-for serve memory_bandwidth model=Llama3_3_70B hardware=H100 tp_size=4 \\
+    request_rate=2 num_replicas=1 "tpot_mean <= 20 ms"
 
 A word that names an output is a target: OUTPUT=VALUE, or "OUTPUT <= VALUE" and the other
 comparisons, in quotes. All targets must hold.
@@ -40,7 +40,7 @@ def solve_for(
     from mlsysim.cli.verbs import solve_for_answer
 
     solve_for_answer.answer(
-        ctx.obj.model(question),
+        ctx.obj.model(question, variant),
         unknown,
         words,
         which=which,

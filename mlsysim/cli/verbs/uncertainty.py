@@ -54,7 +54,7 @@ def uncertainty(
     from mlsysim.cli.verbs import uncertainty_answer
 
     uncertainty_answer.answer(
-        ctx.obj.model(question),
+        ctx.obj.model(question, variant),
         words,
         output=output,
         conditions=probability or (),
