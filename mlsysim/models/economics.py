@@ -16,7 +16,8 @@ from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula
 
-_RUN, _FLEET, _REPLICAS = DistributedModel(), ServingCapacityModel("prefill_aware"), ServingModel("colocated")
+_RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
+_REPLICAS, _POOLS = ServingModel("colocated"), ServingModel("disaggregated")
 _PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
 
 
@@ -73,6 +74,16 @@ class EconomicsModel(PerformanceModel):
             _REPLICAS,
             (economics.request_cost,),
             "Replicas of several rented accelerators that prefill and decode by turns and hold what is promised.",
+        ),
+        "disaggregated_deployment": _chained(
+            _POOLS,
+            (economics.request_cost, *economics.BOUGHT),
+            "Pools of engines that either prefill or decode and hold what is promised, bought.",
+        ),
+        "rented_disaggregated_deployment": _chained(
+            _POOLS,
+            (economics.request_cost,),
+            "Pools of rented engines that either prefill or decode and hold what is promised.",
         ),
         "fleet": Variant(
             economics.SHARED + economics.BOUGHT,

@@ -60,14 +60,16 @@ def test_an_idle_engine_draws_what_idling_draws():
     assert full.canonical("average_power") == pytest.approx(2 * 4 * 700)
 
 
-@pytest.mark.parametrize("variant", ["deployment", "rented_deployment"])
-def test_economics_prices_the_same_replicas(variant):
-    price = {"deployment": {"price": 30_000}, "rented_deployment": {"rental_price": 2}}[variant]
-    priced = EconomicsModel(variant).solve(**ServingModel.example, **price)
-    plain = ServingModel.solve_example(rental_price=2)
+@pytest.mark.parametrize("rented", [False, True])
+@VARIANTS
+def test_economics_prices_the_same_replicas(variant, rented):
+    kind = {"colocated": "deployment", "disaggregated": "disaggregated_deployment"}[variant]
+    price = {"rental_price": 2} if rented else {"price": 30_000}
+    priced = EconomicsModel(f"rented_{kind}" if rented else kind).solve(**ServingModel.example, **price)
+    plain = ServingModel.solve_example(variant=variant, rental_price=2)
     for name in ("deployed_replicas", "ttft_p99", "tpot_mean", "goodput", "energy_per_token"):
         assert priced.canonical(name) == plain.canonical(name)
-    if variant == "rented_deployment":
+    if rented:
         assert priced.canonical("total_cost") == plain.canonical("total_cost")
     requests = 20 * 365 * 86400
     assert priced.canonical("cost_per_request") == pytest.approx(priced.canonical("total_cost") / requests)

@@ -46,6 +46,8 @@ POINTS = {
     ("EconomicsModel", "rented_serving"): {**SERVING, **RENTAL},
     ("EconomicsModel", "deployment"): {**DEPLOYED, **PROMISED, **PRICE},
     ("EconomicsModel", "rented_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
+    ("EconomicsModel", "disaggregated_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "rented_disaggregated_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
     ("EconomicsModel", "fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
     ("MemoryExpansionModel", "by_policy"): STUDY,
