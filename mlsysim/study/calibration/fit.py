@@ -16,6 +16,8 @@ ARRIVED, COMPARED, EVALUATIONS = 1e-13, 1e-6, 400
 #: Steps that follow to the last digits, where least squares no longer sees its cost fall, the step after which they
 #: end, and singular values, over the largest, in whose directions they do not go.
 LAST, SHORT, FLAT = 20, 1e-9, 1e-7
+#: Distance from its bound, over its size, at which a parameter begins that is said to begin there.
+OFF = 1e-6
 #: Distance from its bound at which a parameter is tried on it, over its size, and what that may cost, over the cost.
 NEAR, COSTS = 1e-2, 1e-9
 #: Cosine between residuals and the change of predictions with a parameter from which the residuals push it.
@@ -99,7 +101,7 @@ def _descended(
     """The nearest minimum below a start, which is moved off the bounds: there least squares cannot begin."""
     from scipy.optimize import least_squares
 
-    room = np.where(np.isfinite(upper - lower), 1e-6 * (upper - lower), 1e-6)
+    room = np.where(np.isfinite(upper - lower), OFF * (upper - lower), OFF)
     inner = np.clip(start, lower + room, upper - room)
     minimised: Any = least_squares
     found = minimised(
@@ -136,7 +138,17 @@ def _on_bounds(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarra
                 moved = _refitted(residuals, jacobian, found.x, fixed, lower, upper)
                 if moved.cost <= found.cost * (1 + COSTS) and _push(moved, place) * side > PUSHED:
                     found = moved
-    return found
+    return _rounded(residuals, jacobian, found, lower, upper)
+
+
+def _rounded(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarray, upper: np.ndarray) -> Fit:
+    """Parameters that stayed where they were moved off a bound, on it: how far off they are says nothing."""
+    room = OFF * np.maximum(np.abs(found.x), 1.0)
+    x = np.where(np.abs(found.x - lower) <= room, lower, np.where(np.abs(found.x - upper) <= room, upper, found.x))
+    if (x == found.x).all():
+        return found
+    moved = Fit(x, residuals(x), jacobian(x), found.at_bound)
+    return moved if moved.cost <= found.cost * (1 + COSTS) else found
 
 
 def _push(found: Fit, place: int) -> float:
