@@ -21,7 +21,7 @@ from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.variable import declaration_order
 
 #: Other spellings of an argument, by its name; help and errors have the name.
-SPELLINGS = {"moe_routing_imbalance_factor": "routing_imbalance_factor"}
+SPELLINGS = {"moe_routing_imbalance_factor": "routing_imbalance_factor", "replicas": "num_replicas"}
 
 
 @dataclass(frozen=True)
