@@ -30,6 +30,7 @@ TOPICS = (
     "collectives",
     "expert_exchange",
     "rank_groups",
+    "varied_lengths",
     "deployment",
     "answer_times",
     "chunked_chain",

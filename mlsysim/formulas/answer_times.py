@@ -7,9 +7,9 @@ for the first gap of an answer by those that came while its own prompt waited.
 
 from __future__ import annotations
 
-from sympy import Rational, exp, floor, oo, sqrt
+from sympy import And, Rational, exp, floor, log, oo, sqrt
 
-from mlsysim.formulas.continuous_batching import beyond_mean, gamma_quantile, sixth_of_skewness, waits
+from mlsysim.formulas.continuous_batching import beyond_mean, gamma_quantile, sixth_of_skewness
 from mlsysim.formulas.deployment import (
     COLOCATED,
     DISAGGREGATED,
@@ -18,13 +18,22 @@ from mlsysim.formulas.deployment import (
     NEARLY,
     OPEN,
     ORCA,
+    PREFILL,
+    PREFILL_THIRD,
     QUEUED,
+    SLOTS,
+    SLOTS_THIRD,
+    STARTED,
+    STARTED_THIRD,
     STEADY,
     STOPPED,
     WITH_A_SLOT,
 )
+from mlsysim.formulas.varied_lengths import LOG_NORMAL, law
+from mlsysim.formulas.varied_lengths import beyond_mean as log_normal_beyond
 from mlsysim.symbolic import Example, Formula, Max, Min, NormalQuantile, Source, by_member, request, token, when
 from mlsysim.symbols.batching import k_T, v_T, y_T
+from mlsysim.symbols.chunked import cv_in, cv_out
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
@@ -46,35 +55,39 @@ from mlsysim.symbols.deployment import (
     quantile,
     rho_D,
     rho_e,
+    t_gap,
     t_x,
     tau_N,
     tau_v,
     theta_s,
     theta_w,
+    tpot_mean,
     tpot_sd,
     tpot_x,
     u_ans,
     x_gap,
 )
 from mlsysim.symbols.serving import n_out
+from mlsysim.symbols.varied_lengths import T_short, cv_D, k_D, v_short, w_T
 
 BOREL = Source("consul1973")
 GAMMA = Source("wilson1931")
 _decoding = n_out / token - 1
-_prompts, _slots = waits(P_w, theta_w), waits(P_s, theta_s)
-#: Variance of the wait of a prompt, for others and for the step under way, which is uniform where there is one.
-_started = _prompts[1] + tau_v**2 * (p_v / 3 - p_v**2 / 4)
+#: Lengths of prompts or answers vary.
+_VARIED = cv_in + cv_out > 0
+#: Square of the time from the first token to the last, for answers that vary.
+_ANSWERS = cv_out**2 * (n_out / token * (tpot_mean - T_short)) ** 2
 
 whole_variance = Formula(
     v_T,
-    when(QUEUED, _started + _slots[1] + (_decoding * tpot_sd) ** 2, oo),
+    when(QUEUED, STARTED + SLOTS + (_decoding * tpot_sd) ** 2 + when(_VARIED, PREFILL + _ANSWERS - v_short, 0), oo),
     title="Variance of the time from request to last token",
     source=Source("gross2008", "section 1.6"),
     variant="deployment",
     assumes="First tokens and later ones vary independently.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_s: 0, theta_s: 0, n_out: 101,
-         tpot_sd: 1},
+         tpot_sd: 1, cv_in: 0, cv_out: 0, cv_D: 0, D_1: 50, tpot_mean: 9, T_short: 0, v_short: 0},
         "0.017511 s^2",
         derived="0.5 * 1.5 * 0.1**2 + 0.01**2 * (0.2 - 0.09) + (100 * 0.001)**2",
     ),
@@ -84,16 +97,27 @@ whole_third_cumulant = Formula(
     k_T,
     when(
         QUEUED,
-        _prompts[2] + tau_v**3 * p_v * (1 - p_v) ** 2 / 4 + _slots[2] + 2 * _decoding**3 * tpot_sd**4 / tpot_x,
+        STARTED_THIRD
+        + SLOTS_THIRD
+        + when(
+            v_short > 0,
+            2 * ((_decoding * tpot_sd) ** 2 - v_short) ** 2 / (_decoding * tpot_x),
+            2 * _decoding**3 * tpot_sd**4 / tpot_x,
+        )
+        + when(
+            _VARIED,
+            PREFILL_THIRD + cv_out**2 * (3 + cv_out**2) * _ANSWERS * (n_out / token) * (tpot_mean - T_short),
+            0,
+        ),
         oo,
     ),
     title="Third cumulant of the time from request to last token",
     source=Source("gross2008", "section 1.6"),
     variant="deployment",
-    assumes="What others add to a token follows a gamma law.",
+    assumes="What others add to a token follows a gamma law, lengths a log-normal one.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_s: 0, theta_s: 0, n_out: 101,
-         tpot_sd: 1, tpot_x: 2},
+         tpot_sd: 1, tpot_x: 2, cv_in: 0, cv_out: 0, k_D: 0, D_1: 50, tpot_mean: 9, T_short: 0, v_short: 0},
         "0.0027500 s^3",
         derived="2 * 0.5 * 1.75 * 0.1**3 + 0.01**3 * 0.6 * 0.16 / 4 + 2 * 100**3 * 0.001**4 / 0.002",
     ),
@@ -111,16 +135,32 @@ whole_skewness = Formula(
     ),
 )
 
+whole_law = Formula(
+    w_T,
+    when(And(QUEUED, _VARIED), law(y_T), 1),
+    title="Law of the time from request to last token where lengths vary",
+    source=LOG_NORMAL,
+    variant="deployment",
+    assumes="A log-normal law from some least time on, with this mean, variance and skewness.",
+    example=Example({Z_all: 0, rho_e: 0.5, cv_in: 0, cv_out: 1, y_T: 0.6666666667}, "2", derived="2"),
+)
+
 whole_quantile = Formula(
     e2e_q[quantile],
-    e2e_mean + when(QUEUED, beyond_mean(NormalQuantile(LEVEL)), 0),
+    e2e_mean
+    + when(
+        QUEUED,
+        when(w_T > 1, log_normal_beyond(v_T, w_T, NormalQuantile(LEVEL)), beyond_mean(NormalQuantile(LEVEL))),
+        0,
+    ),
     title="Time from request to last token that a share of the requests stay below",
     source=GAMMA,
     variant="deployment",
-    assumes="A gamma law with these cumulants. A closed loop of equal requests is taken to have no spread.",
+    assumes="A gamma law with these cumulants, where lengths vary a log-normal one. A closed loop is taken to have no "
+    "spread.",
     accuracy="Of a simulation with fixed lengths: in pools -8% to +5% at 99%, in engines that do both -19% to +15%.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, e2e_mean: 900, v_T: 0.25, y_T: 0.2},
+        {Z_all: 0, rho_e: 0.5, e2e_mean: 900, v_T: 0.25, y_T: 0.2, w_T: 1},
         "1566.2 ms",
         derived="900 + 500 * ((1 + (1.2815516 - 0.2) * 0.2)**3 - 1) / (3 * 0.2)",
         member="p90",
@@ -183,9 +223,9 @@ further_spread = Formula(
             Max(
                 _LEAST,
                 (
-                    l_gap[gap] / (1 - _more) ** 3
+                    l_gap[gap] * (1 + cv_D**2) / (1 - _more) ** 3
                     + (l_gap[gap] / (1 - _more)) ** 2
-                    + by_member(between=0, first=(lam_e / (request * (1 - _more))) ** 2 * _started)
+                    + by_member(between=0, first=(lam_e / (request * (1 - _more))) ** 2 * STARTED)
                 )
                 / P_gap[gap]
                 - (1 + m_gap[gap]) ** 2,
@@ -197,9 +237,9 @@ further_spread = Formula(
     title="Coefficient of variation of the further prompts of a gap",
     source=BOREL,
     assumes="A generalized Poisson law of the prompts of a busy period, given that there is one; before the first step "
-    "the wait that they come in varies as well.",
+    "the wait that they come in varies as well. Where prompts vary, of the time they take, in mean prompts.",
     example=Example(
-        {l_gap["between"]: 0.5, P_gap["between"]: 0.39347, m_gap["between"]: 1.5415, Z_all: 0, rho_D: 0.5},
+        {l_gap["between"]: 0.5, P_gap["between"]: 0.39347, m_gap["between"]: 1.5415, Z_all: 0, rho_D: 0.5, cv_D: 0},
         "1.6216",
         derived="((4 + 1) / 0.39347 - 2.5415**2)**0.5 / 1.5415",
         member="between",
@@ -227,13 +267,34 @@ gap_prompts = Formula(
     ),
 )  # fmt: skip
 
+_varied_gap = log(1 + (c_gap[gap] * m_gap[gap] / (1 + m_gap[gap])) ** 2)
+
+stopped_time = Formula(
+    t_gap[gap],
+    D_1
+    * when(
+        And(cv_D > 0, n_gap[gap] > 0),
+        (1 + m_gap[gap]) * exp(_among_them * sqrt(_varied_gap) - _varied_gap / 2),
+        n_gap[gap],
+    ),
+    title="Prefills in the gap that 99% of all stay below",
+    source=LOG_NORMAL,
+    assumes="Where prompts vary their time in a gap that has one is log-normal.",
+    example=Example(
+        {D_1: 100, cv_D: 0, n_gap["between"]: 3, m_gap["between"]: 1, c_gap["between"]: 1, x_gap["between"]: 0.1},
+        "300 ms",
+        derived="3 * 100",
+        member="between",
+    ),
+)
+
 gap_time = Formula(
     itl_99,
     when(
         STEADY,
         Max(
             tau_v + when(OPEN, NormalQuantile(Rational(99, 100)) * b_N * (1 - STOPPED) * sqrt(V_N) / request, 0),
-            tau_v + D_1 * Max(n_gap["between"], n_gap["first"]),
+            tau_v + Max(t_gap["between"], t_gap["first"]),
         ),
         oo,
     ),
@@ -252,9 +313,8 @@ gap_time = Formula(
             b_N: 0.1,
             rho_D: 0.5,
             V_N: 25,
-            D_1: 100,
-            n_gap["between"]: 3,
-            n_gap["first"]: 0,
+            t_gap["between"]: 300,
+            t_gap["first"]: 0,
         },
         "320 ms",
         derived="20 + 3 * 100",
@@ -277,7 +337,7 @@ pool_gap_time = Formula(
     assumes="A step of a large batch. The transfer counts where answers have fewer than a hundred steps.",
     accuracy="Of a simulation with fixed lengths within 9%.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, tau_N: 20, b_N: 0.1, V_N: 25, u_ans: 50, t_x: 10, lam_e: 0},
+        {Z_all: 0, rho_e: 0.5, tau_N: 20, b_N: 0.1, V_N: 25, u_ans: 50, t_x: 10, lam_e: 0, cv_in: 0},
         "40 ms",
         derived="10 + 1.5 * 20",
     ),
@@ -287,6 +347,7 @@ FORMULAS = (
     whole_variance,
     whole_third_cumulant,
     whole_skewness,
+    whole_law,
     whole_quantile,
     stopping_prompts,
     stop_probability,
@@ -294,10 +355,11 @@ FORMULAS = (
     further_prompts,
     further_spread,
     gap_prompts,
+    stopped_time,
     gap_time,
     pool_gap_time,
 )
-_WHOLE = (whole_variance, whole_third_cumulant, whole_skewness, whole_quantile)
+_WHOLE = (whole_variance, whole_third_cumulant, whole_skewness, whole_law, whole_quantile)
 #: Of engines that prefill and decode by turns.
 SHARED = (
     *_WHOLE,
@@ -307,6 +369,7 @@ SHARED = (
     further_prompts,
     further_spread,
     gap_prompts,
+    stopped_time,
     gap_time,
 )
 #: Of pools.

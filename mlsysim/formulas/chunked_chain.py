@@ -14,7 +14,9 @@ import sympy
 from sympy import Piecewise, Rational, ceiling, exp, oo
 
 from mlsysim.formulas import deployment
-from mlsysim.formulas.deployment import LEVEL, NEARLY, OPEN, PASS, PASSED, arriving
+from mlsysim.formulas.deployment import LEVEL, NEARLY, OPEN, arriving
+from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.varied_lengths import PROMPT_SQUARE
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -73,7 +75,7 @@ from mlsysim.symbols.deployment import (
     ttft_q,
     u_ans,
 )
-from mlsysim.symbols.iteration import K_dec, gamma_s, h_c, n_dec, n_pro, t_it, t_pat
+from mlsysim.symbols.iteration import gamma_s, h_c, n_dec, n_pro, t_it, t_pat
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.step import w_attn
 from mlsysim.symbols.workload import s
@@ -94,8 +96,7 @@ def mixed(requests: Any, tokens: Any) -> Any:
     changed = {
         n_dec: requests,
         n_pro: tokens * request / s_n,
-        K_dec: (s + n_out * (1 + cv_out**2) / 2) / request,
-        w_attn: w_attn * (1 + cv_in**2),
+        w_attn: w_attn * PROMPT_SQUARE,
     }
     return evaluated_at(t_it, changed, PASS) + when(requests > 0, t_dr, 0)
 

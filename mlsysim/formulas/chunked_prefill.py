@@ -19,7 +19,6 @@ from mlsysim.formulas.deployment import (
     LEVEL,
     LITTLE,
     OPEN,
-    PASSED,
     QUEUED,
     SLOW,
     STEADY,
@@ -27,6 +26,7 @@ from mlsysim.formulas.deployment import (
     best_rate,
     by_load,
 )
+from mlsysim.formulas.iteration import PASSED
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -107,11 +107,22 @@ from mlsysim.symbols.deployment import (
     y_w,
 )
 from mlsysim.symbols.iteration import gamma_s
+from mlsysim.symbols.varied_lengths import T_short
 
 OWN = Source("own")
 KIND = "chunked_estimate"
 #: Beyond it an exponential counts as infinite.
 _LARGE = 50
+
+short_answers = Formula(
+    T_short,
+    0 * D_1,
+    title="What short answers add to the mean time per token of mixed iterations",
+    source=OWN,
+    variant=KIND,
+    assumes="Nothing.",
+    no_example="it is zero",
+)
 
 counted_rate = Formula(
     lam_1,
@@ -785,7 +796,7 @@ first_in_time = Formula(
             when(tau_d < T_1, NormalCDF((log(Max(T_1 - tau_d, tau_d / 10**6) / _LATER) + v_ln / 2) / sqrt(v_ln)), 0),
             And(cv_in > 0, QUEUED),
         ),
-        (deployment.first_in_time.expression, True),
+        *deployment.ALIKE_IN_TIME,
     ),
     title="Requests whose first token is in time in mixed iterations",
     source=OWN,
@@ -796,13 +807,14 @@ first_in_time = Formula(
 
 
 def _swapped(formulas: Iterable[Formula], own: Iterable[Formula]) -> tuple[Formula, ...]:
-    """The formulas, those with a left side of ours left out, and ours."""
-    ours = {each.symbol for each in own}
+    """The formulas, those with a left side of ours or for prompts that are prefilled whole left out, and ours."""
+    ours = {each.symbol for each in (*own, *deployment.OWN_PROMPT)}
     return (*(each for each in formulas if each.symbol not in ours), *own)
 
 
 #: What follows from the load, where it differs from a replica that prefills and decodes by turns.
 _LOADED = (
+    short_answers,
     counted_rate,
     *_MIX,
     decode_batch,

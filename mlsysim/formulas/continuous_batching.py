@@ -144,10 +144,10 @@ def gamma_normal(spread: Any, size: Any) -> Any:
     return 3 / spread * (Max(Rational(1, 10**12), size) ** Rational(1, 3) - 1 + spread**2 / 9)
 
 
-def sixth_of_skewness(known: Any) -> Any:
-    """Of the latency, from its cumulants; a thousandth where it is less, or they are not known."""
+def sixth_of_skewness(known: Any, third: Any = k_T, variance: Any = v_T) -> Any:
+    """Of a latency, from its cumulants; a thousandth where it is less, or they are not known."""
     least = Rational(1, 1000)
-    return when(And(known, v_T > 0), Max(k_T / (6 * v_T ** Rational(3, 2)), least), least)
+    return when(And(known, variance > 0), Max(third / (6 * variance ** Rational(3, 2)), least), least)
 
 
 def beyond_mean(normal: Any) -> Any:

@@ -12,10 +12,11 @@ from typing import Any
 
 from sympy import And, Or, Piecewise, Rational, ceiling, exp, floor, log, oo, pi, sqrt
 
-from mlsysim.formulas import iteration
-from mlsysim.formulas.continuous_batching import gamma_normal, gamma_quantile
+from mlsysim.formulas.continuous_batching import gamma_normal, gamma_quantile, sixth_of_skewness, waits
+from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.replica_layout import ACCELERATORS
 from mlsysim.formulas.transformer_flops import attended
+from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, beyond_mean, law, share_below
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -34,6 +35,7 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.batching import s_end
+from mlsysim.symbols.chunked import cv_in, cv_out
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -104,6 +106,7 @@ from mlsysim.symbols.iteration import d_a, gamma_s, n_dec, n_grp, n_kv, n_pro, t
 from mlsysim.symbols.serving import kv_token, n_out
 from mlsysim.symbols.step import R_dev, R_tok
 from mlsysim.symbols.training import feasible, p, t
+from mlsysim.symbols.varied_lengths import D_len, T_short, cv_D, e_D, k_D, v_F, v_short, w_F, x_b, y_F
 from mlsysim.symbols.workload import s
 
 ORCA = Source("yu2022", "section 3")
@@ -112,9 +115,6 @@ DISTSERVE = Source("zhong2024", "section 3")
 COLOCATED, DISAGGREGATED = "colocated", "disaggregated"
 #: Prompts are prefilled whole, on whichever engines.
 WHOLE = "whole_prompts"
-#: What a decode step, or a prefill, of an engine takes.
-PASS = frozenset((*iteration.operators(), *iteration.ITERATION))
-PASSED = "an iteration of other requests"
 #: Requests come by themselves, not in a closed loop.
 OPEN = Z_all <= 0
 #: Shares are kept below one where they are divided by what is left.
@@ -188,12 +188,12 @@ draft_time = Formula(
 
 prompt_time = Formula(
     D_1,
-    evaluated_at(t_it, {n_dec: 0, n_pro: n_grp * request}, PASS),
-    title="Prefill of one prompt",
+    D_len["mean"] + cv_in**2 * e_D,
+    title="Prefill of one prompt, mean",
     source=ORCA,
     variant=WHOLE,
-    assumes="Every group of requests has a prompt of its own at the same time.",
-    no_example=PASSED,
+    assumes="Second order in the spread of the lengths; exact for a square.",
+    example=Example({D_len["mean"]: 36, cv_in: 1, e_D: 16}, "52 ms", derived="36 + 16"),
 )
 
 prompt_interval = Formula(
@@ -208,10 +208,11 @@ prompt_interval = Formula(
 
 engine_slots = Formula(
     B_e,
-    Max(0, Min(d_a * B_seq, floor(n_kv * (request / token) / (attended(s_end) / token)))),
+    Max(0, Min(d_a * B_seq, floor(n_kv * (request / token) / (attended(s_end + cv_out**2 * n_out) / token)))),
     title="Requests one engine has room for",
     source=Source("kwon2023", "section 4"),
-    assumes="Room is kept for the whole answer; no request is put off half way.",
+    assumes="Room is kept for the whole answer; no request is put off half way. Requests are met in proportion to the "
+    "length of their answers.",
     no_example="the reach of attention",
 )
 
@@ -351,15 +352,18 @@ def _batch(leaving: Any, coming: Any) -> Any:
     return Piecewise((N_z, Z_all > 0), (Root(N_e, leaving, coming, 0, B_e), And(rho_e < 1, rho_D < 1)), (B_e, True))
 
 
+_alike = request / (1 - rho_D) ** 2
+_begun = _alike + (rho_D * cv_D) ** 2 * _alike
+
 bunch = Formula(
     Z_b,
-    request / (1 - rho_D) ** 2,
+    (1 - x_b) * _begun + x_b * request,
     title="Requests that start to decode together",
     source=Source("kleinrock1975", "section 5.6"),
     variant=WHOLE,
     assumes="Prompts that follow each other without a step between are prefilled before any of them decodes; their "
-    "number in a busy period, as one of them meets it. They stay together while they decode.",
-    example=Example({rho_D: 0.5}, "4 request", derived="1 / (1 - 0.5)**2"),
+    "number in a busy period, as one of them meets it. They stay together until the shorter answer ends.",
+    example=Example({rho_D: 0.5, cv_D: 2, x_b: 0.4}, "5.2 request", derived="8 - 0.4 * 7"),
 )
 
 prompt_stay = Formula(
@@ -478,6 +482,8 @@ pools_batch_variance = Formula(
 )
 
 _queue = And(OPEN, rho_D > 0, rho_D < 1)
+#: Share of the time that decode steps stand still.
+STOPPED = Min(rho_D, NEARLY)
 
 wait_decay = Formula(
     y_w,
@@ -489,48 +495,63 @@ wait_decay = Formula(
     example=Example({rho_D: 0.5, Z_all: 0}, "1.2564", derived="1.2564312"),
 )
 
+#: What varied prompts add to the mean square of a wait over twice its mean, in prefills.
+_longer = when(
+    cv_D > 0,
+    STOPPED * cv_D**2 / (2 * (1 - STOPPED)) + ((1 + 3 * cv_D**2 + k_D) / (1 + cv_D**2) - 1) / 3,
+    0,
+)
+_LONGER = "The tail is exponential. Where prompts vary it is longer by what their moments add to those of the wait."
+
 wait_scale = Formula(
     theta_w,
-    D_each / y_w,
+    D_each / y_w + D_each * _longer,
     title="Time over which the wait for prompts ahead decays",
-    source=Source("kleinrock1975", "section 2.5"),
+    source=Source("kleinrock1975", "section 5.6"),
     variant=COLOCATED,
-    example=Example({D_each: 100, y_w: 1.25}, "80 ms", derived="100 / 1.25"),
+    assumes=_LONGER,
+    example=Example(
+        {D_each: 100, y_w: 1.25, rho_D: 0.5, cv_D: 1, k_D: 2}, "196.67 ms", derived="80 + 50 + 100 * (6 / 2 - 1) / 3"
+    ),
 )
 
 pool_wait_scale = Formula(
     theta_w,
-    D_each / (x_p * y_w),
+    D_each / (x_p * y_w) + D_each / x_p * _longer,
     title="Time over which the wait for an engine that prefills decays",
     source=Source("cosmetatos1975"),
     variant=DISAGGREGATED,
-    example=Example({D_each: 100, x_p: 2, y_w: 1.25}, "40 ms", derived="100 / 2.5"),
+    assumes=f"{_LONGER} Several engines are one that is as fast as all.",
+    example=Example({D_each: 100, x_p: 2, y_w: 1.25, rho_D: 0.5, cv_D: 0, k_D: 0}, "40 ms", derived="100 / 2.5"),
 )
 
 prompt_wait = Formula(
     W_w,
-    when(_queue, rho_D * D_each / (2 * (1 - rho_D)), 0),
+    when(_queue, rho_D * D_each * (1 + cv_D**2) / (2 * (1 - rho_D)), 0),
     title="Mean wait for the prompts ahead",
     source=DISTSERVE,
     variant=COLOCATED,
-    example=Example({Z_all: 0, rho_D: 0.5, D_each: 100}, "50 ms", derived="0.5 * 100 / (2 * 0.5)"),
+    example=Example({Z_all: 0, rho_D: 0.5, D_each: 100, cv_D: 1}, "100 ms", derived="0.5 * 100 * 2 / (2 * 0.5)"),
+)
+
+_random_wait = ErlangC(x_p, x_p * rho_D) * D_each / (x_p * (1 - rho_D))
+_alike_wait = (
+    ErlangC(x_p, x_p * rho_D)
+    * D_each
+    / (2 * x_p * (1 - rho_D))
+    * (1 + (1 - rho_D) * (x_p - 1) * (sqrt(4 + 5 * x_p) - 2) / (16 * rho_D * x_p))
 )
 
 pool_prompt_wait = Formula(
     W_w,
-    when(
-        _queue,
-        ErlangC(x_p, x_p * rho_D)
-        * D_each
-        / (2 * x_p * (1 - rho_D))
-        * (1 + (1 - rho_D) * (x_p - 1) * (sqrt(4 + 5 * x_p) - 2) / (16 * rho_D * x_p)),
-        0,
-    ),
+    when(_queue, _alike_wait + cv_D**2 * (_random_wait - _alike_wait), 0),
     title="Mean wait for an engine that prefills",
     source=Source("cosmetatos1975"),
     variant=DISAGGREGATED,
-    accuracy="Within 1% of a simulation at all loads.",
-    example=Example({Z_all: 0, x_p: 1, rho_D: 0.5, D_each: 100}, "50 ms", derived="0.5 * 100 / (2 * 0.5)"),
+    assumes="Between prefills that are alike and exponential ones by their squared coefficient of variation, and so "
+    "beyond.",
+    accuracy="Where prompts are alike within 1% of a simulation at all loads.",
+    example=Example({Z_all: 0, x_p: 1, rho_D: 0.5, D_each: 100, cv_D: 2}, "250 ms", derived="50 + 4 * (100 - 50)"),
 )
 
 wait_probability = Formula(
@@ -594,12 +615,10 @@ slot_wait_mean = Formula(
 
 #: Load of the link of two pools.
 LINK_LOAD = Min(NEARLY, lam_e * t_x / request)
-#: Share of the time that decode steps stand still.
-STOPPED = Min(rho_D, NEARLY)
 #: Time to first token of a prompt that finds a slot, mean.
 WITH_A_SLOT = D_w + p_v * tau_v / 2
 #: Transfer of a cache behind those ahead of it on the link, mean.
-HANDED_OVER = t_x * (1 + LINK_LOAD / (2 * (1 - LINK_LOAD)))
+HANDED_OVER = t_x * (1 + (1 + cv_in**2) * LINK_LOAD / (2 * (1 - LINK_LOAD)))
 #: What prompts take beside what is left for steps.
 _run = STOPPED / (1 - STOPPED)
 
@@ -679,17 +698,64 @@ pool_first_token_mean = Formula(
 #: Time to first token that a share of the requests stay below, by the tail of the wait.
 BY_TAIL = D_1 + Root(x_late, -_later(x_late), LEVEL - 1, 0, tau_N + 20 * (theta_w + theta_s))
 
+_prompts, _slots = waits(P_w, theta_w), waits(P_s, theta_s)
+#: Variance and third cumulant of the wait of a prompt, for others and for the step under way, uniform where it is one.
+STARTED = _prompts[1] + tau_v**2 * (p_v / 3 - p_v**2 / 4)
+STARTED_THIRD = _prompts[2] + tau_v**3 * p_v * (1 - p_v) ** 2 / 4
+#: The same of the wait for a slot, and of the prefill of a prompt.
+SLOTS, SLOTS_THIRD = _slots[1:]
+PREFILL, PREFILL_THIRD = (cv_D * D_1) ** 2, k_D * D_1**3
+
+first_token_variance = Formula(
+    v_F,
+    when(And(QUEUED, cv_D > 0), STARTED + SLOTS + PREFILL, 0),
+    title="Variance of the time to first token of prompts that vary",
+    source=Source("gross2008", "section 1.6"),
+    variant=WHOLE,
+    assumes="Waits and the own prefill vary independently.",
+    example=Example(
+        {Z_all: 0, rho_e: 0.5, cv_D: 0.5, D_1: 100, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_s: 0, theta_s: 0},
+        "0.010011 s^2",
+        derived="0.5 * 1.5 * 0.1**2 + 0.01**2 * (0.2 - 0.09) + 0.05**2",
+    ),
+)
+
+first_token_skewness = Formula(
+    y_F,
+    sixth_of_skewness(v_F > 0, STARTED_THIRD + SLOTS_THIRD + PREFILL_THIRD, v_F),
+    title="Sixth of the skewness of the time to first token of prompts that vary",
+    source=Source("gross2008", "section 1.6"),
+    variant=WHOLE,
+    assumes="Never below a thousandth, where the law is normal.",
+    example=Example(
+        {v_F: 0.01, k_D: 4, D_1: 100, P_w: 0, theta_w: 100, p_v: 0, tau_v: 10, P_s: 0, theta_s: 0},
+        "0.66667",
+        derived="4 * 0.1**3 / (6 * 0.01**1.5)",
+    ),
+)
+
+first_token_law = Formula(
+    w_F,
+    when(v_F > 0, law(y_F), 1),
+    title="Law of the time to first token of prompts that vary",
+    source=LOG_NORMAL,
+    variant=WHOLE,
+    assumes="A log-normal law from some least time on, with this mean, variance and skewness.",
+    example=Example({v_F: 0.01, y_F: 0.6666666667}, "2", derived="2"),
+)
+
 first_token_quantile = Formula(
     ttft_q[quantile],
-    when(
-        OPEN,
-        when(rho_e < 1, BY_TAIL, oo),
-        ttft_mean,
+    Piecewise(
+        (ttft_mean, Z_all > 0),
+        (oo, rho_e >= 1),
+        (ttft_mean + beyond_mean(v_F, w_F, NormalQuantile(LEVEL)), w_F > 1),
+        (BY_TAIL, True),
     ),
     title="Time to first token that a share of the requests stay below",
     source=DISTSERVE,
     variant=WHOLE,
-    assumes="A closed loop of equal requests is taken to have no spread.",
+    assumes="A closed loop is taken to have no spread.",
     no_example="a root",
 )
 
@@ -705,16 +771,69 @@ first_stall = Formula(
     ),
 )
 
+#: Time from the first token of a request in a pool to where its decode steps begin.
+_second = HANDED_OVER + (1 - exp(-N_e / request)) * tau_N / 2
+
+pool_first_stall = Formula(
+    X_1,
+    when(QUEUED, _second, 0 * D_1),
+    title="Wait of a request between its prompt and its first decode step in a pool",
+    source=Source("zhong2024", "section 3.3"),
+    variant=DISAGGREGATED,
+    assumes="The transfer, those ahead of it on the link, and the step under way.",
+    example=Example(
+        {Z_all: 0, rho_e: 0.5, cv_in: 0, t_x: 100, lam_e: 5, N_e: 0, tau_N: 20}, "150 ms", derived="100 + 50"
+    ),
+)
+
+#: What is once in an answer has, over its tokens, this mean and mean square where answers vary.
+_once, _once_square = ANSWER_SQUARE, ANSWER_SQUARE**3
+#: Stay of others of the same bunch, mean over requests instead of tokens.
+_beside_short = Rational(1, 2) + ANSWER_SQUARE * NormalCDF(-sqrt(2 * log(ANSWER_SQUARE)))
+
+short_answers = Formula(
+    T_short,
+    when(
+        And(QUEUED, cv_out > 0),
+        ((_once - 1) * X_1 + u_ans * b_N * (Z_b / request - 1) * (_beside_short / (1 - x_b) - 1)) / (n_out / token - 1),
+        0,
+    ),
+    title="What short answers add to the mean time per token",
+    source=LOG_NORMAL,
+    variant=COLOCATED,
+    assumes="A mean over requests. What a request waits behind its own prompt is shared by few tokens where the answer "
+    "is short, and those that began with it are still there.",
+    example=Example(
+        {Z_all: 0, rho_e: 0.5, cv_out: 1, X_1: 100, u_ans: 100, b_N: 0.1, Z_b: 3, x_b: 0.4439, n_out: 101},
+        "1.0658 ms",
+        derived="(100 + 100 * 0.1 * 2 * (0.7390319 / 0.5561 - 1)) / 100",
+    ),
+)
+
+pool_short_answers = Formula(
+    T_short,
+    when(And(QUEUED, cv_out > 0), (_once - 1) * X_1 / (n_out / token - 1), 0 * D_1),
+    title="What short answers add to the mean time per token in a pool",
+    source=LOG_NORMAL,
+    variant=DISAGGREGATED,
+    assumes="A mean over requests: the transfer is shared by few tokens where the answer is short.",
+    example=Example(
+        {Z_all: 0, rho_e: 0.5, cv_out: 1, X_1: 150, n_out: 101},
+        "1.5 ms",
+        derived="150 / 100",
+    ),
+)
+
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / (n_out / token - 1),
+    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / (n_out / token - 1) + T_short,
     title="Mean time per output token",
     source=ORCA,
     variant=COLOCATED,
     example=Example(
-        {Z_all: 0, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1},
-        "11 ms",
-        derived="(50 * 20 + 100) / 100",
+        {Z_all: 0, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2},
+        "13 ms",
+        derived="(50 * 20 + 100) / 100 + 2",
     ),
 )
 
@@ -724,10 +843,11 @@ pool_token_mean = Formula(
         STEADY,
         when(
             OPEN,
-            u_ans * tau_N + HANDED_OVER + (1 - exp(-N_e / request)) * tau_N / 2,
+            u_ans * tau_N + _second,
             y_d * N_e / lam_e + t_x,
         )
-        / (n_out / token - 1),
+        / (n_out / token - 1)
+        + T_short,
         oo,
     ),
     title="Mean time per output token after a transfer",
@@ -735,14 +855,77 @@ pool_token_mean = Formula(
     variant=DISAGGREGATED,
     assumes="The second token waits for the transfer, for those ahead of it on the link, and for the step under way.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, u_ans: 100, tau_N: 20, t_x: 100, lam_e: 5, N_e: 0, n_out: 101, y_d: 1},
+        {
+            Z_all: 0,
+            rho_e: 0.5,
+            u_ans: 100,
+            tau_N: 20,
+            t_x: 100,
+            lam_e: 5,
+            N_e: 0,
+            n_out: 101,
+            y_d: 1,
+            cv_in: 0,
+            T_short: 0,
+        },
         "21.5 ms",
         derived="(100 * 20 + 100 * (1 + 0.5 / (2 * 0.5))) / 100",
     ),
 )
 
-#: Slow changes of the batch, in the square of a time per token.
-SLOW = Rational(2, 3) * (b_N / (E_tok * request)) ** 2 * V_N
+#: Changes of the batch, in the square of a time per token.
+_SPREAD = (b_N / (E_tok * request)) ** 2 * V_N
+#: Slow ones: the batch varies about as slowly as an answer is long.
+SLOW = Rational(2, 3) * _SPREAD
+#: What short answers see of changes that longer ones average over.
+_SHORT = when(cv_out > 0, (1 - 1 / sqrt(ANSWER_SQUARE)) / 3 * _SPREAD, 0)
+
+
+def _shared(once: Any) -> Any:
+    """Variance, over all tokens of a mean answer, of what is once in an answer and shared by its tokens."""
+    return when(cv_out > 0, cv_out**2 * ANSWER_SQUARE**2 * once**2, 0)
+
+
+def _interrupted(once: Any, once_square: Any) -> Any:
+    """Variance of the time that prompts stop an answer, what is once in an answer weighed so."""
+    return (
+        _run / (1 - STOPPED) ** 2 * D_each * (1 + cv_D**2) * (u_ans * tau_v * once + D_w * once_square)
+        + _run**2 * P_w * (2 - P_w) * theta_w**2 * once_square
+    )
+
+
+short_answer_variance = Formula(
+    v_short,
+    when(
+        And(QUEUED, cv_out > 0),
+        _interrupted(_once, _once_square) - _interrupted(1, 1) + _shared(X_1),
+        0,
+    ),
+    title="What short answers add to the variance of the time per token",
+    source=LOG_NORMAL,
+    variant=COLOCATED,
+    assumes="They share what is once in an answer among few tokens.",
+    example=Example(
+        {Z_all: 0, rho_e: 0.5, rho_D: 0.5, u_ans: 100, tau_v: 10, D_each: 50, D_w: 75, P_w: 0.5,
+         theta_w: 40, cv_D: 0, cv_out: 1, X_1: 75},
+        "0.33590 s^2",
+        derived="4 * 0.05 * (1 + 7 * 0.075) + 7 * 0.75 * 0.04**2 + 4 * 0.075**2",
+    ),
+)  # fmt: skip
+
+pool_short_answer_variance = Formula(
+    v_short,
+    when(And(QUEUED, cv_out > 0), _shared(X_1), 0),
+    title="What short answers add to the variance of the time per token in a pool",
+    source=LOG_NORMAL,
+    variant=DISAGGREGATED,
+    assumes="They share the transfer among few tokens.",
+    example=Example(
+        {Z_all: 0, rho_e: 0.5, cv_out: 1, X_1: 150},
+        "0.09 s^2",
+        derived="4 * 0.15**2",
+    ),
+)
 
 token_spread = Formula(
     tpot_sd,
@@ -750,22 +933,20 @@ token_spread = Formula(
         QUEUED,
         sqrt(
             SLOW
-            + (
-                _run / (1 - STOPPED) ** 2 * D_each * (u_ans * tau_v + D_w)
-                + _run**2 * P_w * (2 - P_w) * theta_w**2
-            )
-            / (n_out / token - 1) ** 2
+            + _SHORT
+            + (_interrupted(_once, _once_square) + _shared(X_1)) / (n_out / token - 1) ** 2
         ),
         0 * D_1,
     ),
     title="Spread of the time per output token",
     source=Source("kleinrock1975", "section 5.6"),
     variant=COLOCATED,
-    assumes="The batch varies about as slowly as an answer is long. Prompts that come meanwhile interrupt it for as "
-    "long as prompts follow each other.",
+    assumes="The batch varies about as slowly as an answer is long; short answers see all of it. Prompts that come "
+    "meanwhile interrupt it for as long as prompts follow each other.",
+    accuracy="What short answers see of the batch is within 3% of an integral over their lengths.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, rho_D: 0.5, u_ans: 100, n_out: 101, E_tok: 1, b_N: 0.3, V_N: 20, tau_v: 10, D_each: 50,
-         D_w: 75, P_w: 0.5, theta_w: 40},
+         D_w: 75, P_w: 0.5, theta_w: 40, cv_D: 0, cv_out: 0, X_1: 75},
         "4.7770 ms",
         derived="(2 / 3 * 0.3**2 * 20 + (4 * 50 * (1000 + 75) + 0.5 * 1.5 * 1600) / 100**2)**0.5",
     ),
@@ -773,13 +954,14 @@ token_spread = Formula(
 
 pool_token_spread = Formula(
     tpot_sd,
-    when(QUEUED, sqrt(SLOW), 0 * D_1),
+    when(QUEUED, when(cv_out > 0, sqrt(SLOW + _SHORT + _shared(X_1) / (n_out / token - 1) ** 2), sqrt(SLOW)), 0 * D_1),
     title="Spread of the time per output token in a pool",
     source=Source("kleinrock1975", "section 3.2"),
     variant=DISAGGREGATED,
-    assumes="The batch varies about as slowly as an answer is long.",
+    assumes="The batch varies about as slowly as an answer is long; short answers see all of it, and their share of "
+    "the transfer varies.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, E_tok: 1, b_N: 0.3, V_N: 20},
+        {Z_all: 0, rho_e: 0.5, E_tok: 1, b_N: 0.3, V_N: 20, cv_out: 0, X_1: 10, n_out: 101},
         "1.0954 ms",
         derived="(2 / 3 * 0.3**2 * 20)**0.5",
     ),
@@ -830,21 +1012,24 @@ token_quantile = Formula(
 
 whole_mean = Formula(
     e2e_mean,
-    ttft_mean + (n_out / token - 1) * tpot_mean,
+    ttft_mean + (n_out / token - 1) * (tpot_mean - T_short),
     title="Mean time from request to last token",
     source=ORCA,
     variant=WHOLE,
-    example=Example({ttft_mean: 100, n_out: 101, tpot_mean: 20}, "2100 ms", derived="100 + 100 * 20"),
+    example=Example({ttft_mean: 100, n_out: 101, tpot_mean: 21, T_short: 1}, "2100 ms", derived="100 + 100 * 20"),
+)
+
+#: Requests of equal prompts whose first token is in time.
+ALIKE_IN_TIME = (
+    (1, T_1 <= 0),
+    (when(ttft_mean <= T_1, 1, 0), Z_all > 0),
+    (0, Or(rho_e >= 1, T_1 < D_1)),
+    (1 - _later(T_1 - D_1), True),
 )
 
 first_in_time = Formula(
     A_1,
-    Piecewise(
-        (1, T_1 <= 0),
-        (when(ttft_mean <= T_1, 1, 0), Z_all > 0),
-        (0, Or(rho_e >= 1, T_1 < D_1)),
-        (1 - _later(T_1 - D_1), True),
-    ),
+    Piecewise(*ALIKE_IN_TIME[:2], (share_below(v_F, w_F, T_1 - ttft_mean), w_F > 1), *ALIKE_IN_TIME[2:]),
     title="Requests whose first token is in time",
     source=DISTSERVE,
     variant=WHOLE,
@@ -910,10 +1095,18 @@ _BY_LOAD = (
     late_requests,
     first_token_mean,
     pool_first_token_mean,
+    first_token_variance,
+    first_token_skewness,
+    first_token_law,
     first_token_quantile,
     first_stall,
+    pool_first_stall,
+    short_answers,
+    pool_short_answers,
     token_mean,
     pool_token_mean,
+    short_answer_variance,
+    pool_short_answer_variance,
     token_spread,
     pool_token_spread,
     undisturbed_token,
@@ -1092,6 +1285,8 @@ FORMULAS = (
     binding_promise,
     binding_pool,
 )
+#: Laws of prompts that vary, where each is prefilled whole.
+OWN_PROMPT = (first_token_variance, first_token_skewness, first_token_law, short_answer_variance)
 #: A replica that prefills and decodes by turns.
 SHARED = tuple(formula for formula in FORMULAS if formula.variant != DISAGGREGATED and formula is not late_requests)
 #: A replica of two pools.

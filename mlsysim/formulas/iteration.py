@@ -450,6 +450,7 @@ saturated_context = Formula(
     (s + n_out / 2) / request,
     title="Mean context of a decoding request",
     source=ORCA,
+    variant="saturated",
     example=Example({s: 1000, n_out: 1000}, "1500 token/request", derived="1000 + 1000 / 2"),
 )
 
@@ -551,3 +552,8 @@ def operators() -> tuple[Formula, ...]:
         rank_groups.exchange_time,
         *replica_layout.PASS,
     )
+
+
+#: What a decode step, or a prefill, of an engine takes.
+PASS = frozenset((*operators(), *ITERATION))
+PASSED = "an iteration of other requests"

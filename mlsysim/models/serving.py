@@ -17,6 +17,7 @@ from mlsysim.formulas import (
     economics,
     iteration,
     replica_layout,
+    varied_lengths,
 )
 from mlsysim.inputs.declaration import Room
 from mlsysim.inputs.slot import Slot
@@ -35,7 +36,7 @@ _ENGINE = (
     replica_layout.replica_weights,
     iteration.kv_memory,
     iteration.cache_tokens,
-    iteration.saturated_context,
+    varied_lengths.mean_context,
     continuous_batching.stored_weights,
     continuous_batching.peak_seq_len,
 )
@@ -119,12 +120,28 @@ class ServingModel(PerformanceModel):
     answer = "deployed_replicas"
     variants = {
         "colocated": Variant(
-            (*_ENGINE, *deployment.SHARED, *answer_times.SHARED, *deployment_costs.SHARED, *_RENT, *_POWER),
+            (
+                *_ENGINE,
+                *varied_lengths.WHOLE,
+                *deployment.SHARED,
+                *answer_times.SHARED,
+                *deployment_costs.SHARED,
+                *_RENT,
+                *_POWER,
+            ),
             about="One engine prefills whole prompts and decodes by turns. The mean time per token is within 6% of a "
             "simulation up to a load of 0.9 (docs/serving.md).",
         ),
         "disaggregated": Variant(
-            (*_ENGINE, *deployment.POOLS, *answer_times.POOLS, *deployment_costs.POOLS, *_RENT, *_POWER),
+            (
+                *_ENGINE,
+                *varied_lengths.WHOLE,
+                *deployment.POOLS,
+                *answer_times.POOLS,
+                *deployment_costs.POOLS,
+                *_RENT,
+                *_POWER,
+            ),
             about="Engines of one pool prefill, those of another decode; keys and values go from one to the other. The "
             "mean time per token is within 1% of a simulation (docs/serving.md).",
         ),

@@ -28,6 +28,7 @@ from mlsysim.symbols import (
     deployment,
     chunked,
     chunked_prefill,
+    varied_lengths,
     offload,
 )
 
@@ -54,5 +55,6 @@ __all__ = [
     "step",
     "trained",
     "training",
+    "varied_lengths",
     "workload",
 ]

@@ -266,6 +266,9 @@ c_gap = family(
 n_gap = family(
     "{}_gap_prompts", r"n_{\mathrm{m},{}}", "count", "Prompts {} in the longest of a hundred gaps.", gap, integer(0)
 )
+t_gap = family(
+    "{}_gap_time", r"t_{\mathrm{m},{}}", "ms", "Prefills {} in the longest of a hundred gaps.", gap, nonnegative()
+)
 itl_99 = variable(
     "itl_p99", r"T_{\mathrm{gap},99}", "ms", "Time between two tokens that 99% of them stay below.", nonnegative()
 )

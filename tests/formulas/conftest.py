@@ -42,8 +42,10 @@ DIVISORS = {"per_replica_qps_capacity", "tokens_per_second"}
 #: What a deployment is often asked without, and loads, of which most lie below one.
 WITHOUT = (
     "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "replica_goodput", "num_speculative_tokens",
-    "prefill_cost_share",
+    "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance",
 )  # fmt: skip
+#: One where lengths are alike.
+LAWS = ("first_token_law", "whole_law")
 LOADS = ("replica_load", "prompt_load")
 #: Zero where nothing arrives, which tests of limits ask.
 BUSY = ("replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "ttft_log_variance", "latency_variance")
@@ -53,13 +55,18 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     """Values of a deployment that are drawn to meet each of its cases."""
     found = {name: 0.0 for name in WITHOUT if name in point and rng.random() < 0.6}
     found |= {name: point[name] or 10 ** rng.uniform(-2, 2) for name in BUSY if name in point}
+    if {"first_token_law", "first_token_variance"} <= set(point):  # a law that is none has no variance either
+        found["first_token_variance"] = point["first_token_variance"] or 1.0
     if {"output_tokens", "answer_steps"} <= set(point):  # an answer has two tokens at least
         found["output_tokens"] = max(2.0, point["output_tokens"])
     if {"prompt_stay", "decode_iteration_time"} <= set(point):  # a prompt stays for a step at least
         found["prompt_stay"] = point["decode_iteration_time"] + point["prompt_stay"]
+    found |= {name: 1.0 for name in LAWS if name in point and rng.random() < 0.5}
     return {**found, **{name: rng.uniform(0, 1.2) for name in LOADS if name in point}}
 
 
+#: Coefficients of variation, of which moments are powers.
+SPREADS = {"service_time_cv", "isl_cv", "osl_cv", "prompt_time_cv"}
 #: Formulas with a case for a replica that completes nothing.
 IDLE = {"offered_load", "utilization"}
 
@@ -129,7 +136,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["window_reach"] = min(point["window_reach"], point["seq_len"])
     if point.get("sliding_layers") and "sliding_window" in point:
         point["sliding_window"] = point["sliding_window"] or 512.0
-    point |= {name: min(point[name], 2.0) for name in {"service_time_cv"} & set(point)}
+    point |= {name: min(point[name], 2.0) for name in SPREADS & set(point)}
     if point.get("pipeline_schedule") == 3 and "pp_size" in point:
         point["pp_size"] = 2 * math.ceil(point["pp_size"] / 2)
         if "layers" in point:

@@ -225,6 +225,7 @@ FAMILIES = (
     "deployment",
     "chunked",
     "chunked_prefill",
+    "varied_lengths",
     "offload",
 )
 ORDER = """

@@ -263,3 +263,18 @@ DISAGGREGATED = (
     _pools("8B", 1024, 256, 1, 0.5, 1, 1, **_DRAFTS),
 )
 SETTINGS = (*CHUNKED, *COLOCATED, *DISAGGREGATED)
+#: Engines that prefill prompts whole, with lengths that vary by half their mean, or only those of prompts or answers.
+VARIED = (
+    _setting("colocated", "8B", 1024, 256, 0.5, 0.7),
+    _setting("colocated", "70B tp2", 4096, 128, 0.5, 0.5),
+    _setting("colocated", "70B tp4", 1024, 256, 0.5, 0.8),
+    _setting("colocated", "Mixtral", 512, 512, 0.5, 0.5),
+    _setting("colocated", "8B", 2048, 128, 1, 0.6, osl_cv=0.0),
+    _setting("colocated", "8B", 1024, 512, 1, 0.6, isl_cv=0.0),
+    _pools("8B", 2048, 128, 0.5, 0.7, 2, 1),
+    _pools("70B tp2", 1024, 256, 0.5, 0.5, 1, 1),
+    _pools("70B tp4", 4096, 256, 0.5, 0.8, 2, 1),
+    _pools("Qwen3", 512, 512, 0.5, 0.7, 1, 2),
+    _pools("8B", 4096, 128, 1, 0.6, 2, 1, osl_cv=0.0),
+    _pools("8B", 1024, 512, 1, 0.6, 1, 1, isl_cv=0.0),
+)

@@ -1,0 +1,164 @@
+"""Lengths that vary
+
+Prompts and answers have log-normal lengths. A prefill takes what is fixed, what grows with the length of its prompt
+and what grows with the square of it; its moments are those of these three. Waits, bunches, times per token and contexts
+follow from the moments. Latencies get the log-normal law that has their first three cumulants.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Rational, exp, log, sqrt
+
+from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.symbolic import Example, Formula, Max, Min, NormalCDF, Source, by_member, evaluated_at, request, when
+from mlsysim.symbols.chunked import cv_in, cv_out
+from mlsysim.symbols.deployment import D_1
+from mlsysim.symbols.iteration import K_dec, n_dec, n_grp, n_pro, t_it, t_pat
+from mlsysim.symbols.layers import two
+from mlsysim.symbols.serving import n_out
+from mlsysim.symbols.varied_lengths import D_len, a_D, b_D, cv_D, e_D, k_D, m_D, size, x_b
+from mlsysim.symbols.workload import s
+
+OWN = Source("own")
+LOG_NORMAL = Source("johnson1994", "chapter 14")
+#: Mean square over the square of the mean, of the tokens of prompts and of answers.
+PROMPT_SQUARE, ANSWER_SQUARE = 1 + cv_in**2, 1 + cv_out**2
+
+
+def law(sixth: Any) -> Any:
+    """The exponential of the log-variance of a shifted log-normal law, from a sixth of its skewness."""
+    root = (1 + 18 * sixth**2 + 6 * sixth * sqrt(1 + 9 * sixth**2)) ** Rational(1, 3)
+    return root + 1 / root - 1
+
+
+def beyond_mean(variance: Any, growth: Any, normal: Any) -> Any:
+    """Quantile of a shifted log-normal law over its mean, from that of the normal law."""
+    return sqrt(variance / (growth - 1)) * (exp(normal * sqrt(log(growth))) / sqrt(growth) - 1)
+
+
+def share_below(variance: Any, growth: Any, over: Any) -> Any:
+    """Share of a shifted log-normal law that is at most so far over its mean."""
+    place = Max(Rational(1, 10**12), 1 + over * sqrt((growth - 1) / variance))
+    return NormalCDF((log(place) + log(growth) / 2) / sqrt(log(growth)))
+
+
+mean_context = Formula(
+    K_dec,
+    (s + n_out / 2 * ANSWER_SQUARE) / request,
+    title="Mean context of a decoding request, answers varied",
+    source=LOG_NORMAL,
+    variant="deployment",
+    assumes="A request is met in proportion to the length of its answer.",
+    example=Example({s: 1000, n_out: 1000, cv_out: 1}, "2000 token/request", derived="1000 + 1000 / 2 * 2"),
+)
+
+timed_prompts = Formula(
+    D_len[size],
+    when(
+        by_member(half=cv_in, mean=1, double=cv_in) > 0,
+        evaluated_at(
+            t_it,
+            {n_dec: 0, n_pro: n_grp * request, s: by_member(half=Rational(1, 2), mean=1, double=2) * s},
+            PASS,
+        ),
+        0,
+    ),
+    title="Prefill of prompts of three lengths",
+    source=Source("yu2022", "section 3"),
+    assumes="Every group of requests has a prompt of its own at the same time. Where lengths are alike, only the mean "
+    "is asked for.",
+    no_example=PASSED,
+)
+
+prompt_bend = Formula(
+    e_D,
+    when(cv_in > 0, Max(0, (D_len["double"] - 3 * D_len["mean"] + 2 * D_len["half"]) * Rational(2, 3)), 0),
+    title="Bend of a prefill over its length",
+    source=OWN,
+    assumes="The square in a polynomial through three lengths; none where it would bend down.",
+    example=Example(
+        {cv_in: 1, D_len["half"]: 16, D_len["mean"]: 36, D_len["double"]: 100},
+        "16 ms",
+        derived="(100 - 108 + 32) * 2 / 3",
+    ),
+)
+
+prompt_curvature = Formula(
+    b_D,
+    when(cv_in > 0, Min(e_D, (1 + two) * evaluated_at(t_pat, {n_pro: n_grp * request}, PASS)), 0),
+    title="Part of a prefill that grows with the square of the length",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Attention; not where something else hides it.",
+    no_example=PASSED,
+)
+
+prompt_slope = Formula(
+    a_D,
+    when(cv_in > 0, Max(0, D_len["double"] - D_len["mean"] - 3 * b_D), 0),
+    title="Part of a prefill that grows with the length",
+    source=OWN,
+    assumes="Towards twice the length: reading weights hides the arithmetic of short prompts.",
+    example=Example({cv_in: 1, D_len["mean"]: 36, D_len["double"]: 100, b_D: 16}, "16 ms", derived="100 - 36 - 48"),
+)
+
+varied_part = Formula(
+    m_D,
+    Min(D_1, a_D + b_D * PROMPT_SQUARE),
+    title="Mean prefill beyond what is fixed",
+    source=LOG_NORMAL,
+    example=Example({D_1: 52, a_D: 16, b_D: 16, cv_in: 1}, "48 ms", derived="16 + 16 * 2"),
+)
+
+prompt_variation = Formula(
+    cv_D,
+    when(
+        cv_in > 0,
+        sqrt(
+            a_D**2 * cv_in**2
+            + 2 * a_D * b_D * PROMPT_SQUARE * (PROMPT_SQUARE**2 - 1)
+            + b_D**2 * PROMPT_SQUARE**2 * (PROMPT_SQUARE**4 - 1)
+        )
+        / D_1,
+        0,
+    ),
+    title="Coefficient of variation of the prefill of a prompt",
+    source=LOG_NORMAL,
+    assumes="Moments of log-normal lengths, up to the fourth.",
+    example=Example({cv_in: 1, a_D: 16, b_D: 0, D_1: 20}, "0.8", derived="16 / 20"),
+)
+
+_spread = (cv_D * D_1 / Max(m_D, D_1 / 10**9)) ** 2
+
+prompt_third_cumulant = Formula(
+    k_D,
+    (m_D / D_1) ** 3 * _spread**2 * (3 + _spread),
+    title="Third cumulant of the prefill of a prompt",
+    source=LOG_NORMAL,
+    assumes="What lengths decide of a prefill is log-normal as they are.",
+    example=Example({m_D: 50, D_1: 50, cv_D: 1}, "4", derived="3 + 1"),
+)
+
+bunch_lost = Formula(
+    x_b,
+    when(cv_out > 0, 1 - 2 * NormalCDF(-sqrt(log(ANSWER_SQUARE) / 2)), 0),
+    title="Share of a stay in which another of the same bunch has ended",
+    source=LOG_NORMAL,
+    assumes="The shorter one of two log-normal answers, mean, over their mean.",
+    example=Example({cv_out: 1}, "0.44394", derived="1 - 2 * 0.27803"),
+)
+
+FORMULAS = (
+    mean_context,
+    timed_prompts,
+    prompt_bend,
+    prompt_curvature,
+    prompt_slope,
+    varied_part,
+    prompt_variation,
+    prompt_third_cumulant,
+    bunch_lost,
+)
+#: What prompts whose lengths vary take, where they are prefilled whole.
+WHOLE = FORMULAS[1:]
