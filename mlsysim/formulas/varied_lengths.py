@@ -140,9 +140,12 @@ prompt_third_cumulant = Formula(
     example=Example({m_D: 50, D_1: 50, cv_D: 1}, "4", derived="3 + 1"),
 )
 
+#: Half the mean of the shorter of two answers, over the mean of one.
+_longer: Any = NormalCDF(-sqrt(log(ANSWER_SQUARE) / 2))
+
 bunch_lost = Formula(
     x_b,
-    when(cv_out > 0, 1 - 2 * NormalCDF(-sqrt(log(ANSWER_SQUARE) / 2)), 0),
+    when(cv_out > 0, 1 - 2 * _longer, 0),
     title="Share of a stay in which another of the same bunch has ended",
     source=LOG_NORMAL,
     assumes="The shorter one of two log-normal answers, mean, over their mean.",
