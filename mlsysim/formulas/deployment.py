@@ -12,9 +12,10 @@ from typing import Any
 
 from sympy import And, Or, Piecewise, Rational, ceiling, exp, floor, log, oo, pi, sqrt
 
+from mlsysim.formulas import continuous_batching, iteration, replica_layout
 from mlsysim.formulas.continuous_batching import gamma_normal, gamma_quantile, sixth_of_skewness, waits
 from mlsysim.formulas.iteration import PASS, PASSED
-from mlsysim.formulas.replica_layout import ACCELERATORS
+from mlsysim.formulas.replica_layout import ACCELERATORS, APART, COLOCATED, DISAGGREGATED
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, beyond_mean, law, share_below
 from mlsysim.symbolic import (
@@ -39,6 +40,7 @@ from mlsysim.symbols.chunked import cv_in, cv_out
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
+    B_P,
     D_1,
     T_1,
     T_2,
@@ -68,14 +70,19 @@ from mlsysim.symbols.deployment import (
     c_given,
     c_s,
     cv_x,
+    d_P,
     e2e_mean,
+    g_P,
     good,
     good_acc,
     lam_all,
     lam_e,
     lam_g,
     mu_e,
+    n_D,
+    n_P,
     n_rep,
+    p_P,
     p_v,
     q_slo,
     quantile,
@@ -84,6 +91,7 @@ from mlsysim.symbols.deployment import (
     s_in,
     s_out,
     t_dr,
+    t_P,
     t_x,
     tau_N,
     tau_v,
@@ -112,7 +120,6 @@ from mlsysim.symbols.workload import s
 ORCA = Source("yu2022", "section 3")
 LITTLE = Source("little1961")
 DISTSERVE = Source("zhong2024", "section 3")
-COLOCATED, DISAGGREGATED = "colocated", "disaggregated"
 #: Prompts are prefilled whole, on whichever engines.
 WHOLE = "whole_prompts"
 #: Requests come by themselves, not in a closed loop.
@@ -131,6 +138,14 @@ def step(requests: Any, prompts: Any = 0) -> Any:
     """A step in which so many requests decode beside so many prompts, with what is drafted for them."""
     return evaluated_at(t_it, {n_dec: requests, n_pro: prompts}, PASS) + t_dr
 
+
+#: What an engine has room for.
+_ROOM = PASS | {
+    continuous_batching.stored_weights,
+    replica_layout.replica_weights,
+    iteration.kv_memory,
+    iteration.cache_tokens,
+}
 
 prompt_tokens = Formula(
     s, s_in, title="Tokens of a prompt", source=ORCA, example=Example({s_in: 1024}, "1024 token", derived="1024")
@@ -196,14 +211,29 @@ prompt_time = Formula(
     example=Example({D_len["mean"]: 36, cv_in: 1, e_D: 16}, "52 ms", derived="36 + 16"),
 )
 
+_AT_ONCE = (
+    "Groups never wait for each other's prompts: stages take the next prompt at once, attention ranks start theirs "
+    "together."
+)
+
 prompt_interval = Formula(
     D_each,
     D_1 / n_grp,
     title="Time that one prompt takes of an engine",
     source=DISTSERVE,
-    assumes="Groups never wait for each other's prompts: stages take the next prompt at once, attention ranks start "
-    "theirs together.",
+    variant=COLOCATED,
+    assumes=_AT_ONCE,
     example=Example({D_1: 100, n_grp: 4}, "25 ms", derived="100 / 4"),
+)
+
+pool_prompt_interval = Formula(
+    D_each,
+    D_1 / g_P,
+    title="Time that one prompt takes of an engine that prefills",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    assumes=_AT_ONCE,
+    example=Example({D_1: 100, g_P: 4}, "25 ms", derived="100 / 4"),
 )
 
 engine_slots = Formula(
@@ -213,6 +243,16 @@ engine_slots = Formula(
     source=Source("kwon2023", "section 4"),
     assumes="Room is kept for the whole answer; no request is put off half way. Requests are met in proportion to the "
     "length of their answers.",
+    no_example="the reach of attention",
+)
+
+prompt_slots = Formula(
+    B_P,
+    Max(0, floor(evaluated_at(n_kv, APART, _ROOM) * (request / token) / (attended(s) / token))),
+    title="Prompts that an engine which prefills has room for",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    assumes="Caches wait in the pool that decodes, not in the one that prefills.",
     no_example="the reach of attention",
 )
 
@@ -227,11 +267,29 @@ replica_accelerators = Formula(
 
 pools_accelerators = Formula(
     n_rep,
-    (x_p + y_d) * ACCELERATORS,
+    x_p * n_P + y_d * n_D,
     title="Accelerators of two pools",
     source=DISTSERVE,
     variant=DISAGGREGATED,
-    example=Example({x_p: 2, y_d: 1, t: 4, p: 1, d_a: 1}, "12", derived="(2 + 1) * 4"),
+    example=Example({x_p: 2, y_d: 1, n_P: 2, n_D: 4}, "8", derived="2 * 2 + 4"),
+)
+
+prefill_worker = Formula(
+    n_P,
+    t_P * p_P * d_P,
+    title="Accelerators of an engine that prefills",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    example=Example({t_P: 2, p_P: 4, d_P: 1}, "8", derived="2 * 4"),
+)
+
+decode_worker = Formula(
+    n_D,
+    ACCELERATORS,
+    title="Accelerators of an engine that decodes",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    example=Example({t: 4, p: 1, d_a: 2}, "8", derived="4 * 2"),
 )
 
 transfer_time = Formula(
@@ -258,6 +316,9 @@ def pool_rate(met: Any, beside: Any) -> Any:
     return y_d * beside / answering(met)
 
 
+#: A request in the pool that decodes and a prompt in the other.
+_BOTH_FIT = And(B_e >= request, request <= B_P)
+
 capacity = Formula(
     mu_e,
     when(B_e >= request, shared_rate(B_e, B_e), 0),
@@ -270,7 +331,7 @@ capacity = Formula(
 
 pools_capacity = Formula(
     mu_e,
-    when(B_e >= request, Min(x_p * request / D_each, pool_rate(B_e, B_e), request / t_x), 0),
+    when(_BOTH_FIT, Min(x_p * request / D_each, pool_rate(B_e, B_e), request / t_x), 0),
     title="Requests per second that two pools and their link can complete",
     source=DISTSERVE,
     variant=DISAGGREGATED,
@@ -1125,13 +1186,13 @@ def by_load(kind: str) -> tuple[Formula, ...]:
     return tuple(each for each in _BY_LOAD if each.variant in ("", WHOLE, kind))
 
 
-def best_rate(formulas: Iterable[Formula], closed: Mapping[Any, Any] | None = None) -> Any:
+def best_rate(formulas: Iterable[Formula], closed: Mapping[Any, Any] | None = None, fits: Any = B_e >= request) -> Any:
     """The largest rate at which enough requests are in time, by what follows from the load.
 
     What else follows from a closed loop has to be given some value, which no case without a loop uses.
     """
     share = evaluated_at(A_slo, {lam_e: lam_e, Z_all: 0, Z_e: 0, N_z: 0, **(closed or {})}, formulas)
-    return when(B_e >= request, Root(lam_e, -share, -q_slo, 0, NEARLY * mu_e), 0)
+    return when(fits, Root(lam_e, -share, -q_slo, 0, NEARLY * mu_e), 0)
 
 
 replica_goodput = Formula(
@@ -1146,7 +1207,7 @@ replica_goodput = Formula(
 
 pools_goodput = Formula(
     lam_g,
-    best_rate(by_load(DISAGGREGATED)),
+    best_rate(by_load(DISAGGREGATED), fits=_BOTH_FIT),
     title="Goodput of two pools",
     source=DISTSERVE,
     variant=DISAGGREGATED,
@@ -1202,9 +1263,14 @@ generated_each = Formula(
     ),
 )
 
+
+def _kept(fits: Any) -> Any:
+    return And(fits, STEADY, DEPLOYED, A_slo >= q_slo)
+
+
 promised = Formula(
     feasible,
-    And(B_e >= request, STEADY, DEPLOYED, A_slo >= q_slo),
+    _kept(B_e >= request),
     title="Whether what is promised holds",
     source=DISTSERVE,
     variant="deployment",
@@ -1213,10 +1279,23 @@ promised = Formula(
     ),
 )
 
+pools_promised = Formula(
+    feasible,
+    _kept(_BOTH_FIT),
+    title="Whether what is promised holds with two pools",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    example=Example(
+        {B_e: 16, B_P: 0, c_given: 2, lam_g: 3, Z_all: 0, rho_e: 0.5, A_slo: 0.95, q_slo: 0.9},
+        "False",
+        derived="0 >= 1",
+    ),
+)
 
-def _binding(*saturated: Any) -> Any:
+
+def _binding(full: Any, *saturated: Any) -> Any:
     return Piecewise(
-        (label(binds_s, "Memory"), B_e < request),
+        (label(binds_s, "Memory"), full),
         (label(binds_s, "None"), feasible),
         *saturated,
         (label(binds_s, "TTFT"), A_1 <= A_2),
@@ -1226,7 +1305,10 @@ def _binding(*saturated: Any) -> Any:
 
 binding_promise = Formula(
     binds_s,
-    _binding((label(binds_s, "Decode capacity"), And(OPEN, rho_e >= 1, q_slo <= A_1, q_slo <= A_2))),
+    _binding(
+        B_e < request,
+        (label(binds_s, "Decode capacity"), And(OPEN, rho_e >= 1, q_slo <= A_1, q_slo <= A_2)),
+    ),
     title="What keeps a replica from more",
     source=DISTSERVE,
     variant=COLOCATED,
@@ -1238,6 +1320,7 @@ binding_promise = Formula(
 binding_pool = Formula(
     binds_s,
     _binding(
+        Or(B_e < request, request > B_P),
         (label(binds_s, "Prefill capacity"), And(OPEN, rho_D >= 1)),
         (label(binds_s, "KV transfer"), And(OPEN, lam_e * t_x >= request)),
         (label(binds_s, "Decode capacity"), And(OPEN, rho_e >= 1)),
@@ -1246,7 +1329,7 @@ binding_pool = Formula(
     source=DISTSERVE,
     variant=DISAGGREGATED,
     example=Example(
-        {B_e: 16, feasible: 0, Z_all: 0, rho_D: 1.5, rho_e: 1.5, lam_e: 1, t_x: 1, A_1: 0.5, A_2: 0.9},
+        {B_e: 16, B_P: 2, feasible: 0, Z_all: 0, rho_D: 1.5, rho_e: 1.5, lam_e: 1, t_x: 1, A_1: 0.5, A_2: 0.9},
         "Prefill capacity",
         derived="1.5 >= 1",
     ),
@@ -1262,9 +1345,13 @@ FORMULAS = (
     draft_time,
     prompt_time,
     prompt_interval,
+    pool_prompt_interval,
     engine_slots,
+    prompt_slots,
     replica_accelerators,
     pools_accelerators,
+    prefill_worker,
+    decode_worker,
     transfer_time,
     capacity,
     pools_capacity,
@@ -1282,6 +1369,7 @@ FORMULAS = (
     generated,
     generated_each,
     promised,
+    pools_promised,
     binding_promise,
     binding_pool,
 )
@@ -1290,4 +1378,6 @@ OWN_PROMPT = (first_token_variance, first_token_skewness, first_token_law, short
 #: A replica that prefills and decodes by turns.
 SHARED = tuple(formula for formula in FORMULAS if formula.variant != DISAGGREGATED and formula is not late_requests)
 #: A replica of two pools.
-POOLS = tuple(formula for formula in FORMULAS if formula.variant != COLOCATED and formula is not late_requests)
+POOLS = tuple(
+    formula for formula in FORMULAS if formula.variant != COLOCATED and formula not in (late_requests, promised)
+)

@@ -23,7 +23,7 @@ from mlsysim.symbols.costs import (
     u_busy,
     x_pre,
 )
-from mlsysim.symbols.deployment import N_e, Z_all, Z_b, Z_e, c_dep, n_rep, rho_D, s_in, x_p, y_d
+from mlsysim.symbols.deployment import N_e, Z_all, Z_b, Z_e, c_dep, n_D, n_P, n_rep, rho_D, s_in, x_p, y_d
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.step import R_tok
 
@@ -52,14 +52,19 @@ shared_busy = Formula(
     example=Example({Z_all: 0, rho_D: 0.5, N_e: 8, Z_b: 4, Z_e: 0}, "0.93233", derived="0.5 + 0.5 * (1 - exp(-2))"),
 )
 
+#: Engines that prefill, in those that decode of as many accelerators.
+_prefilling = x_p * (n_P / n_D)
+
 pools_busy = Formula(
     u_busy,
-    (x_p * _prompts + y_d * when(OPEN, 1 - exp(-N_e / request), Min(1, N_e / request))) / (x_p + y_d),
-    title="Busy share of the engines of two pools",
+    (_prefilling * _prompts + y_d * when(OPEN, 1 - exp(-N_e / request), Min(1, N_e / request))) / (_prefilling + y_d),
+    title="Busy share of the accelerators of two pools",
     source=POWER,
     variant=DISAGGREGATED,
     accuracy="Of a simulation within 1%.",
-    example=Example({Z_all: 0, x_p: 1, y_d: 1, rho_D: 0.5, N_e: 2}, "0.68233", derived="(0.5 + 1 - exp(-2)) / 2"),
+    example=Example(
+        {Z_all: 0, x_p: 2, n_P: 2, y_d: 1, n_D: 4, rho_D: 0.5, N_e: 2}, "0.68233", derived="(0.5 + 1 - exp(-2)) / 2"
+    ),
 )
 
 answered_requests = Formula(
@@ -91,11 +96,11 @@ shared_prompts = Formula(
 
 pools_prompts = Formula(
     x_pre,
-    x_p / (x_p + y_d),
-    title="Share of the cost that prompts cause, by the engines they have",
+    x_p * n_P / n_rep,
+    title="Share of the cost that prompts cause, by the accelerators they have",
     source=DISTSERVE,
     variant=DISAGGREGATED,
-    example=Example({x_p: 1, y_d: 3}, "0.25", derived="1 / (1 + 3)"),
+    example=Example({x_p: 1, n_P: 2, n_rep: 8}, "0.25", derived="2 / 8"),
 )
 
 input_cost = Formula(

@@ -17,7 +17,8 @@ from mlsysim.formulas.expert_exchange import DEEPEP
 from mlsysim.formulas.moe_routing import ROUTED
 from mlsysim.formulas.pipeline_schedule import handed_on
 from mlsysim.formulas.rank_groups import COPIES
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, request, token, total, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, request, token, total, when
+from mlsysim.symbols.deployment import d_P, d_pre, e_P, e_pre, g_P, p_P, p_pre, t_P, t_pre
 from mlsysim.symbols.formats import q_w
 from mlsysim.symbols.groups import X_l_i, X_x_i, exchange, n_g, nu_g, q_x, t_x
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription, tau_layer
@@ -56,6 +57,7 @@ from mlsysim.symbols.workload import E, L, L_moe, gamma, h, k, s
 
 DAY_SIX = Source("deepseek2025", "day 6: decoding by EP144")
 DISTSERVE = Source("zhong2024", "section 3.1")
+COLOCATED, DISAGGREGATED = "colocated", "disaggregated"
 #: Bytes of one number between stages, whatever the products are computed in.
 _WIDE = 2 * byte
 #: Accelerators of one engine, experts of a layer with those held twice, and ranks that an expert group stands on.
@@ -241,6 +243,36 @@ slowest_stage = Formula(
     ),
 )  # fmt: skip
 
+
+def _size(own: Any, given: Any, shared: Any, title: str) -> Formula:
+    """A size of the engines that prefill, which may be that of the others."""
+    return Formula(
+        own,
+        when(given > 0, given, shared),
+        title=f"{title} of an engine that prefills",
+        source=DISTSERVE,
+        variant=DISAGGREGATED,
+        example=Example({given: 0, shared: 4}, "4", derived="4"),
+    )
+
+
+prefill_tensor_ranks = _size(t_P, t_pre, t, "Tensor-parallel ranks")
+prefill_stages = _size(p_P, p_pre, p, "Stages")
+prefill_expert_ranks = _size(e_P, e_pre, e, "Expert-parallel ranks")
+prefill_attention_ranks = _size(d_P, d_pre, d_a, "Attention ranks")
+#: The layout of an engine that prefills, in place of that of one that decodes.
+APART = {t: t_P, p: p_P, e: e_P, d_a: d_P}
+
+prefill_groups = Formula(
+    g_P,
+    evaluated_at(n_grp, {p: p_P, d_a: d_P}, (request_groups,)),
+    title="Prompts that an engine of a pool prefills at a time",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    assumes="One in each group.",
+    example=Example({p_P: 2, d_P: 4, two: 0}, "8", derived="2 * 4"),
+)
+
 FORMULAS = (
     request_groups,
     group_requests,
@@ -255,6 +287,13 @@ FORMULAS = (
     stage_send,
     stage_sends,
     slowest_stage,
+    prefill_tensor_ranks,
+    prefill_stages,
+    prefill_expert_ranks,
+    prefill_attention_ranks,
+    prefill_groups,
 )
+#: The layout of engines that prefill in a pool of their own.
+POOLS = FORMULAS[FORMULAS.index(slowest_stage) + 1 :]
 #: What an iteration asks of the layout.
-PASS = tuple(formula for formula in FORMULAS if formula is not replica_weights)
+PASS = tuple(formula for formula in FORMULAS if formula is not replica_weights and formula not in POOLS)

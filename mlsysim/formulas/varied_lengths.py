@@ -12,9 +12,10 @@ from typing import Any
 from sympy import Rational, exp, log, sqrt
 
 from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.replica_layout import APART, COLOCATED, DISAGGREGATED
 from mlsysim.symbolic import Example, Formula, Max, Min, NormalCDF, Source, by_member, evaluated_at, request, when
 from mlsysim.symbols.chunked import cv_in, cv_out
-from mlsysim.symbols.deployment import D_1
+from mlsysim.symbols.deployment import D_1, g_P
 from mlsysim.symbols.iteration import K_dec, n_dec, n_grp, n_pro, t_it, t_pat
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.serving import n_out
@@ -54,23 +55,30 @@ mean_context = Formula(
     example=Example({s: 1000, n_out: 1000, cv_out: 1}, "2000 token/request", derived="1000 + 1000 / 2 * 2"),
 )
 
-timed_prompts = Formula(
-    D_len[size],
-    when(
-        by_member(half=cv_in, mean=1, double=cv_in) > 0,
-        evaluated_at(
-            t_it,
-            {n_dec: 0, n_pro: n_grp * request, s: by_member(half=Rational(1, 2), mean=1, double=2) * s},
-            PASS,
+#: Prompts that are prefilled at a time, by one engine or, in a pool, in a layout of its own.
+_ENGINE = {n_pro: n_grp * request}
+_POOL = {n_pro: g_P * request, **APART}
+
+
+def _timed(prompts: Any, kind: str) -> Formula:
+    return Formula(
+        D_len[size],
+        when(
+            by_member(half=cv_in, mean=1, double=cv_in) > 0,
+            evaluated_at(t_it, {n_dec: 0, **prompts, s: by_member(half=Rational(1, 2), mean=1, double=2) * s}, PASS),
+            0,
         ),
-        0,
-    ),
-    title="Prefill of prompts of three lengths",
-    source=Source("yu2022", "section 3"),
-    assumes="Every group of requests has a prompt of its own at the same time. Where lengths are alike, only the mean "
-    "is asked for.",
-    no_example=PASSED,
-)
+        title="Prefill of prompts of three lengths",
+        source=Source("yu2022", "section 3"),
+        variant=kind,
+        assumes="Every group of requests has a prompt of its own at the same time. Where lengths are alike, only the "
+        "mean is asked for.",
+        no_example=PASSED,
+    )
+
+
+timed_prompts = _timed(_ENGINE, COLOCATED)
+pool_timed_prompts = _timed(_POOL, DISAGGREGATED)
 
 prompt_bend = Formula(
     e_D,
@@ -85,14 +93,21 @@ prompt_bend = Formula(
     ),
 )
 
-prompt_curvature = Formula(
-    b_D,
-    when(cv_in > 0, Min(e_D, (1 + two) * evaluated_at(t_pat, {n_pro: n_grp * request}, PASS)), 0),
-    title="Part of a prefill that grows with the square of the length",
-    source=Source("dao2022", "section 3.1"),
-    assumes="Attention; not where something else hides it.",
-    no_example=PASSED,
-)
+
+def _curved(prompts: Any, kind: str) -> Formula:
+    return Formula(
+        b_D,
+        when(cv_in > 0, Min(e_D, (1 + two) * evaluated_at(t_pat, prompts, PASS)), 0),
+        title="Part of a prefill that grows with the square of the length",
+        source=Source("dao2022", "section 3.1"),
+        variant=kind,
+        assumes="Attention; not where something else hides it.",
+        no_example=PASSED,
+    )
+
+
+prompt_curvature = _curved(_ENGINE, COLOCATED)
+pool_prompt_curvature = _curved(_POOL, DISAGGREGATED)
 
 prompt_slope = Formula(
     a_D,
@@ -155,13 +170,17 @@ bunch_lost = Formula(
 FORMULAS = (
     mean_context,
     timed_prompts,
+    pool_timed_prompts,
     prompt_bend,
     prompt_curvature,
+    pool_prompt_curvature,
     prompt_slope,
     varied_part,
     prompt_variation,
     prompt_third_cumulant,
     bunch_lost,
 )
-#: What prompts whose lengths vary take, where they are prefilled whole.
-WHOLE = FORMULAS[1:]
+#: What prompts whose lengths vary take, where engines prefill them whole beside their decoding.
+SHARED = tuple(formula for formula in FORMULAS[1:] if formula.variant != DISAGGREGATED)
+#: What they take in a pool.
+POOLS = tuple(formula for formula in FORMULAS[1:] if formula.variant != COLOCATED)

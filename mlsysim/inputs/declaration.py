@@ -45,27 +45,30 @@ class Better:
 
 @dataclass(frozen=True)
 class Room:
-    """When the memory of an engine holds no request, and the ranks that would make room.
+    """Whether the memory of an engine holds a request, and the ranks that would make room.
 
     Parameters
     ----------
-    output : str
-        The output that says so.
-    label : str
-        What it is then.
+    held : str
+        The output that counts the requests with room.
     shards : tuple of str
         Two arguments for numbers of ranks that share one copy of the weights, the nearer ranks first.
     copies : str
-        The argument for the number of such copies.
+        The argument or output for the number of such copies.
     near : str
         The input that the first of them exceeds only where nothing else has room.
+    what : str
+        What has no room then.
+    ranks : tuple of str
+        What the two numbers are, where other arguments decide as well; the arguments themselves where left out.
     """
 
-    output: str
-    label: str
+    held: str
     shards: tuple[str, str]
     copies: str
     near: str
+    what: str = "a request"
+    ranks: tuple[str, str] = ("", "")
 
 
 class DeclaredModel:
@@ -105,8 +108,8 @@ class DeclaredModel:
         variant does not compute are no part of its total.
     better : Better, optional
         The variant that counts, and the output on which the others must agree with it.
-    room : Room, optional
-        When there is no room in memory, and the ranks that would make some.
+    room : tuple of Room
+        Engines whose memory may hold no request, and the ranks that would make room.
     savings : dict
         For each argument that costs something to save something: its value without, and the output it lowers.
     givers : dict
@@ -126,7 +129,7 @@ class DeclaredModel:
     keywords: ClassVar[tuple[str, ...]] = ()
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
-    room: ClassVar[Room | None] = None
+    room: ClassVar[tuple[Room, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from sympy import Eq
+from sympy import And, Eq, Or
 
 from mlsysim.catalog import Rent
 from mlsysim.formulas import (
@@ -24,11 +25,12 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.iteration import ENGINE_DEFAULTS, LAYOUT, IterationModel
-from mlsysim.symbolic import Requirement, request, token
+from mlsysim.symbolic import Requirement, request, token, when
+from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.chunked import C_b
-from mlsysim.symbols.deployment import B_seq
+from mlsysim.symbols.deployment import B_seq, d_pre, e_pre, p_pre, t_pre
 from mlsysim.symbols.iteration import d_a
-from mlsysim.symbols.training import p
+from mlsysim.symbols.training import e, p, t
 
 _ENGINE = (
     *iteration.operators(),
@@ -79,7 +81,13 @@ _WHOLE = ("e2e_p50", "e2e_p90", "e2e_p99", "itl_p99")
 _SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_token")
 #: Entries that say what an accelerator draws, and what they say of its host.
 _POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
-_POOLS = ("prefill_workers", "decode_workers", "kv_transfer_bandwidth")
+_PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
+_POOLS = (
+    "prefill_workers",
+    "decode_workers",
+    "kv_transfer_bandwidth",
+    *(size.name for size in _PREFILL_LAYOUT.values()),
+)
 #: Laws of chunked prefill know one group of requests.
 _ONE_GROUP = (
     Requirement(p, Eq(p, 1), "must be 1 with chunked prefill"),
@@ -90,6 +98,27 @@ _ONE_GROUP = (
 _BUDGET = (
     Requirement(C_b, C_b / token >= B_seq / request, "must be at least {max_num_seqs}, as in vLLM"),
     *_ONE_GROUP,
+)
+
+
+def _apart(requirement: Requirement) -> Requirement:
+    """The same of the engines that prefill, where they have a layout of their own."""
+    own: dict[Any, Any] = {size: when(given > 0, given, size) for size, given in _PREFILL_LAYOUT.items()}
+    words = requirement.allowed
+    for size, given in _PREFILL_LAYOUT.items():
+        words = words.replace(f"{{{size.name}}}", f"{{{given.name}}} (0: {{{size.name}}})")
+    blamed = _PREFILL_LAYOUT.get(requirement.argument, requirement.argument)
+    if blamed is not requirement.argument:
+        words = f"(0: {{{requirement.argument.name}}}) {words}"
+    same = And(*(given <= 0 for given in _PREFILL_LAYOUT.values()))
+    return Requirement(blamed, Or(same, exchanged(requirement.condition, own)), words)
+
+
+#: What a layout must hold, of the engines that prefill.
+_OF_PREFILL = tuple(
+    _apart(each)
+    for each in IterationModel.requirements
+    if any(size in each.condition.free_symbols for size in _PREFILL_LAYOUT)
 )
 
 
@@ -122,7 +151,7 @@ class ServingModel(PerformanceModel):
         "colocated": Variant(
             (
                 *_ENGINE,
-                *varied_lengths.WHOLE,
+                *varied_lengths.SHARED,
                 *deployment.SHARED,
                 *answer_times.SHARED,
                 *deployment_costs.SHARED,
@@ -135,13 +164,15 @@ class ServingModel(PerformanceModel):
         "disaggregated": Variant(
             (
                 *_ENGINE,
-                *varied_lengths.WHOLE,
+                *varied_lengths.POOLS,
+                *replica_layout.POOLS,
                 *deployment.POOLS,
                 *answer_times.POOLS,
                 *deployment_costs.POOLS,
                 *_RENT,
                 *_POWER,
             ),
+            requirements=_OF_PREFILL,
             about="Engines of one pool prefill, those of another decode; keys and values go from one to the other. The "
             "mean time per token is within 1% of a simulation (docs/serving.md).",
         ),
@@ -159,7 +190,17 @@ class ServingModel(PerformanceModel):
             "15% up to 0.9 (docs/serving.md).",
         ),
     }
-    room = Room("serving_bottleneck", "Memory", ("tp_size", "pp_size"), "dp_attention_size", "accelerators_per_node")
+    room = (
+        Room("engine_slots", ("tp_size", "pp_size"), "dp_attention_size", "accelerators_per_node"),
+        Room(
+            "prompt_slots",
+            ("prefill_tp_size", "prefill_pp_size"),
+            "prefill_attention_ranks",
+            "accelerators_per_node",
+            "a prompt",
+            ("prefill_tensor_ranks", "prefill_stages"),
+        ),
+    )
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
@@ -213,6 +254,7 @@ class ServingModel(PerformanceModel):
         "prefill_workers": 1,
         "decode_workers": 1,
         "kv_transfer_bandwidth": 50,
+        **{size.name: 0 for size in _PREFILL_LAYOUT.values()},
         "isl_cv": 0.0,
         "osl_cv": 0.0,
         "kv_page_size": 16,

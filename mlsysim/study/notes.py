@@ -75,22 +75,29 @@ def _contradiction(result: Result) -> str:
 
 def _room(result: Result) -> str:
     """The smallest layout that has room for a request, where this one has none."""
-    room = result.model.room
-    if room is None or result.outputs.get(room.output) != room.label:
+    room = next((room for room in result.model.room if _is_full(result, room)), None)
+    if room is None:
         return ""
     near, far = room.shards
-    ranks = [int(result.canonical(name)) if name in result.inputs else 1 for name in (near, far, room.copies)]
+    counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
+    known = {*result.inputs, *result.outputs}
+    ranks = [int(result.canonical(name)) if name in known else 1 for name in (*counted, room.copies)]
     many = ranks[0] * ranks[1] * ranks[2]
     of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
     device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
     where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
-    said = f"{of_what.get('model', 'the model').rpartition('.')[2]} and a request do not fit {where.strip()}"
+    said = f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where.strip()}"
     found = _roomy(result, room, ranks[0], ranks[1])
     if found is None:
         return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
     if found[1] == ranks[1]:
         return f"{said}: {near} >= {found[0]}"
     return f"{said}: {near}={found[0]}, {far}={found[1]}"
+
+
+def _is_full(result: Result, room: Room) -> bool:
+    """Whether an engine has room for not one request."""
+    return room.held in result.outputs and result.canonical(room.held) < 1
 
 
 def _roomy(result: Result, room: Room, near: int, far: int) -> tuple[int, int] | None:
@@ -100,7 +107,7 @@ def _roomy(result: Result, room: Room, near: int, far: int) -> tuple[int, int] |
         layouts = [(ranks // stages, stages) for stages in (far * 2**n for n in range(9)) if ranks % stages == 0]
         for layout in sorted(layouts, key=lambda each: each[0] > limit):
             other = _asked_again(result, result.model.variant, **dict(zip(room.shards, layout, strict=True)))
-            if other is not None and other.outputs[room.output] != room.label:
+            if other is not None and not _is_full(other, room):
                 return layout
         ranks *= 2
     return None

@@ -62,7 +62,70 @@ beta_kv = variable(
     "Bandwidth of the link over which keys and values of a replica go from prefill to decoding.",
     positive(),
 )
+t_pre = variable(
+    "prefill_tp_size",
+    r"t_{\mathrm{pf}}",
+    "count",
+    "Tensor-parallel ranks of an engine that prefills; 0 for as many as of one that decodes.",
+    integer(0),
+    label="Tensor-parallel size of prefill",
+)
+p_pre = variable(
+    "prefill_pp_size",
+    r"p_{\mathrm{pf}}",
+    "count",
+    "Pipeline-parallel stages of an engine that prefills; 0 for as many as of one that decodes.",
+    integer(0),
+    label="Pipeline-parallel size of prefill",
+)
+e_pre = variable(
+    "prefill_ep_size",
+    r"e_{\mathrm{pf}}",
+    "count",
+    "Expert-parallel ranks of an engine that prefills; 0 for as many as of one that decodes.",
+    integer(0),
+    label="Expert-parallel size of prefill",
+)
+d_pre = variable(
+    "prefill_dp_attention_size",
+    r"d_{\mathrm{pf}}",
+    "count",
+    "Attention ranks of an engine that prefills; 0 for as many as of one that decodes.",
+    integer(0),
+    label="Attention ranks of prefill",
+)
 
+t_P = variable(
+    "prefill_tensor_ranks", r"t_{\mathrm{P}}", "count", "Tensor-parallel ranks of an engine that prefills.", integer(1)
+)
+p_P = variable("prefill_stages", r"p_{\mathrm{P}}", "count", "Stages of an engine that prefills.", integer(1))
+e_P = variable(
+    "prefill_expert_ranks", r"e_{\mathrm{P}}", "count", "Expert-parallel ranks of an engine that prefills.", integer(1)
+)
+d_P = variable(
+    "prefill_attention_ranks", r"d_{\mathrm{P}}", "count", "Attention ranks of an engine that prefills.", integer(1)
+)
+g_P = variable(
+    "prefill_groups", r"g_{\mathrm{P}}", "count", "Prompts that an engine of a pool prefills at a time.", integer(1)
+)
+n_P = variable(
+    "accelerators_per_prefill_worker",
+    r"N_{\mathrm{P}}",
+    "count",
+    "Accelerators of an engine that prefills.",
+    integer(1),
+)
+n_D = variable(
+    "accelerators_per_decode_worker",
+    r"N_{\mathrm{D}}",
+    "count",
+    "Accelerators of an engine that decodes.",
+    integer(1),
+    label="Accelerators of a decode worker",
+)
+B_P = variable(
+    "prompt_slots", r"B_{\mathrm{P}}", "request", "Prompts that an engine which prefills has room for.", integer(0)
+)
 B_e = variable("engine_slots", r"B_{\mathrm{e}}", "request", "Requests one engine has room for.", integer(0))
 n_rep = variable("accelerators_per_replica", r"N_{\mathrm{rep}}", "count", "Accelerators of one replica.", integer(1))
 E_tok = variable(

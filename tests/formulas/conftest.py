@@ -82,6 +82,13 @@ MULTIPLES = {
     "dp_size": ("ep_size", "dp_replicate_size"),
     "seq_len": ("cp_size",),
 }
+#: The layout of engines that prefill, which fits as that of others does.
+PREFILL = {
+    "prefill_tensor_ranks": "tp_size",
+    "prefill_stages": "pp_size",
+    "prefill_expert_ranks": "ep_size",
+    "prefill_attention_ranks": "dp_attention_size",
+}
 #: Parts of which the first is at most the second.
 PARTS = (
     ("kv_heads", "heads"),
@@ -194,7 +201,10 @@ def longest_part(point: dict[str, float]) -> float:
 
 def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str, float]:
     """One value per variable, in their units, consistent where the variables belong to one queue."""
-    point = fit({variable.name: draw_one(variable, rng) for variable in variables}, rng)
+    drawn = {variable.name: draw_one(variable, rng) for variable in variables}
+    alone = {name: size for name, size in PREFILL.items() if name in drawn and size not in drawn}
+    point = fit({alone.get(name, name): value for name, value in drawn.items()}, rng)
+    point |= {name: point.pop(size) for name, size in alone.items()}
     point |= {name: 10 ** rng.uniform(-2, 2) for name in DIVISORS & set(point)}
     if {"reduce_dtype", "precision"} <= set(point) and rng.random() < 0.2:  # one case of several labels at once
         labels = variable_of("precision").domain.labels
