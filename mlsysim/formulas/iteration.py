@@ -8,7 +8,7 @@ counts. Where requests never run out, the memory sets the batch and the batch th
 
 from __future__ import annotations
 
-from sympy import Piecewise
+from sympy import Integer, Piecewise
 
 from mlsysim.formulas import (
     collectives,
@@ -79,6 +79,8 @@ from mlsysim.symbols.iteration import (
     u_gpu,
     w_dec,
     x_it,
+    z_kv,
+    z_w,
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.parameters import P_exp
@@ -187,14 +189,34 @@ decode_attention_work = Formula(
     ),
 )
 
+weights_stretch = Formula(
+    z_w,
+    Integer(1),
+    title="Reading weights over reading them locally",
+    source=WILLIAMS,
+    variant="iteration",
+    assumes="All weights are in the memory of the accelerators.",
+    no_example="it is one",
+)
+
+kv_stretch = Formula(
+    z_kv,
+    Integer(1),
+    title="Reading KV caches over reading them locally",
+    source=WILLIAMS,
+    variant="iteration",
+    assumes="All caches are in the memory of the accelerators.",
+    no_example="it is one",
+)
+
 dense_product_time = Formula(
     t_den,
-    W_dense * side_by_side(q_w / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
+    W_dense * side_by_side(z_w * q_w / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
     title="Products that every token passes through",
     source=WILLIAMS,
     assumes="Weights are read once for all tokens.",
     example=Example(
-        {W_dense: 34e9, q_w: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
+        {W_dense: 34e9, z_w: 1, q_w: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
         "13.116 ms",
         derived="34e9 * ((1 / (0.85 * 3350e9))**2 + (2 * 100 / (1979e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -205,7 +227,7 @@ expert_product_time = Formula(
     when(
         W_hit > 0,
         side_by_side(
-            q_w * W_hit / (eta_mem * B_mem),
+            z_w * q_w * W_hit / (eta_mem * B_mem),
             2 * flop * L_moe * k * P_exp * gamma_r * (N_exp / token) / (EXPERT_RANKS * F * eta),
         ),
         0,
@@ -214,8 +236,8 @@ expert_product_time = Formula(
     source=WILLIAMS,
     assumes="Experts that a token goes to are read once; the hot rank sets the time.",
     example=Example(
-        {L_moe: 32, q_w: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_exp: 4, t: 2, e: 1,
-         gamma_r: 1, F: 989, eta: 0.6},
+        {L_moe: 32, z_w: 1, q_w: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_exp: 4, t: 2,
+         e: 1, gamma_r: 1, F: 989, eta: 0.6},
         "10.536 ms",
         derived="((2 * 15e9 / (0.85 * 3350e9))**2 + (2 * 32 * 2 * 176160768 * 4 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -223,12 +245,12 @@ expert_product_time = Formula(
 
 head_time = Formula(
     t_head,
-    V * h / t * side_by_side(q_e / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
+    V * h / t * side_by_side(z_w * q_e / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
     title="Logits of the sampled tokens",
     source=WILLIAMS,
     assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits.",
     example=Example(
-        {V: 128256, h: 8192, t: 2, q_e: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        {V: 128256, h: 8192, t: 2, z_w: 1, q_e: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -271,14 +293,14 @@ decode_attention_time = Formula(
     / request
     * attended(K_dec * request)
     / token
-    * side_by_side(kv_rank * token / (eta_kv * B_mem), (1 + gamma_s) * w_dec * token**2 / (t * F_16 * eta_pre)),
+    * side_by_side(z_kv * kv_rank * token / (eta_kv * B_mem), (1 + gamma_s) * w_dec * token**2 / (t * F_16 * eta_pre)),
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
     "share the reading.",
     example=Example(
-        {n_dec_r: 64, gamma_s: 0, K_dec: 2000, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2, F_16: 989,
-         eta_pre: 0.6, L: 80, L_w: 0, window: 0},
+        {n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2,
+         F_16: 989, eta_pre: 0.6, L: 80, L_w: 0, window: 0},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -481,6 +503,8 @@ FORMULAS = (
     expert_weights,
     cache_per_rank,
     decode_attention_work,
+    weights_stretch,
+    kv_stretch,
     dense_product_time,
     expert_product_time,
     head_time,

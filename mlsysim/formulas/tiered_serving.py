@@ -1,220 +1,170 @@
 """Serving from two tiers
 
-A replica that keeps part of its weights, or of its KV caches, in a remote tier and reads them from there in
-every decode step. Local and remote reading take turns, computing runs beside both, so that with all weights
-remote and a large batch a step is the weights over the remote bandwidth: ZeRO-Inference. With nothing remote
-it is the plain replica, formula by formula.
+The engines of a deployment with part of their weights, or of their KV caches, in a remote tier, which they read in
+every iteration. Local and remote reading take turns, computing runs beside both, so that with all weights remote a
+step of many requests is the weights over the remote bandwidth: ZeRO-Inference. With nothing remote it is the plain
+deployment, formula by formula.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from typing import Any
 
-from sympy import Integer, Piecewise, floor
+from sympy import And, oo
 
-from mlsysim.formulas import continuous_batching as plain
-from mlsysim.symbolic import Example, Formula, Min, Source
-from mlsysim.symbolic.exchange import exchanged
+from mlsysim.formulas.continuous_batching import cache_memory
+from mlsysim.formulas.replica_layout import ACCELERATORS
+from mlsysim.formulas.transformer_flops import attended
+from mlsysim.symbolic import Example, Formula, Min, Source, request, when
+from mlsysim.symbols.batching import s_end
+from mlsysim.symbols.deployment import B_e
 from mlsysim.symbols.hardware import B_mem, M_cap
-from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, u_gpu
+from mlsysim.symbols.iteration import M_kv, M_work, W_rep, d_a, eta_kv, f_kv, kv_rank, n_kv, u_gpu, z_kv, z_w
 from mlsysim.symbols.offload import (
     B_far,
-    B_kv,
-    B_near,
-    B_rem,
-    B_w,
     M_far,
     M_far_need,
     M_near_need,
     W_rem,
-    kv_rem,
     n_share,
     omega_kv,
     omega_w,
     unified,
+    x_rem,
 )
-from mlsysim.symbols.serving import B_a, B_max, W_s, kv_request
 from mlsysim.symbols.step import eta_mem
+from mlsysim.symbols.training import p, t
+from mlsysim.symbols.workload import L, L_w, window
 
 INFERENCE = Source("aminabadi2022", "section 6")
 NAME = "two_tiers"
 
 
-def _read_at(share: Any, reached: Any) -> Any:
-    """Bandwidth of reading with this share remote; what is reached of the local memory where there is none."""
-    local = reached * B_mem
-    return local / (1 - share + share * n_share * local / B_far)
+def _stretch(share: Any, reached: Any) -> Any:
+    """Time of reading with this share remote, over that of reading all of it locally."""
+    return 1 - share + share * n_share * reached * B_mem / B_far
 
 
-weights_bandwidth = Formula(
-    B_w,
-    _read_at(omega_w, eta_mem),
-    title="Reading weights from two tiers",
+weights_stretch = Formula(
+    z_w,
+    _stretch(omega_w, eta_mem),
+    title="Reading weights from two tiers, over reading them locally",
     source=INFERENCE,
+    variant=NAME,
     assumes="One tier after the other.",
     example=Example(
-        {omega_w: 0.5, eta_mem: 1, B_mem: 2000, n_share: 1, B_far: 50},
-        "97.561 GB/s",
-        derived="1 / (0.5 / 2000 + 0.5 / 50)",
+        {omega_w: 0.5, eta_mem: 1, B_mem: 2000, n_share: 1, B_far: 50}, "20.5", derived="0.5 + 0.5 * 2000 / 50"
     ),
 )
 
-kv_bandwidth = Formula(
-    B_kv,
-    _read_at(omega_kv, eta_kv),
-    title="Reading KV caches from two tiers",
+kv_stretch = Formula(
+    z_kv,
+    _stretch(omega_kv, eta_kv),
+    title="Reading KV caches from two tiers, over reading them locally",
     source=Source("aminabadi2022", "section 4"),
+    variant=NAME,
     assumes="One tier after the other.",
     example=Example(
         {omega_kv: 0.25, eta_kv: 1, B_mem: 2000, n_share: 2, B_far: 50},
-        "96.386 GB/s",
-        derived="1 / (0.75 / 2000 + 0.25 * 2 / 50)",
+        "20.75",
+        derived="0.75 + 0.25 * 2 * 2000 / 50",
     ),
 )
 
-
-def _room(left: Any, cache: Any) -> Any:
-    """Requests whose part of the cache fits in what weights leave of a tier, up to those asked for."""
-    return Piecewise((0, left < 0), (B_max, cache * B_max <= left), (floor(left / cache), True))
-
-
 remote_weights = Formula(
     W_rem,
-    (1 - unified) * omega_w * W_s,
+    (1 - unified) * omega_w * W_rep,
     title="Weights kept apart in a remote tier",
     source=INFERENCE,
     assumes="Nothing is apart where both tiers are one memory.",
-    example=Example({unified: 0, omega_w: 0.5, W_s: 40}, "20 GB", derived="0.5 * 40"),
+    example=Example({unified: 0, omega_w: 0.5, W_rep: 40}, "20 GB", derived="0.5 * 40"),
 )
 
 remote_cache = Formula(
-    kv_rem,
-    (1 - unified) * omega_kv * kv_request,
-    title="Cache of one request kept apart in a remote tier",
+    x_rem,
+    (1 - unified) * omega_kv,
+    title="Share of a KV cache kept apart in a remote tier",
     source=INFERENCE,
-    example=Example({unified: 0, omega_kv: 0.5, kv_request: 0.9}, "0.45 GB/request", derived="0.5 * 0.9"),
+    assumes="Nothing is apart where both tiers are one memory.",
+    example=Example({unified: 0, omega_kv: 0.5}, "0.5", derived="1 * 0.5"),
 )
 
 kv_memory = Formula(
     M_kv,
-    plain.cache_memory(W_s - W_rem),
+    cache_memory(W_rep - W_rem, ACCELERATORS),
     title="Local memory for keys and values",
     source=INFERENCE,
     variant=NAME,
     assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
-    example=Example({f_kv: 1, u_gpu: 1, M_cap: 32, M_work: 0, W_s: 40, W_rem: 20}, "12 GB", derived="32 - (40 - 20)"),
-)
-
-local_batch = Formula(
-    B_near,
-    _room(M_kv, kv_request - kv_rem),
-    title="Requests the local memory has room for",
-    source=INFERENCE,
     example=Example(
-        {B_max: 64, M_kv: 12, kv_request: 0.9, kv_rem: 0.45},
-        "26 request",
-        derived="min(64, floor(12 / 0.45))",
+        {f_kv: 1, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 32, M_work: 0, W_rep: 80, W_rem: 40},
+        "24 GB",
+        derived="2 * 32 - (80 - 40)",
     ),
 )
 
-remote_batch = Formula(
-    B_rem,
-    _room(M_far - W_rem, kv_rem),
-    title="Requests the remote memory has room for",
-    source=INFERENCE,
-    example=Example(
-        {B_max: 1024, M_far: 256, W_rem: 20, kv_rem: 0.45},
-        "524 request",
-        derived="min(1024, floor((256 - 20) / 0.45))",
-    ),
-)
+_cache = t * kv_rank
+_far = ACCELERATORS * M_far - W_rem
 
-active_batch_size = Formula(
-    B_a,
-    Min(B_near, B_rem),
-    title="Requests one replica decodes together, caches in two tiers",
+cache_tokens = Formula(
+    n_kv,
+    when(
+        And(M_kv >= 0, _far >= 0),
+        Min(
+            when(x_rem < 1, M_kv / (_cache * (1 - x_rem)), oo),
+            when(x_rem > 0, _far / (_cache * x_rem), oo),
+        ),
+        0,
+    ),
+    title="Tokens whose keys and values fit beside the weights of two tiers",
     source=INFERENCE,
     variant=NAME,
-    example=Example({B_near: 26, B_rem: 64}, "26 request", derived="min(26, 64)"),
+    assumes="Each token has the same share of its cache in either tier.",
+    example=Example(
+        {M_kv: 24, W_rem: 40, t: 2, p: 1, d_a: 1, M_far: 256, kv_rank: 80, x_rem: 0.5},
+        "300000 token",
+        derived="min(24e9 / (0.5 * 2 * 80e3), (2 * 256 - 40) * 1e9 / (0.5 * 2 * 80e3))",
+    ),
 )
-
-
-def _tiered(formula: Formula, bandwidth: Any) -> Formula:
-    """A formula of the plain replica that reads from both tiers; its example is worked at that bandwidth."""
-    reached = dict.fromkeys((eta_mem, eta_kv), Integer(1))
-    inputs = dict(formula.example.inputs) if formula.example else {}
-    share = math.prod(inputs.pop(each, 1) for each in reached)
-    if B_mem in inputs:
-        inputs[bandwidth] = inputs.pop(B_mem) * share
-    return replace(
-        formula,
-        expression=exchanged(formula.expression, {B_mem: bandwidth, **reached}),
-        title=f"{formula.title}, from two tiers",
-        variant=NAME,
-        example=formula.example and replace(formula.example, inputs=inputs),
-    )
-
-
-prefill_time = _tiered(plain.prefill_time, B_w)
-step_weights_time = _tiered(plain.step_weights_time, B_w)
-step_kv_time = _tiered(plain.step_kv_time, B_kv)
-base_latency = _tiered(plain.base_latency, B_w)
-required_replicas = _tiered(plain.required_replicas, B_w)
-first_batch_estimate = _tiered(plain.first_batch_estimate, B_w)
-second_batch_estimate = _tiered(plain.second_batch_estimate, B_w)
-mean_batch = _tiered(plain.mean_batch, B_w)
-step_experts_time = _tiered(plain.step_experts_time, B_w)
-weights_at_load = _tiered(plain.weights_at_load, B_w)
-
-_caches = B_a * kv_request
+_caches = B_e * attended(s_end) / request * _cache
 
 local_memory = Formula(
     M_near_need,
-    (1 - omega_w) * W_s + (1 - omega_kv) * _caches,
-    title="Local memory of a replica",
+    ((1 - omega_w) * W_rep + (1 - omega_kv) * _caches) / ACCELERATORS,
+    title="Local memory of an accelerator that serves",
     source=INFERENCE,
     variant=NAME,
+    convention="With a request in every slot.",
     example=Example(
-        {omega_w: 0.5, W_s: 40, omega_kv: 0.25, B_a: 26, kv_request: 0.9},
-        "37.55 GB",
-        derived="0.5 * 40 + 0.75 * 26 * 0.9",
+        {omega_w: 0.5, W_rep: 40, omega_kv: 0.25, B_e: 26, s_end: 2000, L: 40, L_w: 0, window: 0, t: 2, kv_rank: 225,
+         p: 1, d_a: 1},
+        "18.775 GB",
+        derived="(0.5 * 40 + 0.75 * 26 * 2000 * 2 * 225e-6) / 2",
     ),
-)
+)  # fmt: skip
 
 remote_memory = Formula(
     M_far_need,
-    omega_w * W_s + omega_kv * _caches,
-    title="Remote memory of a replica",
+    (omega_w * W_rep + omega_kv * _caches) / ACCELERATORS,
+    title="Remote memory of an accelerator that serves",
     source=INFERENCE,
     variant=NAME,
+    convention="With a request in every slot.",
     example=Example(
-        {omega_w: 0.5, W_s: 40, omega_kv: 0.25, B_a: 26, kv_request: 0.9},
-        "25.85 GB",
-        derived="0.5 * 40 + 0.25 * 26 * 0.9",
+        {omega_w: 0.5, W_rep: 40, omega_kv: 0.25, B_e: 26, s_end: 2000, L: 40, L_w: 0, window: 0, t: 2, kv_rank: 225,
+         p: 1, d_a: 1},
+        "12.925 GB",
+        derived="(0.5 * 40 + 0.25 * 26 * 2000 * 2 * 225e-6) / 2",
     ),
-)
+)  # fmt: skip
 
 FORMULAS = (
-    weights_bandwidth,
-    kv_bandwidth,
+    weights_stretch,
+    kv_stretch,
     remote_weights,
     remote_cache,
     kv_memory,
-    local_batch,
-    remote_batch,
-    active_batch_size,
-    prefill_time,
-    step_weights_time,
-    step_kv_time,
-    base_latency,
-    required_replicas,
-    first_batch_estimate,
-    second_batch_estimate,
-    mean_batch,
-    step_experts_time,
-    weights_at_load,
+    cache_tokens,
     local_memory,
     remote_memory,
 )

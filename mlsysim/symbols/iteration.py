@@ -205,6 +205,20 @@ binds_it = variable(
     ),
 )
 
+z_w = variable(
+    "weights_read_stretch",
+    "z_W",
+    "count",
+    "Time to read weights, over that of reading all of them from the memory of the accelerator.",
+    positive(),
+)
+z_kv = variable(
+    "kv_read_stretch",
+    r"z_{\kappa}",
+    "count",
+    "Time to read KV caches, over that of reading all of them from the memory of the accelerator.",
+    positive(),
+)
 W_rep = variable(
     "replica_weights",
     r"W_{\mathrm{rep}}",

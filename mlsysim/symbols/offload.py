@@ -207,22 +207,10 @@ M_stage = variable(
 W_rem = variable(
     "remote_weights", r"W_{\mathrm{rem}}", GB, "Weights of a replica kept apart in a remote tier.", nonnegative()
 )
-kv_rem = variable(
-    "remote_kv_bytes_per_request",
-    r"\kappa_{\mathrm{rem}}",
-    "GB/request",
-    "KV cache of one request kept apart in a remote tier.",
-    nonnegative(),
-)
-B_near = variable(
-    "local_batch_size", r"B_{\mathrm{near}}", "request", "Requests the local memory has room for.", integer(0)
-)
-B_rem = variable(
-    "remote_batch_size", r"B_{\mathrm{rem}}", "request", "Requests the remote memory has room for.", integer(0)
-)
-B_w = variable(
-    "weights_read_bandwidth", r"B_W", "GB/s", "Bandwidth at which weights in both tiers are read.", positive()
-)
-B_kv = variable(
-    "kv_read_bandwidth", r"B_{\mathrm{kv}}", "GB/s", "Bandwidth at which KV caches in both tiers are read.", positive()
+x_rem = variable(
+    "remote_kv_share",
+    r"x_{\mathrm{rem}}",
+    N_COUNT,
+    "Share of a KV cache kept apart in a remote tier.",
+    between(0, 1),
 )

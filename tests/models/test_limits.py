@@ -154,7 +154,8 @@ class TestDegreesOfOne:
             for needs_a_group in ("gradient_accumulation_steps", "two_batch_overlap"):
                 point.pop(needs_a_group, None)
             plain, said = asked.solve(**point), asked.solve(**{**point, degree: 1})
-            assert plain.canonical(model.answer) == said.canonical(model.answer)
+            answers = [model.answer] if model.answer in plain.outputs else ["tpot_p99", "goodput", "memory_cost"]
+            assert [plain.canonical(name) for name in answers] == [said.canonical(name) for name in answers]
 
 
 class TestTrainedShare:

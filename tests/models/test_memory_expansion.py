@@ -10,7 +10,7 @@ import pytest
 from mlsysim import (
     DistributedModel,
     MemoryExpansionModel,
-    ServingCapacityModel,
+    ServingModel,
     Systems,
     TrainingMemoryModel,
 )
@@ -22,7 +22,7 @@ DENSE = {
     "model": "Llama3_8B", "batch_size": 64, "seq_len": 4096, "precision": "bf16", "gradient_accumulation_steps": 4,
     "fleet_size": 8, "fabric_bandwidth": 50, "fabric_latency": 5, "activation_checkpointing": "full",
 }  # fmt: skip
-SERVED = {"model": "Llama3_8B", "qps": 20, "target_p99_latency_ms": 8000}
+SERVED = {"model": "Llama3_8B", "request_rate": 2, "isl": 1024}
 
 
 # --- presets --------------------------------------------------------------------------------------
@@ -116,13 +116,24 @@ def test_a_mixture_of_experts_with_nothing_offloaded_is_the_plain_step():
     assert ours.canonical("local_memory") == plain.canonical("total_memory")
 
 
-@pytest.mark.parametrize("model", ["Llama3_8B", "Mixtral_8x7B"])
-def test_a_replica_with_nothing_remote_is_the_plain_replica(model):
-    asked = {**SERVED, "model": model, "qps": 2, "precision": "int8"}
-    plain = ServingCapacityModel("prefill_aware").solve(hardware="H100", **asked)
+LAYOUTS = [
+    {"model": "Llama3_8B"},
+    {"model": "Mixtral_8x7B", "tp_size": 2, "prefix_hit_rate": 0.3},
+    {"model": "DeepSeek_V3", "tp_size": 1, "dp_attention_size": 16, "ep_size": 16, "precision": "fp8_deepseek"},
+    {"model": "Llama3_70B", "tp_size": 2, "pp_size": 2, "ttft_slo": 2000, "tpot_slo": 80},
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["one", "tensors", "experts", "stages"])
+def test_a_deployment_with_nothing_remote_is_the_plain_deployment(layout):
+    asked = {**SERVED, **layout}
+    plain = ServingModel("colocated").solve(hardware="H100", **asked)
     ours = MemoryExpansionModel("serving", design="DGX_H100_PCIe").solve(**asked)
-    for name in (v.name for v in plain.model.outputs if v.domain.kind in ("real", "integer")):
+    shared = [v.name for v in ours.model.outputs if v.name in plain.model.system and v.domain.kind != "choice"]
+    assert len(shared) > 100
+    for name in shared:
         assert ours.canonical(name) == plain.canonical(name), name
+    assert ours["serving_bottleneck"] == plain["serving_bottleneck"]
     assert ours.canonical("remote_memory") == 0
 
 
@@ -179,39 +190,62 @@ def test_more_remote_bandwidth_never_slows_and_prefetching_helps(policy):
 # --- serving --------------------------------------------------------------------------------------
 
 
-def test_remote_weights_bound_a_step_by_their_port():
+def full_step(found):
+    """Seconds of a decode step of a full engine, as its capacity has it."""
+    slots = found["engine_slots"].magnitude
+    answers = slots / found.canonical("replica_capacity") - slots * found.canonical("prompt_interval")
+    return answers / found["answer_steps"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_remote_weights_bound_a_step_by_their_port(ranks):
+    """All but the rows of the embedding are read; each rank reads its share through a port of its own."""
     model = MemoryExpansionModel("serving", design="DGX_H100_PCIe")
-    found = model.solve(**{**SERVED, "qps": 0.1}, weights_offload=1, layer_tax=0)
-    caches = found.canonical("kv_bytes_read") * found.active_batch_size.magnitude / (0.8 * 3.35e12)
-    assert found.canonical("decode_step_time") == pytest.approx(16.06e9 / 64e9 + caches, rel=1e-12)
-    assert found.canonical("local_memory") < 20e9
-    half = model.solve(**{**SERVED, "qps": 0.1}, weights_offload=0.5, layer_tax=0)
-    assert half.canonical("step_weights_time") == pytest.approx(8.03e9 / 64e9 + 8.03e9 / (0.8 * 3.35e12), rel=1e-12)
+    slow = {"remote_bandwidth": 1, "layer_tax": 0, "tp_size": ranks}
+    found = model.solve(**SERVED, weights_offload=1, **slow)
+    read = found.canonical("served_weights") - 2 * 128256 * 4096
+    assert full_step(found) == pytest.approx(read / ranks / 1e9, rel=2e-3)
+    half = model.solve(**SERVED, weights_offload=0.5, **slow)
+    assert full_step(half) == pytest.approx(0.5 * read / ranks / 1e9, rel=4e-3)
+    assert half.canonical("local_memory") - found.canonical("local_memory") == pytest.approx(
+        0.5 * half.canonical("replica_weights") / ranks, rel=1e-12
+    )
 
 
 def test_caches_in_the_remote_tier_make_room():
-    model = MemoryExpansionModel("serving", design="GH200", policy=None)
-    asked = {**SERVED, "model": "Llama3_70B", "precision": "fp8", "seq_len": 32768, "max_batch_size": 512, "qps": 0.01,
-             "target_p99_latency_ms": 1e6}  # fmt: skip
+    model = MemoryExpansionModel("serving", design="GH200")
+    asked = {**SERVED, "model": "Llama3_70B", "precision": "fp8", "isl": 32768, "max_num_seqs": 512}
     near, far = (model.solve(**asked, kv_offload=share) for share in (0, 1))
-    assert near.active_batch_size < far.active_batch_size
-    each = far.canonical("kv_bytes_per_request")
-    assert far.active_batch_size.magnitude == math.floor(480e9 / each)
-    assert near.active_batch_size.magnitude == math.floor((0.9 * 96 * 2**30 - near.canonical("served_weights")) / each)
+    assert near["engine_slots"] < far["engine_slots"]
+    each = far.canonical("kv_bytes_per_token") * far.canonical("peak_seq_len")
+    assert far["engine_slots"].magnitude == math.floor(480e9 / each)
+    assert near["engine_slots"].magnitude == math.floor((0.9 * 96 * 2**30 - near.canonical("served_weights")) / each)
+    some = model.solve(**asked, kv_offload=0.5)
+    assert some["engine_slots"].magnitude == math.floor(2 * near.canonical("kv_memory") / each)
+
+
+def test_a_remote_cache_slows_steps_and_not_prefill():
+    model = MemoryExpansionModel("serving", design="GH200")
+    near, far = (model.solve(**SERVED, kv_offload=share) for share in (0, 0.9))
+    assert far.canonical("tpot_mean") > near.canonical("tpot_mean")
+    assert far.canonical("prompt_time") == near.canonical("prompt_time")
+    assert far.canonical("goodput") < near.canonical("goodput")
 
 
 def test_one_memory_is_filled_once():
     model = MemoryExpansionModel("serving", design="MI300A")
-    asked = {**SERVED, "max_batch_size": 2000, "qps": 0.1, "target_p99_latency_ms": 1e6}
-    found = [model.solve(**asked, kv_offload=share).active_batch_size for share in (0, 0.5, 1)]
+    asked = {**SERVED, "max_num_seqs": 2000}
+    found = [model.solve(**asked, kv_offload=share)["engine_slots"] for share in (0, 0.5, 1)]
     assert found[0] == found[1] == found[2]
 
 
 def test_weights_that_do_not_fit_where_they_are_kept_serve_nothing():
     model = MemoryExpansionModel("serving", design="DGX_H100_PCIe")
-    asked = {**SERVED, "model": "Llama3_1_405B", "qps": 0.01, "target_p99_latency_ms": 1e6}
-    assert [model.solve(**asked, weights_offload=share).active_batch_size.magnitude for share in (0, 1)] == [0, 0]
-    assert model.solve(**asked, weights_offload=1, remote_capacity="1 TB").active_batch_size.magnitude > 0
+    asked = {**SERVED, "model": "Llama3_1_405B"}
+    found = [model.solve(**asked, weights_offload=share) for share in (0, 1)]
+    assert [each["engine_slots"].magnitude for each in found] == [0, 0]
+    assert found[0].notes == ("Llama3_1_405B and a request do not fit one accelerator: tp_size=8, pp_size=2",)
+    assert model.solve(**asked, weights_offload=1, remote_capacity="1 TB")["engine_slots"].magnitude > 0
 
 
 # --- feasibility and price ------------------------------------------------------------------------

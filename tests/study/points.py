@@ -18,7 +18,8 @@ PRICE = {"price": 30000, "tdp": 700}
 RENTAL = {"rental_price": 2, "tdp": 700}
 ON_DESIGN = {name: value for name, value in TRAINING.items() if name != "hardware"} | {"design": "GH200"}
 STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
-SERVED = {name: value for name, value in SERVING.items() if name != "hardware"} | {"design": "GH200"}
+SERVED = {**DEPLOYED, **PROMISED, "design": "GH200"}
+del SERVED["hardware"]
 PRODUCT = {"hardware": "H100", "product_rows": 1000, "product_columns": 8192, "product_inner": 4096, "precision": "fp8"}
 GROUP = {"fleet": "SuperPOD_H100", "collective_ranks": 16}
 TOKENS = {"tokens_per_rank": 512, "hidden_dim": 7168, "active_experts_per_token": 8}
@@ -77,4 +78,7 @@ POINTS = {
     },
 }
 #: Points that are roots within roots.
-DEPLOYMENTS = {case for case in POINTS if case[0] == "ServingModel" or case[1].endswith("deployment")}
+DEPLOYMENTS = {
+    ("MemoryExpansionModel", "serving"),
+    *(case for case in POINTS if case[0] == "ServingModel" or case[1].endswith("deployment")),
+}

@@ -40,7 +40,6 @@ PASS = ("tp_size", "decode_requests", "context_tokens", "prompts", "seq_len", "o
 MONEY = ("pue", "grid_carbon", "idle_power_fraction")
 STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
 TIERED = {**{name: value for name, value in DENSE.items() if name != "hardware"}, **NETWORK, "design": "GH200"}
-SERVED = {**{name: value for name, value in SERVING.items() if name != "hardware"}, "design": "GH200"}
 PHASES = ("batch_size", "seq_len", "tp_size", "ep_size", "design", "prefetch_fraction", "efficiency", "precision")
 SHARES = ("weights_offload", "checkpoints_offload", "gradients_offload", "optimizer_offload")
 PRODUCT = {"hardware": "H100", "product_rows": 512, "product_columns": 4096, "product_inner": 4096}
@@ -78,7 +77,6 @@ FAMILIES = (
     ("MemoryExpansionModel", "by_share", STUDY, (*PHASES, *SHARES)),
     ("MemoryExpansionModel", "offloaded_training", TIERED, (*STEP, "design", "policy")),
     ("MemoryExpansionModel", "offloaded_by_share", TIERED, (*STEP, "design", *SHARES)),
-    ("MemoryExpansionModel", "serving", SERVED, (*QUEUE, "design", "kv_offload")),
     *(("KernelModel", law, PRODUCT, KERNEL) for law in ("waves", "smooth", "roofline")),
     ("KernelModel", "elementwise", {"hardware": "H100", "kernel_bytes": "100 MB"}, ("kernel_bytes", *KERNEL)),
     *(
