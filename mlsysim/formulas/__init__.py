@@ -35,6 +35,7 @@ TOPICS = (
     "answer_times",
     "chunked_chain",
     "chunked_prefill",
+    "deployment_advice",
     "moe_routing",
     "pipeline_schedule",
     "data_parallel_traffic",

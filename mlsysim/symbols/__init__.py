@@ -28,6 +28,7 @@ from mlsysim.symbols import (
     deployment,
     chunked,
     chunked_prefill,
+    deployment_advice,
     varied_lengths,
     offload,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "chunked_prefill",
     "costs",
     "deployment",
+    "deployment_advice",
     "formats",
     "fsdp",
     "groups",

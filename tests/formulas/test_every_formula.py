@@ -42,6 +42,8 @@ WRITTEN = [(name, member) for name, formula in every_formula() for member in for
 #: A chain is solved for arguments that belong together, which are not drawn one by one: see tests/engine/test_laws.py.
 PLACED = [(name, member) for name, member in WRITTEN if not member.expression.has(ChunkedPrefill)]
 FORMULAS = [member for _, member in PLACED]
+#: Roots around roots.
+GOODPUTS = {"replica_goodput", "colocated_goodput_per_accelerator"}
 every = pytest.mark.parametrize("formula", FORMULAS, ids=[formula.id for formula in FORMULAS])
 written = pytest.mark.parametrize("formula", [f for _, f in WRITTEN], ids=[f.id for _, f in WRITTEN])
 
@@ -227,7 +229,7 @@ def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
     points = draw_points(formula, tries(20, quick=8))
     if formula.expression.has(LeastInteger):  # they are counted up one by one
         points = [p for p in draw_points(formula) if function(to_canonical(p))[formula.name] < 1000][:4]
-    if formula.name == "replica_goodput":  # pint takes seconds for a root around a root
+    if formula.name in GOODPUTS:  # pint takes seconds for a root around a root
         points = points[:2]
     assert points
     for point in points:
@@ -243,7 +245,7 @@ def test_units_and_value_agree_with_pint(formula, draw_points, to_canonical):
             near = 1e-7
         if formula.name in ("late_share", "weights_read_stretch", "kv_read_stretch"):  # a difference of shares
             given_up = 1e-15
-        if math.isnan(ours) and formula.name == "replica_goodput":
+        if math.isnan(ours) and formula.name in GOODPUTS:
             continue  # inputs that are drawn apart have no queue
         assert float(value.to_base_units().magnitude) == pytest.approx(ours, rel=near, abs=given_up)
 
@@ -368,7 +370,7 @@ def continuous(formula):
 UNFUSED = {"xla_backend_optimization_level": 0, "xla_disable_hlo_passes": "fusion"}
 NUMERIC = [formula for formula in FORMULAS if continuous(formula)]
 #: A goodput is a root around roots: by each of a hundred inputs XLA takes 20 s. test_every_slope has its slopes.
-SLOPED = [formula for formula in NUMERIC if formula.name != "replica_goodput"]
+SLOPED = [formula for formula in NUMERIC if formula.name not in GOODPUTS]
 
 
 @pytest.fixture(scope="module")
@@ -516,7 +518,7 @@ def test_derivatives_equal_central_differences(formula, drawn_slopes, draw_point
     """Finite is not enough: the slopes must be those of the values the numpy backend returns."""
     function = compiled(System([formula]))
     # Most deployments are drawn without a closed loop.
-    count = 120 if {"concurrency", "prefill_cost_share"} & {v.name for v in formula.inputs} else 40
+    count = 120 if {"concurrency", "prefill_cost_share", "ttft_slo"} & {v.name for v in formula.inputs} else 40
     points = [to_canonical(point) for point in draw_points(formula, count)]
     for name in (v.name for v in formula.inputs if v.domain.kind == "real"):
         agreed = 0

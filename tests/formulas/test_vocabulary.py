@@ -225,6 +225,7 @@ FAMILIES = (
     "deployment",
     "chunked",
     "chunked_prefill",
+    "deployment_advice",
     "varied_lengths",
     "offload",
 )
