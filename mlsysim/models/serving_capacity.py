@@ -91,7 +91,8 @@ class ServingCapacityModel(PerformanceModel):
             defaults={"service_time_cv": 0.0},
             about="Measured to be right: prefill in the service time, both ceilings in prefill and decode, growing "
             "context, active experts, and the P99 of the whole stay. Capacity within 0.3% and P99 within 10% of a "
-            "simulation on 44 of 45 settings. Requests are all alike unless service_time_cv says otherwise.",
+            "simulation on 44 of 45 settings. Requests are all alike unless service_time_cv says otherwise. "
+            "Replicas of several accelerators, by the steps of a stack: ServingModel.",
         ),
     }
     slots = {
