@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,13 @@ from mlsysim.engine.blocks import Region, all_within, filled
 from mlsysim.engine.blocks import shape as shape_of
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
+from mlsysim.engine.specialized import has_roots, specialized
 from mlsysim.symbolic import System
 
 #: Points of a block: its arrays stay in the cache, and are long enough that calling NumPy takes little of the time.
 BLOCK = 1 << 15
+#: Points from which on a function with roots is made for the grid, which takes some hundredths of a second.
+WORTHWHILE = 1 << 11
 
 
 def evaluate_small(
@@ -29,6 +33,8 @@ def evaluate_small(
     names = tuple(output.name for output in outputs)
     function = compiled(system, names, "vector")
     code_of = compiled(system, None, "vector", ((reason.name, reason.code),)) if reason else None
+    if math.prod(shape) >= WORTHWHILE and has_roots(system, names):
+        function = specialized(function, values, names) or function
 
     def compute(region: Region) -> dict[str, np.ndarray]:
         given, size = all_within(values, region), shape_of(region)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from mlsysim.engine import functions, scalar
 from mlsysim.engine.budget import look_at_the_clock
 from mlsysim.engine.functions import State
+from mlsysim.engine.operations import COSTS
+from mlsysim.engine.programs import recorded, recorder_of
+from mlsysim.symbolic import ChunkedPrefill
 
 
 class Arrays:
@@ -80,9 +84,7 @@ class Arrays:
 
 ARRAYS = Arrays()
 
-erlang_c = np.errstate(all="ignore")(partial(functions.erlang_c, ARRAYS))
 least_integer = partial(functions.least_integer, ARRAYS)
-slots_busy = np.errstate(all="ignore")(partial(functions.slots_busy, ARRAYS))
 slots_busy_slope = np.errstate(all="ignore")(partial(functions.slots_busy_slope, ARRAYS))
 bracket = np.errstate(all="ignore")(partial(functions.bracket, ARRAYS))
 beside = partial(functions.beside, ARRAYS)
@@ -90,9 +92,26 @@ ceil = partial(functions.ceil, ARRAYS)
 floor = partial(functions.floor, ARRAYS)
 
 
+@recorded
+@np.errstate(all="ignore")
+def erlang_c(servers: Any, load: Any) -> Any:
+    """Probability of waiting; see :func:`mlsysim.engine.functions.erlang_c`."""
+    return functions.erlang_c(ARRAYS, servers, load)
+
+
+@recorded
+@np.errstate(all="ignore")
+def slots_busy(slots: Any, a: Any, b: Any, e: Any, tail: Any) -> Any:
+    """Probability that all slots are taken; see :func:`mlsysim.engine.functions.slots_busy`."""
+    return functions.slots_busy(ARRAYS, slots, a, b, e, tail)
+
+
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
     """Number at which a function is zero; see :func:`mlsysim.engine.functions.root`. At one point without arrays."""
+    recorder = recorder_of((lower, upper, *given))
+    if recorder is not None:
+        return recorder.root(residual, lower, upper, given, within)
     if any(map(np.ndim, (lower, upper, *given))):
         return functions.root(ARRAYS, residual, lower, upper, given, within)
     return scalar.root(residual, lower, upper, tuple(map(np.float64, given)), within)
@@ -103,10 +122,19 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
     from mlsysim.engine.chunked.asked import answers, loads
     from mlsysim.engine.chunked.batch import solved
 
+    recorder, count = recorder_of((*arguments, *given)), len(arguments)
+    if recorder is not None:
+        law = recorder.call(
+            lambda *values: chunked_prefill(asked, tau, values[:count], values[count:]),
+            (*arguments, *given),
+            COSTS[ChunkedPrefill],
+        )
+        return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]
     found = solved(loads(asked, tau, arguments, given, NAMESPACE))[0]
     return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
 
 
+@recorded
 def normal_cdf(x: Any) -> Any:
     """The normal distribution."""
     if np.ndim(x) == 0:
@@ -116,6 +144,7 @@ def normal_cdf(x: Any) -> Any:
     return ndtr(x)
 
 
+@recorded
 def normal_quantile(p: Any) -> Any:
     """The quantile of the normal distribution."""
     if np.ndim(p) == 0:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mlsysim.engine import Front, collector, nondominated
+from mlsysim.engine.blocks import cores
 from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.ties import band, in_order
@@ -19,7 +23,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.certificate import Certificate, undefined
 from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem, problem
-from mlsysim.study.progress import status
+from mlsysim.study.progress import bar, status
 from mlsysim.study.refused import refused
 from mlsysim.study.streamed_front import pareto as streamed_front
 from mlsysim.study.streamed_search import smallest
@@ -34,6 +38,10 @@ BOUNDS_SHARE = 0.2
 AT_ONCE = 2e8
 #: Most points for which streaming takes over from bounds, and most that are streamed at all: more would take days.
 LARGEST_STREAM, REFUSED_STREAM = 10**11, 10**13
+#: Most points of which iterations are done in NumPy: compiling them takes minutes, and what is found is held.
+LARGEST_HELD = 10**8
+#: Share of a time limit in which a bound of all points is looked for.
+BOUND_SHARE = 0.25
 #: Operations for each problem that is solved to explain an empty answer: half a minute.
 BESIDES = 3e10
 
@@ -70,6 +78,7 @@ def search(
     method : {"auto", "bounds", "dense"}
         ``"bounds"`` is branch and bound, ``"dense"`` looks at every point. ``"auto"`` begins with branch and
         bound and goes over to every point if that takes fewer operations; with a time limit it does not go over.
+        Where a point takes iterations, as the root of a deployment does, it looks at every point of up to 1e8.
     time_limit : float, optional
         Seconds after which to answer with what is known: by bounds, how much better a design may
         exist; by streaming, the best of the points looked at, to go on from the checkpoint.
@@ -110,7 +119,10 @@ def search(
     deadline = math.inf if time_limit is None else started + time_limit
     if method == "dense" or checkpoint is not None or client is not None:
         return _dense(asked, top, started, deadline, checkpoint, client, progress)
-    found = _bounds(asked, top, started, method == "auto" and time_limit is None, Budget(deadline=deadline), progress)
+    automatic = method == "auto"
+    if automatic and _iterates(asked):
+        return _looked_through(asked, top, started, Budget(deadline=deadline), progress)
+    found = _bounds(asked, top, started, automatic and time_limit is None, Budget(deadline=deadline), progress)
     return _dense(asked, top, started, deadline, None, None, progress) if found is None else found
 
 
@@ -150,8 +162,8 @@ def pareto(
     started = time.perf_counter()
     _refuse_stream(asked)
     in_numpy, _ = _operations(asked)
-    if client is None and in_numpy <= COMPILING * len(asked.binding.system):
-        method, front = "enumeration", _enumerated_front(asked)
+    if client is None and (_iterates(asked) or in_numpy <= COMPILING * len(asked.binding.system)):
+        method, front = "enumeration", _enumerated_front(asked, progress)
     else:
         method = "dense"
         front = streamed_front(asked.grid, asked.goals, asked.conditions, client=client, progress=progress)
@@ -233,25 +245,56 @@ def _bounds(
     asked: Problem, top: int, started: float, may_stream: bool, budget: Budget, progress: bool | None
 ) -> Designs | None:
     """Branch and bound; None if streaming the grid takes fewer operations."""
-    binding, (goal,) = asked.binding, asked.goals
-    points = asked.points
+    binding, points = asked.binding, asked.points
     total = asked.grid.points
     in_numpy, streamed = _operations(asked)
     if in_numpy <= AT_ONCE:
-        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, budget), started)
+        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, budget, False), started)
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
         budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
-    conditions = translator.require(asked.required)
-    solver = Search(translator.plans, translator.sum(goal), conditions, points, binding.sizes)
+    solver = _solver(asked)
     with status(progress) as report:
         best, seen = solver.run(top, budget, report)
     if not seen.proven and may_stream:
         if in_numpy > streamed:
             return None
-        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, Budget()), started)
+        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, Budget(), progress), started)
     return _answer(asked, "bounds", best, seen, started)
+
+
+def _iterates(asked: Problem) -> bool:
+    """Whether every point is looked at in NumPy, since a bound takes longer than thousands of them."""
+    return asked.points.iterates and asked.grid.points <= LARGEST_HELD
+
+
+def _looked_through(asked: Problem, top: int, started: float, budget: Budget, progress: bool | None) -> Designs:
+    """Every point; or those that were reached in time, and a bound of all."""
+    bound = -math.inf
+    if math.isfinite(budget.deadline):
+        bound = _bound(asked, Budget(deadline=started + BOUND_SHARE * (budget.deadline - started)))
+    best, seen = _enumerated(asked.points, asked.binding.sizes, top, budget, progress)
+    if not seen.proven:
+        seen.bound = bound
+    return _answer(asked, "enumeration", best, seen, started)
+
+
+def _bound(asked: Problem, budget: Budget) -> float:
+    """A value that no feasible point betters; infinitely low if there was no time for one."""
+    found, sizes = np.full(1, -math.inf), asked.binding.sizes
+    with budget.running():
+        search = _solver(asked)
+        last = np.array(sizes, dtype=np.int64)[:, None] - 1
+        found = search.bound(np.zeros_like(last), last)
+    return float(found[0])
+
+
+def _solver(asked: Problem) -> Search:
+    """The branch and bound of a problem."""
+    binding, (goal,) = asked.binding, asked.goals
+    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
+    conditions = translator.require(asked.required)
+    return Search(translator.plans, translator.sum(goal), conditions, asked.points, binding.sizes)
 
 
 def _operations(asked: Problem) -> tuple[float, float]:
@@ -260,16 +303,17 @@ def _operations(asked: Problem) -> tuple[float, float]:
     return in_numpy, COMPILING * len(asked.binding.system) + in_numpy / FASTER
 
 
-def _enumerated(points: Points, sizes: tuple[int, ...], top: int, budget: Budget) -> tuple[Best, Progress]:
+def _enumerated(
+    points: Points, sizes: tuple[int, ...], top: int, budget: Budget, progress: bool | None
+) -> tuple[Best, Progress]:
     """The best of all points, in NumPy and chunk by chunk; or of the first chunks if the budget is used up."""
     total, done = math.prod(sizes), 0
     values = np.full(total, math.inf)
-    with budget.running():
-        while done < total:
-            block = np.arange(done, min(done + points.chunk, total))
-            found, good = points(np.array(np.unravel_index(block, sizes), dtype=np.int64))
+    with bar("search", total, show=progress) as advance, budget.running():
+        for block, (found, good) in _looked_at(points, points, sizes):
             values[block] = np.where(good, found, math.inf)
             done += len(block)
+            advance(len(block))
     known = np.flatnonzero(values < math.inf)
     best = Best(top)
     if len(known) > top:
@@ -283,16 +327,45 @@ def _enumerated(points: Points, sizes: tuple[int, ...], top: int, budget: Budget
     return best, Progress(0, done, bound, whole, whole and not best.lossy, len(known), done - len(known))
 
 
-def _enumerated_front(asked: Problem) -> Front:
-    """The front of a small grid, in NumPy."""
+def _looked_at(
+    evaluate: Callable[[np.ndarray], Any], points: Points, sizes: tuple[int, ...]
+) -> Iterator[tuple[np.ndarray, Any]]:
+    """Yield the points of a grid in C order, chunk by chunk, and what they evaluate to; iterations on all cores."""
+    total = math.prod(sizes)
+
+    def block(start: int) -> tuple[np.ndarray, Any]:
+        found = np.arange(start, min(start + points.chunk, total))
+        return found, evaluate(np.array(np.unravel_index(found, sizes), dtype=np.int64))
+
+    starts = range(0, total, points.chunk)
+    lanes = cores() if points.iterates else 1
+    if lanes == 1 or len(starts) == 1:
+        yield from map(block, starts)
+        return
+    with ThreadPoolExecutor(lanes) as threads:
+        ahead = deque[Any]()
+        try:
+            for start in starts:
+                ahead.append(threads.submit(copy_context().run, block, start))
+                if len(ahead) > lanes:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for each in ahead:
+                each.cancel()
+
+
+def _enumerated_front(asked: Problem, progress: bool | None) -> Front:
+    """The front of a grid, in NumPy."""
     total, sizes = asked.grid.points, asked.grid.sizes
     values, indices, feasible = np.empty((0, len(asked.objectives))), np.empty(0, np.int64), 0
-    for start in range(0, total, asked.points.chunk):
-        block = np.arange(start, min(start + asked.points.chunk, total))
-        found, good = asked.points.columns(np.array(np.unravel_index(block, sizes), dtype=np.int64))
-        feasible += int(good.sum())
-        values, indices = np.concatenate([values, found[:, good].T]), np.concatenate([indices, block[good]])
-        values, indices = nondominated(values, indices)
+    with bar("pareto", total, show=progress) as advance:
+        for block, (found, good) in _looked_at(asked.points.columns, asked.points, sizes):
+            feasible += int(good.sum())
+            values, indices = np.concatenate([values, found[:, good].T]), np.concatenate([indices, block[good]])
+            values, indices = nondominated(values, indices)
+            advance(len(block))
     return Front(values, indices, feasible, total)
 
 
@@ -329,6 +402,9 @@ def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: fl
 def _first_of(asked: Problem) -> tuple[Sequence[int] | None, bool]:
     """The best point of a problem that is solved to explain an empty answer, and whether that is proven."""
     started = time.perf_counter()
+    if _iterates(asked):
+        found = _looked_through(asked, 1, started, Budget(BESIDES), False)
+        return (found.places[0].tolist() if len(found) else None), found.certificate.proven
     _, streamed = _operations(asked)
     found = _bounds(asked, 1, started, streamed <= BESIDES, Budget(BESIDES), False)
     if found is None:

@@ -90,6 +90,20 @@ FAMILIES = (
     ("ExpertParallelModel", "fsdp", {**TRAINING, **NETWORK, "zero_stage": 3}, (*STEP, "etp_size")),
     ("ExpertParallelModel", "per_operator", {**TRAINING, **NETWORK}, (*STEP, "etp_size")),
 )  # fmt: skip
+DEPLOYED = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "request_rate": 20, "isl": 1024,
+            "max_num_seqs": 24, "ttft_slo": 500, "tpot_slo": 40}  # fmt: skip
+REPLICA = ("request_rate", "isl", "osl", "tp_size", "ep_size", "max_num_seqs", "hardware", "num_replicas", "tpot_slo",
+           "prefix_hit_rate")  # fmt: skip
+POOLED = (*REPLICA, "prefill_workers", "decode_workers", "pp_size", "kv_transfer_bandwidth")
+CHUNKED = (*REPLICA, "max_num_batched_tokens")
+#: Deployments, whose points are roots within roots: every point is looked at.
+DEPLOYMENTS = (
+    ("ServingModel", "colocated", {**DEPLOYED, **RENTAL}, REPLICA),
+    ("ServingModel", "disaggregated", {**DEPLOYED, **RENTAL}, POOLED),
+    ("ServingModel", "chunked_estimate", {**DEPLOYED, "rental_price": 2, "max_num_batched_tokens": 2048}, CHUNKED),
+    ("EconomicsModel", "deployment", {**DEPLOYED, **PRICE}, (*REPLICA, *MONEY)),
+    ("EconomicsModel", "rented_deployment", {**DEPLOYED, **RENTAL}, (*REPLICA, *MONEY)),
+)
 ENTRIES = {
     "hardware": ["H100", "H200", "A100", "MI300X"],
     "fleet": ["Research_256", "Llama3_16K"],
@@ -210,10 +224,10 @@ def searches(seed):
     return any(formula.expression.has(LeastInteger) for formula in system)
 
 
-def random_problem(seed, points=100_000):
+def random_problem(seed, points=100_000, families=FAMILIES):
     """A problem of about so many points, nearly always one that some of them solve."""
     random = np.random.default_rng(seed)
-    kind, variant, point, names = FAMILIES[seed % len(FAMILIES)]
+    kind, variant, point, names = families[seed % len(families)]
     last = None
     for _ in range(12):
         model, arguments = random_axes(random, kind, variant, point, names, points)

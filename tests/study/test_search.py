@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 from fuzz import rest_long
-from study.points import DEPLOYMENTS
-from study.search_cases import FAMILIES, by_brute_force, first_best, random_problem, searched, searches
+from study.search_cases import DEPLOYMENTS, FAMILIES, by_brute_force, first_best, random_problem, searched, searches
 
-from mlsysim import DistributedModel, TrainingMemoryModel, derived, linked
-from mlsysim.engine.bounds import Search
+from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel, derived, linked
+from mlsysim.engine.bounds import Points, Search
+from mlsysim.engine.budget import SpentError
 from mlsysim.errors import InfeasibleError, InputError, MlsysimError, UnitError, UnknownNameError
 from mlsysim.models import every_model
 from mlsysim.study import search as module
@@ -83,10 +83,79 @@ def test_most_random_problems_have_an_answer():
     assert sum(answered) > 0.5 * len(answered)
 
 
+@cache
+def deployments(seed):
+    """A random problem over deployments, and the objective at every point of its grid."""
+    asked = random_problem(seed, 1_500, DEPLOYMENTS)
+    return asked, by_brute_force(asked)
+
+
+@pytest.mark.parametrize("seed", rest_long(range(4 * len(DEPLOYMENTS)), quick=2))
+def test_every_deployment_of_a_grid_is_looked_at(seed):
+    asked, values = deployments(seed)
+    true = int(np.isfinite(values).sum())
+    for top in (1, 5):
+        found = searched(asked, top=top)
+        places, expected = first_best(values, top)
+        assert found.certificate.method == "enumeration"
+        assert found.certificate.proven
+        assert found.certificate.feasible == (true, true)
+        sign = asked.objectives[0][1]
+        np.testing.assert_allclose([sign * value for (value,) in found.objectives], expected, rtol=2e-9)
+        assert np.ravel_multi_index(found.places.T, asked.grid.sizes).tolist() == places
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2 * len(DEPLOYMENTS)))
+def test_bounds_of_deployments_rule_out_no_better_one(seed, monkeypatch):
+    monkeypatch.setattr(Search, "LEAF", 256)
+    asked, values = deployments(seed)
+    found = searched(asked, method="bounds")
+    _, expected = first_best(values, 1)
+    sign = asked.objectives[0][1]
+    np.testing.assert_allclose([sign * value for (value,) in found.objectives], expected, rtol=2e-9)
+    assert found.certificate.proven
+
+
+def test_deployments_cut_short_have_a_bound_and_a_gap(monkeypatch):
+    asked, values = deployments(0)
+    sign = asked.objectives[0][1]
+    monkeypatch.setattr(Points, "chunk", 100)
+    looked_at = module._looked_at
+
+    def first_parts(*arguments):
+        yield from itertools.islice(looked_at(*arguments), 3)
+        raise SpentError
+
+    monkeypatch.setattr(module, "_looked_at", first_parts)
+    certificate = searched(asked, time_limit=3600).certificate
+    assert not certificate.proven
+    assert certificate.evaluated == 300
+    assert sign * certificate.bound <= values.min() + 1e-9 * abs(values.min())
+
+
+#: The variant whose points are too dear for random problems.
+CHAIN = ("ServingModel", "chunked")
+
+
+def test_chunked_deployments_are_searched_as_a_loop_of_solve_does():
+    model, axes = ServingModel("chunked"), {"tp_size": [1, 2, 4], "max_num_batched_tokens": [512, 2048]}
+    fixed = {"model": "Mixtral_8x7B", "hardware": "H100", "request_rate": 8, "isl": 1024, "num_replicas": 2}
+    fixed |= {"max_num_seqs": 64, "rental_price": 2}
+
+    def slow(result):
+        return result["ttft_p99"].to("s").magnitude
+
+    value, place = by_solve(model, slow, lambda result: result["tpot_p99"].to("ms").magnitude <= 25, axes, **fixed)
+    found = model.search(**fixed, **axes, minimize="ttft_p99", subject_to="tpot_p99 <= 25 ms")
+    assert tuple(values[at] for values, at in zip(axes.values(), found.places[0], strict=True)) == place
+    assert found.objectives[0][0] == pytest.approx(value, rel=1e-9)
+    assert found.certificate.proven
+
+
 def test_every_model_and_variant_is_asked():
-    # Bounds of its roots within roots take minutes: docs/serving.md.
-    asked = {(kind, variant) for kind, variant, *_ in FAMILIES}
-    assert asked | DEPLOYMENTS == {(model.__name__, variant) for model in every_model() for variant in model.variants}
+    asked = {CHAIN, *((kind, variant) for kind, variant, *_ in (*FAMILIES, *DEPLOYMENTS))}
+    assert asked == {(model.__name__, variant) for model in every_model() for variant in model.variants}
 
 
 MODEL = TrainingMemoryModel("per_operator")

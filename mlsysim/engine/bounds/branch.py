@@ -189,6 +189,11 @@ class Search:
         self._undecided = [axis for axis in range(len(sizes)) if axis not in decided]
         self._mark: tuple[Any, ...] | None = None
 
+    def bound(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """A lower bound of the objective in every box, given by the first and last index per axis (rows)."""
+        bound, alive = self._bounds(low, high)
+        return np.where(alive, bound, np.inf)
+
     def run(
         self, k: int, budget: Budget | None = None, report: Callable[[Progress, Best], None] | None = None
     ) -> tuple[Best, Progress]:

@@ -20,7 +20,8 @@ from mlsysim.engine.bounds.tables import DIGITS, Plane, Table, Tables
 FLATTER = 0.5
 
 Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "case", "sum", "erlang_c", "slots_busy",
-               "normal_cdf", "normal_quantile", "least", "root", "parameter", "plane", "unknown", "truth"]  # fmt: skip
+               "normal_cdf", "normal_quantile", "least", "root", "between", "parameter", "plane", "unknown",
+               "truth"]  # fmt: skip
 Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
 
 
@@ -477,6 +478,7 @@ def _nonnegative(atom: Atom) -> bool:
         atom.kind in ("exp", "abs", "erlang_c", "slots_busy", "normal_cdf", "least")
         or (atom.kind in ("ceil", "floor", "power", "mod") and shows_positive(atom.args[0]))
         or (atom.kind == "root" and shows_positive(atom.args[2]))
+        or (atom.kind == "between" and shows_positive(atom.args[0]))
         or (atom.kind == "plane" and bool((atom.args[0].values >= 0).all()))
         or (atom.kind == "case" and all(shows_positive(arg) for arg in atom.args[1:]))
     )

@@ -127,7 +127,7 @@ class Plans:
             if atom.kind == "normal_quantile":
                 yield atom.args[0], False
                 yield self.forms.subtract(self.forms.number(1.0), atom.args[0]), False
-            if atom.kind in ("least", "root"):
+            if atom.kind in ("least", "root", "between"):
                 yield self.forms.subtract(self.forms.number(2.0**53), self.forms.alone(atom)), False
             for arg in atom.args:
                 if isinstance(arg, Sum):

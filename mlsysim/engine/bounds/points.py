@@ -14,6 +14,7 @@ from mlsysim.engine.compiled import compiled
 from mlsysim.engine.operations import per_point
 from mlsysim.engine.programs import Lazily, UnrecordableError, Value
 from mlsysim.engine.programs.steps import looked_up, looked_up_pair
+from mlsysim.engine.specialized import has_roots, specialized
 from mlsysim.symbolic import System, lower
 
 #: Operations of a chunk of points, some tenths of a second, after which the clock is looked at; and most points of it.
@@ -54,6 +55,11 @@ class Points:
     def chunk(self) -> int:
         """How many points are evaluated at once."""
         return int(np.clip(CHUNK_OPERATIONS / max(self._then.operations, 1.0), 1, CHUNK_POINTS))
+
+    @property
+    def iterates(self) -> bool:
+        """Whether a point takes iterations, which compiled code does no faster than NumPy."""
+        return self._then.iterates
 
     def operations(self, sizes: tuple[int, ...]) -> float:
         """Operations per point of a grid. How many points are accepted is estimated from 4,096 of them.
@@ -127,12 +133,19 @@ class _Function:
         self.inputs = [np.asarray(values[name], float) for name in self._function.inputs]
         self.axes = frozenset(axis for value in self.inputs for axis in _swept(value))
         looked_up = sum(value.size > 1 for value in self.inputs)
-        self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
+        needed = {symbol.name for e in expressions for symbol in _symbols(e) if symbol.name in system}
+        self._specialized = specialized(self._function, values) if has_roots(system, sorted(needed)) else None
+        self.iterates = self._specialized is not None and self._specialized.iterates
+        own = per_point(system, expressions, values) if self._specialized is None else self._specialized.operations
+        self.operations = own + LOOK_UP * looked_up
         self._program = Lazily(self._recorded)
         self._changed: Lazily | None = None
 
     def __call__(self, points: np.ndarray) -> Any:
         take(self.operations, points.shape[1])
+        if self._specialized is not None:
+            given = zip(self._function.inputs, self.inputs, strict=True)
+            return [*self._specialized({name: at_points(value, points) for name, value in given}).values()]
         program = self._program.after(self.operations * points.shape[1], points.shape[0])
         if program is not None:
             return program(points)

@@ -385,6 +385,11 @@ class Ranges:
         *_, high, _ = vector.bracket(least, last, late, numbered)
         return low - MARGIN * np.abs(low), high + MARGIN * np.abs(high)
 
+    def _atom_between(self, lower: Sum, upper: Sum) -> Pair:
+        """What lies between two ends, or is the first one where they are the other way round."""
+        (first, last), (_, late) = self.range(lower), self.range(upper)
+        return first, np.maximum(last, late)
+
     def _truth(self, of: Condition) -> Pair:
         return getattr(self, f"_truth_{of.relation}")(*of.args)
 

@@ -66,7 +66,7 @@ class Translator:
         inside = [name for name in names if name in system]
         self._system = system.closure(inside) if inside else System(())
         self._infinite = may_be_infinite((f.variable.symbol, lower(f.expression)) for f in self._system)
-        self._function = compiled(system, None, "vector")
+        self._function = compiled(self._system, None, "vector")
         self._values = {name: np.asarray(value, float) for name, value in values.items()}
         self._axes_of_name: dict[str, frozenset[int]] = {n: self._swept(v) for n, v in self._values.items()}
         self._on: dict[frozenset[int], dict[str, Any]] = {}
@@ -388,6 +388,9 @@ class Translator:
         return self.forms.atom("least", parameter.terms[0].atoms[0][0], condition, self._once(expression.upper))
 
     def _root(self, expression: Root) -> Sum:
+        if expression.has(EvaluatedAt) or expression.left.has(Root) or expression.right.has(Root):
+            # Bounds of whole formulas at every number that is tried take longer than thousands of points.
+            return self.forms.atom("between", *map(self._once, (expression.lower, expression.upper)))
         parameter = self.forms.atom("parameter", expression.x)
         self._bound[expression.x] = parameter
         residual = self.forms.subtract(self._once(expression.left), self._once(expression.right))

@@ -20,6 +20,18 @@ The machine of :mod:`~.machine` runs it on blocks of elements that stay in the p
 
 from mlsysim.engine.programs.lazily import Lazily, is_loaded, worthwhile
 from mlsysim.engine.programs.program import Program
-from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value, recorded
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value, recorded, recorder_of
+from mlsysim.engine.programs.replay import Replay
 
-__all__ = ["Lazily", "Program", "Recorder", "UnrecordableError", "Value", "is_loaded", "recorded", "worthwhile"]
+__all__ = [
+    "Lazily",
+    "Program",
+    "Recorder",
+    "Replay",
+    "UnrecordableError",
+    "Value",
+    "is_loaded",
+    "recorded",
+    "recorder_of",
+    "worthwhile",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, NoReturn
 
@@ -75,10 +75,16 @@ class Recorder:
     ----------
     operations : list of tuple
         Name and operands of what made each value; an input has none.
+    functions : dict
+        What each name does to arrays.
+    costs : dict
+        Operations of an element by name, where they are known.
     """
 
     def __init__(self, tabulated: int = 0) -> None:
         self.operations: list[tuple[str, tuple[Operand, ...]]] = []
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self.costs: dict[str, float] = {}
         self._known: dict[Any, Value] = {}
         self._left = tabulated
         self._tables: dict[int, tuple[Value, np.ndarray]] = {}
@@ -110,6 +116,7 @@ class Recorder:
         """
         function = LOGIC.get(function, function)
         name = function.__name__
+        self.functions[name] = function
         plain = tuple([x if type(x) is Value else as_operand(x) for x in operands])
         same = _unchanged(name, plain)
         if same is not None:
@@ -119,6 +126,21 @@ class Recorder:
             table = self._table(name, function, plain)
             self._known[key] = self._value(name, plain) if table is None else table
         return self._known[key]
+
+    def root(self, residual: Callable[..., Any], lower: Any, upper: Any, given: tuple[Any, ...], within: float) -> Any:
+        """The root of a function, of which at least one argument is a value; see :func:`mlsysim.engine.functions.root`.
+
+        What the function does is recorded once, for an unknown; what does not depend on it is done before.
+        """
+        unknown = self._value("unknown", ())
+        found = residual(unknown, *given)
+        return self._value("root", (unknown, *map(as_operand, (found, lower, upper, within))))
+
+    def call(self, function: Callable[..., Any], operands: Iterable[Any], cost: float = 1.0) -> Value:
+        """The result, of whatever kind, of a function that has no instruction; ``cost`` are its operations."""
+        name = f"call {len(self.functions)}"
+        self.functions[name], self.costs[name] = function, cost
+        return self._value(name, tuple(map(as_operand, operands)))
 
     def _table(self, name: str, function: Any, operands: tuple[Operand, ...]) -> Value | None:
         """What is looked up in a table at the place at which all its operands are looked up, if it is."""
@@ -157,12 +179,18 @@ def recorded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def either(*operands: Any) -> Any:
-        for operand in operands:
-            if type(operand) is Value:
-                return operand._recorder.record(function, *operands)
-        return function(*operands)
+        recorder = recorder_of(operands)
+        return function(*operands) if recorder is None else recorder.record(function, *operands)
 
     return either
+
+
+def recorder_of(operands: Iterable[Any]) -> Recorder | None:
+    """The recorder of the first value among some operands."""
+    for operand in operands:
+        if type(operand) is Value:
+            return operand._recorder
+    return None
 
 
 def as_operand(given: Any) -> Operand:
