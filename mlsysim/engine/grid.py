@@ -17,6 +17,7 @@ from mlsysim.engine.blocks import shape as shape_of
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.small import evaluate_small
+from mlsysim.engine.specialized import has_roots
 from mlsysim.symbolic import ChunkedPrefill, ErlangC, LeastInteger, Root, SlotsBusy, System
 
 #: Points of a block where points are computed in loops, which go on until the last point of a block is done.
@@ -27,7 +28,8 @@ Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 #: Grids of up to so many points are evaluated in NumPy. An operation of a formula takes XLA a few milliseconds to
-#: compile, and NumPy a few nanoseconds a point: about a million points, whatever the number of operations.
+#: compile, and NumPy a few nanoseconds a point: about a million points, whatever the number of operations. Roots are
+#: always found in NumPy: XLA takes minutes to compile them, and goes on until the last point of a block is done.
 SMALL = 1 << 20
 
 
@@ -156,9 +158,10 @@ def evaluate_outputs(
     dict
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
-    iterated = iterates(system, tuple(output.name for output in outputs))
+    names = tuple(output.name for output in outputs)
+    iterated = iterates(system, names)
     threads = cores() if iterated else 1  # calls of NumPy that are done at once gain nothing by a second thread
-    if (math.prod(shape) if total is None else total) <= SMALL:
+    if has_roots(system, names) or (math.prod(shape) if total is None else total) <= SMALL:
         return evaluate_small(system, outputs, values, shape, reason, threads)
     dtypes = {output.name: output.dtype for output in outputs} | ({reason.name: np.int8} if reason else {})
 

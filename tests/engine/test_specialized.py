@@ -33,3 +33,11 @@ def test_the_chain_is_solved_where_replicas_are_given_and_nowhere_else():
     found = model.sweep(**given, outputs="ttft_p99").ttft_p99
     alone = [model.solve(**{**given, "request_rate": rate})["ttft_p99"].to("ms").magnitude for rate in (1, 20)]
     np.testing.assert_allclose(found.values * (1000 if found.attrs["units"] == "s" else 1), alone, rtol=1e-9)
+
+
+def test_roots_are_found_in_numpy_however_large_the_grid(monkeypatch):
+    monkeypatch.setattr("mlsysim.engine.grid.SMALL", 0)
+    monkeypatch.setattr("mlsysim.engine.grid._called", None)
+    given = {**POINTS["ServingModel", "colocated"], "num_replicas": 8, "request_rate": [1, 20]}
+    found = mlsysim.ServingModel("colocated").sweep(**given, outputs="ttft_mean").ttft_mean
+    assert np.isfinite(found).all()

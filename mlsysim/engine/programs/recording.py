@@ -120,7 +120,7 @@ class Recorder:
         plain = tuple([x if type(x) is Value else as_operand(x) for x in operands])
         same = _unchanged(name, plain)
         if same is not None:
-            return same
+            return np.float64(same) if type(same) is float else same  # a float of Python refuses to divide by zero
         key = (name, *[(type(x), _identity(x)) for x in plain])
         if key not in self._known:
             table = self._table(name, function, plain)
