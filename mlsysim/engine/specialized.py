@@ -10,6 +10,7 @@ import numpy as np
 from mlsysim.engine import vector
 from mlsysim.engine.compiled import CompiledFunction
 from mlsysim.engine.programs import Recorder, Replay, UnrecordableError
+from mlsysim.engine.programs.replay import Prepared
 from mlsysim.symbolic import ChunkedPrefill, Root, System
 
 
@@ -42,10 +43,23 @@ class Specialized:
         self.outputs = tuple(outputs)
         self._replay = Replay(recorder, [found[name] for name in outputs], vector.root)
 
-    @property
-    def operations(self) -> float:
-        """Operations of a point."""
-        return self._replay.operations
+    def operations(self, values: Mapping[str, np.ndarray], most: int) -> float:
+        """Operations of a point of a grid, once what has at most so many values is done; see :meth:`prepared`."""
+        if not self.inputs:
+            return self._replay.operations
+        return self._replay.operations_on([np.shape(values[name]) for name in self.inputs], most)
+
+    def prepared(self, values: Mapping[str, np.ndarray], most: int) -> Prepared:
+        """The outputs at any points of a grid.
+
+        Parameters
+        ----------
+        values : mapping
+            Array per input, with one dimension per axis.
+        most : int
+            What has at most so many values on the grid is done now.
+        """
+        return self._replay.prepared([np.asarray(values[name], float) for name in self.inputs], most)
 
     @property
     def iterates(self) -> bool:

@@ -7,8 +7,8 @@ import pytest
 
 from mlsysim import ServingModel
 
-#: Microseconds of one processor a point at most; three times what was measured.
-LIMITS = {"colocated": 30, "disaggregated": 30, "chunked_estimate": 100}
+#: Microseconds of one processor a point at most; two to three times what was measured.
+LIMITS = {"colocated": 10, "disaggregated": 12, "chunked_estimate": 20}
 
 
 @pytest.mark.parametrize("variant", LIMITS)

@@ -96,6 +96,7 @@ REPLICA = ("request_rate", "isl", "osl", "tp_size", "ep_size", "max_num_seqs", "
            "prefix_hit_rate")  # fmt: skip
 POOLED = (*REPLICA, "prefill_workers", "decode_workers", "pp_size", "kv_transfer_bandwidth")
 CHUNKED = (*REPLICA, "max_num_batched_tokens")
+ON_DESIGN = {name: value for name, value in DEPLOYED.items() if name != "hardware"} | {"design": "GH200"}
 #: Deployments, whose points are roots within roots: every point is looked at.
 DEPLOYMENTS = (
     ("ServingModel", "colocated", {**DEPLOYED, **RENTAL}, REPLICA),
@@ -103,6 +104,9 @@ DEPLOYMENTS = (
     ("ServingModel", "chunked_estimate", {**DEPLOYED, "rental_price": 2, "max_num_batched_tokens": 2048}, CHUNKED),
     ("EconomicsModel", "deployment", {**DEPLOYED, **PRICE}, (*REPLICA, *MONEY)),
     ("EconomicsModel", "rented_deployment", {**DEPLOYED, **RENTAL}, (*REPLICA, *MONEY)),
+    ("EconomicsModel", "disaggregated_deployment", {**DEPLOYED, **PRICE}, (*POOLED, *MONEY)),
+    ("EconomicsModel", "rented_disaggregated_deployment", {**DEPLOYED, **RENTAL}, (*POOLED, *MONEY)),
+    ("MemoryExpansionModel", "serving", ON_DESIGN, (*REPLICA, "design", "kv_offload")),
 )
 ENTRIES = {
     "hardware": ["H100", "H200", "A100", "MI300X"],

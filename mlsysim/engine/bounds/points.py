@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,17 @@ from mlsysim.engine.budget import take
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.operations import per_point
 from mlsysim.engine.programs import Lazily, UnrecordableError, Value
+from mlsysim.engine.programs.replay import Prepared
 from mlsysim.engine.programs.steps import looked_up, looked_up_pair
 from mlsysim.engine.specialized import has_roots, specialized
 from mlsysim.symbolic import System, lower
 
 #: Operations of a chunk of points, some tenths of a second, after which the clock is looked at; and most points of it.
 CHUNK_OPERATIONS, CHUNK_POINTS = 2e8, 1 << 17
+#: The same where points take iterations: a root does a thousand calls of NumPy, and few of ten tries on most points.
+LOOP_OPERATIONS, LOOP_POINTS = 4e9, 1 << 14
+#: Of what takes iterations, most values that are found at once for all points; and as a share of the points.
+AHEAD, SHARE = 1 << 17, 0.25
 
 
 class Points:
@@ -54,6 +61,8 @@ class Points:
     @property
     def chunk(self) -> int:
         """How many points are evaluated at once."""
+        if self.iterates:
+            return int(np.clip(LOOP_OPERATIONS / max(self._then.operations, 1.0), 1, LOOP_POINTS))
         return int(np.clip(CHUNK_OPERATIONS / max(self._then.operations, 1.0), 1, CHUNK_POINTS))
 
     @property
@@ -136,16 +145,25 @@ class _Function:
         needed = {symbol.name for e in expressions for symbol in _symbols(e) if symbol.name in system}
         self._specialized = specialized(self._function, values) if has_roots(system, sorted(needed)) else None
         self.iterates = self._specialized is not None and self._specialized.iterates
-        own = per_point(system, expressions, values) if self._specialized is None else self._specialized.operations
-        self.operations = own + LOOK_UP * looked_up
+        self._values = {name: np.asarray(value, float) for name, value in values.items()}
+        points = math.prod(np.broadcast_shapes(*(value.shape for value in self._values.values())))
+        self._ahead = int(min(AHEAD, SHARE * points))
+        self._lock = Lock()
+        self._prepared: Prepared | None = None
+        if self._specialized is None:
+            self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
+        else:
+            self.operations = self._specialized.operations(self._values, self._ahead) + LOOK_UP * looked_up
         self._program = Lazily(self._recorded)
         self._changed: Lazily | None = None
 
     def __call__(self, points: np.ndarray) -> Any:
         take(self.operations, points.shape[1])
         if self._specialized is not None:
-            given = zip(self._function.inputs, self.inputs, strict=True)
-            return [*self._specialized({name: at_points(value, points) for name, value in given}).values()]
+            with self._lock:
+                if self._prepared is None:
+                    self._prepared = self._specialized.prepared(self._values, self._ahead)
+            return self._prepared(lambda value: at_points(value, points))
         program = self._program.after(self.operations * points.shape[1], points.shape[0])
         if program is not None:
             return program(points)

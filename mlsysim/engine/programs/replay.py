@@ -6,6 +6,7 @@ what has numbers alone is a number, of a case that is decided one side is left, 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ COSTS = {"divide": DIVISION, "power": 20, **{name: COSTS_OF[kind] for name, kind
 #: Operations that a root does besides evaluating its function.
 CHOOSING = 60
 
-#: A function of arrays, what it is applied to, the place of its result, and places that are not read after it.
+#: A function of arrays, what it is applied to, and the place of its result; and places that are not read after it.
+Done = tuple[Callable[..., Any], tuple[Operand, ...], int]
 Step = tuple[Callable[..., Any], tuple[Operand, ...], int, tuple[int, ...]]
 Find = Callable[[Callable[..., Any], Any, Any, tuple[Any, ...], float], Any]
 
@@ -61,6 +63,32 @@ class Body:
         return _at(held, self.result)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A replay on a grid, of which is done what depends on few axes.
+
+    Attributes
+    ----------
+    known : dict
+        What is done, by place, over the axes that it depends on.
+    steps : list of Step
+        What is left.
+    outputs : list
+        What is computed.
+    """
+
+    known: dict[int, Any]
+    steps: list[Step]
+    outputs: list[Operand]
+
+    def __call__(self, at: Callable[[Any], Any]) -> list[Any]:
+        """Do what is left; ``at`` takes what is known to the points that are asked for."""
+        held = {place: at(value) for place, value in self.known.items()}
+        with np.errstate(all="ignore"):
+            _replayed(self.steps, held)
+        return [_at(held, output) for output in self.outputs]
+
+
 class Replay:
     """Operations that were recorded, as far as some outputs need them.
 
@@ -87,7 +115,45 @@ class Replay:
     @property
     def operations(self) -> float:
         """Operations of a point at which all inputs differ."""
-        return self._operations_in(None)
+        return sum(self._operations_of(place) for place in self._needed if self._unknowns[place] is None)
+
+    def operations_on(self, shapes: Sequence[tuple[int, ...]], most: int) -> float:
+        """Operations of a point of a grid after :meth:`prepared`, and its share of those of that."""
+        cells, points = self._cells(shapes), math.prod(np.broadcast_shapes(*shapes))
+        return sum(
+            self._operations_of(place) * (cells[place] / points if cells[place] <= most else 1.0)
+            for place in self._needed
+            if self._unknowns[place] is None
+        )
+
+    def prepared(self, inputs: Sequence[np.ndarray], most: int) -> Prepared:
+        """Do what has at most so many values on a grid.
+
+        Parameters
+        ----------
+        inputs : sequence of ndarray
+            In the order in which they were recorded, with one dimension per axis.
+        most : int
+            Most values.
+        """
+        cells = self._cells([x.shape for x in inputs])
+        early = [step[:3] for step in self._steps if cells[step[2]] <= most]
+        late = [step[:3] for step in self._steps if cells[step[2]] > most]
+        asked = [output.place for output in self._outputs if isinstance(output, Value)]
+        wanted = {*asked, *(x for step in late for x in _read(step[1]))}
+        held: dict[int, Any] = dict(enumerate(inputs))
+        with np.errstate(all="ignore"):
+            _replayed(_freeing(early, wanted), held)
+        return Prepared({x: held[x] for x in sorted(wanted) if x in held}, _freeing(late, asked), self._outputs)
+
+    def _cells(self, shapes: Sequence[tuple[int, ...]]) -> dict[int, int]:
+        """How many values the result of each operation has on a grid."""
+        found: dict[int, tuple[int, ...]] = dict(enumerate(shapes))
+        for place in self._needed:
+            name, operands = self._operations[place]
+            if name != "input":
+                found[place] = np.broadcast_shapes(*(found[x] for x in _read(operands)))
+        return {place: math.prod(shape) for place, shape in found.items()}
 
     @property
     def iterates(self) -> bool:
@@ -132,22 +198,21 @@ class Replay:
         # The unknown of a root within another is recorded after that of the other.
         return {place: max(of, default=None) for place, of in moved.items()}
 
-    def _operations_in(self, unknown: int | None) -> float:
-        total = 0.0
-        for place in self._needed:
-            name, operands = self._operations[place]
-            if self._unknowns[place] != unknown or name in ("input", "unknown"):
-                continue
-            if name == "root" and isinstance(operands[0], Value):
-                total += TRIES_OF[Root] * (CHOOSING + self._operations_in(operands[0].place))
-            else:
-                total += self._recorder.costs.get(name, COSTS.get(name, 1))
-        return total
+    def _operations_of(self, place: int) -> float:
+        """Operations of one result; of a root with all that it tries."""
+        name, operands = self._operations[place]
+        if name in ("input", "unknown"):
+            return 0.0
+        if name == "root" and isinstance(operands[0], Value):
+            unknown = operands[0].place
+            inside = sum(self._operations_of(x) for x in self._needed if self._unknowns[x] == unknown)
+            return TRIES_OF[Root] * (CHOOSING + inside)
+        return self._recorder.costs.get(name, COSTS.get(name, 1))
 
     def _level(self, unknown: int | None, kept: Iterable[int]) -> list[Step]:
         """The operations of one loop, or of none, in order."""
         own = [place for place in self._needed if self._unknowns[place] == unknown]
-        steps: list[tuple[Callable[..., Any], tuple[Operand, ...], int]] = []
+        steps: list[Done] = []
         for place in own:
             name, operands = self._operations[place]
             if name in ("input", "unknown"):
@@ -156,17 +221,9 @@ class Replay:
                 steps.append(self._root(operands, place))
             else:
                 steps.append((operator.pow if name == "power" else self._recorder.functions[name], operands, place))
-        last: dict[int, int] = {}
-        for at, (_, operands, place) in enumerate(steps):
-            last.update(dict.fromkeys((place, *_read(operands)), at))
-        for place in kept:
-            last.pop(place, None)
-        freed: list[list[int]] = [[] for _ in steps]
-        for place, at in last.items():
-            freed[at].append(place)
-        return [(*step, tuple(places)) for step, places in zip(steps, freed, strict=True)]
+        return _freeing(steps, kept)
 
-    def _root(self, operands: tuple[Operand, ...], place: int) -> tuple[Callable[..., Any], tuple[Operand, ...], int]:
+    def _root(self, operands: tuple[Operand, ...], place: int) -> Done:
         unknown, found, lower, upper, within = operands
         assert isinstance(unknown, Value)
         assert isinstance(within, float)
@@ -179,6 +236,19 @@ class Replay:
         values = tuple(Value(self._recorder, each) for each in given)
         body = Body(unknown.place, given, steps, found)
         return partial(_found, self._find, body, within), (lower, upper, *values), place
+
+
+def _freeing(steps: Sequence[Done], kept: Iterable[int]) -> list[Step]:
+    """Steps that drop what is not read after them, but what is kept."""
+    last: dict[int, int] = {}
+    for at, (_, operands, place) in enumerate(steps):
+        last.update(dict.fromkeys((place, *_read(operands)), at))
+    for place in kept:
+        last.pop(place, None)
+    freed: list[list[int]] = [[] for _ in steps]
+    for place, at in last.items():
+        freed[at].append(place)
+    return [(*step, tuple(places)) for step, places in zip(steps, freed, strict=True)]
 
 
 def _found(find: Find, body: Body, within: float, lower: Any, upper: Any, *given: Any) -> Any:

@@ -76,6 +76,23 @@ def test_operations_count_what_a_root_tries():
     assert root.iterates
 
 
+@pytest.mark.parametrize("most", [0, 7, 100])
+@pytest.mark.parametrize("name", ["arithmetic", "nested"])
+def test_what_few_axes_decide_is_done_ahead(name, most):
+    replay = replayed(FUNCTIONS[name], A, B.reshape(1, -1))
+    prepared = replay.prepared([A, B.reshape(1, -1)], most)
+    places = np.array([[0, 3, 6, 6], [4, 0, 1, 2]])
+
+    def at(value):
+        return value[tuple(row if size > 1 else 0 for row, size in zip(places, value.shape, strict=True))]
+
+    (found,) = prepared(at)
+    np.testing.assert_allclose(found, np.asarray(FUNCTIONS[name](A, B))[tuple(places)], rtol=1e-13)
+    shapes = [A.shape, (1, B.size)]
+    assert replay.operations_on(shapes, most) <= replay.operations_on(shapes, 0) == replay.operations
+    assert (len(prepared.steps) == 0) == (most == 100)
+
+
 def test_a_branch_that_depends_on_data_is_not_recorded():
     with pytest.raises(UnrecordableError):
         replayed(lambda a, b: a if a > b else b, A, B)
