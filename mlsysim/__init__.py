@@ -20,6 +20,7 @@ _HOME = {
     "Rent": "mlsysim.catalog",
     "Node": "mlsysim.catalog",
     "SparseTransformerWorkload": "mlsysim.catalog",
+    "Traffic": "mlsysim.catalog",
     "TransformerWorkload": "mlsysim.catalog",
     "load_catalog": "mlsysim.catalog",
     "CollectiveModel": "mlsysim.models",
@@ -140,6 +141,7 @@ __all__ = [
     "Stacks",
     "System",
     "Systems",
+    "Traffic",
     "TrainingMemoryModel",
     "TransformerWorkload",
     "UnitSymbol",
@@ -192,6 +194,7 @@ if TYPE_CHECKING:
         Recipe,
         Rent,
         SparseTransformerWorkload,
+        Traffic,
         TransformerWorkload,
         load_catalog,
     )

@@ -15,6 +15,7 @@ from mlsysim.catalog.entries import (
 from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
+from mlsysim.catalog.traffic import Traffic
 from mlsysim.catalog.value import Choice, Sourced, Value
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Sourced",
     "SparseTransformerWorkload",
     "Stack",
+    "Traffic",
     "TransformerWorkload",
     "Value",
     "builtin",

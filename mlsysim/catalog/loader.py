@@ -26,6 +26,7 @@ from mlsysim.catalog.entries import (
 from mlsysim.catalog.files import content_of
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
+from mlsysim.catalog.traffic import Traffic
 from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError
 
 #: What a value inherits from its entry when it does not say otherwise.
@@ -126,7 +127,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, memory designs, kinds of memory and rents."""
+        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents and traffic."""
         return Group(self, "Systems")
 
     @property
@@ -150,7 +151,7 @@ class Catalog:
         ----------
         what : str
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
-            ``memory``, ``rent``, ``stack`` or ``recipe``.
+            ``memory``, ``rent``, ``traffic``, ``stack`` or ``recipe``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``.
 
@@ -310,6 +311,7 @@ def _class_of(path: str, fields: Mapping[str, Any]) -> type[Entry]:
         "Designs": MemoryDesign,
         "Memories": MemoryKind,
         "Rents": Rent,
+        "Traffic": Traffic,
     }
     if group not in classes:
         raise CatalogError(f"{path}: {UnknownNameError('group of Systems', group, classes)}")

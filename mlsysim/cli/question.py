@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from mlsysim import show
-from mlsysim.catalog import TransformerWorkload, builtin
+from mlsysim.catalog import Traffic, TransformerWorkload, builtin
 from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.options import Json, OwnCatalog, Strict, option_name
@@ -106,6 +106,7 @@ def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
         lost = "; without it, what needs them is left out" if slot.optional else ""
         lost += f"; {slot.default} by default" if slot.default else ""
         or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
+        or_file = ", or a CSV file of a trace" if issubclass(slot.entry, Traffic) else or_file
         text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {slot.described}{lost}."
         yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))
     for name, variable in model.arguments.items():

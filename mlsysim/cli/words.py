@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from mlsysim.catalog import Catalog, Entry, TransformerWorkload, builtin, load_catalog
+from mlsysim.catalog import Catalog, Entry, Traffic, TransformerWorkload, builtin, load_catalog
 from mlsysim.cli.options import option_name
 from mlsysim.inputs.slot import Slot
 from mlsysim.models import PerformanceModel
@@ -24,9 +24,11 @@ def shelf_of(catalog: Path | None) -> Catalog:
 
 
 def read_entry(shelf: Catalog, slot: Slot, text: str) -> Entry:
-    """An entry by name, or a model out of a Hugging Face ``config.json``."""
+    """An entry by name, a model out of a Hugging Face ``config.json``, or traffic out of a trace."""
     if issubclass(slot.entry, TransformerWorkload) and (text.endswith(".json") or Path(text).is_dir()):
         return TransformerWorkload.from_hf(text)
+    if issubclass(slot.entry, Traffic) and text.endswith(".csv"):
+        return Traffic.from_trace(text)
     return shelf.find(slot.entry.what, text)
 
 

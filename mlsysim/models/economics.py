@@ -105,6 +105,7 @@ class EconomicsModel(PerformanceModel):
         "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
         "fabric": replace(_REPLICAS.slots["fabric"], asks=("isl",)),
         "rent": Slot(Rent, ("rental_price",), strict=True),
+        "traffic": replace(_REPLICAS.slots["traffic"], strict=True, asks=("isl",)),
         "stack": stack_slot(_given("stack")),
         **RECIPE,
     }

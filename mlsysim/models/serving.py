@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import And, Eq, Or
 
-from mlsysim.catalog import Rent
+from mlsysim.catalog import Rent, Traffic
 from mlsysim.formulas import (
     answer_times,
     chunked_chain,
@@ -82,6 +82,8 @@ _WHOLE = ("e2e_p50", "e2e_p90", "e2e_p99", "itl_p99")
 _SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_token")
 #: Entries that say what an accelerator draws, and what they say of its host.
 _POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
+#: What a trace says of the requests.
+TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv")
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
 _POOLS = (
     "prefill_workers",
@@ -207,6 +209,7 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
+        "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
     }
     keywords = (

@@ -1,0 +1,220 @@
+"""Traffic: how often requests come and how long they are, also out of a trace."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+import pydantic
+
+from mlsysim.catalog.entries import Count, Entry, _in
+from mlsysim.catalog.value import Value
+from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
+
+Tokens = Annotated[Value, _in("token")]
+RequestsPerSecond = Annotated[Value, _in("request/s")]
+#: Headers of published traces, without case, blanks and underscores.
+_KNOWN = {
+    "prompt": ("contexttokens", "prompttokens", "inputtokens", "requesttokens", "inputlength", "promptlen", "isl"),
+    "answer": (
+        "generatedtokens", "outputtokens", "completiontokens", "responsetokens", "outputlength", "outputlen", "osl",
+    ),
+    "arrival": ("timestamp", "arrivaltime", "arrivedat", "arrival", "time"),
+}  # fmt: skip
+
+
+class Traffic(Entry):
+    """The requests that a deployment gets. They come as Poisson's law has it, and lengths are log-normal.
+
+    Parameters
+    ----------
+    request_rate : Value, optional
+        Requests per second.
+    isl, osl : Value
+        Tokens of a prompt and of an answer, mean, as whole numbers.
+    isl_cv, osl_cv : Value
+        Coefficients of variation of both; 0 where all are alike.
+    """
+
+    what: ClassVar[str] = "traffic"
+
+    request_rate: RequestsPerSecond | None = None
+    isl: Tokens
+    osl: Tokens
+    isl_cv: Count = Value.of(0.0)
+    osl_cv: Count = Value.of(0.0)
+
+    @pydantic.field_validator("isl", "osl")
+    @classmethod
+    def _whole(cls, value: Value) -> Value:
+        if value.value != round(value.value) or value.value < 1:
+            raise ValueError(f"{value.value:g} is not a whole number of tokens")
+        return value
+
+    @classmethod
+    def from_trace(
+        cls, trace: Any, *, prompt_tokens: str = "", output_tokens: str = "", arrival: str = "", name: str = ""
+    ) -> Self:
+        """The traffic of a trace: a row per request, with the tokens of its prompt and answer and when it came.
+
+        Parameters
+        ----------
+        trace : path or DataFrame
+            A CSV file with a header, or a table.
+        prompt_tokens, output_tokens : str
+            Columns of the tokens; found by the headers of published traces where left out (``ContextTokens`` and
+            ``GeneratedTokens`` of Azure's traces).
+        arrival : str
+            Column of the times: seconds, or dates with times. Where left out and none is found there is no rate.
+        name : str
+            Of the entry; that of the file where left out.
+
+        Returns
+        -------
+        Traffic
+            Means rounded to whole tokens, and coefficients of variation.
+
+        Raises
+        ------
+        CatalogError
+            If the file cannot be read, or a row is not as it must be; names file, line, column and value.
+        UnknownNameError
+            If there is no such column.
+        InputError
+            If it is neither a path nor a table.
+        """
+        origin, headers, rows = _opened(trace)
+        wanted = {"prompt": prompt_tokens, "answer": output_tokens, "arrival": arrival}
+        places = {what: _place(origin, headers, what, column) for what, column in wanted.items()}
+        sums = {"prompt": [0, 0], "answer": [0, 0]}
+        times, count = [], 0
+        for line, cells in rows:
+            count += 1
+            if len(cells) != len(headers):
+                raise CatalogError(f"{origin}: line {line}: has {len(cells)} cells and the header {len(headers)}")
+            for what, (total, squares) in sums.items():
+                tokens = _tokens(origin, line, headers, places[what], cells)
+                sums[what] = [total + tokens, squares + tokens**2]
+            if places["arrival"] is not None:
+                times.append(_seconds(origin, line, headers[places["arrival"]], cells[places["arrival"]]))
+        if not count:
+            raise CatalogError(f"{origin}: has no row below its header")
+        described = f"{count:,} requests of {origin}"
+
+        def given(number: float, unit: str = "") -> Value:
+            return Value.of(number, unit, source=described)
+
+        fields: dict[str, Any] = {}
+        for what, short in (("prompt", "isl"), ("answer", "osl")):
+            total, squares = sums[what]
+            fields[short] = given(max(1, round(total / count)), "token")
+            fields[f"{short}_cv"] = given(math.sqrt(max(0, count * squares - total**2)) / total)
+        if times:
+            rate, spread = _arrivals(origin, headers[places["arrival"] or 0], times)
+            fields["request_rate"] = given(rate, "request/s")
+            described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
+        return cls(name=name or Path(origin).stem, description=described, **fields)
+
+
+def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]]:
+    """What a trace is called, its headers, and its rows with their lines."""
+    if hasattr(trace, "columns") and hasattr(trace, "iloc"):
+        columns = [trace.iloc[:, place].tolist() for place in range(len(trace.columns))]
+        return "the table", [str(each) for each in trace.columns], _numbered(zip(*columns, strict=True))
+    if not isinstance(trace, str | os.PathLike):
+        raise InputError("trace", trace, "must be the path of a CSV file, or a DataFrame")
+    file = Path(trace)
+    rows = _read(file)
+    _, headers = next(rows, (1, []))
+    if not headers:
+        raise CatalogError(f"{file}: line 1: must name the columns")
+    return str(file), [str(each).strip() for each in headers], rows
+
+
+def _numbered(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]]:
+    for place, cells in enumerate(rows):
+        yield place + 1, list(cells)
+
+
+def _read(file: Path) -> Iterator[tuple[int, list[Any]]]:
+    try:
+        if not file.is_file():
+            raise CatalogError(f"{file}: must be a CSV file")
+        with file.open(newline="", encoding="utf-8-sig") as opened:
+            lines = csv.reader(opened)
+            for cells in lines:
+                if cells:
+                    yield lines.line_num, cells
+    except OSError as error:
+        raise CatalogError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CatalogError(f"{file}: not CSV: {error}") from None
+
+
+def _place(origin: str, headers: list[str], what: str, column: str) -> int | None:
+    if column:
+        if column not in headers:
+            raise UnknownNameError(f"column of {origin}", column, headers)
+        return headers.index(column)
+    plain = ["".join(letter for letter in header.lower() if letter.isalnum()) for header in headers]
+    found = [place for place, header in enumerate(plain) if header in _KNOWN[what]]
+    if len(found) == 1:
+        return found[0]
+    if not found and what == "arrival":
+        return None
+    argument = {"prompt": "prompt_tokens", "answer": "output_tokens", "arrival": "arrival"}[what]
+    several = "no column is known to hold" if not found else f"{' and '.join(headers[at] for at in found)} may hold"
+    words = {"prompt": "the tokens of prompts", "answer": "the tokens of answers", "arrival": "when requests came"}[
+        what
+    ]
+    raise CatalogError(f"{origin}: {several} {words}; give {argument}=, one of: {', '.join(headers)}")
+
+
+def _tokens(origin: str, line: int, headers: list[str], place: int | None, cells: list[Any]) -> int:
+    cell = cells[place or 0]
+    try:
+        number = float(cell)
+        if isinstance(cell, bool) or number != int(number) or number < 1:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        column = headers[place or 0]
+        raise CatalogError(
+            f"{origin}: line {line}: {column}={quoted(cell)}: must be a whole number of tokens >= 1"
+        ) from None
+    return int(number)
+
+
+def _seconds(origin: str, line: int, column: str, cell: Any) -> float:
+    if isinstance(cell, datetime):
+        return cell.timestamp()
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        try:
+            return datetime.fromisoformat(str(cell).strip()).timestamp()
+        except ValueError:
+            number = math.nan
+    if not math.isfinite(number):
+        raise CatalogError(
+            f"{origin}: line {line}: {column}={quoted(cell)}: must be seconds, or a date and time as in "
+            "2023-11-16 18:15:46.680590"
+        )
+    return number
+
+
+def _arrivals(origin: str, column: str, times: list[float]) -> tuple[float, float]:
+    """Requests per second, and the coefficient of variation of the time between two."""
+    ordered = sorted(times)
+    span = ordered[-1] - ordered[0]
+    if span <= 0:
+        raise CatalogError(f"{origin}: {column}: must hold two different times at least")
+    gaps = [later - earlier for earlier, later in pairwise(ordered)]
+    mean = span / len(gaps)
+    variance = math.fsum((gap - mean) ** 2 for gap in gaps) / len(gaps)
+    return 1 / mean, math.sqrt(variance) / mean

@@ -1,0 +1,149 @@
+"""Traffic out of traces: means, spreads and rates, detected columns, and what is refused."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from mlsysim import EconomicsModel, ServingModel, Traffic, load_catalog
+from mlsysim.cli import app
+from mlsysim.errors import CatalogError, InputError, UnknownNameError
+
+ENGINE = {"model": "Llama3_1_8B", "hardware": "H100", "num_replicas": 2}
+AZURE = """TIMESTAMP,ContextTokens,GeneratedTokens
+2023-11-16 18:15:46.6805900,374,44
+2023-11-16 18:15:47.6805900,396,109
+2023-11-16 18:15:50.6805900,879,55
+2023-11-16 18:15:50.9805900,91,16
+"""
+
+
+@pytest.fixture
+def trace(tmp_path):
+    file = tmp_path / "conversations.csv"
+    file.write_text(AZURE)
+    return file
+
+
+def test_a_published_layout_is_known(trace):
+    found = Traffic.from_trace(trace)
+    prompts, answers = np.array([374, 396, 879, 91]), np.array([44, 109, 55, 16])
+    assert found.name == "conversations"
+    assert found.isl.canonical == prompts.mean()
+    assert found.osl.canonical == answers.mean()
+    assert found.isl_cv.value == pytest.approx(prompts.std() / prompts.mean(), rel=1e-12)
+    assert found.osl_cv.value == pytest.approx(answers.std() / answers.mean(), rel=1e-12)
+    assert found.request_rate.canonical == pytest.approx(3 / 4.3, rel=1e-6)
+    gaps = np.array([1.0, 2.0 + 1.0, 0.3])
+    assert f"variation of {gaps.std() / gaps.mean():.2f}" in found.description
+    assert "4 requests of" in found.isl.source
+
+
+def test_a_table_is_a_trace(trace):
+    table = pd.read_csv(trace, parse_dates=["TIMESTAMP"])
+    found, read = Traffic.from_trace(table, name="conversations"), Traffic.from_trace(trace)
+    for name in ("request_rate", "isl", "osl", "isl_cv", "osl_cv"):
+        assert getattr(found, name).value == pytest.approx(getattr(read, name).value, rel=1e-12)
+
+
+def test_columns_may_be_named(tmp_path):
+    file = tmp_path / "own.csv"
+    file.write_text("when,a,b\n0,10,2\n4,30,4\n")
+    found = Traffic.from_trace(file, prompt_tokens="a", output_tokens="b", arrival="when")
+    assert (found.isl.value, found.osl.value, found.request_rate.canonical) == (20, 3, 0.25)
+    assert Traffic.from_trace(file, prompt_tokens="a", output_tokens="b").request_rate is None
+    with pytest.raises(
+        CatalogError, match=r"no column is known to hold the tokens of prompts; give prompt_tokens=, one of: when, a, b"
+    ):
+        Traffic.from_trace(file)
+    with pytest.raises(UnknownNameError, match=r"nearest|Did you mean|wen"):
+        Traffic.from_trace(file, prompt_tokens="a", output_tokens="b", arrival="wen")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("2023-11-16 18:15:52,0,5", "line 6: ContextTokens='0': must be a whole number of tokens >= 1"),
+        ("2023-11-16 18:15:52,7,x", "line 6: GeneratedTokens='x': must be a whole number of tokens >= 1"),
+        ("2023-11-16 18:15:52,7,1.5", "line 6: GeneratedTokens='1.5'"),
+        ("soon,7,5", "line 6: TIMESTAMP='soon': must be seconds, or a date and time"),
+        ("2023-11-16 18:15:52,7", "line 6: has 2 cells and the header 3"),
+    ],
+)
+def test_a_wrong_row_is_named(trace, line, said):
+    trace.write_text(AZURE + line + "\n")
+    with pytest.raises(CatalogError, match=re.escape(said)):
+        Traffic.from_trace(trace)
+
+
+def test_what_is_no_trace_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"trace=3.*path of a CSV file, or a DataFrame"):
+        Traffic.from_trace(3)
+    with pytest.raises(CatalogError, match=r"must be a CSV file"):
+        Traffic.from_trace(tmp_path / "none.csv")
+    for text, said in (
+        ("", "must name the columns"),
+        ("isl,osl\n", "no row below"),
+        ("time,isl,osl\n1,2,3\n1,2,3\n", "time: must hold two different times"),
+    ):
+        (tmp_path / "short.csv").write_text(text)
+        with pytest.raises(CatalogError, match=said):
+            Traffic.from_trace(tmp_path / "short.csv")
+    with pytest.raises(CatalogError, match=r"isl.*not a whole number"):
+        Traffic(name="odd", isl=12.5, osl=3)
+
+
+def test_a_deployment_takes_it_and_keywords_win(trace):
+    traffic = Traffic.from_trace(trace)
+    model = ServingModel("colocated")
+    found = model.solve(**ENGINE, traffic=traffic)
+    told = model.solve(
+        **ENGINE,
+        request_rate=traffic.request_rate.quantity,
+        isl=435,
+        osl=56,
+        isl_cv=traffic.isl_cv.value,
+        osl_cv=traffic.osl_cv.value,
+    )
+    assert found.outputs == told.outputs
+    assert "4 requests of" in found.source("isl")
+    longer = model.solve(**ENGINE, traffic=traffic, osl=500, osl_cv=0)
+    assert longer.canonical("output_tokens") == 500
+    assert longer.canonical("prompt_time") == found.canonical("prompt_time")
+    priced = EconomicsModel("rented_deployment").solve(**ENGINE, traffic=traffic, rental_price=2)
+    assert priced.canonical("ttft_mean") == found.canonical("ttft_mean")
+
+
+def test_a_catalog_of_ones_own_holds_it(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(
+        '[Systems.Traffic.Ours]\nname = "Ours"\nsource = "own"\ndate = "2026-01-01"\nkind = "measured"\n'
+        'request_rate = "2 request/s"\nisl = "500 token"\nosl = "100 token"\n'
+    )
+    ours = load_catalog(file).Systems.Traffic.Ours
+    found = ServingModel("colocated").solve(**ENGINE, traffic=ours)
+    assert found.canonical("tokens_per_second") == pytest.approx(200)
+
+
+def test_the_command_line_reads_it(trace):
+    asked = [
+        "serve",
+        "--variant",
+        "colocated",
+        "--model",
+        "Llama3_1_8B",
+        "--hardware",
+        "H100",
+        "--num-replicas",
+        "2",
+        "--traffic",
+        str(trace),
+    ]
+    ran = CliRunner().invoke(app, asked)
+    assert ran.exit_code == 0, ran.output
+    trace.write_text(AZURE + "never,1,1\n")
+    ran = CliRunner().invoke(app, asked)
+    assert ran.exit_code != 0
+    assert "line 6" in ran.output
