@@ -30,6 +30,7 @@ TOPICS = (
     "collectives",
     "expert_exchange",
     "rank_groups",
+    "prefix_cache",
     "varied_lengths",
     "deployment",
     "answer_times",

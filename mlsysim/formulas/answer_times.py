@@ -267,7 +267,7 @@ gap_prompts = Formula(
     ),
 )  # fmt: skip
 
-_varied_gap = log(1 + (c_gap[gap] * m_gap[gap] / (1 + m_gap[gap])) ** 2)
+_varied_gap = log(1 + Max(_LEAST, (c_gap[gap] * m_gap[gap] / (1 + m_gap[gap])) ** 2))
 
 stopped_time = Formula(
     t_gap[gap],

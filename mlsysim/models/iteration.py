@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import continuous_batching, iteration, replica_layout
+from mlsysim.formulas import continuous_batching, iteration, prefix_cache, replica_layout
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -105,7 +105,7 @@ class IterationModel(PerformanceModel):
     answer = "iteration_time"
     variants = {
         "iteration": Variant(
-            (*iteration.operators(), *iteration.ITERATION),
+            (*iteration.operators(), prefix_cache.given_share, *iteration.ITERATION),
             headline=("iteration_time", "iteration_tokens", *_PARTS),
             about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
@@ -115,6 +115,7 @@ class IterationModel(PerformanceModel):
                 *iteration.operators(),
                 continuous_batching.stored_weights,
                 replica_layout.replica_weights,
+                prefix_cache.given_share,
                 *iteration.ITERATION,
                 *iteration.SATURATED,
             ),

@@ -18,6 +18,7 @@ from mlsysim.formulas import (
     deployment_costs,
     economics,
     iteration,
+    prefix_cache,
     replica_layout,
     varied_lengths,
 )
@@ -29,12 +30,14 @@ from mlsysim.models.iteration import ENGINE_DEFAULTS, LAYOUT, IterationModel
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.chunked import C_b
-from mlsysim.symbols.deployment import B_seq, d_pre, e_pre, p_pre, t_pre
+from mlsysim.symbols.deployment import B_seq, d_pre, e_pre, p_pre, s_in, t_pre
 from mlsysim.symbols.iteration import d_a
+from mlsysim.symbols.prefix_cache import M_pre, s_pre
 from mlsysim.symbols.training import e, p, t
 
 _ENGINE = (
     *iteration.operators(),
+    *prefix_cache.CACHE,
     *iteration.ITERATION,
     replica_layout.replica_weights,
     iteration.kv_memory,
@@ -84,6 +87,8 @@ _SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_toke
 _POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
 #: What a trace says of the requests.
 TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv")
+#: A cache of prefixes of a given size, and who asks for them.
+PREFIXES = ("prefix_cache_memory", "num_prefixes", "prefix_len", "prefix_zipf")
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
 _POOLS = (
     "prefill_workers",
@@ -229,6 +234,7 @@ class ServingModel(PerformanceModel):
         "compute_dtype",
         "kv_cache_dtype",
         "prefix_hit_rate",
+        *PREFIXES,
         "num_speculative_tokens",
         "acceptance_rate",
         "draft_cost",
@@ -254,6 +260,10 @@ class ServingModel(PerformanceModel):
         "slo_quantile": 0.9,
         "num_replicas": 0,
         "max_num_seqs": 256,
+        "prefix_cache_memory": 0.0,
+        "num_prefixes": 1000,
+        "prefix_len": 512,
+        "prefix_zipf": 1.0,
         "max_num_batched_tokens": 8192,
         "acceptance_rate": 0.0,
         "draft_cost": 0.0,
@@ -269,5 +279,8 @@ class ServingModel(PerformanceModel):
         "host_power_fraction": 0.0,
         "pue": 1.2,
     }
-    requirements = IterationModel.requirements
+    requirements = (
+        *IterationModel.requirements,
+        Requirement(s_pre, (M_pre <= 0) | (s_pre <= s_in), "must be at most {isl}"),
+    )
     headline = (*_HEADLINE, *_WHOLE, *_SHARED_OUT)

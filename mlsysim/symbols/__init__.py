@@ -30,6 +30,7 @@ from mlsysim.symbols import (
     chunked_prefill,
     deployment_advice,
     varied_lengths,
+    prefix_cache,
     offload,
 )
 
@@ -51,6 +52,7 @@ __all__ = [
     "network",
     "offload",
     "parameters",
+    "prefix_cache",
     "roofline",
     "routing",
     "serving",

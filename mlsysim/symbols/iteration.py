@@ -9,8 +9,15 @@ K_dec = variable(
     "context_tokens", r"\bar{k}", "token/request", "Tokens in the cache of a decoding request, mean.", nonnegative()
 )
 n_pro = variable("prompts", r"n_{\mathrm{p}}", "request", "Prompts that an iteration prefills whole.", nonnegative())
-h_c = variable(
+h_given = variable(
     "prefix_hit_rate",
+    r"h_{\mathrm{given}}",
+    "count",
+    "Share of the tokens of a prompt whose keys and values are cached, where no size of the cache is given.",
+    between(0, 0.999),
+)
+h_c = variable(
+    "cached_prompt_share",
     r"h_{\mathrm{c}}",
     "count",
     "Share of the tokens of a prompt whose keys and values are cached.",

@@ -44,6 +44,8 @@ WITHOUT = (
     "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "replica_goodput", "num_speculative_tokens",
     "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "remote_kv_share",
 )  # fmt: skip
+#: What only answers with a decode step have.
+ANSWERED = {"answer_steps", "first_stall", "short_answer_variance"}
 #: One where lengths are alike.
 LAWS = ("first_token_law", "whole_law")
 LOADS = ("replica_load", "prompt_load")
@@ -57,10 +59,12 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     found |= {name: point[name] or 10 ** rng.uniform(-2, 2) for name in BUSY if name in point}
     if {"first_token_law", "first_token_variance"} <= set(point):  # a law that is none has no variance either
         found["first_token_variance"] = point["first_token_variance"] or 1.0
-    if {"output_tokens", "answer_steps"} <= set(point):  # an answer has two tokens at least
+    if "output_tokens" in point and ANSWERED & set(point):  # an answer has two tokens at least
         found["output_tokens"] = max(2.0, point["output_tokens"])
     if {"prompt_stay", "decode_iteration_time"} <= set(point):  # a prompt stays for a step at least
         found["prompt_stay"] = point["decode_iteration_time"] + point["prompt_stay"]
+    if "lost_bunch_share" in point:  # of others that began with a request some are always left
+        found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
     found |= {name: 1.0 for name in LAWS if name in point and rng.random() < 0.5}
     return {**found, **{name: rng.uniform(0, 1.2) for name in LOADS if name in point}}
 

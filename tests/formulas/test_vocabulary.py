@@ -227,6 +227,7 @@ FAMILIES = (
     "chunked_prefill",
     "deployment_advice",
     "varied_lengths",
+    "prefix_cache",
     "offload",
 )
 ORDER = """
