@@ -37,7 +37,7 @@ _POPULARITY = exp(-z_pre * u_pre[place])
 _ASKED = _POPULARITY / z_sum
 #: Probability that a prefix of each class is in the cache.
 _KEPT = 1 - exp(-_ASKED * exp(y_pre))
-_PARTLY = And(M_pre > 0, C_pre >= 1, C_pre < N_pre)
+_PARTLY = And(C_pre >= 1, C_pre < N_pre)
 
 given_share = Formula(
     h_c,
@@ -57,7 +57,7 @@ ranks = Formula(
     title="Ranks at which popularity is added up",
     source=ZIPF,
     assumes="The first four prefixes, then ten places between the logarithms of their ranks (Gauss-Legendre).",
-    example=Example({N_pre: 1000}, "1.0986", derived="1.0986123", member="c3"),
+    example=Example({N_pre: 1000}, "1.5746", derived="1.5040774 + 0.0130467 * 5.4041974", member="c5"),
 )
 
 class_sizes = Formula(
@@ -98,7 +98,7 @@ lifetime = Formula(
     y_pre,
     when(
         _PARTLY,
-        Root(y_pre, total(place, n_pre[place] * _KEPT), C_pre, log(Max(1, C_pre)), log(50 * z_sum * N_pre**z_pre)),
+        Root(y_pre, total(place, n_pre[place] * _KEPT), C_pre, 0, log(50 * z_sum * N_pre**z_pre)),
         0,
     ),
     title="Lifetime of a cached prefix",
