@@ -25,7 +25,7 @@ C_pre = variable(
     "cached_prefixes", r"C_{\mathrm{pre}}", "count", "Prefixes that the memory for them holds.", nonnegative()
 )
 u_pre = family(
-    "{}_log_rank", r"u_{}", "count", "Logarithm of the rank of prefixes of {}.", place, nonnegative(),
+    "{}_log_rank", r"u_{}", "count", "Logarithm of the rank of prefixes of {}.", place, between(0, 30),
 )  # fmt: skip
 n_pre = family("{}_prefixes", r"n_{\mathrm{pre},{}}", "count", "Prefixes of {}.", place, nonnegative())
 z_sum = variable(
