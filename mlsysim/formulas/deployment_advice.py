@@ -62,7 +62,7 @@ from mlsysim.symbols.deployment_advice import (
     x_dis,
 )
 from mlsysim.symbols.hardware import B_mem, F
-from mlsysim.symbols.iteration import F_16, gamma_s, n_dec, n_pro, t_den, t_exp, t_it, t_kv, t_one
+from mlsysim.symbols.iteration import F_16, gamma_s, n_dec, t_den, t_exp, t_it, t_kv, t_one
 from mlsysim.symbols.serving import kv_token
 from mlsysim.symbols.workload import s
 
@@ -205,7 +205,7 @@ least_bandwidth = Formula(
 
 def _reading(part: Any) -> Any:
     """A part of a decode step of so many requests where arithmetic takes no time."""
-    return evaluated_at(part, {n_dec: _n * request, n_pro: 0 * request, F: oo, F_16: oo}, PASS)
+    return evaluated_at(part, {n_dec: _n * request, F: oo, F_16: oo}, PASS)
 
 
 compute_bound = Formula(
@@ -213,7 +213,7 @@ compute_bound = Formula(
     request
     * LeastInteger(
         _n,
-        evaluated_at(t_one, {n_dec: _n * request, n_pro: 0 * request, B_mem: oo}, PASS) >= _reading(t_one),
+        evaluated_at(t_one, {n_dec: _n * request, B_mem: oo}, PASS) >= _reading(t_one),
         _MOST,
     ),
     title="Requests of a decode step that takes as long to compute as to read",
@@ -233,7 +233,7 @@ cache_bound = Formula(
 
 token_time = Formula(
     tau_tok,
-    (evaluated_at(t_it, {n_dec: N_e + request, n_pro: 0 * request}, PASS) + t_dr) / E_tok,
+    (evaluated_at(t_it, {n_dec: N_e + request}, PASS) + t_dr) / E_tok,
     title="Decode step over the tokens that it gives one request",
     source=Source("leviathan2023", "theorem 3.8"),
     no_example=PASSED,
