@@ -42,7 +42,7 @@ _HOME = {
     "distributions": "mlsysim.study.uncertainties",
     "Slot": "mlsysim.inputs.slot",
     "Variant": "mlsysim.inputs.variant",
-    "swapped": "mlsysim.inputs.variant",
+    "swapped": "mlsysim.symbolic",
     "derived": "mlsysim.inputs.axes",
     "linked": "mlsysim.inputs.axes",
     "Reference": "mlsysim.references",
@@ -200,7 +200,7 @@ if TYPE_CHECKING:
     )
     from mlsysim.inputs.axes import derived, linked
     from mlsysim.inputs.slot import Slot
-    from mlsysim.inputs.variant import Variant, swapped
+    from mlsysim.inputs.variant import Variant
     from mlsysim.models import (
         CollectiveModel,
         DistributedModel,
@@ -249,6 +249,7 @@ if TYPE_CHECKING:
         positive,
         request,
         sharded,
+        swapped,
         token,
         total,
         variable,

@@ -34,6 +34,7 @@ TOPICS = (
     "varied_lengths",
     "deployment",
     "answer_times",
+    "closed_loops",
     "chunked_chain",
     "chunked_prefill",
     "deployment_advice",

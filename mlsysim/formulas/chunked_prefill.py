@@ -7,7 +7,6 @@ what is conserved, the waits from Little's law, and the batch from a request tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
@@ -38,6 +37,7 @@ from mlsysim.symbolic import (
     Source,
     evaluated_at,
     request,
+    swapped,
     token,
     when,
 )
@@ -806,12 +806,8 @@ first_in_time = Formula(
 )
 
 
-def _swapped(formulas: Iterable[Formula], own: Iterable[Formula]) -> tuple[Formula, ...]:
-    """The formulas, those with a left side of ours or for prompts that are prefilled whole left out, and ours."""
-    ours = {each.symbol for each in (*own, *deployment.OWN_PROMPT)}
-    return (*(each for each in formulas if each.symbol not in ours), *own)
-
-
+#: Laws of prompts that are prefilled whole.
+_OWN_PROMPT = tuple(formula.name for formula in deployment.OWN_PROMPT)
 #: What follows from the load, where it differs from a replica that prefills and decodes by turns.
 _LOADED = (
     short_answers,
@@ -834,7 +830,7 @@ _LOADED = (
 
 replica_goodput = Formula(
     lam_g,
-    best_rate(_swapped(by_load(deployment.COLOCATED), _LOADED), {tau_Z: request / mu_e}),
+    best_rate(swapped(by_load(deployment.COLOCATED), _LOADED, _OWN_PROMPT), {tau_Z: request / mu_e}),
     title="Goodput of a replica of mixed iterations",
     source=deployment.DISTSERVE,
     variant=KIND,
@@ -861,4 +857,4 @@ def replica() -> tuple[Formula, ...]:
         chunked_chain.closed_step,
         chunked_chain.replica_rate,
     )
-    return _swapped(deployment.SHARED, (*saturated, *FORMULAS))
+    return swapped(deployment.SHARED, (*saturated, *FORMULAS), _OWN_PROMPT)

@@ -1121,6 +1121,7 @@ attainment = Formula(
     A_1 * A_2,
     title="Requests for which both promises hold",
     source=DISTSERVE,
+    variant=WHOLE,
     assumes="First tokens and later ones are late independently.",
     example=Example({A_1: 0.95, A_2: 0.9}, "0.855", derived="0.95 * 0.9"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlsysim.symbolic import Formula, Requirement, System
+from mlsysim.symbolic import Formula, Requirement
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,3 @@ class Variant:
     def of(cls, given: Variant | Iterable[Formula]) -> Variant:
         """A variant, from a declared one or from its formulas alone."""
         return given if isinstance(given, Variant) else cls(tuple(given))
-
-
-def swapped(system: System, formulas: Iterable[Formula], dropped: tuple[str, ...] = ()) -> tuple[Formula, ...]:
-    """The formulas of a system with some swapped for others of the same variable, and some added.
-
-    Parameters
-    ----------
-    system : System
-        System to start from.
-    formulas : iterable of Formula
-        New formulas. One of a variable that the system defines takes the place of its formula.
-    dropped : tuple of str
-        Names of variables that are no longer needed.
-    """
-    kept = System(formula for formula in system if formula.name not in dropped)
-    known, new = [], []
-    for formula in (member for each in formulas for member in each.members):
-        (known if formula.name in kept else new).append(formula)
-    return kept.replace(*known).extend(*new).formulas

@@ -21,7 +21,6 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.inputs.slot import Slot
-from mlsysim.inputs.variant import swapped
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
@@ -33,7 +32,7 @@ from mlsysim.models.training_memory import (
     PER_OPERATOR,
     TrainingMemoryModel,
 )
-from mlsysim.symbolic import Mod, Requirement, System
+from mlsysim.symbolic import Mod, Requirement, System, swapped
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e

@@ -7,14 +7,14 @@ from dataclasses import replace
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
 from mlsysim.formulas import economics
 from mlsysim.inputs.slot import Slot
-from mlsysim.inputs.variant import Variant, swapped
+from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Formula
+from mlsysim.symbolic import Formula, swapped
 
 _RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
 _REPLICAS, _POOLS = ServingModel("colocated"), ServingModel("disaggregated")

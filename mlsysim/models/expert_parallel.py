@@ -6,11 +6,11 @@ from sympy import Ne
 
 from mlsysim.formulas import break_even, fsdp, token_counts, unsplit_experts
 from mlsysim.formulas.rank_parameters import DUALPIPE
-from mlsysim.inputs.variant import Variant, swapped
+from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import BESIDE, DISTRIBUTED, DistributedModel
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Requirement, System, label
+from mlsysim.symbolic import Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.trained import finetuning

@@ -20,14 +20,14 @@ from mlsysim.formulas import (
 )
 from mlsysim.inputs import convert
 from mlsysim.inputs.slot import Slot
-from mlsysim.inputs.variant import Variant, swapped
+from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROOM, ROUTED
-from mlsysim.symbolic import Formula, Mod, Requirement, System, label, variable_of
+from mlsysim.symbolic import Formula, Mod, Requirement, System, label, swapped, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.trained import finetuning

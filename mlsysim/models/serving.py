@@ -12,6 +12,7 @@ from mlsysim.formulas import (
     answer_times,
     chunked_chain,
     chunked_prefill,
+    closed_loops,
     continuous_batching,
     deployment,
     deployment_advice,
@@ -160,8 +161,7 @@ class ServingModel(PerformanceModel):
             (
                 *_ENGINE,
                 *varied_lengths.SHARED,
-                *deployment.SHARED,
-                *answer_times.SHARED,
+                *closed_loops.replica(),
                 *deployment_costs.SHARED,
                 *deployment_advice.SHARED,
                 *_RENT,

@@ -16,11 +16,11 @@ from mlsysim.formulas import (
 )
 from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
-from mlsysim.inputs.variant import Variant, swapped
+from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, NO_WINDOW, OPTIONAL_PASS_SHAPE, PASS_SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Mod, Requirement, System
+from mlsysim.symbolic import Mod, Requirement, System, swapped
 from mlsysim.symbols.serving import cv
 from mlsysim.symbols.workload import E, L, L_moe, P, a, a_kv, d_e, d_rope, h, k, r_kv
 

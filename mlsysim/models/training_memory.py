@@ -22,12 +22,12 @@ from mlsysim.formulas.rank_parameters import DUALPIPE, expert_tensor_ranks
 from mlsysim.formulas.trained_parameters import FULL
 from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
-from mlsysim.inputs.variant import Variant, swapped
+from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS, SHARED_KV_HEADS, divides
 from mlsysim.optimizers import OPTIMIZERS
-from mlsysim.symbolic import Max, Mod, Requirement, System, label
+from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.routing import c_f, pad

@@ -21,7 +21,7 @@ from mlsysim.symbolic.functions import (
 )
 from mlsysim.symbolic.indexed import by_member, total
 from mlsysim.symbolic.requirement import Requirement, reason_code
-from mlsysim.symbolic.system import System
+from mlsysim.symbolic.system import System, swapped
 from mlsysim.symbolic.variable import (
     Domain,
     Variable,
@@ -82,6 +82,7 @@ __all__ = [
     "reason_code",
     "request",
     "sharded",
+    "swapped",
     "token",
     "total",
     "variable",

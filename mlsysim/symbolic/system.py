@@ -217,6 +217,27 @@ def _with_expression(formula: Formula, expression: sympy.Basic) -> Formula:
     )
 
 
+def swapped(
+    system: Iterable[Formula], formulas: Iterable[Formula], dropped: tuple[str, ...] = ()
+) -> tuple[Formula, ...]:
+    """The formulas of a system with some swapped for others of the same variable, and some added.
+
+    Parameters
+    ----------
+    system : System, or iterable of Formula
+        What to start from.
+    formulas : iterable of Formula
+        New formulas. One of a variable that is defined takes the place of its formula.
+    dropped : tuple of str
+        Names of variables that are no longer needed.
+    """
+    kept = System(formula for formula in _plain(system) if formula.name not in dropped)
+    known, new = [], []
+    for formula in _plain(formulas):
+        (known if formula.name in kept else new).append(formula)
+    return kept.replace(*known).extend(*new).formulas
+
+
 def _plain(formulas: Iterable[Formula]) -> Iterator[Formula]:
     """The formulas with those that have an index put down for each member."""
     for formula in formulas:

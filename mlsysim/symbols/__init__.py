@@ -31,6 +31,7 @@ from mlsysim.symbols import (
     deployment_advice,
     varied_lengths,
     prefix_cache,
+    closed_loops,
     offload,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "break_even",
     "chunked",
     "chunked_prefill",
+    "closed_loops",
     "costs",
     "deployment",
     "deployment_advice",

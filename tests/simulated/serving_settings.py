@@ -166,7 +166,7 @@ def _amount(text: str, units: dict[str, float]) -> float:
     return float(number) * units[unit]
 
 
-_ENGINES = {
+ENGINES = {
     "8B": {"model": "Llama3_1_8B", "hardware": "H100", "precision": "bf16", "tp_size": 1},
     "8B A100": {"model": "Llama3_1_8B", "hardware": "A100", "precision": "bf16", "tp_size": 1},
     "70B tp2": {"model": "Llama3_1_70B", "hardware": "H100", "precision": "w8a8", "tp_size": 2},
@@ -182,7 +182,7 @@ _ENGINES = {
 
 def _setting(variant: str, engine: str, isl: int, osl: int, cv: float, load: float, **more: Any) -> Setting:
     lengths = {"isl": isl, "osl": osl, "isl_cv": cv, "osl_cv": cv}
-    return Setting(variant, load, _ENGINES[engine] | lengths | {"max_num_seqs": 256} | more)
+    return Setting(variant, load, ENGINES[engine] | lengths | {"max_num_seqs": 256} | more)
 
 
 def _chunked(engine: str, isl: int, osl: int, cv: float, load: float, budget: int, **more: Any) -> Setting:

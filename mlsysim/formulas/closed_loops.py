@@ -1,0 +1,263 @@
+"""Closed loops in step
+
+Where as many requests as ever are in flight and all answers are of one length, an engine that prefills and decodes
+by turns ends up in rounds: requests that were answered together are followed by others that are prefilled one after
+the other, decode together, and end together. Each round takes the same time, so every latency of it is counted.
+Where answers differ a little, requests fall out of step, and the laws of Little stand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import And, ceiling, floor
+
+from mlsysim.formulas import answer_times, deployment
+from mlsysim.formulas.deployment import LEVEL, LITTLE, ORCA, arriving, shared_rate, step
+from mlsysim.formulas.iteration import PASSED
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, request, swapped, token, when
+from mlsysim.symbols.chunked import cv_out
+from mlsysim.symbols.closed_loops import B_z, T_z, m_z, r_z, tau_z
+from mlsysim.symbols.deployment import (
+    A_1,
+    A_2,
+    T_1,
+    T_2,
+    A_slo,
+    B_e,
+    D_each,
+    N_z,
+    Z_all,
+    Z_e,
+    e2e_q,
+    itl_99,
+    lam_e,
+    quantile,
+    rho_D,
+    tau_N,
+    tpot_mean,
+    tpot_q,
+    ttft_q,
+    u_ans,
+)
+from mlsysim.symbols.iteration import gamma_s
+from mlsysim.symbols.serving import n_out
+
+KIND = "closed_loop"
+#: Requests go round in step.
+IN_STEP = B_z > 0
+OWN = Source("own")
+_later_tokens = n_out / token - 1
+_before = LEVEL * B_z / request
+#: Place in the round below which that share of the requests is; half way between two where both are such places.
+_place = request * (ceiling(_before) + floor(_before) + 1) / 2
+#: Requests of a round that waited one round less than the others.
+_sooner = B_z - r_z
+
+
+def _in_step(counted: Any, else_: Formula) -> Any:
+    """What is counted in a round, else what another formula says."""
+    return when(IN_STEP, counted, else_.expression)
+
+
+def _prefills(requests: Any) -> Any:
+    """The time in which so many requests are prefilled, one after the other."""
+    return requests / request * D_each
+
+
+def _begun_by(time: Any) -> Any:
+    """How many requests are prefilled by a time."""
+    return request * floor(time / D_each)
+
+
+cohort_size = Formula(
+    B_z,
+    when(And(Z_all > 0, cv_out <= 0, gamma_s <= 0, Z_e >= request), Min(Z_e, B_e), 0),
+    title="Requests that go round in step",
+    source=OWN,
+    assumes="Answers are of one length and no drafts make them end apart.",
+    example=Example({Z_all: 50, cv_out: 0, gamma_s: 0, Z_e: 50, B_e: 32}, "32 request", derived="32"),
+)
+
+cohort_step = Formula(
+    tau_z, when(IN_STEP, step(B_z), 0), title="Decode step of a round", source=ORCA, no_example=PASSED
+)
+
+cohort_cycle = Formula(
+    T_z,
+    _prefills(B_z) + u_ans * tau_z,
+    title="Time of a round",
+    source=OWN,
+    example=Example({B_z: 10, D_each: 30, u_ans: 100, tau_z: 8}, "1100 ms", derived="10 * 30 + 100 * 8"),
+)
+
+cohort_rounds = Formula(
+    m_z,
+    when(IN_STEP, ceiling(Z_e / B_z), 1),
+    title="Rounds from one first token of a slot to the next of the same request",
+    source=OWN,
+    assumes="First come, first served.",
+    example=Example({B_z: 16, Z_e: 40}, "3", derived="ceil(40 / 16)"),
+)
+
+cohort_waiting = Formula(
+    r_z,
+    Z_e - B_z * (m_z - 1),
+    title="Requests of a round that waited longest for it",
+    source=OWN,
+    example=Example({B_z: 16, Z_e: 40, m_z: 3}, "8 request", derived="40 - 16 * 2"),
+)
+
+closed_batch = Formula(
+    N_z,
+    _in_step(
+        B_z / T_z * (u_ans * tau_z + _prefills(B_z - request) / 2),
+        deployment.closed_batch,
+    ),
+    title="Requests that decode in a closed loop, in step or not",
+    source=LITTLE,
+    variant=KIND,
+    assumes="A request that has its first token waits until those behind it are prefilled.",
+    no_example=PASSED,
+)
+
+replica_rate = Formula(
+    lam_e,
+    arriving(when(IN_STEP, B_z / T_z, shared_rate(N_z, N_z))),
+    title="Requests that reach one replica, in step or not",
+    source=LITTLE,
+    variant=KIND,
+    no_example=PASSED,
+)
+
+step_at_load = Formula(
+    tau_N,
+    _in_step(tau_z / (1 - rho_D), deployment.step_at_load),
+    title="Decode step that a request meets, in step or not",
+    source=ORCA,
+    variant=KIND,
+    no_example=PASSED,
+)
+
+first_token_quantile = Formula(
+    ttft_q[quantile],
+    _in_step(
+        when(
+            _place <= _sooner,
+            (m_z - 2) * T_z + _prefills(r_z + _place),
+            (m_z - 1) * T_z + _prefills(_place - _sooner),
+        ),
+        deployment.first_token_quantile,
+    ),
+    title="Time to first token that a share of the requests stay below, in step or not",
+    source=OWN,
+    variant=KIND,
+    assumes="Prompts are of one length. Some requests of a round waited one round less than the others.",
+    no_example="the tail of a wait where requests come by themselves",
+)
+
+token_quantile = Formula(
+    tpot_q[quantile],
+    _in_step(
+        tpot_mean + (_prefills(_place) - _prefills(B_z + request) / 2) / _later_tokens,
+        deployment.token_quantile,
+    ),
+    title="Time per output token that a share of the requests stay below, in step or not",
+    source=OWN,
+    variant=KIND,
+    assumes="The first request of a round waits for the prefill of all others before its second token.",
+    no_example="a gamma law where requests come by themselves",
+)
+
+first_in_time = Formula(
+    A_1,
+    _in_step(
+        when(
+            T_1 > 0,
+            (
+                Min(r_z, Max(0, _begun_by(T_1 - (m_z - 1) * T_z)))
+                + Min(B_z, Max(r_z, _begun_by(T_1 - (m_z - 2) * T_z)))
+                - r_z
+            )
+            / B_z,
+            1,
+        ),
+        deployment.first_in_time,
+    ),
+    title="Requests whose first token is in time, in step or not",
+    source=OWN,
+    variant=KIND,
+    no_example="the tail of a wait where requests come by themselves",
+)
+
+token_in_time = Formula(
+    A_2,
+    _in_step(
+        when(
+            T_2 > 0,
+            Max(0, Min(B_z, request + _begun_by(T_2 * _later_tokens - u_ans * tau_z))) / B_z,
+            1,
+        ),
+        deployment.token_in_time,
+    ),
+    title="Requests whose time per output token holds, in step or not",
+    source=OWN,
+    variant=KIND,
+    no_example="a gamma law where requests come by themselves",
+)
+
+attainment = Formula(
+    A_slo,
+    _in_step(Max(0, A_1 + A_2 - 1), deployment.attainment),
+    title="Requests for which both promises hold, in step or not",
+    source=OWN,
+    variant=KIND,
+    assumes="In a round, those whose first token is early wait longest for the second one.",
+    example=Example({B_z: 10, A_1: 0.7, A_2: 0.6}, "0.3", derived="0.7 + 0.6 - 1"),
+)
+
+whole_quantile = Formula(
+    e2e_q[quantile],
+    _in_step(T_z * when(_place <= _sooner, m_z - 1, m_z), answer_times.whole_quantile),
+    title="Time from request to last token that a share stay below, in step or not",
+    source=OWN,
+    variant=KIND,
+    assumes="Prompts are of one length. A request ends with its round.",
+    no_example="a gamma law where requests come by themselves",
+)
+
+gap_time = Formula(
+    itl_99,
+    _in_step(
+        tau_z + D_each * Max(0, ceiling(B_z / request * (1 - u_ans / 100)) - 1),
+        answer_times.gap_time,
+    ),
+    title="Time between tokens that 99% of them stay below, in step or not",
+    source=OWN,
+    variant=KIND,
+    assumes="The first gap of an answer has the prefills of those behind it; the others are steps.",
+    no_example="a step of a large batch where requests come by themselves",
+)
+
+FORMULAS = (
+    cohort_size,
+    cohort_step,
+    cohort_cycle,
+    cohort_rounds,
+    cohort_waiting,
+    closed_batch,
+    replica_rate,
+    step_at_load,
+    first_token_quantile,
+    token_quantile,
+    first_in_time,
+    token_in_time,
+    attainment,
+    whole_quantile,
+    gap_time,
+)
+
+
+def replica() -> tuple[Formula, ...]:
+    """The formulas of a replica that prefills and decodes by turns, with its latencies."""
+    return swapped((*deployment.SHARED, *answer_times.SHARED), FORMULAS)
