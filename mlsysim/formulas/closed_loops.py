@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, ceiling, floor
+from sympy import And, Piecewise, ceiling, floor
 
 from mlsysim.formulas import answer_times, deployment
 from mlsysim.formulas.deployment import LEVEL, LITTLE, ORCA, arriving, shared_rate, step
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, request, swapped, token, when
 from mlsysim.symbols.chunked import cv_out
-from mlsysim.symbols.closed_loops import B_z, T_z, m_z, r_z, tau_z
+from mlsysim.symbols.closed_loops import B_z, T_z, k_z, m_z, r_z, tau_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -29,6 +29,7 @@ from mlsysim.symbols.deployment import (
     N_z,
     Z_all,
     Z_e,
+    e2e_mean,
     e2e_q,
     itl_99,
     lam_e,
@@ -48,16 +49,14 @@ KIND = "closed_loop"
 IN_STEP = B_z > 0
 OWN = Source("own")
 _later_tokens = n_out / token - 1
-_before = LEVEL * B_z / request
-#: Place in the round below which that share of the requests is; half way between two where both are such places.
-_place = request * (ceiling(_before) + floor(_before) + 1) / 2
 #: Requests of a round that waited one round less than the others.
 _sooner = B_z - r_z
 
 
-def _in_step(counted: Any, else_: Formula) -> Any:
-    """What is counted in a round, else what another formula says."""
-    return when(IN_STEP, counted, else_.expression)
+def _in_step(counted: Any, else_: Any) -> Any:
+    """What is counted in a round, before the cases that stand elsewhere."""
+    cases = else_.args if isinstance(else_, Piecewise) else ((else_, True),)
+    return Piecewise((counted, IN_STEP), *cases)
 
 
 def _prefills(requests: Any) -> Any:
@@ -108,11 +107,22 @@ cohort_waiting = Formula(
     example=Example({B_z: 16, Z_e: 40, m_z: 3}, "8 request", derived="40 - 16 * 2"),
 )
 
+_before = LEVEL * B_z / request
+
+cohort_place = Formula(
+    k_z[quantile],
+    request * (ceiling(_before) + floor(_before) + 1) / 2,
+    title="Place in a round that a share of its requests do not exceed",
+    source=OWN,
+    assumes="Half way between two places where that is either of them.",
+    example=Example({B_z: 24}, "12.5 request", derived="(12 + 12 + 1) / 2", member="p50"),
+)
+
 closed_batch = Formula(
     N_z,
     _in_step(
         B_z / T_z * (u_ans * tau_z + _prefills(B_z - request) / 2),
-        deployment.closed_batch,
+        deployment.closed_batch.expression,
     ),
     title="Requests that decode in a closed loop, in step or not",
     source=LITTLE,
@@ -132,7 +142,7 @@ replica_rate = Formula(
 
 step_at_load = Formula(
     tau_N,
-    _in_step(tau_z / (1 - rho_D), deployment.step_at_load),
+    _in_step(tau_z / (1 - rho_D), deployment.step_at_load.expression),
     title="Decode step that a request meets, in step or not",
     source=ORCA,
     variant=KIND,
@@ -143,11 +153,11 @@ first_token_quantile = Formula(
     ttft_q[quantile],
     _in_step(
         when(
-            _place <= _sooner,
-            (m_z - 2) * T_z + _prefills(r_z + _place),
-            (m_z - 1) * T_z + _prefills(_place - _sooner),
+            k_z[quantile] <= _sooner,
+            (m_z - 2) * T_z + _prefills(r_z + k_z[quantile]),
+            (m_z - 1) * T_z + _prefills(k_z[quantile] - _sooner),
         ),
-        deployment.first_token_quantile,
+        deployment.first_token_quantile.expression,
     ),
     title="Time to first token that a share of the requests stay below, in step or not",
     source=OWN,
@@ -159,8 +169,8 @@ first_token_quantile = Formula(
 token_quantile = Formula(
     tpot_q[quantile],
     _in_step(
-        tpot_mean + (_prefills(_place) - _prefills(B_z + request) / 2) / _later_tokens,
-        deployment.token_quantile,
+        tpot_mean + (_prefills(k_z[quantile]) - _prefills(B_z + request) / 2) / _later_tokens,
+        deployment.token_quantile.expression,
     ),
     title="Time per output token that a share of the requests stay below, in step or not",
     source=OWN,
@@ -182,7 +192,7 @@ first_in_time = Formula(
             / B_z,
             1,
         ),
-        deployment.first_in_time,
+        deployment.first_in_time.expression,
     ),
     title="Requests whose first token is in time, in step or not",
     source=OWN,
@@ -198,7 +208,7 @@ token_in_time = Formula(
             Max(0, Min(B_z, request + _begun_by(T_2 * _later_tokens - u_ans * tau_z))) / B_z,
             1,
         ),
-        deployment.token_in_time,
+        deployment.token_in_time.expression,
     ),
     title="Requests whose time per output token holds, in step or not",
     source=OWN,
@@ -208,7 +218,7 @@ token_in_time = Formula(
 
 attainment = Formula(
     A_slo,
-    _in_step(Max(0, A_1 + A_2 - 1), deployment.attainment),
+    _in_step(Max(0, A_1 + A_2 - 1), deployment.attainment.expression),
     title="Requests for which both promises hold, in step or not",
     source=OWN,
     variant=KIND,
@@ -218,7 +228,7 @@ attainment = Formula(
 
 whole_quantile = Formula(
     e2e_q[quantile],
-    _in_step(T_z * when(_place <= _sooner, m_z - 1, m_z), answer_times.whole_quantile),
+    e2e_mean + _in_step(T_z * when(k_z[quantile] <= _sooner, m_z - 1, m_z) - e2e_mean, answer_times.BEYOND),
     title="Time from request to last token that a share stay below, in step or not",
     source=OWN,
     variant=KIND,
@@ -230,7 +240,7 @@ gap_time = Formula(
     itl_99,
     _in_step(
         tau_z + D_each * Max(0, ceiling(B_z / request * (1 - u_ans / 100)) - 1),
-        answer_times.gap_time,
+        answer_times.gap_time.expression,
     ),
     title="Time between tokens that 99% of them stay below, in step or not",
     source=OWN,
@@ -245,6 +255,7 @@ FORMULAS = (
     cohort_cycle,
     cohort_rounds,
     cohort_waiting,
+    cohort_place,
     closed_batch,
     replica_rate,
     step_at_load,

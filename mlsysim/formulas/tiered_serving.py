@@ -25,6 +25,7 @@ from mlsysim.symbols.offload import (
     M_far,
     M_far_need,
     M_near_need,
+    M_slots,
     W_rem,
     n_share,
     omega_kv,
@@ -126,37 +127,46 @@ cache_tokens = Formula(
         derived="min(24e9 / (0.5 * 2 * 80e3), (2 * 256 - 40) * 1e9 / (0.5 * 2 * 80e3))",
     ),
 )
-_caches = B_e * attended(s_end) / request * _cache
+
+slots_cache = Formula(
+    M_slots,
+    B_e * attended(s_end) / request * _cache,
+    title="Keys and values of a request in every slot",
+    source=Source("kwon2023", "section 4"),
+    example=Example(
+        {B_e: 26, s_end: 2000, L: 40, L_w: 0, window: 0, t: 2, kv_rank: 225},
+        "23.4 GB",
+        derived="26 * 2000 * 2 * 225e-6",
+    ),
+)
 
 local_memory = Formula(
     M_near_need,
-    ((1 - omega_w) * W_rep + (1 - omega_kv) * _caches) / ACCELERATORS,
+    ((1 - omega_w) * W_rep + (1 - omega_kv) * M_slots) / ACCELERATORS,
     title="Local memory of an accelerator that serves",
     source=INFERENCE,
     variant=NAME,
     convention="With a request in every slot.",
     example=Example(
-        {omega_w: 0.5, W_rep: 40, omega_kv: 0.25, B_e: 26, s_end: 2000, L: 40, L_w: 0, window: 0, t: 2, kv_rank: 225,
-         p: 1, d_a: 1},
+        {omega_w: 0.5, W_rep: 40, omega_kv: 0.25, M_slots: 23.4, t: 2, p: 1, d_a: 1},
         "18.775 GB",
-        derived="(0.5 * 40 + 0.75 * 26 * 2000 * 2 * 225e-6) / 2",
+        derived="(0.5 * 40 + 0.75 * 23.4) / 2",
     ),
-)  # fmt: skip
+)
 
 remote_memory = Formula(
     M_far_need,
-    (omega_w * W_rep + omega_kv * _caches) / ACCELERATORS,
+    (omega_w * W_rep + omega_kv * M_slots) / ACCELERATORS,
     title="Remote memory of an accelerator that serves",
     source=INFERENCE,
     variant=NAME,
     convention="With a request in every slot.",
     example=Example(
-        {omega_w: 0.5, W_rep: 40, omega_kv: 0.25, B_e: 26, s_end: 2000, L: 40, L_w: 0, window: 0, t: 2, kv_rank: 225,
-         p: 1, d_a: 1},
+        {omega_w: 0.5, W_rep: 40, omega_kv: 0.25, M_slots: 23.4, t: 2, p: 1, d_a: 1},
         "12.925 GB",
-        derived="(0.5 * 40 + 0.25 * 26 * 2000 * 2 * 225e-6) / 2",
+        derived="(0.5 * 40 + 0.25 * 23.4) / 2",
     ),
-)  # fmt: skip
+)
 
 FORMULAS = (
     weights_stretch,
@@ -165,6 +175,7 @@ FORMULAS = (
     remote_cache,
     kv_memory,
     cache_tokens,
+    slots_cache,
     local_memory,
     remote_memory,
 )

@@ -1,6 +1,7 @@
 """Symbols of closed loops whose requests go round in step."""
 
-from mlsysim.symbolic import nonnegative, variable
+from mlsysim.symbolic import family, nonnegative, variable
+from mlsysim.symbols.deployment import quantile
 
 B_z = variable(
     "cohort_size",
@@ -28,3 +29,7 @@ r_z = variable(
     "Requests of a round that waited for as many rounds.",
     nonnegative(),
 )
+k_z = family(
+    "cohort_place_{}", r"k_{\circlearrowleft,{}}", "request", "Place in a round that {} of its requests do not exceed.",
+    quantile, nonnegative(),
+)  # fmt: skip

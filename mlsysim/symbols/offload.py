@@ -214,3 +214,10 @@ x_rem = variable(
     "Share of a KV cache kept apart in a remote tier.",
     between(0, 1),
 )
+M_slots = variable(
+    "slots_kv_cache",
+    r"M_{\mathrm{slots}}",
+    GB,
+    "Keys and values of a request in every slot of a replica.",
+    nonnegative(),
+)
