@@ -121,8 +121,10 @@ def check(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[s
 
 def _folder(directory: Path) -> Path:
     directory = Path(directory)
-    if directory.exists() and not directory.is_dir():
-        raise InputError("directory", str(directory), "must be a folder")
+    there = next((path for path in (directory, *directory.parents) if path.exists()), directory)
+    if there.exists() and not there.is_dir():
+        wrong = "must be a folder" if there == directory else f"lies below {there}, which is no folder"
+        raise InputError("directory", str(directory), wrong)
     return directory
 
 

@@ -76,6 +76,7 @@ def test_a_family_without_a_formula_of_its_own_lists_its_members(run):
     assert "no formula defines it as a whole; ask for tp_time, cp_time, dp_time, ep_time" in refused.output
 
 
+@pytest.mark.long
 def test_latex_prints_the_equation_and_nothing_else(run):
     assert run("formula", "total_memory[first_order]", "--latex").stdout == "M = W + G + O + A + C\n"
     both = run("formula", "total_memory", "--latex").stdout.splitlines()
@@ -84,6 +85,7 @@ def test_latex_prints_the_equation_and_nothing_else(run):
     assert run("formula", "--latex").stdout.splitlines() == [formula.latex() for formula in FORMULAS]
 
 
+@pytest.mark.long
 def test_json_has_the_layout_of_the_index_of_the_book(run, book_pages):
     index = json.loads(book_pages["index.json"])
     content = json.loads(run("formula", "feasible", "--json").stdout)

@@ -163,7 +163,12 @@ def pint_value(node, values):
         first, *rest = agreeing(node.args)
         return sum(rest, start=first)
     if node.is_Mul:
-        return math.prod(visit(arg) for arg in node.args)
+        below = [arg for arg in node.args if arg.is_Pow and arg.exp == -1]
+        found = math.prod(visit(arg) for arg in node.args if arg not in below)
+        for arg in below:  # divided, for 196 times the reciprocal of 196 is less than one
+            value = visit(arg.base)
+            found = found / value if getattr(value, "magnitude", value) else found * visit(arg)
+        return found
     if node.is_Pow:
         base, exponent = visit(node.base), pure(visit(node.exp))
         if exponent < 0 and base.magnitude == 0:

@@ -7,7 +7,7 @@ import pytest
 from study.points import NETWORK, POINTS
 
 from mlsysim import units
-from mlsysim.catalog import builtin
+from mlsysim.catalog import Traffic, builtin
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
@@ -22,6 +22,10 @@ ENTRIES = {
     "fabric": ["RoCE_400G", "Meta_RoCE_400G"],
     "stack": ["Ideal", "Generic"],
     "rent": RENTS,
+    "traffic": [
+        Traffic(name="chat", isl=500, osl=200, osl_cv=1),
+        Traffic(name="papers", request_rate=4, isl=8000, osl=100),
+    ],
     "recipe": ["Megatron_DeepSeek_V3_GB200_bf16", "Megatron_DeepSeek_V3_GB200_fp8"],
     "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
 }
@@ -33,12 +37,12 @@ def build(kind, variant):
 
 
 def cases():
-    """Every input of every variant; long where an earlier model or variant has it and it is not the first."""
+    """Every input of every variant; long where an earlier model or variant has it, but for the first of a model."""
     met = set()
     for kind in every_model():
-        for variant in kind.variants:
+        for number, variant in enumerate(kind.variants):
             for place, name in enumerate(kind(variant).arguments):
-                case, again = (kind.__name__, variant, name), place > 0 and name in met
+                case, again = (kind.__name__, variant, name), (number > 0 or place > 0) and name in met
                 yield pytest.param(*case, id="-".join(case), marks=[pytest.mark.long] if again else [])
                 met.add(name)
 

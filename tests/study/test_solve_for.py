@@ -279,6 +279,7 @@ def test_several_targets_are_an_axis():
         assert back.estimated_p99_latency.magnitude == pytest.approx(target, rel=1e-9)
 
 
+@pytest.mark.long
 def test_an_output_that_rises_and_falls_meets_a_target_several_times():
     """A faster memory serves with fewer replicas, which are slower."""
     point = {"model": "Llama3_8B", "design": "GH200", "request_rate": 20, "ttft_slo": 2000, "kv_offload": 1}

@@ -19,7 +19,7 @@ WORDS = {
     "link", "live", "load", "loss", "mask", "max", "mean", "mesh", "node", "norm", "own", "pad", "page", "part", "peak",
     "per", "pod", "pool", "port", "rank", "rate", "read", "rest", "ring", "row", "rows",
     "run", "send", "size", "slot", "step", "swap", "tax",
-    "tied", "tile", "time", "to", "tree", "two", "up", "wait", "wide", "wire", "work",
+    "tied", "tile", "time", "to", "tree", "two", "up", "wait", "wide", "wire", "work", "zipf",
 }  # fmt: skip
 
 
