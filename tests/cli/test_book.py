@@ -35,7 +35,8 @@ def test_a_folder_that_cannot_be_written_is_bad_input(run, tmp_path, monkeypatch
     refused = run("book", "--out", "file")
     assert (refused.exit_code, refused.stderr) == (2, "error: directory='file': must be a folder\n")
     below = run("book", "--out", "file/below")
-    assert (below.exit_code, below.stderr) == (2, "error: directory='file/below': lies below file, which is no folder\n")
+    said = "error: directory='file/below': lies below file, which is no folder\n"
+    assert (below.exit_code, below.stderr) == (2, said)
 
 
 def test_an_empty_name_of_a_folder_is_refused(run):
