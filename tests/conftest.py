@@ -22,14 +22,26 @@ HELD = 2**30 // os.sysconf("SC_PAGESIZE")
 HERE = Path(__file__).parent
 
 
+def resident():
+    """Pages in memory; none where nobody says so."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text().split()[1]) if told.exists() else 0
+
+
+@pytest.fixture(scope="session")
+def kept():
+    """Pages that were left when something was forgotten for the last time."""
+    return [0]
+
+
 @pytest.fixture(scope="module", autouse=True)
-def forgotten():
-    """What was compiled for a file of tests is forgotten after it, where it has become too much."""
+def forgotten(kept):
+    """What was compiled for files of tests is forgotten after one, where it has become too much: that takes seconds."""
     yield
-    resident = Path("/proc/self/statm")
-    if "jax" in sys.modules and resident.exists() and int(resident.read_text().split()[1]) > HELD:
+    if "jax" in sys.modules and resident() > kept[0] + HELD:
         sys.modules["jax"].clear_caches()
         gc.collect()
+        kept[0] = resident()
 
 
 @pytest.fixture(scope="session")
