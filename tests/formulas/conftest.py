@@ -42,7 +42,8 @@ DIVISORS = {"per_replica_qps_capacity", "tokens_per_second"}
 #: What a deployment is often asked without, and loads, of which most lie below one.
 WITHOUT = (
     "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "replica_goodput", "num_speculative_tokens",
-    "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size", "remote_kv_share",
+    "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size",
+    "remote_kv_share",
 )  # fmt: skip
 #: What only answers with a decode step have.
 ANSWERED = {"answer_steps", "first_stall", "short_answer_variance"}

@@ -179,7 +179,7 @@ def pint_value(node, values):
     if isinstance(node, sympy.ceiling | sympy.floor):
         inner = with_unit(visit(node.args[0]), []).to_base_units()
         assert set(inner.dimensionality) <= {"[token]", "[request]"}
-        if math.isinf(inner.magnitude):
+        if not math.isfinite(inner.magnitude):
             return inner  # of a branch that is not taken
         return units.Q_((math.ceil if isinstance(node, sympy.ceiling) else math.floor)(inner.magnitude), inner.units)
     if isinstance(node, Piecewise):
