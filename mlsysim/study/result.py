@@ -96,10 +96,11 @@ class Result:
 
     def missing_for(self, output: str) -> list[str]:
         """Arguments that an output still needs: entries that were left out, or inputs that the entries do not give."""
-        slots = self.model.slots.items()
-        entries = [name for name, slot in slots if slot.optional and name not in self._binding.entries]
         needed = self.model.system.closure([output]).inputs
-        return entries or [v.name for v in needed if v.name not in self._binding.values]
+        missing = [v.name for v in needed if v.name not in self._binding.values]
+        slots = self.model.slots.items()
+        entries = [name for name, slot in slots if slot.optional and {*slot.gives} & {*missing}]
+        return entries or missing
 
     @property
     def outputs(self) -> dict[str, Any]:
