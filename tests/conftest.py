@@ -19,6 +19,8 @@ LONG_FOLDERS = {
 QUICK_COMPILING = "--xla_backend_optimization_level=0 --xla_disable_hlo_passes=fusion"
 #: What a process may hold, in pages of memory, before it forgets what it compiled for earlier files.
 HELD = 2**30 // os.sysconf("SC_PAGESIZE")
+#: Pages that were left when something was forgotten for the last time.
+LEFT = [0]
 HERE = Path(__file__).parent
 
 
@@ -28,20 +30,14 @@ def resident():
     return int(told.read_text().split()[1]) if told.exists() else 0
 
 
-@pytest.fixture(scope="session")
-def kept():
-    """Pages that were left when something was forgotten for the last time."""
-    return [0]
-
-
 @pytest.fixture(scope="module", autouse=True)
-def forgotten(kept):
+def forgotten():
     """What was compiled for files of tests is forgotten after one, where it has become too much: that takes seconds."""
     yield
-    if "jax" in sys.modules and resident() > kept[0] + HELD:
+    if "jax" in sys.modules and resident() > LEFT[0] + HELD:
         sys.modules["jax"].clear_caches()
         gc.collect()
-        kept[0] = resident()
+        LEFT[0] = resident()
 
 
 @pytest.fixture(scope="session")

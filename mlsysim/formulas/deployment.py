@@ -1102,7 +1102,7 @@ token_in_time = Formula(
     Piecewise(
         (1, T_2 <= 0),
         (when(tpot_mean <= T_2, 1, 0), Z_all > 0),
-        (0, rho_e >= 1),
+        (0, Or(rho_e >= 1, tpot_1 > T_2)),
         (
             NormalCDF(gamma_normal(cv_x, 1 + (T_2 - tpot_mean) / tpot_x)),
             True,
@@ -1111,8 +1111,11 @@ token_in_time = Formula(
     title="Requests whose time per output token holds",
     source=DISTSERVE,
     variant=WHOLE,
+    assumes="No token comes sooner than those of a request alone.",
     example=Example(
-        {T_2: 20, Z_all: 0, rho_e: 0.5, tpot_mean: 20, tpot_x: 10, cv_x: 0.3}, "0.53983", derived="0.539827837"
+        {T_2: 20, Z_all: 0, rho_e: 0.5, tpot_mean: 20, tpot_1: 10, tpot_x: 10, cv_x: 0.3},
+        "0.53983",
+        derived="0.539827837",
     ),
 )
 

@@ -71,6 +71,25 @@ class Room:
     ranks: tuple[str, str] = ("", "")
 
 
+@dataclass(frozen=True)
+class Caveat:
+    """What a reader must know of a result where a condition holds.
+
+    Parameters
+    ----------
+    where : sympy condition
+        On inputs and outputs; it does not hold where a result has not all of them.
+    said : str
+        What is to be known, with values of these in braces, by name.
+    variants : tuple of str
+        The variants that it concerns; all where left out.
+    """
+
+    where: Any
+    said: str
+    variants: tuple[str, ...] = ()
+
+
 class DeclaredModel:
     """A System with named variants, and the arguments its inputs come from.
 
@@ -130,6 +149,7 @@ class DeclaredModel:
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
     room: ClassVar[tuple[Room, ...]] = ()
+    caveats: ClassVar[tuple[Caveat, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sympy import And, Eq, Or
+from sympy import And, Eq, Or, Rational
 
 from mlsysim.catalog import Rent, Traffic
 from mlsysim.formulas import (
@@ -23,15 +23,15 @@ from mlsysim.formulas import (
     replica_layout,
     varied_lengths,
 )
-from mlsysim.inputs.declaration import Room
+from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.iteration import ENGINE_DEFAULTS, LAYOUT, IterationModel
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
-from mlsysim.symbols.chunked import C_b
-from mlsysim.symbols.deployment import B_seq, d_pre, e_pre, p_pre, s_in, t_pre
+from mlsysim.symbols.chunked import C_b, cv_in, cv_out
+from mlsysim.symbols.deployment import B_seq, P_s, Z_all, d_pre, e_pre, lam_all, p_pre, s_in, t_pre
 from mlsysim.symbols.iteration import d_a
 from mlsysim.symbols.prefix_cache import M_pre, s_pre
 from mlsysim.symbols.training import e, p, t
@@ -209,6 +209,22 @@ class ServingModel(PerformanceModel):
             "accelerators_per_node",
             "a prompt",
             ("prefill_tensor_ranks", "prefill_stages"),
+        ),
+    )
+    caveats = (
+        Caveat(
+            And(Z_all > 0, lam_all > 0),
+            "request_rate, {request_rate}, is not used: concurrency says that {concurrency} are in flight",
+        ),
+        Caveat(
+            P_s > Rational(1, 20),
+            "a request waits for a slot with probability {slot_wait_probability}; latencies, attainment and replicas "
+            "leave that wait out, those of colocated count it",
+            variants=("chunked",),
+        ),
+        Caveat(
+            And(Z_all > 0, Or(cv_in > 0, cv_out > 0)),
+            "a closed loop, here {concurrency}, has means alone where lengths vary: all quantiles repeat them",
         ),
     )
     slots = {

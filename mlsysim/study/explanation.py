@@ -16,7 +16,17 @@ from mlsysim.engine import compiled_expression
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.study.display import as_text
 from mlsysim.study.member_table import member_table
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Formula, LeastInteger, Root, System, family_of, variable_of
+from mlsysim.symbolic import (
+    ChunkedPrefill,
+    EvaluatedAt,
+    Formula,
+    LeastInteger,
+    Root,
+    System,
+    UnitSymbol,
+    family_of,
+    variable_of,
+)
 from mlsysim.symbolic.dimensions import dimension_of, same
 from mlsysim.symbolic.functions import Unknown
 from mlsysim.symbolic.indexed import ByMember, Total
@@ -203,7 +213,7 @@ class Explanation:
         value = self._number(part)
         whole = abs(value) < 1e15 and value == math.floor(value)
         amount = formatting.canonical(value, unit) if unit else formatting.number(int(value) if whole else value)
-        if part.is_number:
+        if part.is_number or isinstance(part, UnitSymbol):
             return amount
         named = f"{variable_of(part.name).label.lower()} ({text(part)})" if part.is_Symbol else text(part)
         return f"{named} = {amount}"

@@ -24,14 +24,21 @@ MOST_RANKS = 256
 
 
 def notes(result: Result) -> tuple[str, ...]:
-    """What a recipe gave in vain, what a better variant says, what would fit, and what costs time and saves nothing.
+    """What a recipe gave in vain, what a better variant says, what would fit, what to know, and what saves nothing.
 
     Parameters
     ----------
     result : Result
         Of ``solve``.
     """
-    lines = (left_out(result), _as_run(result), _contradiction(result), _room(result), *_vain(result))
+    lines = (
+        left_out(result),
+        _as_run(result),
+        _contradiction(result),
+        _room(result),
+        *_caveats(result),
+        *_vain(result),
+    )
     return tuple(note for note in lines if note)
 
 
@@ -111,6 +118,20 @@ def _roomy(result: Result, room: Room, near: int, far: int) -> tuple[int, int] |
                 return layout
         ranks *= 2
     return None
+
+
+def _caveats(result: Result) -> list[str]:
+    """What the model wants to be known of such a result."""
+    found, known = [], {*result.inputs, *result.outputs}
+    for each in result.model.caveats:
+        names = {symbol.name for symbol in each.where.free_symbols}
+        if not names <= known or (each.variants and result.model.variant not in each.variants):
+            continue
+        values = {name: result.canonical(name) for name in names}
+        if each.where.subs({symbol: values[symbol.name] for symbol in each.where.free_symbols}):
+            told = {name: as_text(variable_of(name), value) for name, value in values.items()}
+            found.append(each.said.format(**told))
+    return found
 
 
 def _vain(result: Result) -> list[str]:

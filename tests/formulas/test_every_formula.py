@@ -290,7 +290,7 @@ def on_jax(draw_points, to_canonical):
 
 #: Differences of numbers that may be nearly equal, and how near the two backends come.
 CANCELLING = {
-    **dict.fromkeys(("step_growth_at_load", "tpot_p50", "gathered_tokens", "clearing_ratio", "e2e_p50"), 1e-10),
+    **dict.fromkeys(("tpot_p50", "gathered_tokens", "clearing_ratio", "e2e_p50"), 1e-10),
     "replica_goodput": 1e-8,
     "closed_step": 1e-8,
 }
@@ -305,7 +305,8 @@ def test_numpy_equals_jax(formula, on_jax, draw_points, to_canonical):
     normal = (scalar == 0) | ~(np.abs(scalar) < np.finfo(float).tiny)  # XLA takes smaller numbers for zero
     near = CANCELLING.get(formula.name, 1e-10 if formula.expression.has(Root) else 1e-12)
     on_grid = np.broadcast_to(np.asarray(grid, float), scalar.shape)
-    np.testing.assert_allclose(on_grid[normal], scalar[normal], rtol=near, atol=0)
+    least = 1e-12 if formula.name == "step_growth_at_load" else 0  # steps of up to minutes, nearly equal
+    np.testing.assert_allclose(on_grid[normal], scalar[normal], rtol=near, atol=least)
 
 
 def branching(node):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mlsysim import Q_, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import Q_, ServingCapacityModel, ServingModel, TrainingMemoryModel
 
 MILLISECOND = 1e-3
 
@@ -135,3 +135,18 @@ def test_every_label_of_the_bottleneck_has_been_met():
 def test_feasible_means_the_label_says_so(found):
     assert found.feasible is (found.bottleneck == "Feasible")
     assert found.feasible is math.isfinite(found.required_replicas)
+
+
+@pytest.mark.parametrize("variant", list(ServingModel.variants))
+@pytest.mark.parametrize("rate", [1e-4, 20])
+def test_a_token_that_comes_sooner_than_one_alone_is_promised_in_vain(variant, rate):
+    found = ServingModel.solve_example(variant=variant, request_rate=rate, tpot_slo=1)
+    assert found["tpot_p50"].to("ms").magnitude > 1
+    assert found["slo_attainment"] == 0
+    assert (found["feasible"], found["serving_bottleneck"]) == (False, "TPOT")
+    assert found["deployed_replicas"] == math.inf
+
+
+@pytest.mark.parametrize("variant", list(ServingModel.variants))
+def test_a_deployment_is_explained_whole(variant):
+    assert "A_slo" in str(ServingModel.solve_example(variant=variant).explain())

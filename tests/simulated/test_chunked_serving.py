@@ -55,9 +55,11 @@ def test_batch_and_latencies_are_near_the_simulated_ones(setting):
 
 @pytest.mark.parametrize("setting", each(CHUNKED))
 def test_the_capacity_is_the_simulated_one(setting):
-    """Within 2% where the budget binds, 5% where slots do."""
-    near = 0.05 if crowded(setting) else 0.02
-    assert answered(setting, 1e-3).canonical("replica_capacity") == pytest.approx(capacity(setting), rel=near)
+    """Within 2% where the budget binds, 5% where slots or the room for them do."""
+    found = answered(setting, 1e-3)
+    full = crowded(setting) or found.canonical("engine_slots") < setting.keywords["max_num_seqs"]
+    near = 0.05 if full else 0.02
+    assert found.canonical("replica_capacity") == pytest.approx(capacity(setting), rel=near)
 
 
 PROMISED = [

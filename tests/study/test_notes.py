@@ -89,3 +89,27 @@ def test_a_deployment_with_room_says_nothing_of_it():
 def test_a_context_that_no_ranks_hold_is_said_to_fit_none():
     found = ServingModel.solve_example(isl=10**9)
     assert found.notes[0].endswith("nor any tp_size and pp_size of up to 256 ranks that this model can be cut over")
+
+
+DEPLOYED = {"model": "Llama3_1_8B", "hardware": "H100", "isl": 1024, "osl": 128}
+
+
+def test_a_rate_beside_a_closed_loop_is_said_to_be_of_no_use():
+    asked = {**DEPLOYED, "concurrency": 5}
+    assert ServingModel().solve(**asked).notes == ()
+    (note,) = ServingModel().solve(**asked, request_rate=20).notes
+    assert note == "request_rate, 20.00 request/s, is not used: concurrency says that 5.00 request are in flight"
+
+
+def test_a_wait_that_is_left_out_is_said():
+    asked = {**DEPLOYED, "request_rate": 2, "max_num_seqs": 1}
+    (note,) = ServingModel("chunked").solve(**asked).notes
+    assert note.startswith("a request waits for a slot with probability 0.")
+    assert ServingModel("colocated").solve(**asked).notes == ()
+    assert ServingModel("chunked").solve(**asked | {"max_num_seqs": 64}).notes == ()
+
+
+@pytest.mark.parametrize("spread", ["isl_cv", "osl_cv"])
+def test_a_closed_loop_of_varied_lengths_is_said_to_have_means_alone(spread):
+    result = ServingModel().solve(**DEPLOYED, concurrency=20, **{spread: 1})
+    assert any(note.startswith("a closed loop, here 20.00 request, has means alone") for note in result.notes)

@@ -253,6 +253,8 @@ def test_functions_of_the_field(expression, data):
             if there.sum() == 1:
                 # A remainder next to its divisor, and a count that is met or missed by a hair, may come out either way.
                 slack = {sympy.Mod: 13.0, LeastInteger: np.inf, sympy.Mul: 13.0}.get(type(expression), 1e-6)
+                if isinstance(expression, Root) and expression.left.has(Root):
+                    slack = np.inf  # of a root around a root it is told where it may lie, and no more
                 assert greatest[box] - least[box] <= slack or case.points[2, there][0] == 0
 
 
