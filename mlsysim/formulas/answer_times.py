@@ -13,6 +13,7 @@ from mlsysim.formulas.continuous_batching import beyond_mean, gamma_quantile, si
 from mlsysim.formulas.deployment import (
     COLOCATED,
     DISAGGREGATED,
+    FURTHER,
     HANDED_OVER,
     LEVEL,
     NEARLY,
@@ -72,7 +73,6 @@ from mlsysim.symbols.varied_lengths import T_short, cv_D, k_D, v_short, w_T
 
 BOREL = Source("consul1973")
 GAMMA = Source("wilson1931")
-_decoding = n_out / token - 1
 #: Lengths of prompts or answers vary.
 _VARIED = cv_in + cv_out > 0
 #: Square of the time from the first token to the last, for answers that vary.
@@ -80,7 +80,7 @@ _ANSWERS = cv_out**2 * (n_out / token * (tpot_mean - T_short)) ** 2
 
 whole_variance = Formula(
     v_T,
-    when(QUEUED, STARTED + SLOTS + (_decoding * tpot_sd) ** 2 + when(_VARIED, PREFILL + _ANSWERS - v_short, 0), oo),
+    when(QUEUED, STARTED + SLOTS + (FURTHER * tpot_sd) ** 2 + when(_VARIED, PREFILL + _ANSWERS - v_short, 0), oo),
     title="Variance of the time from request to last token",
     source=Source("gross2008", "section 1.6"),
     variant="deployment",
@@ -101,8 +101,8 @@ whole_third_cumulant = Formula(
         + SLOTS_THIRD
         + when(
             v_short > 0,
-            2 * ((_decoding * tpot_sd) ** 2 - v_short) ** 2 / (_decoding * tpot_x),
-            2 * _decoding**3 * tpot_sd**4 / tpot_x,
+            2 * ((FURTHER * tpot_sd) ** 2 - v_short) ** 2 / (FURTHER * tpot_x),
+            2 * FURTHER**3 * tpot_sd**4 / tpot_x,
         )
         + when(
             _VARIED,
@@ -345,22 +345,6 @@ pool_gap_time = Formula(
     ),
 )
 
-FORMULAS = (
-    whole_variance,
-    whole_third_cumulant,
-    whole_skewness,
-    whole_law,
-    whole_quantile,
-    stopping_prompts,
-    stop_probability,
-    long_share,
-    further_prompts,
-    further_spread,
-    gap_prompts,
-    stopped_time,
-    gap_time,
-    pool_gap_time,
-)
 _WHOLE = (whole_variance, whole_third_cumulant, whole_skewness, whole_law, whole_quantile)
 #: Of engines that prefill and decode by turns.
 SHARED = (
@@ -376,3 +360,4 @@ SHARED = (
 )
 #: Of pools.
 POOLS = (*_WHOLE, pool_gap_time)
+FORMULAS = (*SHARED, pool_gap_time)

@@ -14,7 +14,7 @@ import sympy
 from sympy import Piecewise, Rational, ceiling, exp, oo
 
 from mlsysim.formulas import deployment
-from mlsysim.formulas.deployment import LEVEL, NEARLY, OPEN, arriving
+from mlsysim.formulas.deployment import FURTHER, LEVEL, NEARLY, OPEN, arriving
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.varied_lengths import PROMPT_SQUARE
 from mlsysim.symbolic import (
@@ -312,7 +312,7 @@ first_token_quantile = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, _law("tpot_mean"), u_ans * tau_Z / (n_out / token - 1)),
+    when(OPEN, _law("tpot_mean"), u_ans * tau_Z / FURTHER),
     title="Mean time per output token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,

@@ -26,6 +26,7 @@ from mlsysim.formulas.deployment import (
     by_load,
 )
 from mlsysim.formulas.iteration import PASSED
+from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -109,7 +110,6 @@ from mlsysim.symbols.deployment import (
 from mlsysim.symbols.iteration import gamma_s
 from mlsysim.symbols.varied_lengths import T_short
 
-OWN = Source("own")
 KIND = "chunked_estimate"
 #: Beyond it an exponential counts as infinite.
 _LARGE = 50

@@ -13,9 +13,10 @@ from typing import Any
 from sympy import And, Piecewise, ceiling, floor
 
 from mlsysim.formulas import answer_times, deployment
-from mlsysim.formulas.deployment import LEVEL, LITTLE, ORCA, arriving, shared_rate, step
+from mlsysim.formulas.deployment import FURTHER, LEVEL, LITTLE, ORCA, arriving, shared_rate, step
 from mlsysim.formulas.iteration import PASSED
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, request, swapped, token, when
+from mlsysim.formulas.varied_lengths import OWN
+from mlsysim.symbolic import Example, Formula, Max, Min, request, swapped, when
 from mlsysim.symbols.chunked import cv_out
 from mlsysim.symbols.closed_loops import B_z, T_z, k_z, m_z, r_z, tau_z
 from mlsysim.symbols.deployment import (
@@ -42,13 +43,10 @@ from mlsysim.symbols.deployment import (
     u_ans,
 )
 from mlsysim.symbols.iteration import gamma_s
-from mlsysim.symbols.serving import n_out
 
 KIND = "closed_loop"
 #: Requests go round in step.
 IN_STEP = B_z > 0
-OWN = Source("own")
-_later_tokens = n_out / token - 1
 #: Requests of a round that waited one round less than the others.
 _sooner = B_z - r_z
 
@@ -93,7 +91,7 @@ cohort_cycle = Formula(
 cohort_rounds = Formula(
     m_z,
     when(IN_STEP, ceiling(Z_e / B_z), 1),
-    title="Rounds from one first token of a slot to the next of the same request",
+    title="Rounds in which every request in flight is answered once",
     source=OWN,
     assumes="First come, first served.",
     example=Example({B_z: 16, Z_e: 40}, "3", derived="ceil(40 / 16)"),
@@ -169,7 +167,7 @@ first_token_quantile = Formula(
 token_quantile = Formula(
     tpot_q[quantile],
     _in_step(
-        tpot_mean + (_prefills(k_z[quantile]) - _prefills(B_z + request) / 2) / _later_tokens,
+        tpot_mean + (_prefills(k_z[quantile]) - _prefills(B_z + request) / 2) / FURTHER,
         deployment.token_quantile.expression,
     ),
     title="Time per output token that a share of the requests stay below, in step or not",
@@ -205,7 +203,7 @@ token_in_time = Formula(
     _in_step(
         when(
             T_2 > 0,
-            Max(0, Min(B_z, request + _begun_by(T_2 * _later_tokens - u_ans * tau_z))) / B_z,
+            Max(0, Min(B_z, request + _begun_by(T_2 * FURTHER - u_ans * tau_z))) / B_z,
             1,
         ),
         deployment.token_in_time.expression,

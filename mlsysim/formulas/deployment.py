@@ -122,6 +122,8 @@ LITTLE = Source("little1961")
 DISTSERVE = Source("zhong2024", "section 3")
 #: Prompts are prefilled whole, on whichever engines.
 WHOLE = "whole_prompts"
+#: Tokens of an answer after the first, which the prefill gives.
+FURTHER = n_out / token - 1
 #: Requests come by themselves, not in a closed loop.
 OPEN = Z_all <= 0
 #: Shares are kept below one where they are divided by what is left.
@@ -186,7 +188,7 @@ tokens_per_step = Formula(
 
 answer_steps = Formula(
     u_ans,
-    (n_out / token - 1) / E_tok,
+    FURTHER / E_tok,
     title="Decode steps of an answer",
     source=ORCA,
     example=Example({n_out: 101, E_tok: 2}, "50", derived="(101 - 1) / 2"),
@@ -856,7 +858,7 @@ short_answers = Formula(
     T_short,
     when(
         And(QUEUED, cv_out > 0),
-        ((_once - 1) * X_1 + u_ans * b_N * (Z_b / request - 1) * (_beside_short / (1 - x_b) - 1)) / (n_out / token - 1),
+        ((_once - 1) * X_1 + u_ans * b_N * (Z_b / request - 1) * (_beside_short / (1 - x_b) - 1)) / FURTHER,
         0,
     ),
     title="What short answers add to the mean time per token",
@@ -873,7 +875,7 @@ short_answers = Formula(
 
 pool_short_answers = Formula(
     T_short,
-    when(And(QUEUED, cv_out > 0), (_once - 1) * X_1 / (n_out / token - 1), 0 * D_1),
+    when(And(QUEUED, cv_out > 0), (_once - 1) * X_1 / FURTHER, 0 * D_1),
     title="What short answers add to the mean time per token in a pool",
     source=LOG_NORMAL,
     variant=DISAGGREGATED,
@@ -887,7 +889,7 @@ pool_short_answers = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / (n_out / token - 1) + T_short,
+    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short,
     title="Mean time per output token",
     source=ORCA,
     variant=COLOCATED,
@@ -907,7 +909,7 @@ pool_token_mean = Formula(
             u_ans * tau_N + _second,
             y_d * N_e / lam_e + t_x,
         )
-        / (n_out / token - 1)
+        / FURTHER
         + T_short,
         oo,
     ),
@@ -995,7 +997,7 @@ token_spread = Formula(
         sqrt(
             SLOW
             + _SHORT
-            + (_interrupted(_once, _once_square) + _shared(X_1)) / (n_out / token - 1) ** 2
+            + (_interrupted(_once, _once_square) + _shared(X_1)) / FURTHER ** 2
         ),
         0 * D_1,
     ),
@@ -1015,7 +1017,7 @@ token_spread = Formula(
 
 pool_token_spread = Formula(
     tpot_sd,
-    when(QUEUED, when(cv_out > 0, sqrt(SLOW + _SHORT + _shared(X_1) / (n_out / token - 1) ** 2), sqrt(SLOW)), 0 * D_1),
+    when(QUEUED, when(cv_out > 0, sqrt(SLOW + _SHORT + _shared(X_1) / FURTHER**2), sqrt(SLOW)), 0 * D_1),
     title="Spread of the time per output token in a pool",
     source=Source("kleinrock1975", "section 3.2"),
     variant=DISAGGREGATED,
@@ -1030,7 +1032,7 @@ pool_token_spread = Formula(
 
 undisturbed_token = Formula(
     tpot_1,
-    u_ans * step(request) / (n_out / token - 1),
+    u_ans * step(request) / FURTHER,
     title="Time per output token of a request alone",
     source=ORCA,
     no_example=PASSED,
@@ -1073,7 +1075,7 @@ token_quantile = Formula(
 
 whole_mean = Formula(
     e2e_mean,
-    ttft_mean + (n_out / token - 1) * (tpot_mean - T_short),
+    ttft_mean + FURTHER * (tpot_mean - T_short),
     title="Mean time from request to last token",
     source=ORCA,
     variant=WHOLE,

@@ -15,7 +15,7 @@ from sympy import And, floor, oo, sqrt
 
 from mlsysim.formulas import deployment, varied_lengths
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
-from mlsysim.formulas.deployment import DISTSERVE, NEARLY, by_load, pool_rate
+from mlsysim.formulas.deployment import DISTSERVE, NEARLY, by_load, pool_rate, step
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.replica_layout import ACCELERATORS, DISAGGREGATED
 from mlsysim.formulas.transformer_flops import attended
@@ -40,7 +40,6 @@ from mlsysim.symbols.deployment import (
     q_slo,
     rho_D,
     rho_e,
-    t_dr,
     theta_s,
     x_p,
     y_d,
@@ -62,7 +61,7 @@ from mlsysim.symbols.deployment_advice import (
     x_dis,
 )
 from mlsysim.symbols.hardware import B_mem, F
-from mlsysim.symbols.iteration import F_16, gamma_s, n_dec, t_den, t_exp, t_it, t_kv, t_one
+from mlsysim.symbols.iteration import F_16, gamma_s, n_dec, t_den, t_exp, t_kv, t_one
 from mlsysim.symbols.serving import kv_token
 from mlsysim.symbols.workload import s
 
@@ -233,7 +232,7 @@ cache_bound = Formula(
 
 token_time = Formula(
     tau_tok,
-    (evaluated_at(t_it, {n_dec: N_e + request}, PASS) + t_dr) / E_tok,
+    step(N_e + request) / E_tok,
     title="Decode step over the tokens that it gives one request",
     source=Source("leviathan2023", "theorem 3.8"),
     no_example=PASSED,
@@ -270,22 +269,6 @@ budget_limit = Formula(
     no_example=PASSED,
 )
 
-FORMULAS = (
-    promise_share,
-    decode_batch_limit,
-    decode_rate_limit,
-    prefill_rate_limit,
-    best_ratio,
-    matched_goodput,
-    colocated_goodput,
-    gain,
-    least_bandwidth,
-    compute_bound,
-    cache_bound,
-    token_time,
-    best_drafts,
-    budget_limit,
-)
 #: Of every replica.
 SHARED = (compute_bound, cache_bound, token_time, best_drafts)
 #: Of pools.
@@ -303,3 +286,4 @@ POOLS = (
 )
 #: Of replicas that prefill in chunks.
 CHUNKED = (*SHARED, budget_limit)
+FORMULAS = (*POOLS, budget_limit)

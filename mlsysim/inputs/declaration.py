@@ -129,6 +129,8 @@ class DeclaredModel:
         The variant that counts, and the output on which the others must agree with it.
     room : tuple of Room
         Engines whose memory may hold no request, and the ranks that would make room.
+    caveats : tuple of Caveat
+        What a reader must know of results.
     savings : dict
         For each argument that costs something to save something: its value without, and the output it lowers.
     givers : dict

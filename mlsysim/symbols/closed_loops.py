@@ -19,7 +19,7 @@ m_z = variable(
     "cohort_rounds",
     r"m_{\circlearrowleft}",
     "count",
-    "Rounds between two first tokens of a request that finds all slots taken.",
+    "Rounds in which every request in flight is answered once.",
     nonnegative(),
 )
 r_z = variable(
