@@ -98,6 +98,7 @@ _ROOMS = (
     "symbolic",
     "symbols",
     "units",
+    "web",
 )
 
 __all__ = [

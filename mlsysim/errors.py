@@ -68,16 +68,20 @@ class UnknownNameError(InputError, AttributeError):
         Names that exist; the nearest are suggested.
     hint : str, optional
         Where else the name is known.
+    close : list of str, optional
+        What is suggested; the nearest of the known names where left out.
     """
 
-    def __init__(self, what: str, name: object, known: Iterable[str], hint: str = "") -> None:
+    def __init__(
+        self, what: str, name: object, known: Iterable[str], hint: str = "", close: list[str] | None = None
+    ) -> None:
         names = list(dict.fromkeys(known))
         typed = name if isinstance(name, str) else quoted(name)
-        close = nearest(typed, names)
+        close = nearest(typed, names) if close is None else close
         if close:
             allowed = f"did you mean {', '.join(close)}?"
         elif len(names) <= 12:
-            allowed = f"known: {', '.join(names)}"
+            allowed = f"known: {', '.join(names) or 'none'}"
         else:
             allowed = f"known: {', '.join(names[:12])}, ... ({len(names)} in all)"
         MlsysimError.__init__(self, f"unknown {what} {quoted(name)}: {allowed}" + (f"; {hint}" if hint else ""))

@@ -5,12 +5,28 @@ from __future__ import annotations
 import html
 import math
 import numbers
+import os
 import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from mlsysim import formatting, units
 from mlsysim.errors import InputError
+
+#: Columns where no terminal says how many it has, and the most that lines have in a wider one.
+USUAL, MOST = 100, 120
+#: Columns that wrapped text needs.
+LEGIBLE = 24
+
+
+def width() -> int:
+    """Columns to write in: those of the terminal or of ``COLUMNS``, at most 120; 100 when piped."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return min(MOST, shutil.get_terminal_size((USUAL, 24)).columns) if known else USUAL
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -51,7 +67,7 @@ def narrowed(headers: Sequence[str], rows: Sequence[Sequence[Any]], width: int) 
     texts = broken = [str(header) for header in headers]
     widest = [max(map(len, column)) for column in zip(*cells(rows), strict=True)]
     for room in range(max(map(len, texts)) - 1, 5, -1):
-        if max(map(len, render(broken, rows).splitlines())) <= width:
+        if extent(render(broken, rows)) <= width:
             break
         broken = ["\n".join(_broken(text, max(room, cell))) for text, cell in zip(texts, widest, strict=True)]
     return broken
@@ -67,6 +83,52 @@ def _broken(text: str, width: int) -> list[str]:
         else:
             lines.append(part)
     return lines
+
+
+def fitted(headers: Sequence[str], rows: Sequence[Sequence[Any]], columns: int | None = None) -> str:
+    """The text of a table within a width: headers in several lines, then columns in blocks, then wrapped text.
+
+    Parameters
+    ----------
+    headers, rows
+        As for :func:`table`.
+    columns : int, optional
+        The width; that of the terminal where left out.
+
+    Returns
+    -------
+    str
+        Each block begins with the first column.
+    """
+    limit = width() if columns is None else columns
+    if not rows:
+        return render(headers, rows)
+    texts = cells(rows)
+    blocks: list[list[int]] = [[0]]
+    for place in range(1, len(headers)):
+        if len(blocks[-1]) > 1 and extent(_block(headers, texts, [*blocks[-1], place], limit)) > limit:
+            blocks.append([0])
+        blocks[-1].append(place)
+    return "\n\n".join(_block(headers, texts, block, limit) for block in blocks)
+
+
+def _block(headers: Sequence[str], texts: Sequence[Sequence[str]], places: Sequence[int], limit: int) -> str:
+    """Some columns; the text of the last one is wrapped where two are still too wide."""
+    heads, rows = [str(headers[place]) for place in places], [[row[place] for place in places] for row in texts]
+    heads = narrowed(heads, rows, limit)
+    text = render(heads, rows)
+    room = limit - max(len(row[0]) for row in rows) - 2
+    if len(places) != 2 or extent(text) <= limit or room < LEGIBLE:
+        return text
+    broken = []
+    for first, last in rows:
+        broken += [list(pair) for pair in zip_longest([first], textwrap.wrap(last, room) or [""], fillvalue="")]
+    return render(heads, broken)
+
+
+def extent(text: str) -> int:
+    """Columns of the longest line."""
+    return max(map(len, text.splitlines()))
 
 
 def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -17,7 +17,9 @@ import pint
 from mlsysim.errors import UnitError, quoted
 from mlsysim.scaling import in_unit
 
-ureg: pint.UnitRegistry = pint.UnitRegistry(str(resources.files("mlsysim") / "units.txt"))
+#: The file that defines them.
+DEFINITIONS = resources.files("mlsysim") / "units.txt"
+ureg: pint.UnitRegistry = pint.UnitRegistry(str(DEFINITIONS))
 ureg.formatter.default_format = "~P"
 ureg.separate_format_defaults = True
 Q_: Any = ureg.Quantity

@@ -22,6 +22,8 @@ HELD = 2**30 // os.sysconf("SC_PAGESIZE")
 #: Pages that were left when something was forgotten for the last time.
 LEFT = [0]
 HERE = Path(__file__).parent
+#: Text is printed in as many columns as where it is piped, whatever the terminal of who runs the tests.
+os.environ["COLUMNS"] = "100"
 
 
 def resident():

@@ -18,6 +18,10 @@ from mlsysim.symbols import formats as vocabulary
 ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
+    "docs/how_to.md",
+    "docs/tour.md",
+    "docs/grids.md",
+    "docs/catalog.md",
     "docs/expert_parallel.md",
     "docs/inverse.md",
     "docs/function.md",
@@ -61,7 +65,9 @@ def test_page_prints_what_it_says(page):
         assert printed.getvalue() == expected
 
 
-@pytest.mark.parametrize("command", [command for page in PAGES for command in commands(page)])
+@pytest.mark.parametrize(
+    "command", [command for page in (*PAGES, "docs/command_line.md") for command in commands(page)]
+)
 def test_command_answers(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = CliRunner().invoke(app, shlex.split(command)[1:], prog_name="mlsysim")
@@ -94,8 +100,9 @@ def test_nobody_is_sent_to_the_other_package_of_that_name():
 
 def test_the_readme_says_how_its_commands_are_reached():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "source .venv/bin/activate" in text.partition("## Three questions")[0]
-    assert ".venv/bin/mlsysim" in text.partition("## Three questions")[0]
+    assert "source .venv/bin/activate" in text.partition("## One equation")[0]
+    assert ".venv/bin/mlsysim" in text.partition("## One equation")[0]
+    assert len(text.splitlines()) <= 150
     assert '-e ".[fast,plot]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 

@@ -104,6 +104,36 @@ class Entry(pydantic.BaseModel):
             name = given if isinstance(given, str) and given else type(self).__name__
             raise CatalogError(f"{name}: {problems(error)}") from None
 
+    def changed(self, **values: Any) -> Self:
+        """A copy with other values, which say that they were changed by hand and what they were.
+
+        Parameters
+        ----------
+        **values
+            By field, as for an entry built by hand; of a table the rates that change. ``name=`` and ``description=``
+            change these.
+
+        Returns
+        -------
+        Self
+            Of the same kind; all other values keep their sources.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such field.
+        CatalogError
+            If a value is not of its unit.
+        """
+        for name in values:
+            if name not in type(self).model_fields:
+                raise UnknownNameError(f"field of {self.name}", name, type(self).model_fields)
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        tables = {name: {**fields[name], **new} for name, new in values.items() if isinstance(new, Mapping)}
+        made = type(self)(**{**fields, **values, **tables})
+        marked = {name: _marked(getattr(made, name), fields.get(name)) for name in values}
+        return made.model_copy(update=marked)
+
     def value_of(self, name: str, precision: str) -> Value | None:
         """The value this entry gives a formula's input, or None if it has none.
 
@@ -134,6 +164,16 @@ class Entry(pydantic.BaseModel):
             elif isinstance(content, Mapping):
                 found.update({f"{field}.{key}": value for key, value in content.items()})
         return found
+
+
+def _marked(made: Any, before: Any) -> Any:
+    """What was changed by hand, with what it was; what is no value, or still the same, as it is."""
+    if isinstance(made, Mapping):
+        return {key: _marked(value, (before or {}).get(key)) for key, value in made.items()}
+    if not isinstance(made, Value) or made == before:
+        return made
+    was = f", was {before.text()}" if isinstance(before, Value) else ""
+    return made.model_copy(update={"source": f"changed by hand{was}"})
 
 
 def _known_formats(rates: dict[str, Value]) -> dict[str, Value]:

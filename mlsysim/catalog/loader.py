@@ -35,6 +35,8 @@ _PROVENANCE = ("source", "date", "kind")
 _FLAT: dict[str, type[Entry]] = {"Stacks": Stack, "Recipes": Recipe}
 _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
 _FREE_TEXT = ("name", "description", "architecture", "variants")
+#: What reads an entry of a kind from a file of such an ending.
+_READ_BY = {"traffic": (".csv", Traffic.from_trace), "model": (".json", TransformerWorkload.from_hf)}
 _REFERENCES = {
     "node": "Systems.Nodes",
     "fabric": "Systems.Fabrics",
@@ -145,7 +147,7 @@ class Catalog:
         return tuple(self._raw)
 
     def find(self, what: str, name: str) -> Entry:
-        """An entry by its full name or by the last part of it.
+        """An entry by its full name or by the last part of it, or out of a file.
 
         Parameters
         ----------
@@ -153,10 +155,13 @@ class Catalog:
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
             ``memory``, ``rent``, ``traffic``, ``stack`` or ``recipe``.
         name : str
-            ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``.
+            ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json`` or
+            the folder that holds it, of traffic also a CSV file of a trace.
 
         Raises
         ------
+        CatalogError
+            If a file cannot be read.
         UnknownNameError
             If no entry of that kind has the name; the nearest are suggested.
         """
@@ -172,6 +177,10 @@ class Catalog:
                     found = self._found[what, name] = catalog.entry(path)
                     return found
             known += [path.rpartition(".")[2] for path in candidates]
+        if what in _READ_BY and isinstance(name, str):
+            ending, read = _READ_BY[what]
+            if name.endswith(ending) or (what == "model" and Path(name).is_dir()):
+                return read(name)
         raise UnknownNameError(what, name, known)
 
     def entry(self, path: str) -> Entry:

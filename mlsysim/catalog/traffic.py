@@ -29,6 +29,11 @@ _KNOWN = {
 }  # fmt: skip
 
 
+#: Units of times that are numbers, in seconds, and from where on a number is one of them: years from 1973 to 5138.
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SINCE_1970 = {"ns": 1e17, "us": 1e14, "ms": 1e11}
+
+
 class Traffic(Entry):
     """The requests that a deployment gets. They come as Poisson's law has it, and lengths are log-normal.
 
@@ -59,7 +64,14 @@ class Traffic(Entry):
 
     @classmethod
     def from_trace(
-        cls, trace: Any, *, prompt_tokens: str = "", output_tokens: str = "", arrival: str = "", name: str = ""
+        cls,
+        trace: Any,
+        *,
+        prompt_tokens: str = "",
+        output_tokens: str = "",
+        arrival: str = "",
+        arrival_unit: str = "",
+        name: str = "",
     ) -> Self:
         """The traffic of a trace: a row per request, with the tokens of its prompt and answer and when it came.
 
@@ -71,7 +83,10 @@ class Traffic(Entry):
             Columns of the tokens; found by the headers of published traces where left out (``ContextTokens`` and
             ``GeneratedTokens`` of Azure's traces).
         arrival : str
-            Column of the times: seconds, or dates with times. Where left out and none is found there is no rate.
+            Column of the times: numbers, or dates with times. Where left out and none is found there is no rate.
+        arrival_unit : str
+            Of times that are numbers: s, ms, us or ns. Where left out they are seconds, but milliseconds from 1e11 on,
+            microseconds from 1e14 and nanoseconds from 1e17 on, as times since 1970 are.
         name : str
             Of the entry; that of the file where left out.
 
@@ -87,8 +102,10 @@ class Traffic(Entry):
         UnknownNameError
             If there is no such column.
         InputError
-            If it is neither a path nor a table.
+            If it is neither a path nor a table, or the unit is none of these.
         """
+        if arrival_unit and arrival_unit not in _UNITS:
+            raise InputError("arrival_unit", arrival_unit, f"must be one of {', '.join(_UNITS)}")
         origin, headers, rows = _opened(trace)
         wanted = {"prompt": prompt_tokens, "answer": output_tokens, "arrival": arrival}
         places = {what: _place(origin, headers, what, column) for what, column in wanted.items()}
@@ -102,7 +119,7 @@ class Traffic(Entry):
                 tokens = _tokens(origin, line, headers, places[what], cells)
                 sums[what] = [total + tokens, squares + tokens**2]
             if places["arrival"] is not None:
-                times.append(_seconds(origin, line, headers[places["arrival"]], cells[places["arrival"]]))
+                times.append(_time(origin, line, headers[places["arrival"]], cells[places["arrival"]], arrival_unit))
         if not count:
             raise CatalogError(f"{origin}: has no row below its header")
         described = f"{count:,} requests of {origin}"
@@ -116,8 +133,10 @@ class Traffic(Entry):
             fields[short] = given(max(1, round(total / count)), "token")
             fields[f"{short}_cv"] = given(math.sqrt(max(0, count * squares - total**2)) / total)
         if times:
+            unit = arrival_unit or next((unit for unit, least in _SINCE_1970.items() if max(times) >= least), "s")
             rate, spread = _arrivals(origin, headers[places["arrival"] or 0], times)
-            fields["request_rate"] = given(rate, "request/s")
+            fields["request_rate"] = given(rate / _UNITS[unit], "request/s")
+            described += f"; times are in {unit}" if unit != "s" else ""
             described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
         return cls(name=name or Path(origin).stem, description=described, **fields)
 
@@ -190,22 +209,24 @@ def _tokens(origin: str, line: int, headers: list[str], place: int | None, cells
     return int(number)
 
 
-def _seconds(origin: str, line: int, column: str, cell: Any) -> float:
-    if isinstance(cell, datetime):
-        return cell.timestamp()
+def _time(origin: str, line: int, column: str, cell: Any, unit: str) -> float:
+    """A number as it is, or the seconds of a date."""
     try:
-        number = float(cell)
+        number = math.nan if isinstance(cell, datetime) else float(cell)
     except (TypeError, ValueError):
-        try:
-            return datetime.fromisoformat(str(cell).strip()).timestamp()
-        except ValueError:
-            number = math.nan
-    if not math.isfinite(number):
+        number = math.nan
+    if math.isfinite(number):
+        return number
+    try:
+        date = cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())
+    except ValueError:
         raise CatalogError(
             f"{origin}: line {line}: {column}={quoted(cell)}: must be seconds, or a date and time as in "
             "2023-11-16 18:15:46.680590"
-        )
-    return number
+        ) from None
+    if unit:
+        raise CatalogError(f"{origin}: line {line}: {column}={quoted(cell)}: is a date; leave out arrival_unit")
+    return date.timestamp()
 
 
 def _arrivals(origin: str, column: str, times: list[float]) -> tuple[float, float]:

@@ -17,6 +17,8 @@ Kind = Literal["datasheet", "paper", "measured", "calibrated", "derived", "repor
 
 #: Source of a value the caller typed in; needs no citation.
 CALLER = "given by the caller"
+#: Source of what someone measured and has not published, for a catalog of one's own.
+OWN = "own measurement"
 
 
 def problems(error: pydantic.ValidationError) -> str:
@@ -38,7 +40,7 @@ class Sourced(pydantic.BaseModel):
     unit : str
         Its unit; empty for a pure number and for a word.
     source : str
-        URL, or citation key of the bibliography.
+        URL, citation key of the bibliography, or ``"own measurement"``.
     date : str
         When the source was published or read, ``YYYY-MM`` or ``YYYY-MM-DD``.
     kind : str
@@ -91,8 +93,8 @@ class Sourced(pydantic.BaseModel):
             return self
         if not self.date:
             raise ValueError("date is missing")
-        if not self.source.startswith(("https://", "http://")) and self.source not in bibliography():
-            raise ValueError(f"source {self.source!r} is neither a URL nor a key of the bibliography")
+        if not self.source.startswith(("https://", "http://")) and self.source not in (OWN, *bibliography()):
+            raise ValueError(f"source {self.source!r} is neither a URL nor a key of the bibliography nor {OWN!r}")
         return self
 
     def text(self, digits: int = 6) -> str:

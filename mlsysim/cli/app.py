@@ -236,6 +236,8 @@ def sweep(
         ),
     ] = None,
     plot: Plot = None,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print a table with a row per point instead of text.")] = False,
     catalog: OwnCatalog = None,
 ) -> None:
     """Evaluate a grid."""
@@ -249,6 +251,8 @@ def sweep(
         variant=variant,
         file=file,
         plot=plot,
+        as_json=as_json,
+        as_csv=as_csv,
         catalog=catalog,
     )
 
@@ -396,11 +400,30 @@ def book(
 
 
 @app.command()
-def demo() -> None:
-    """The tutorial: three questions with their tables and formulas, then its exercises."""
-    from mlsysim.cli import demo as tutorial
+def calculator(
+    ctx: typer.Context,
+    question: Question,
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Set of formulas with which the page opens.")
+    ] = None,
+) -> None:
+    """Print a question as a page for the browser: `mlsysim calculator memory > memory.html`."""
+    from mlsysim.web import calculator as page
 
-    tutorial.run()
+    typer.echo(page(ctx.obj.model(question, variant), variant), nl=False)
+
+
+@app.command()
+def demo(
+    full: Annotated[
+        bool, typer.Option("--full", help="The whole tutorial: every formula with its numbers, and the exercises.")
+    ] = False,
+) -> None:
+    """The first minute: three questions, a formula, a search with its proof, a figure."""
+    from mlsysim.cli import demo as first_minute
+    from mlsysim.cli import tutorial
+
+    (tutorial if full else first_minute).run()
 
 
 def main() -> None:

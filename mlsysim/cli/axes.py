@@ -8,10 +8,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from mlsysim.catalog import Catalog
-from mlsysim.cli.words import read_entry, typed_text
+from mlsysim.cli.words import typed_text
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import Linked, derived, linked
-from mlsysim.inputs.convert import unknown_argument
+from mlsysim.inputs.spellings import own_name, unknown_argument
 from mlsysim.models import PerformanceModel
 from mlsysim.symbolic import Variable
 from mlsysim.symbolic.family import members_among, several
@@ -49,7 +49,7 @@ def arguments(model: type[PerformanceModel], words: Sequence[str], shelf: Catalo
     found: dict[str, Any] = {}
     for word in words:
         name, given, text = word.partition("=")
-        name, text = name.strip().replace("-", "_"), text.strip()
+        name, text = _named(model, name), text.strip()
         if not given or not name:
             raise InputError("argument", word, "must be NAME=VALUES", "as in batch_size=8 or tp_size=1,2,4")
         if name in found:
@@ -63,6 +63,11 @@ def arguments(model: type[PerformanceModel], words: Sequence[str], shelf: Catalo
             found[name] = _values(model, name, text, shelf)
     _once(found)
     return found
+
+
+def _named(model: type[PerformanceModel], typed: str) -> str:
+    """The name of an argument from what stands before its value, which may be another spelling."""
+    return own_name(typed.strip().replace("-", "_"), model.arguments)
 
 
 def _once(given: dict[str, Any]) -> None:
@@ -99,7 +104,7 @@ def _linked(model: type[PerformanceModel], name: str, text: str, shelf: Catalog)
     members: dict[str, Any] = {}
     for part in text.split(";"):
         member, given, values = part.partition("=")
-        member = member.strip().replace("-", "_")
+        member = _named(model, member)
         if not given:
             hint = f"as in {name}='tp_size=1,2; pp_size=8,4'"
             raise InputError(name, text, "linked arguments are NAME=VALUES with ; between", hint)
@@ -116,7 +121,7 @@ def _values(model: type[PerformanceModel], name: str, text: str, shelf: Catalog)
     if not all(parts):
         raise InputError(name, text, "a value is missing", "values are listed with a comma between, as in 1,2,4")
     if slot is not None:
-        entries = [read_entry(shelf, slot, part) for part in parts]
+        entries = [shelf.find(slot.entry.what, part) for part in parts]
         return entries if len(entries) > 1 else entries[0]
     read = [_range(variable, name, part) or typed_text(variable, part) for part in parts]
     if len(read) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -11,15 +12,16 @@ from typing import Any
 
 import typer
 
-from mlsysim.cli import axes, output
+from mlsysim.cli import axes
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced
 from mlsysim.cli.options import option_name
-from mlsysim.cli.summary import cell_text, print_sweep, write_csv
+from mlsysim.cli.summary import as_records, cell_text, print_sweep, write_csv
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.inputs.recipe import as_run
+from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
 from mlsysim.study.designs import Designs
@@ -71,8 +73,12 @@ def sweep(
     catalog: Path | None,
     file: Path | None,
     plot: Path | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Evaluate a grid, print what it holds, and write it or draw it."""
+    if as_json and as_csv:
+        raise MlsysimError("--json and --csv: choose one")
     variants = [name.strip() for name in (variant or "").split(",")]
     given = axes.arguments(kind, words, shelf_of(catalog))
     if not axes.swept(given, 0) and len(variants) == 1:
@@ -95,14 +101,19 @@ def sweep(
             **given,
         )
     first = named[0] if named else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
-    print_sweep(ds, first)
+    if as_json:
+        print(json_text(as_records(ds)))
+    elif as_csv:
+        write_csv(ds, sys.stdout)
+    else:
+        print_sweep(ds, first)
     if file is not None and not stored:
         with replaced(file) as beside:
             write_csv(ds, beside)
     if plot is not None:
         _draw(ds, first, long, plot)
     written = [str(path) for path in (file, plot) if path is not None]
-    if written:
+    if written and not (as_json or as_csv):
         print(f"Written: {', '.join(written)}")
 
 
@@ -174,7 +185,7 @@ def pareto(
 
 def _answer(designs: Designs, as_json: bool, strict: bool, *, ranked: bool = True, more: str = "") -> None:
     """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
-    text = designs.to_json() if as_json else designs.text(output.width())
+    text = designs.to_json() if as_json else designs.text()
     print(as_choices(text, ("subject_to",)).replace("--subject_to", "--subject-to"))
     if more:
         print(more)

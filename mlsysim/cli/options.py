@@ -19,6 +19,19 @@ def _questions(ctx: typer.Context, incomplete: str) -> list[str]:
     return [command for command in ctx.find_root().obj.commands if command.startswith(incomplete)]
 
 
+def _words(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Arguments of the question, then the values of one, also behind a comma."""
+    from mlsysim.cli.words import offered_values
+
+    model = ctx.find_root().obj.model(ctx.params["question"])
+    name, given, text = incomplete.partition("=")
+    if not given:
+        return [f"{argument}=" for argument in model.arguments if argument.startswith(incomplete)]
+    before, comma, last = text.rpartition(",")
+    start = f"{name}={before}{comma}"
+    return [f"{start}{value}" for value in offered_values(model, name.replace("-", "_")) if value.startswith(last)]
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Question = Annotated[
     str,
@@ -28,7 +41,9 @@ Question = Annotated[
         autocompletion=_questions,
     ),
 ]
-Words = Annotated[list[str], typer.Argument(metavar="NAME=VALUES...", help="Arguments of the question.")]
+Words = Annotated[
+    list[str], typer.Argument(metavar="NAME=VALUES...", help="Arguments of the question.", autocompletion=_words)
+]
 Variants = Annotated[str | None, typer.Option("--variant", metavar="NAME", help="Set of formulas.")]
 Strict = Annotated[
     bool,

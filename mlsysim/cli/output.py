@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-WIDTH = 100
-
-
-def width() -> int:
-    """Columns to write in: those of the terminal, at most 100; 100 when piped."""
-    return min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if sys.stdout.isatty() else WIDTH
+from mlsysim import show
 
 
 def heading(text: str) -> None:
@@ -41,7 +33,7 @@ def block(text: str) -> None:
 def _wrap(text: str, first: str, rest: str) -> list[str]:
     return textwrap.wrap(
         text,
-        width(),
+        show.width(),
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,
@@ -49,8 +41,10 @@ def _wrap(text: str, first: str, rest: str) -> list[str]:
     ) or [""]
 
 
-def listing(headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: int = 0) -> None:
-    """Print text in left-aligned columns; long cells of the last column wrap.
+def listing(
+    headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: int = 0, numbers: Collection[str] = ()
+) -> None:
+    """Print text in columns; long cells of the last column wrap, or stand below where there is little room.
 
     Parameters
     ----------
@@ -60,18 +54,23 @@ def listing(headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: int =
         Cells; shown as text.
     indent : int
         Columns left of the table.
+    numbers : collection of str
+        Headers of the columns that are aligned to the right.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for place, header in enumerate(headers):
-        last = place == len(headers) - 1
-        table.add_column(header, no_wrap=not last, overflow="fold" if last else "ignore")
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    console = _console(width() - indent)
-    with console.capture() as captured:
-        console.print(table)
-    print("\n".join(" " * indent + line.rstrip() for line in captured.get().splitlines()))
+    texts = [tuple(headers), *(tuple(map(str, row)) for row in rows)]
+    *first, last = zip(*texts, strict=True)
+    widths = [max(map(len, column)) for column in first]
+    room = show.width() - indent - sum(widths) - 2 * len(widths)
+    below = room < min(show.LEGIBLE, max(map(len, last)))
+    for place, (*others, text) in enumerate(texts):
+        start = " " * indent
+        for header, cell, width in zip(headers, others, widths, strict=False):
+            start += f"{cell.rjust(width) if header in numbers else cell.ljust(width)}  "
+        further = " " * (indent + 4)
+        lines = [start, *_wrap(text, further, further)] if below else _wrap(text, start, " " * len(start))
+        text = "\n".join(line.rstrip() for line in lines)
+        print(text) if place else heading(lines[0].rstrip() if below else text)
 
 
-def _console(columns: int | None = None) -> Console:
-    return Console(width=columns or width(), highlight=False, markup=False, emoji=False)
+def _console() -> Console:
+    return Console(width=show.width(), highlight=False, markup=False, emoji=False)

@@ -12,53 +12,106 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from mlsysim import show
-from mlsysim.catalog import Traffic, TransformerWorkload, builtin
+from mlsysim.catalog import Traffic, TransformerWorkload
 from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.options import Json, OwnCatalog, Strict, option_name
-from mlsysim.cli.words import NO, YES, as_options, command_line, read_entry, shelf_of, typed_text
+from mlsysim.cli.words import as_options, command_line, offered_values, shelf_of, typed_text
 from mlsysim.errors import MlsysimError, quoted
+from mlsysim.inputs.binding import DEFAULT, GIVEN
 from mlsysim.inputs.signature import only_in
-from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.spellings import ELSEWHERE, own_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import Listed, words_for
-from mlsysim.study.display import listed
+from mlsysim.study.display import as_text, listed
 from mlsysim.study.result import Result
-from mlsysim.symbolic import Variable
+from mlsysim.symbolic import Variable, variable_of
 
 CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
 SHOWN = "Outputs"
+ALL = "Show this message with every option."
+
+#: Where a context says that help lists every option.
+EVERYTHING = "mlsysim.cli.everything"
 
 UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80 GB'."
 
 
 class Sectioned(TyperCommand):
-    """A command whose help lists the options under headings; it knows the options of others that share its name."""
+    """A command whose help lists the options under headings, the common ones or all of them.
+
+    Attributes
+    ----------
+    beside : tuple of Listed
+        Others that share its name, with options of their own.
+    model : type
+        The one that it asks.
+    """
 
     beside: tuple[Listed, ...] = ()
+    model: type[PerformanceModel]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Say which variant takes an option that this model has not."""
+        """Take other spellings; say which variant takes an option that this model has not, or what others call so."""
+        own = {each for option in self.params for each in (*option.opts, *option.secondary_opts)}
+        args = [_spelled(word, self.model) for word in args]
         if not ctx.resilient_parsing:
-            own = {each for option in self.params for each in (*option.opts, *option.secondary_opts)}
             for word in (each.partition("=")[0] for each in args if each.startswith("--")):
                 for other in (each.load() for each in self.beside if word not in own):
                     if word in map(option_name, other.arguments):
                         raise MlsysimError(f"{word}: an option of `mlsysim {words_for(other)}`")
+                meant = [option_name(each) for each in ELSEWHERE.get(word[2:].replace("-", "_"), ())]
+                if word not in own and (known := [each for each in meant if each in own]):
+                    raise MlsysimError(f"no such option: {word}: did you mean {', '.join(known)}?")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write one section per heading."""
+        whole = ctx.meta.get(EVERYTHING, False)
+        common = common_inputs(self.model)
         sections: dict[str, list[tuple[str, str]]] = {}
+        rest = 0
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx)
-            if record is not None:
-                sections.setdefault(getattr(option, "rich_help_panel", None) or ANSWER, []).append(record)
+            panel = getattr(option, "rich_help_panel", None) or ANSWER
+            if record is None:
+                continue
+            if whole or panel not in (INPUTS, OVERRIDES) or option.name in common:
+                sections.setdefault(panel, []).append(record)
+            else:
+                rest += 1
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+        if whole:
+            with formatter.section("What entries of the catalog give"):
+                formatter.write_dl([(option_name(name), each.described) for name, each in self.model.slots.items()])
+        elif rest:
+            formatter.write_paragraph()
+            formatter.write_text(f"{rest} more options: --help-all")
+
+
+def common_inputs(model: type[PerformanceModel]) -> tuple[str, ...]:
+    """The inputs that help shows: those declared as common, of the example, and without a default."""
+    own = model()
+    needed = [name for name in model.keywords if name in own.arguments and name not in own.defaults]
+    return tuple(dict.fromkeys([*needed, *model.example, *model.common]))
+
+
+def _print_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[EVERYTHING] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+def _spelled(word: str, model: type[PerformanceModel]) -> str:
+    """A word of the command line, with another spelling of an option replaced by its name."""
+    option, given, value = word.partition("=")
+    typed = option.removeprefix("--").replace("-", "_")
+    name = own_name(typed, model.arguments)
+    return option_name(name) + given + value if option.startswith("--") and name != typed else word
 
 
 def question_command(model: type[PerformanceModel], program: str = "mlsysim", beside: Sequence[Listed] = ()) -> Any:
@@ -79,13 +132,13 @@ def question_command(model: type[PerformanceModel], program: str = "mlsysim", be
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
-    def ask(**options: Any) -> None:
+    def ask(*, help_all: bool, **options: Any) -> None:
         _ask(model, **options)
 
     ask.__signature__ = inspect.Signature([*_arguments(model), *_answer(model, beside)])  # type: ignore[attr-defined]
     app.command(model.command, cls=Sectioned, help=_help(model, program, beside))(ask)
     command = typer.main.get_command(app)
-    command.beside = tuple(beside)  # type: ignore[attr-defined]
+    command.beside, command.model = tuple(beside), model  # type: ignore[attr-defined]
     return command
 
 
@@ -107,16 +160,15 @@ def _arguments(model: type[PerformanceModel]) -> Iterator[inspect.Parameter]:
         lost += f"; {slot.default} by default" if slot.default else ""
         or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
         or_file = ", or a CSV file of a trace" if issubclass(slot.entry, Traffic) else or_file
-        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}. Gives {slot.described}{lost}."
-        yield _option(name, text, "NAME", CATALOG, partial(_entry_names, slot))
+        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}{lost}."
+        yield _option(name, text, "NAME", CATALOG, partial(offered_values, model, name))
     for name, variable in model.arguments.items():
         if variable is not None and model.variants_using(name):
             panel = INPUTS if name in model.keywords else OVERRIDES
             only = only_in(model, name)
             allowed = f"{variable.domain.describe()}; {_default(model, variable)}{only and f'; {only.lower()}'}"
             text = f"{variable.description} ({allowed})"
-            values = (YES[0], NO[0]) if variable.domain.is_flag else variable.domain.labels
-            yield _option(name, text, _metavar(variable), panel, partial(tuple, values))
+            yield _option(name, text, _metavar(variable), panel, partial(offered_values, model, name))
 
 
 def _option(name: str, text: str, metavar: str, panel: str, values: Callable[[], tuple[str, ...]]) -> inspect.Parameter:
@@ -127,12 +179,6 @@ def _option(name: str, text: str, metavar: str, panel: str, values: Callable[[],
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
     )
-
-
-def _entry_names(slot: Slot) -> tuple[str, ...]:
-    catalog = builtin()
-    fitting = [path for path in catalog.paths() if isinstance(catalog.entry(path), slot.entry)]
-    return tuple(path.rpartition(".")[2] for path in fitting)
 
 
 def _default(model: type[PerformanceModel], variable: Variable) -> str:
@@ -196,6 +242,10 @@ def _answer(model: type[PerformanceModel], beside: Sequence[Listed]) -> Iterator
     }
     if "feasible" in model.headline:
         flags["strict"] = (Strict, False)
+    flags["help_all"] = (
+        Annotated[bool, typer.Option("--help-all", is_eager=True, callback=_print_all, help=ALL)],
+        False,
+    )
     for name, (annotation, default) in flags.items():
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -221,7 +271,9 @@ def _ask(
     shelf = shelf_of(catalog)
     given = {name: text for name, text in arguments.items() if text is not None}
     try:
-        entries = {name: read_entry(shelf, slot, given[name]) for name, slot in model.slots.items() if name in given}
+        entries = {
+            name: shelf.find(slot.entry.what, given[name]) for name, slot in model.slots.items() if name in given
+        }
         typed = {name: typed_text(model.arguments[name], text) for name, text in given.items() if name not in entries}
         result = model(variant).solve(**entries, **typed)
         names = result.model.named_outputs(shown) if shown else headline(result)
@@ -270,12 +322,33 @@ def print_result(result: Result, names: Sequence[str], lost: Sequence[str]) -> N
     if entries:
         output.heading(", ".join(f"{argument}: {name}" for argument, name in entries.items()))
         print()
-    listing = listed(result.model, names, {name: result.canonical(name) for name in names})
-    widest = max(len(name) for name, *_ in listing)
-    rows = [[f"{name:<{widest}}  {meaning}", text] for name, text, meaning in listing]
-    show.table(["Output", "Value"], rows)
+    values = {name: result.canonical(name) for name in names}
+    output.listing(("Output", "Value", "Meaning"), listed(result.model, names, values), numbers=("Value",))
+    _print_inputs(result, names)
     for note in result.notes:
-        print(note)
+        output.paragraph(note)
     if lost:
         absent = dict.fromkeys(option_name(each) for name in lost for each in result.missing_for(name))
-        print(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")
+        output.paragraph(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")
+
+
+def _print_inputs(result: Result, names: Sequence[str]) -> None:
+    """Print what was given and what was assumed, as far as the outputs depend on it; what is nothing only counts."""
+    needed = {v.name: v for v in result.model.system.closure(names).inputs if v.name in result.inputs}
+    if traffic := result.entries.get("traffic"):
+        told = [needed[name] for name in traffic.values() if name in needed]
+        texts = [f"{v.name}={as_text(v, result.canonical(v.name))}" for v in told if result.origin(v.name) != GIVEN]
+        output.paragraph(", ".join(texts), f"{'Traffic':<9}")
+    for said, origin in (("Given", GIVEN), ("Assumed", DEFAULT)):
+        found = result.inputs_as(origin)
+        inputs = [(name, found[name]) for name in result.model.arguments if name in found and name in needed]
+        shown = [f"{n}={text}" for n, text in inputs if origin == GIVEN or not _is_nothing(result, n, text)]
+        rest = len(inputs) - len(shown)
+        counted = [f"{rest} more that are 0, off or follow from others"] if rest else []
+        if shown or counted:
+            output.paragraph(", ".join([*shown, *counted]), f"{said:<9}")
+
+
+def _is_nothing(result: Result, name: str, text: str) -> bool:
+    """Whether an input is 0, off, or as others have it."""
+    return text.startswith("as_") or (not variable_of(name).domain.labels and result.canonical(name) == 0)

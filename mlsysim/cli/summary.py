@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -53,13 +53,13 @@ def _print_points(ds: Any, names: list[str], good: np.ndarray) -> None:
     for name in names:
         values = [cell if accepted else "-" for cell, accepted in zip(_column(ds, name), good, strict=True)]
         rows = list(zip(*columns, values, strict=True))
-        headers = show.narrowed([*told, *fitting, name], rows, output.width())
-        if fitting and max(map(len, show.render(headers, rows).splitlines())) > output.width():
+        headers = show.narrowed([*told, *fitting, name], rows, show.width())
+        if fitting and show.extent(show.render(headers, rows)) > show.width():
             continue
         columns.append(values)
         fitting.append(name)
     rows = list(zip(*columns, strict=True))
-    show.table(show.narrowed([*told, *fitting], rows, output.width()), rows)
+    print(show.fitted([*told, *fitting], rows))
     if left := [name for name in names if name not in fitting]:
         output.paragraph(f"Also computed: {', '.join(left)} (name them with --outputs, or write all with --output)")
 
@@ -80,7 +80,7 @@ def _print_extents(ds: Any, names: list[str], good: np.ndarray) -> None:
             extent = (np.min(values), np.quantile(values, 0.5, method="lower"), np.max(values))
             rows.append([name, *(_amount(value, unit) for value in extent)])
     if rows:
-        show.table(["Output", "Least", "Median", "Most"], rows)
+        print(show.fitted(["Output", "Least", "Median", "Most"], rows))
     for line in lines:
         output.paragraph(line)
     values = ds[names[0]].values.ravel().astype(float)
@@ -158,22 +158,45 @@ def _where(ds: Any, point: int) -> str:
     return ", ".join(found)
 
 
-def write_csv(ds: Any, file: Path) -> None:
+def write_csv(ds: Any, file: Path | TextIO) -> None:
     """Write a sweep as a table: a row per point, labels as words, units in the header.
 
     Parameters
     ----------
     ds : xarray.Dataset
         Of ``model.sweep(...)``.
-    file : Path
+    file : Path or file
         Where to.
     """
+    frame = _frame(ds)
+    headers = {name: f"{name} [{ds[name].attrs['units']}]" if ds[name].attrs.get("units") else name for name in frame}
+    frame.rename(columns=headers).to_csv(file, index=False)
+
+
+def as_records(ds: Any) -> dict[str, Any]:
+    """A sweep as plain data: what was asked, units, and a mapping per point.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Of ``model.sweep(...)``.
+    """
+    frame = _frame(ds)
+    return {
+        "model": ds.attrs["model"],
+        "variant": ds.attrs["variant"],
+        "entries": json.loads(ds.attrs.get("entries", "{}")),
+        "units": {name: ds[name].attrs["units"] for name in frame if ds[name].attrs.get("units")},
+        "points": frame.to_dict("records"),
+    }
+
+
+def _frame(ds: Any) -> Any:
+    """A row per point: what tells points apart, then every variable, labels as words."""
     told = _told(ds)
     frame = ds.to_dataframe().reset_index()
     for name in ds.data_vars:
         if "flag_meanings" in ds[name].attrs:
             words = meanings(ds[name])
             frame[name] = [words.get(code, "") for code in frame[name]]
-    names = [*told, *(name for name in frame.columns if name in ds.data_vars or "derived" in ds[name].attrs)]
-    headers = {name: f"{name} [{ds[name].attrs['units']}]" if ds[name].attrs.get("units") else name for name in names}
-    frame[names].rename(columns=headers).to_csv(file, index=False)
+    return frame[[*told, *(name for name in frame.columns if name in ds.data_vars or "derived" in ds[name].attrs)]]

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from mlsysim.catalog import Catalog, Entry, Traffic, TransformerWorkload, builtin, load_catalog
+from mlsysim.catalog import Catalog, builtin, load_catalog
 from mlsysim.cli.options import option_name
 from mlsysim.inputs.slot import Slot
 from mlsysim.models import PerformanceModel
@@ -23,13 +23,18 @@ def shelf_of(catalog: Path | None) -> Catalog:
     return load_catalog(catalog) if catalog else builtin()
 
 
-def read_entry(shelf: Catalog, slot: Slot, text: str) -> Entry:
-    """An entry by name, a model out of a Hugging Face ``config.json``, or traffic out of a trace."""
-    if issubclass(slot.entry, TransformerWorkload) and (text.endswith(".json") or Path(text).is_dir()):
-        return TransformerWorkload.from_hf(text)
-    if issubclass(slot.entry, Traffic) and text.endswith(".csv"):
-        return Traffic.from_trace(text)
-    return shelf.find(slot.entry.what, text)
+def offered_values(model: type[PerformanceModel], name: str) -> tuple[str, ...]:
+    """Values of an argument that can be named: entries, labels, or yes and no."""
+    if name in model.slots:
+        return _entry_names(model.slots[name])
+    variable = model.arguments.get(name)
+    return () if variable is None else (YES[0], NO[0]) if variable.domain.is_flag else variable.domain.labels
+
+
+def _entry_names(slot: Slot) -> tuple[str, ...]:
+    catalog = builtin()
+    fitting = [path for path in catalog.paths() if isinstance(catalog.entry(path), slot.entry)]
+    return tuple(path.rpartition(".")[2] for path in fitting)
 
 
 def typed_text(variable: Variable | None, text: str) -> bool | int | float | str:
@@ -73,7 +78,7 @@ def command_line(model: type[PerformanceModel], width: int = 96, program: str = 
 def as_options(message: str, arguments: Iterable[str]) -> str:
     """An error message in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
     names = "|".join(arguments)
-    message = re.sub(r"; variant=(?=[\w ]+ does$)", "; --variant ", message)
+    message = re.sub(r"; variant=(?=[\w ]+ (?:does|has \w+)$)", "; --variant ", message)
     message = as_choices(message, ("variant",))
     return re.sub(rf"^({names})=|\b({names})=(?=\.\.\.)", lambda m: f"{option_name(m[1] or m[2])} ", message)
 

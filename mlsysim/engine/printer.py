@@ -152,7 +152,7 @@ class CodePrinter(AbstractPythonCodePrinter):
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         function, given = self._function_of(expr.n, expr.condition)
-        beyond = "".join(f", {self._print(each)}" for each in _beyond(expr))
+        beyond = "".join(f", {self._print(each)}" for each in exceeded(expr))
         return f"least_integer({function}, {self._print(expr.upper)}, {given}{beyond})"
 
     def _print_Root(self, expr: Root) -> str:
@@ -191,7 +191,7 @@ class CodePrinter(AbstractPythonCodePrinter):
         return self._call("normal_quantile", expr)
 
 
-def _beyond(expr: LeastInteger) -> list[Any]:
+def exceeded(expr: LeastInteger) -> list[Any]:
     """What the number must exceed, or reach, for one part of the condition to hold; none where no part says so."""
     for part in sympy.And.make_args(expr.condition):
         if isinstance(part, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):

@@ -10,26 +10,10 @@ from __future__ import annotations
 from sympy import And, Rational, exp, floor, log, oo, sqrt
 
 from mlsysim.formulas.continuous_batching import beyond_mean, gamma_quantile, sixth_of_skewness
-from mlsysim.formulas.deployment import (
-    COLOCATED,
-    DISAGGREGATED,
-    FURTHER,
-    HANDED_OVER,
-    LEVEL,
-    NEARLY,
-    OPEN,
-    ORCA,
-    PREFILL,
-    PREFILL_THIRD,
-    QUEUED,
-    SLOTS,
-    SLOTS_THIRD,
-    STARTED,
-    STARTED_THIRD,
-    STEADY,
-    STOPPED,
-    WITH_A_SLOT,
-)
+from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
+from mlsysim.formulas.serving_engines import FURTHER, NEARLY, OPEN, ORCA, QUEUED, STEADY
+from mlsysim.formulas.serving_latencies import LEVEL, PREFILL, PREFILL_THIRD, SLOTS, SLOTS_THIRD, STARTED, STARTED_THIRD
+from mlsysim.formulas.serving_waits import HANDED_OVER, STOPPED, WITH_A_SLOT
 from mlsysim.formulas.varied_lengths import LOG_NORMAL, law
 from mlsysim.formulas.varied_lengths import beyond_mean as log_normal_beyond
 from mlsysim.symbolic import Example, Formula, Max, Min, NormalQuantile, Source, by_member, request, token, when
@@ -38,8 +22,8 @@ from mlsysim.symbols.chunked import cv_in, cv_out
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
+    P_f,
     P_gap,
-    P_s,
     P_w,
     Z_all,
     b_N,
@@ -78,6 +62,9 @@ _VARIED = cv_in + cv_out > 0
 #: Square of the time from the first token to the last, for answers that vary.
 _ANSWERS = cv_out**2 * (n_out / token * (tpot_mean - T_short)) ** 2
 
+#: What the time to the first token adds to that variance.
+FIRST_PART = STARTED + SLOTS + when(_VARIED, PREFILL, 0)
+
 whole_variance = Formula(
     v_T,
     when(QUEUED, STARTED + SLOTS + (FURTHER * tpot_sd) ** 2 + when(_VARIED, PREFILL + _ANSWERS - v_short, 0), oo),
@@ -86,7 +73,7 @@ whole_variance = Formula(
     variant="deployment",
     assumes="First tokens and later ones vary independently.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_s: 0, theta_s: 0, n_out: 101,
+        {Z_all: 0, rho_e: 0.5, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_f: 0, theta_s: 0, n_out: 101,
          tpot_sd: 1, cv_in: 0, cv_out: 0, cv_D: 0, D_1: 50, tpot_mean: 9, T_short: 0, v_short: 0},
         "0.017511 s^2",
         derived="0.5 * 1.5 * 0.1**2 + 0.01**2 * (0.2 - 0.09) + (100 * 0.001)**2",
@@ -116,7 +103,7 @@ whole_third_cumulant = Formula(
     variant="deployment",
     assumes="What others add to a token follows a gamma law, lengths a log-normal one.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_s: 0, theta_s: 0, n_out: 101,
+        {Z_all: 0, rho_e: 0.5, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_f: 0, theta_s: 0, n_out: 101,
          tpot_sd: 1, tpot_x: 2, cv_in: 0, cv_out: 0, k_D: 0, D_1: 50, tpot_mean: 9, T_short: 0, v_short: 0},
         "0.0027500 s^3",
         derived="2 * 0.5 * 1.75 * 0.1**3 + 0.01**3 * 0.6 * 0.16 / 4 + 2 * 100**3 * 0.001**4 / 0.002",
@@ -345,10 +332,11 @@ pool_gap_time = Formula(
     ),
 )
 
-_WHOLE = (whole_variance, whole_third_cumulant, whole_skewness, whole_law, whole_quantile)
+#: The law of whole requests.
+LAW = (whole_variance, whole_third_cumulant, whole_skewness, whole_law)
 #: Of engines that prefill and decode by turns.
 SHARED = (
-    *_WHOLE,
+    whole_quantile,
     stopping_prompts,
     stop_probability,
     long_share,
@@ -359,5 +347,5 @@ SHARED = (
     gap_time,
 )
 #: Of pools.
-POOLS = (*_WHOLE, pool_gap_time)
-FORMULAS = (*SHARED, pool_gap_time)
+POOLS = (whole_quantile, pool_gap_time)
+FORMULAS = (*LAW, *SHARED, pool_gap_time)

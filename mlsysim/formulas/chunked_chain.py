@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
-from sympy import Piecewise, Rational, ceiling, exp, oo
+from sympy import And, Piecewise, Rational, ceiling, exp, oo
 
-from mlsysim.formulas import deployment
-from mlsysim.formulas.deployment import FURTHER, LEVEL, NEARLY, OPEN, arriving
+from mlsysim.formulas import deployment, serving_engines, serving_load
 from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
+from mlsysim.formulas.serving_latencies import LEVEL
+from mlsysim.formulas.serving_load import arriving
 from mlsysim.formulas.varied_lengths import PROMPT_SQUARE
 from mlsysim.symbolic import (
     Example,
@@ -26,6 +28,7 @@ from mlsysim.symbolic import (
     Source,
     chunked_prefill,
     evaluated_at,
+    label,
     request,
     token,
     when,
@@ -48,15 +51,20 @@ from mlsysim.symbols.chunked import (
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
+    A_3,
     T_1,
     T_2,
+    T_3,
     V_N,
+    A_slo,
     B_e,
     E_tok,
     N_e,
     N_z,
+    P_s,
     Z_all,
     Z_e,
+    binds_s,
     c_dep,
     e2e_mean,
     e2e_q,
@@ -69,6 +77,7 @@ from mlsysim.symbols.deployment import (
     quantile,
     rho_e,
     t_dr,
+    theta_s,
     tpot_mean,
     tpot_q,
     ttft_mean,
@@ -78,6 +87,7 @@ from mlsysim.symbols.deployment import (
 from mlsysim.symbols.iteration import gamma_s, h_c, n_dec, n_pro, t_it, t_pat
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.step import w_attn
+from mlsysim.symbols.training import feasible
 from mlsysim.symbols.workload import s
 
 CHUNKED = "chunked"
@@ -128,6 +138,7 @@ def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
         tokens_per_step=E_tok,
         ttft_slo=when(T_1 > 0, T_1, oo),
         tpot_slo=when(T_2 > 0, T_2, oo),
+        e2e_slo=when(T_3 > 0, T_3, oo),
     )
 
 
@@ -261,7 +272,7 @@ replica_rate = Formula(
     lam_e,
     arriving(Min(mu_e, N_z / (D_Z + u_ans * tau_Z))),
     title="Requests that reach one replica",
-    source=deployment.LITTLE,
+    source=LITTLE,
     variant=CHUNKED,
     example=Example(
         {Z_all: 50, N_z: 40, D_Z: 200, u_ans: 100, tau_Z: 18, mu_e: 30, lam_all: 0, c_dep: 1},
@@ -290,13 +301,34 @@ batch_variance = Formula(
     no_example=_CHAIN,
 )
 
+slot_wait_probability = Formula(
+    P_s,
+    when(QUEUED, _law("slot_wait_probability"), 0),
+    title="Probability that a request finds every slot taken, under chunked prefill",
+    source=Source("halfin1981"),
+    variant=CHUNKED,
+    assumes="The law of many servers, with the spread of the batch as it is. A request has a slot from its prompt on. "
+    "Beyond six standard deviations nobody waits.",
+    no_example=_CHAIN,
+)
+
+slot_wait_mean = Formula(
+    theta_s,
+    when(QUEUED, _law("slot_wait_mean"), 0 * D_Z),
+    title="Mean wait of a request that finds every slot taken, under chunked prefill",
+    source=Source("gross2008", "section 2.3"),
+    variant=CHUNKED,
+    assumes="Exponential; half as long where slots are held equally long as where that time is exponential.",
+    no_example=_CHAIN,
+)
+
 first_token_mean = Formula(
     ttft_mean,
     when(OPEN, _law("ttft_mean"), Z_e / lam_e - u_ans * tau_Z),
     title="Mean time to first token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
-    assumes=f"{_LAW} Waiting for a slot is not counted but in a closed loop; its probability is given beside.",
+    assumes=f"{_LAW} Where all slots are taken a request waits for one.",
     no_example=_CHAIN,
 )
 
@@ -384,15 +416,56 @@ token_in_time = Formula(
     no_example=_CHAIN,
 )
 
+last_in_time = Formula(
+    A_3,
+    Piecewise((1, T_3 <= 0), (when(e2e_mean <= T_3, 1, 0), Z_all > 0), (_law("e2e_attainment"), True)),
+    title="Requests whose last token is in time under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes=_LAW,
+    no_example=_CHAIN,
+)
+
+attainment = Formula(
+    A_slo,
+    Piecewise((A_1 * A_2, T_3 <= 0), (Min(A_1 * A_2, A_3), Z_all > 0), (_law("slo_attainment"), True)),
+    title="Requests for which all that is promised holds under chunked prefill",
+    source=SARATHI,
+    variant=CHUNKED,
+    assumes="First tokens and later ones are late independently. Of requests alike in their answers and first tokens, "
+    "those whose tokens are slow end late.",
+    no_example=_CHAIN,
+)
+
 replica_goodput = Formula(
     lam_g,
     Root(lam_e, -_law("slo_attainment", rate=lam_e), -q_slo, 0, NEARLY * mu_e),
     title="Goodput of a replica under chunked prefill",
-    source=deployment.DISTSERVE,
+    source=DISTSERVE,
     variant=CHUNKED,
     assumes="Without a promise it is just below the capacity.",
     no_example=_CHAIN,
 )
+
+binding_promise = Formula(
+    binds_s,
+    deployment.binding(
+        B_e < request,
+        (label(binds_s, "Prefill capacity"), And(OPEN, rho_e >= 1, N_full <= B_e, s_n >= EACH * u_ans * token)),
+        (label(binds_s, "Decode capacity"), And(OPEN, rho_e >= 1)),
+    ),
+    title="What keeps a replica from more under chunked prefill",
+    source=deployment.DISTSERVE,
+    variant=CHUNKED,
+    assumes="Of an engine with too much to do, the slots or what takes more tokens of full iterations; else the "
+    "promise that fewest keep.",
+    example=Example(
+        {B_e: 16, feasible: 0, Z_all: 0, rho_e: 1.5, N_full: 10, s_n: 4096, gamma_s: 0, u_ans: 100, A_1: 0, A_2: 0,
+         A_3: 1},
+        "Prefill capacity",
+        derived="4096 >= 100",
+    ),
+)  # fmt: skip
 
 FORMULAS = (
     prefilled_tokens,
@@ -410,6 +483,8 @@ FORMULAS = (
     replica_rate,
     decode_batch,
     batch_variance,
+    slot_wait_probability,
+    slot_wait_mean,
     first_token_mean,
     first_token_quantile,
     token_mean,
@@ -419,33 +494,32 @@ FORMULAS = (
     gap_quantile,
     first_in_time,
     token_in_time,
+    last_in_time,
+    attainment,
     replica_goodput,
+    binding_promise,
 )
 
 
 def replica() -> tuple[Formula, ...]:
     """The formulas of a replica that prefills in chunks beside its decoding."""
     return (
-        deployment.prompt_tokens,
-        deployment.answer_tokens,
-        deployment.decoded_requests,
-        deployment.undisturbed_step,
-        deployment.tokens_per_step,
-        deployment.answer_steps,
-        deployment.draft_time,
-        deployment.engine_slots,
-        deployment.replica_accelerators,
-        deployment.replica_concurrency,
-        deployment.replica_load,
-        deployment.slot_room,
-        deployment.slot_wait_probability,
-        deployment.attainment,
+        serving_engines.prompt_tokens,
+        serving_engines.answer_tokens,
+        serving_engines.decoded_requests,
+        serving_engines.undisturbed_step,
+        serving_engines.tokens_per_step,
+        serving_engines.answer_steps,
+        serving_engines.draft_time,
+        serving_engines.engine_slots,
+        serving_engines.replica_accelerators,
+        serving_load.replica_concurrency,
+        serving_load.replica_load,
         deployment.deployed,
         deployment.deployed_goodput,
         deployment.goodput_each,
         deployment.generated,
         deployment.generated_each,
         deployment.promised,
-        deployment.binding_promise,
         *FORMULAS,
     )

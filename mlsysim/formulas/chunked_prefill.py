@@ -11,21 +11,14 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
-from mlsysim.formulas import chunked_chain, deployment
+from mlsysim.formulas import chunked_chain, deployment, serving_latencies
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed, room
-from mlsysim.formulas.deployment import (
-    BY_TAIL,
-    LEVEL,
-    LITTLE,
-    OPEN,
-    QUEUED,
-    SLOW,
-    STEADY,
-    WITH_A_SLOT,
-    best_rate,
-    by_load,
-)
+from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
+from mlsysim.formulas.replica_layout import COLOCATED
+from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED, STEADY
+from mlsysim.formulas.serving_latencies import BY_TAIL, LEVEL, SLOW
+from mlsysim.formulas.serving_waits import WITH_A_SLOT
 from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import (
     Example,
@@ -42,7 +35,8 @@ from mlsysim.symbolic import (
     token,
     when,
 )
-from mlsysim.symbols.chunked import C_b, N_full, cv_in, s_n, tau_full, tau_Z
+from mlsysim.symbols.batching import k_T, v_T
+from mlsysim.symbols.chunked import C_b, N_full, cv_in, cv_out, s_n, tau_full, tau_Z
 from mlsysim.symbols.chunked_prefill import (
     P_0,
     P_1,
@@ -79,6 +73,7 @@ from mlsysim.symbols.deployment import (
     A_1,
     D_1,
     T_1,
+    T_3,
     X_1,
     B_e,
     D_w,
@@ -95,19 +90,23 @@ from mlsysim.symbols.deployment import (
     mu_e,
     p_v,
     quantile,
+    r_F,
     rho_D,
     rho_e,
     tau_N,
     tau_v,
     theta_s,
     theta_w,
+    tpot_mean,
     tpot_sd,
+    tpot_x,
     ttft_mean,
     ttft_q,
     u_ans,
     y_w,
 )
 from mlsysim.symbols.iteration import gamma_s
+from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.varied_lengths import T_short
 
 KIND = "chunked_estimate"
@@ -715,6 +714,16 @@ iteration_wait = Formula(
     ),
 )
 
+slot_wait_mean = Formula(
+    theta_s,
+    when(QUEUED, request * (1 + cv_out**2) / (2 * (mu_e - lam_e)), 0 * D_1),
+    title="Mean wait of a request that finds every slot taken beside chunks of prompts",
+    source=Source("gross2008", "section 2.3"),
+    variant=KIND,
+    assumes="Half as long where answers are alike as where the time that a slot is held is exponential.",
+    example=Example({Z_all: 0, rho_e: 0.75, mu_e: 4, lam_e: 3, cv_out: 0}, "500 ms", derived="1000 / (2 * (4 - 3))"),
+)
+
 found_iteration = Formula(
     tau_v,
     tau_2 / tau_m,
@@ -805,9 +814,49 @@ first_in_time = Formula(
     no_example="the tail of a wait",
 )
 
+#: What the time to the first token adds to the variance of whole requests.
+_FIRST = (exp(v_ln) - 1) * _LATER**2
+#: Square of the time from the first token to the last, for answers that vary.
+_ANSWERS = (cv_out * n_out / token * tpot_mean) ** 2
+
+whole_variance = Formula(
+    v_T,
+    when(QUEUED, _FIRST + (FURTHER * tpot_sd) ** 2 + _ANSWERS, oo),
+    title="Variance of the time from request to last token in mixed iterations",
+    source=OWN,
+    variant=KIND,
+    assumes="First tokens and later ones vary independently.",
+    no_example="a spread of first tokens",
+)
+
+whole_third_cumulant = Formula(
+    k_T,
+    when(
+        QUEUED,
+        (exp(v_ln) - 1) * (exp(v_ln) + 2) * _FIRST * _LATER
+        + 2 * FURTHER**3 * tpot_sd**4 / tpot_x
+        + cv_out**2 * (3 + cv_out**2) * _ANSWERS * (n_out / token) * tpot_mean,
+        oo,
+    ),
+    title="Third cumulant of the time from request to last token in mixed iterations",
+    source=OWN,
+    variant=KIND,
+    assumes="First tokens follow a log-normal law, what others add to a token a gamma law.",
+    no_example="a spread of first tokens",
+)
+
+first_correlation = Formula(
+    r_F,
+    when(And(T_3 > 0, QUEUED), sqrt(Min(NEARLY, _FIRST / v_T)), 0),
+    title="Correlation of the first token with the last in mixed iterations",
+    source=OWN,
+    variant=KIND,
+    no_example="a spread of first tokens",
+)
+
 
 #: Laws of prompts that are prefilled whole.
-_OWN_PROMPT = tuple(formula.name for formula in deployment.OWN_PROMPT)
+_OWN_PROMPT = tuple(formula.name for formula in serving_latencies.OWN_PROMPT)
 #: What follows from the load, where it differs from a replica that prefills and decodes by turns.
 _LOADED = (
     short_answers,
@@ -821,18 +870,22 @@ _LOADED = (
     prompt_wait,
     wait_scale,
     iteration_wait,
+    slot_wait_mean,
     found_iteration,
     token_spread,
     first_token_log_variance,
     first_token_quantile,
     first_in_time,
+    whole_variance,
+    whole_third_cumulant,
+    first_correlation,
 )
 
 replica_goodput = Formula(
     lam_g,
-    best_rate(swapped(by_load(deployment.COLOCATED), _LOADED, _OWN_PROMPT), {tau_Z: request / mu_e}),
+    best_rate(swapped(by_load(COLOCATED), _LOADED, _OWN_PROMPT), {tau_Z: request / mu_e}),
     title="Goodput of a replica of mixed iterations",
-    source=deployment.DISTSERVE,
+    source=DISTSERVE,
     variant=KIND,
     assumes="Without a promise it is just below the capacity.",
     no_example="a root",
@@ -856,5 +909,6 @@ def replica() -> tuple[Formula, ...]:
         chunked_chain.closed_first,
         chunked_chain.closed_step,
         chunked_chain.replica_rate,
+        chunked_chain.binding_promise,
     )
-    return swapped(deployment.SHARED, (*saturated, *FORMULAS), _OWN_PROMPT)
+    return swapped(deployment.replica(), (*saturated, *FORMULAS), _OWN_PROMPT)

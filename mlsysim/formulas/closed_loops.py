@@ -12,9 +12,11 @@ from typing import Any
 
 from sympy import And, Piecewise, ceiling, floor
 
-from mlsysim.formulas import answer_times, deployment
-from mlsysim.formulas.deployment import FURTHER, LEVEL, LITTLE, ORCA, arriving, shared_rate, step
+from mlsysim.formulas import answer_times, deployment, serving_latencies, serving_load
 from mlsysim.formulas.iteration import PASSED
+from mlsysim.formulas.serving_engines import FURTHER, LITTLE, ORCA, shared_rate, step
+from mlsysim.formulas.serving_latencies import LEVEL
+from mlsysim.formulas.serving_load import arriving
 from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import Example, Formula, Max, Min, request, swapped, when
 from mlsysim.symbols.chunked import cv_out
@@ -22,8 +24,11 @@ from mlsysim.symbols.closed_loops import B_z, T_z, k_z, m_z, r_z, tau_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
+    A_3,
     T_1,
     T_2,
+    T_3,
+    A_k,
     A_slo,
     B_e,
     D_each,
@@ -120,7 +125,7 @@ closed_batch = Formula(
     N_z,
     _in_step(
         B_z / T_z * (u_ans * tau_z + _prefills(B_z - request) / 2),
-        deployment.closed_batch.expression,
+        serving_load.closed_batch.expression,
     ),
     title="Requests that decode in a closed loop, in step or not",
     source=LITTLE,
@@ -140,7 +145,7 @@ replica_rate = Formula(
 
 step_at_load = Formula(
     tau_N,
-    _in_step(tau_z / (1 - rho_D), deployment.step_at_load.expression),
+    _in_step(tau_z / (1 - rho_D), serving_load.step_at_load.expression),
     title="Decode step that a request meets, in step or not",
     source=ORCA,
     variant=KIND,
@@ -155,7 +160,7 @@ first_token_quantile = Formula(
             (m_z - 2) * T_z + _prefills(r_z + k_z[quantile]),
             (m_z - 1) * T_z + _prefills(k_z[quantile] - _sooner),
         ),
-        deployment.first_token_quantile.expression,
+        serving_latencies.first_token_quantile.expression,
     ),
     title="Time to first token that a share of the requests stay below, in step or not",
     source=OWN,
@@ -168,7 +173,7 @@ token_quantile = Formula(
     tpot_q[quantile],
     _in_step(
         tpot_mean + (_prefills(k_z[quantile]) - _prefills(B_z + request) / 2) / FURTHER,
-        deployment.token_quantile.expression,
+        serving_latencies.token_quantile.expression,
     ),
     title="Time per output token that a share of the requests stay below, in step or not",
     source=OWN,
@@ -214,14 +219,31 @@ token_in_time = Formula(
     no_example="a gamma law where requests come by themselves",
 )
 
-attainment = Formula(
-    A_slo,
-    _in_step(Max(0, A_1 + A_2 - 1), deployment.attainment.expression),
-    title="Requests for which both promises hold, in step or not",
+last_in_time = Formula(
+    A_3,
+    _in_step(
+        Piecewise((1, T_3 <= 0), (1, m_z * T_z <= T_3), (_sooner / B_z, (m_z - 1) * T_z <= T_3), (0, True)),
+        deployment.last_in_time.expression,
+    ),
+    title="Requests whose last token is in time, in step or not",
     source=OWN,
     variant=KIND,
-    assumes="In a round, those whose first token is early wait longest for the second one.",
-    example=Example({B_z: 10, A_1: 0.7, A_2: 0.6}, "0.3", derived="0.7 + 0.6 - 1"),
+    assumes="A request ends with its round.",
+    no_example="a gamma law where requests come by themselves",
+)
+
+attainment = Formula(
+    A_slo,
+    _in_step(Min(A_3, Max(0, A_1 + A_2 - 1)), deployment.attainment.expression),
+    title="Requests for which all that is promised holds, in step or not",
+    source=OWN,
+    variant=KIND,
+    assumes="In a round, those whose first token is early wait longest for the second one; they are the first to end.",
+    example=Example(
+        {B_z: 10, A_1: 0.7, A_2: 0.6, A_3: 1, A_k: 1, Z_all: 10, T_1: 100, T_2: 20, T_3: 0},
+        "0.3",
+        derived="0.7 + 0.6 - 1",
+    ),
 )
 
 whole_quantile = Formula(
@@ -261,6 +283,7 @@ FORMULAS = (
     token_quantile,
     first_in_time,
     token_in_time,
+    last_in_time,
     attainment,
     whole_quantile,
     gap_time,
@@ -269,4 +292,4 @@ FORMULAS = (
 
 def replica() -> tuple[Formula, ...]:
     """The formulas of a replica that prefills and decodes by turns, with its latencies."""
-    return swapped((*deployment.SHARED, *answer_times.SHARED), FORMULAS)
+    return swapped((*deployment.replica(), *answer_times.SHARED), FORMULAS)

@@ -13,11 +13,12 @@ from typing import Any
 import sympy
 from sympy import And, floor, oo, sqrt
 
-from mlsysim.formulas import deployment, varied_lengths
+from mlsysim.formulas import deployment, serving_engines, varied_lengths
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
-from mlsysim.formulas.deployment import DISTSERVE, NEARLY, by_load, pool_rate, step
+from mlsysim.formulas.deployment import by_load
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.replica_layout import ACCELERATORS, DISAGGREGATED
+from mlsysim.formulas.serving_engines import DISTSERVE, NEARLY, pool_rate, step
 from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, LeastInteger, Min, Root, Source, evaluated_at, request, token, when
 from mlsysim.symbols.deployment import (
@@ -167,9 +168,9 @@ matched_goodput = Formula(
 _BY_TURNS = frozenset(
     (
         *varied_lengths.SHARED,
-        deployment.prompt_time,
-        deployment.prompt_interval,
-        deployment.capacity,
+        serving_engines.prompt_time,
+        serving_engines.prompt_interval,
+        serving_engines.capacity,
         deployment.replica_goodput,
     )
 )
@@ -241,7 +242,9 @@ token_time = Formula(
 
 def _drafting(tokens: Any) -> Any:
     return evaluated_at(
-        tau_tok, {gamma_s: tokens, N_e: N_e}, (*PASS, deployment.tokens_per_step, deployment.draft_time, token_time)
+        tau_tok,
+        {gamma_s: tokens, N_e: N_e},
+        (*PASS, serving_engines.tokens_per_step, serving_engines.draft_time, token_time),
     )
 
 

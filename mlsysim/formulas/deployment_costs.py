@@ -6,10 +6,12 @@ cost, or prompts and answers share it as they share the time, or the accelerator
 
 from __future__ import annotations
 
-from sympy import Rational, exp
+from sympy import And, Rational, exp
 
-from mlsysim.formulas.deployment import COLOCATED, DISAGGREGATED, DISTSERVE, OPEN, ORCA
 from mlsysim.formulas.economics import BARROSO, POWER
+from mlsysim.formulas.iteration import PASSED
+from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
+from mlsysim.formulas.serving_engines import DISTSERVE, LITTLE, OPEN, ORCA, step
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, request, when
 from mlsysim.symbols.costs import (
     T_run,
@@ -23,10 +25,29 @@ from mlsysim.symbols.costs import (
     u_busy,
     x_pre,
 )
-from mlsysim.symbols.deployment import N_e, Z_all, Z_b, Z_e, c_dep, n_D, n_P, n_rep, rho_D, s_in, x_p, y_d
+from mlsysim.symbols.deployment import (
+    N_e,
+    Z_all,
+    Z_b,
+    Z_e,
+    c_dep,
+    e2e_mean,
+    lam_e,
+    n_D,
+    n_P,
+    n_rep,
+    rho_D,
+    rho_e,
+    s_in,
+    u_ans,
+    x_p,
+    y_d,
+)
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.step import R_tok
 
+#: Engines whose iterations mix prompts and answers.
+MIXED = "mixed_iterations"
 DAY_SIX = Source("deepseek2025", "day 6: prompts and answers of a day")
 
 deployed_accelerators = Formula(
@@ -67,6 +88,17 @@ pools_busy = Formula(
     ),
 )
 
+mixed_busy = Formula(
+    u_busy,
+    when(OPEN, when(rho_e < 1, 1 - exp(-lam_e * e2e_mean / request), 1), Min(1, Z_e / request)),
+    title="Busy share of an engine of mixed iterations",
+    source=LITTLE,
+    variant=MIXED,
+    assumes="Requests are there as Poisson's law has it; their number is by Little's law.",
+    accuracy="Of a simulation within 5%.",
+    example=Example({Z_all: 0, rho_e: 0.5, lam_e: 2, e2e_mean: 1000, Z_e: 0}, "0.86466", derived="1 - exp(-2)"),
+)
+
 answered_requests = Formula(
     n_req_run,
     R_tok * T_run * request / n_out,
@@ -103,6 +135,23 @@ pools_prompts = Formula(
     example=Example({x_p: 1, n_P: 2, n_rep: 8}, "0.25", derived="2 / 8"),
 )
 
+#: Requests that decode, mean over the iterations in which some do.
+_beside = N_e / (1 - exp(-N_e / request))
+
+mixed_prompts = Formula(
+    x_pre,
+    when(
+        And(N_e > 0, lam_e > 0),
+        Max(0, 1 - lam_e * u_ans * step(_beside) / _beside / Max(u_busy, Rational(1, 10**9))),
+        0,
+    ),
+    title="Share of the cost that prompts cause, by the time that iterations take beyond decode steps",
+    source=ORCA,
+    variant=MIXED,
+    assumes="Without prompts the same requests would decode in as many steps. Idle time is shared as busy time is.",
+    no_example=PASSED,
+)
+
 input_cost = Formula(
     c_in,
     when(x_pre > 0, x_pre * tco / (n_req_run * s_in / request), 0),
@@ -125,10 +174,12 @@ FORMULAS = (
     deployed_accelerators,
     shared_busy,
     pools_busy,
+    mixed_busy,
     answered_requests,
     hourly_cost,
     shared_prompts,
     pools_prompts,
+    mixed_prompts,
     input_cost,
     output_cost,
 )
@@ -136,3 +187,5 @@ FORMULAS = (
 SHARED = (shared_busy, shared_prompts, input_cost, output_cost)
 #: The same of pools.
 POOLS = (pools_busy, pools_prompts, input_cost, output_cost)
+#: The same of engines whose iterations mix prompts and answers.
+CHUNKED = (mixed_busy, mixed_prompts, input_cost, output_cost)

@@ -14,12 +14,14 @@ from mlsysim.formulas import (
     collectives,
     continuous_batching,
     expert_exchange,
+    lora,
     moe_routing,
     number_formats,
     parameter_counts,
     rank_groups,
     rank_parameters,
     replica_layout,
+    trained_parameters,
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
@@ -83,6 +85,7 @@ from mlsysim.symbols.iteration import (
     z_w,
 )
 from mlsysim.symbols.layers import two
+from mlsysim.symbols.lora import M_lo, t_lo
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, kv_token, n_out
@@ -343,13 +346,13 @@ _LAYERS = L * tau_layer
 
 computed_time = Formula(
     t_one,
-    t_den + t_exp + t_head + t_act + t_kv + t_pat + t_red + _LAYERS + t_even + t_hop,
+    t_den + t_exp + t_head + t_act + t_kv + t_pat + t_red + t_lo + _LAYERS + t_even + t_hop,
     title="What the accelerators compute for one micro-batch",
     source=ORCA,
     assumes="Operators follow each other; gaps and small kernels are a fixed time per layer.",
     example=Example(
-        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063, t_even: 0,
-         t_hop: 0},
+        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, t_lo: 0, L: 80, tau_layer: 0.063,
+         t_even: 0, t_hop: 0},
         "28.54 ms",
         derived="12 + 0.5 + 2 + 7 + 2 + 80 * 0.063",
     ),
@@ -398,6 +401,7 @@ _PARTS = {
     "All-reduce": t_red,
     "Exchange": t_moe,
     "Pipeline": t_even + t_hop,
+    "Adapters": t_lo,
 }
 
 longest_part = Formula(
@@ -407,7 +411,7 @@ longest_part = Formula(
     source=WILLIAMS,
     example=Example(
         {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063, t_moe: 0,
-         t_even: 0, t_hop: 0},
+         t_even: 0, t_hop: 0, t_lo: 0},
         "12 ms",
         derived="max(12, 0.5, 2, 7, 2, 80 * 0.063)",
     ),
@@ -424,7 +428,7 @@ binding_part = Formula(
     source=WILLIAMS,
     example=Example(
         {t_cpu: 0, t_dev: 28, t_big: 12, t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2,
-         t_moe: 0, t_even: 0, t_hop: 0},
+         t_moe: 0, t_even: 0, t_hop: 0, t_lo: 0},
         "Products",
         derived="0 <= 28 and 12 >= 12",
     ),
@@ -432,13 +436,13 @@ binding_part = Formula(
 
 kv_memory = Formula(
     M_kv,
-    cache_memory(W_rep, ACCELERATORS),
+    cache_memory(W_rep + M_lo, ACCELERATORS),
     title="Memory for keys and values of all ranks",
     source=Source("kwon2023", "section 4"),
     variant="engine",
     assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
     example=Example(
-        {f_kv: 0.9, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 85.9, M_work: 2, W_rep: 72.65},
+        {f_kv: 0.9, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 85.9, M_work: 2, W_rep: 72.65, M_lo: 0},
         "85.635 GB",
         derived="0.9 * (2 * (85.9 - 2) - 72.65)",
     ),
@@ -575,6 +579,11 @@ def operators() -> tuple[Formula, ...]:
         rank_groups.distinct_ranks,
         rank_groups.exchange_time,
         *replica_layout.PASS,
+        trained_parameters.attention_edges,
+        trained_parameters.ffn_edges,
+        trained_parameters.shared_edges,
+        trained_parameters.adapted_attention_edges,
+        *lora.FORMULAS,
     )
 
 

@@ -7,6 +7,8 @@ same number of requests after it was asked for: the one at which those that stay
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import And, Piecewise, Rational, exp, log
 
 from mlsysim.formulas.transformer_flops import attended
@@ -29,9 +31,34 @@ _WEIGHTS = (
     "0.147762112357376", "0.134633359654998", "0.109543181257991", "0.074725674575290", "0.033335672154344",
 )  # fmt: skip
 _FROM = _SINGLE + Rational(1, 2)
-_SPAN = Max(1, (N_pre + Rational(1, 2)) / _FROM)
-_FAR = [float(node) * log(_SPAN) for node in _NODES]
-_singles = range(1, _SINGLE + 1)
+_SINGLES = range(1, _SINGLE + 1)
+
+
+def _span(count: Any) -> Any:
+    """The last rank of so many over the first that stands for several."""
+    return Max(1, (count + Rational(1, 2)) / _FROM)
+
+
+def log_ranks(count: Any) -> Any:
+    """Logarithms of the ranks at which the popularity of so many things is added up: the first four, then ten."""
+    far = [float(node) * log(_span(count)) for node in _NODES]
+    return by_member(
+        **{f"c{number}": log(number) for number in _SINGLES},
+        **{f"c{number}": log(_FROM) + each for number, each in enumerate(far, _SINGLE + 1)},
+    )
+
+
+def things_of_classes(count: Any, ranks: Any) -> Any:
+    """How many of so many things each of these ranks stands for, by their logarithms."""
+    return by_member(
+        **{f"c{number}": when(count >= number, 1, 0) for number in _SINGLES},
+        **{
+            f"c{number}": float(weight) * log(_span(count)) * exp(ranks[f"c{number}"])
+            for number, weight in enumerate(_WEIGHTS, _SINGLE + 1)
+        },
+    )
+
+
 #: Popularity of a prefix of each class, over that of the first, and over that of all.
 _POPULARITY = exp(-z_pre * u_pre[place])
 _ASKED = _POPULARITY / z_sum
@@ -50,10 +77,7 @@ given_share = Formula(
 
 ranks = Formula(
     u_pre[place],
-    by_member(
-        **{f"c{number}": log(number) for number in _singles},
-        **{f"c{number}": log(_FROM) + far for number, far in enumerate(_FAR, _SINGLE + 1)},
-    ),
+    log_ranks(N_pre),
     title="Ranks at which popularity is added up",
     source=ZIPF,
     assumes="The first four prefixes, then ten places between the logarithms of their ranks (Gauss-Legendre).",
@@ -62,13 +86,7 @@ ranks = Formula(
 
 class_sizes = Formula(
     n_pre[place],
-    by_member(
-        **{f"c{number}": when(N_pre >= number, 1, 0) for number in _singles},
-        **{
-            f"c{number}": float(weight) * log(_SPAN) * exp(u_pre[f"c{number}"])
-            for number, weight in enumerate(_WEIGHTS, _SINGLE + 1)
-        },
-    ),
+    things_of_classes(N_pre, u_pre),
     title="Prefixes that a rank stands for",
     source=ZIPF,
     no_example="weights of an integral",

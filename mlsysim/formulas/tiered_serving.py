@@ -20,6 +20,7 @@ from mlsysim.symbols.batching import s_end
 from mlsysim.symbols.deployment import B_e
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.iteration import M_kv, M_work, W_rep, d_a, eta_kv, f_kv, kv_rank, n_kv, u_gpu, z_kv, z_w
+from mlsysim.symbols.lora import M_lo
 from mlsysim.symbols.offload import (
     B_far,
     M_far,
@@ -92,13 +93,13 @@ remote_cache = Formula(
 
 kv_memory = Formula(
     M_kv,
-    cache_memory(W_rep - W_rem, ACCELERATORS),
+    cache_memory(W_rep - W_rem + M_lo, ACCELERATORS),
     title="Local memory for keys and values",
     source=INFERENCE,
     variant=NAME,
     assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
     example=Example(
-        {f_kv: 1, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 32, M_work: 0, W_rep: 80, W_rem: 40},
+        {f_kv: 1, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 32, M_work: 0, W_rep: 80, W_rem: 40, M_lo: 0},
         "24 GB",
         derived="2 * 32 - (80 - 40)",
     ),
@@ -142,13 +143,13 @@ slots_cache = Formula(
 
 local_memory = Formula(
     M_near_need,
-    ((1 - omega_w) * W_rep + (1 - omega_kv) * M_slots) / ACCELERATORS,
+    ((1 - omega_w) * W_rep + M_lo + (1 - omega_kv) * M_slots) / ACCELERATORS,
     title="Local memory of an accelerator that serves",
     source=INFERENCE,
     variant=NAME,
     convention="With a request in every slot.",
     example=Example(
-        {omega_w: 0.5, W_rep: 40, omega_kv: 0.25, M_slots: 23.4, t: 2, p: 1, d_a: 1},
+        {omega_w: 0.5, W_rep: 40, M_lo: 0, omega_kv: 0.25, M_slots: 23.4, t: 2, p: 1, d_a: 1},
         "18.775 GB",
         derived="(0.5 * 40 + 0.75 * 23.4) / 2",
     ),

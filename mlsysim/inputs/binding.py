@@ -21,6 +21,7 @@ from mlsysim.inputs.plan import Plan, Plans
 from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
 from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, reason_function, refuse, unmet
 from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.spellings import names_for, unknown_argument
 from mlsysim.symbolic import System, Variable, variable_of
 from mlsysim.symbolic.family import families_among
 
@@ -235,7 +236,11 @@ def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError 
     whole = type(model)
     if name not in whole.arguments:
         known = (*model.arguments, *families_among(model.arguments))
-        return convert.unknown_argument(whole.__name__, name, known)
+        nearest = next(iter(names_for(name, whole.arguments)), name)
+        others = "" if nearest in known else " or ".join(whole.variants_using(nearest))
+        if not others:
+            return unknown_argument(whole.__name__, name, known)
+        return unknown_argument(whole.__name__, name, whole.arguments, f"variant={others} has {nearest}")
     if name in model.system:
         return InputError(name, value, f"the variant {model.variant} computes it")
     others = " or ".join(whole.variants_using(name))

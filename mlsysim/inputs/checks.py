@@ -42,6 +42,7 @@ def check_kinds(model: type[DeclaredModel]) -> None:
         _check_texts(model, f"slots[{name!r}].provides", slot.gives)
     _check_texts(model, "headline", model.headline)
     _check_texts(model, "keywords", model.keywords)
+    _check_texts(model, "common", model.common)
     for name, parts in model.parts.items():
         _check_texts(model, f"parts[{name!r}]", parts)
     _check_requirements(model, "requirements", model.requirements)
@@ -102,6 +103,9 @@ def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> No
             if name not in systems[variant]:
                 raise _unknown(model, f"variants[{variant!r}].headline", "output", name, computed)
         _check_defaults(model, f"variants[{variant!r}].defaults", changed.defaults)
+    for name in model.common:
+        if name not in arguments:
+            raise _unknown(model, "common", f"argument of {model.__name__}", name, arguments)
     for name, value in model.example.items():
         if name == "variant":
             if value not in model.variants:

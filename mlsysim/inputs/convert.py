@@ -13,7 +13,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.catalog import Value
-from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError, nearest
+from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 from mlsysim.symbolic import Variable
 
 #: Magnitudes outside would overflow in products, and whole numbers from 2**53 on are not exact.
@@ -291,8 +291,3 @@ def _check(variable: Variable, typed: float, value: Any) -> None:
             raise InputError(variable.name, value, "must be below 2**53, beyond which whole numbers are not exact")
     elif typed != 0 and not SMALLEST <= abs(typed) <= LARGEST:
         raise InputError(variable.name, value, f"must be between {SMALLEST:g} and {LARGEST:g} in size")
-
-
-def unknown_argument(model: str, name: str, known: Sequence[str]) -> UnknownNameError:
-    """The error for a keyword a model does not take."""
-    return UnknownNameError(f"argument of {model}", name, known)

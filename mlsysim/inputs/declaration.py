@@ -10,18 +10,17 @@ from typing import Any, ClassVar
 
 from mlsysim.catalog import Value
 from mlsysim.engine import compiled
+from mlsysim.engine.javascript import source
 from mlsysim.errors import InputError, ModelError, UnknownNameError
 from mlsysim.inputs import convert
 from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names
 from mlsysim.inputs.families import by_member
 from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.spellings import SPELLINGS, own_name
 from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
 from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.variable import declaration_order
-
-#: Other spellings of an argument, by its name; help and errors have the name.
-SPELLINGS = {"moe_routing_imbalance_factor": "routing_imbalance_factor", "replicas": "num_replicas"}
 
 
 @dataclass(frozen=True)
@@ -120,6 +119,10 @@ class DeclaredModel:
         For each keyword that may be left out, its value in its unit.
     requirements : tuple of Requirement
         Conditions on the inputs.
+    common : tuple of str
+        Inputs that help shows first, beside those of the example and those without a default.
+    automatic : dict
+        For each argument that the model finds by itself where it has a certain value, that value.
     headline : tuple of str
         Outputs shown first, and computed by ``sweep``; all of them where left out.
     parts : dict
@@ -156,6 +159,8 @@ class DeclaredModel:
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()
+    common: ClassVar[tuple[str, ...]] = ()
+    automatic: ClassVar[Mapping[str, float]] = {}
     headline: tuple[str, ...] = ()
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     arguments: Mapping[str, Variable | None] = {}
@@ -240,9 +245,11 @@ class DeclaredModel:
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def source_code(self, backend: str = "numpy") -> str:
-        """The generated source: one line per formula, for ``"numpy"`` scalars or ``"jax"`` arrays."""
-        if not isinstance(backend, str) or backend not in ("numpy", "jax"):
-            raise UnknownNameError("backend", backend, ("numpy", "jax"))
+        """The generated source: one line per formula, for ``"numpy"`` scalars, ``"jax"`` arrays or ``"javascript"``."""
+        if not isinstance(backend, str) or backend not in ("numpy", "jax", "javascript"):
+            raise UnknownNameError("backend", backend, ("numpy", "jax", "javascript"))
+        if backend == "javascript":
+            return source(self.system)
         return compiled(self.system, None, backend).source  # type: ignore[arg-type]
 
     def output(self, name: str) -> Variable:
@@ -341,9 +348,8 @@ class DeclaredModel:
 
     def _respelled(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Arguments with other spellings replaced by the names of the arguments."""
-        other = {
-            spelling: name for spelling, name in SPELLINGS.items() if spelling in inputs and name in self.arguments
-        }
+        found = ((typed, own_name(typed, self.arguments)) for typed in SPELLINGS if typed in inputs)
+        other = {typed: name for typed, name in found if name != typed}
         for spelling, name in other.items():
             if name in inputs:
                 raise InputError(name, inputs[name], "is given twice", f"once as {spelling}")

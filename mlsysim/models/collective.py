@@ -78,6 +78,7 @@ class CollectiveModel(PerformanceModel):
             )
         ),
     }
+    common = ("congestion_factor",)
     keywords = (
         "collective_ranks",
         "message_bytes",

@@ -246,6 +246,16 @@ class DistributedModel(PerformanceModel):
             )
         ),
     )
+    common = (
+        "tp_size",
+        "pp_size",
+        "cp_size",
+        "ep_size",
+        "optimizer",
+        "activation_checkpointing",
+        "sequence_parallel",
+        "interleaved_stages",
+    )
     headline = (
         "step_time",
         "compute_time",

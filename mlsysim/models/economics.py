@@ -109,6 +109,17 @@ class EconomicsModel(PerformanceModel):
         "stack": stack_slot(_given("stack")),
         **RECIPE,
     }
+    automatic = {"num_replicas": 0}
+    common = (
+        "tp_size",
+        "pp_size",
+        "ep_size",
+        "optimizer",
+        "activation_checkpointing",
+        "price",
+        "electricity_price",
+        "amortization",
+    )
     keywords = tuple(
         dict.fromkeys(
             (

@@ -89,6 +89,7 @@ class ExpertParallelModel(PerformanceModel):
     defaults = {**_STEP.defaults, "fsdp_prefetch": "released"}
     requirements = _STEP.requirements
     parts = {"step_time": STEP_PARTS, "total_memory": POOLS}
+    common = ("batch_size", "seq_len", "precision", "tp_size", "pp_size", "zero_stage", "activation_checkpointing")
     headline = (
         "tokens_per_second_per_accelerator",
         "step_time",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from sympy import Eq
+from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
 from mlsysim.formulas import continuous_batching, iteration, prefix_cache, replica_layout
+from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
     COUNTED,
+    LATENT_ADAPTERS,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
@@ -23,8 +25,9 @@ from mlsysim.models.shape import (
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.iteration import E_red, d_a
+from mlsysim.symbols.iteration import E_red, M_kv, d_a
 from mlsysim.symbols.layers import two
+from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
 from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh
 
@@ -39,6 +42,7 @@ _PARTS = (
     "decode_attention_time",
     "prefill_attention_time",
     "allreduce_time",
+    "lora_time",
     "expert_exchange_time",
     "host_time",
     "iteration_bottleneck",
@@ -59,6 +63,12 @@ ENGINE_DEFAULTS = {
     "num_redundant_experts": 0,
     "routing_imbalance_factor": 1.0,
     "node_limit": 0,
+    "num_loras": 0,
+    "lora_rank": 16,
+    "lora_target_modules": "all_linear",
+    "lora_zipf": 0.0,
+    "max_loras": 0,
+    "lora_layer_tax": 0.0,
     "prefix_hit_rate": 0.0,
     "num_speculative_tokens": 0,
     "attention_mask": "causal",
@@ -70,6 +80,20 @@ ENGINE_DEFAULTS = {
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
 }
+#: Adapters that requests ask for.
+ADAPTERS = ("num_loras", "lora_rank", "lora_target_modules", "lora_zipf", "max_loras", "lora_layer_tax")
+#: What a reader must know where not all adapters are held, or their memory leaves none.
+ADAPTER_CAVEATS = (
+    Caveat(
+        And(G_lo > 0, G_lo < N_lo, K_lo > 0),
+        "{max_loras} of {num_loras} adapters are held at a time, and the requests of a step ask for {iteration_loras}: "
+        "loading the others is left out, and so is the wait of requests for them",
+    ),
+    Caveat(
+        And(M_lo > 0, M_kv <= 0),
+        "adapters take {lora_memory}, and nothing is left for caches: max_loras says how many are held at a time",
+    ),
+)
 #: How an engine stands on accelerators, and how its experts exchange.
 LAYOUT = (
     "tp_size",
@@ -167,6 +191,7 @@ class IterationModel(PerformanceModel):
             )
         ),
     }
+    common = ("pp_size", "ep_size", "prompts", "seq_len")
     keywords = (
         "precision",
         "weight_dtype",
@@ -179,6 +204,7 @@ class IterationModel(PerformanceModel):
         "seq_len",
         "prefix_hit_rate",
         "num_speculative_tokens",
+        *ADAPTERS,
         "output_tokens",
         "max_batch_size",
         "attention_mask",
@@ -193,6 +219,7 @@ class IterationModel(PerformanceModel):
         "output_tokens": 128,
         "max_batch_size": 4096,
     }
+    caveats = ADAPTER_CAVEATS
     requirements = (
         divides(t, a),
         divides(t, d_ff),
@@ -219,6 +246,7 @@ class IterationModel(PerformanceModel):
         Requirement(
             t, (t <= n_node) | Eq(Mod(t, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
         ),
+        LATENT_ADAPTERS,
         *SHAPE_REQUIREMENTS,
         *WINDOW_REQUIREMENTS,
     )

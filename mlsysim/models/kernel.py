@@ -81,6 +81,7 @@ class KernelModel(PerformanceModel):
         "dynamic_quantization": True,
         "efficiency": 1.0,
     }
+    common = ("weight_dtype", "efficiency")
     headline = (
         "kernel_time",
         "kernel_rate",

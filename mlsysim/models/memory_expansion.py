@@ -341,6 +341,7 @@ class MemoryExpansionModel(PerformanceModel):
         **OPTIONAL_SHAPE,
         **NO_WINDOW,
     }
+    common = ("batch_size", "seq_len", "precision", "weights_offload", "kv_offload")
     headline = _SEGMENTS
 
     def __init__(

@@ -151,6 +151,7 @@ class MoERoutingModel(PerformanceModel):
         Requirement(k, k <= E, "must be at most {experts}"),
         Requirement(e, e <= n_fleet, "must be at most {fleet_size}"),
     )
+    common = ("precision",)
     headline = (
         "effective_active_experts",
         "active_parameter_multiplier",

@@ -27,12 +27,28 @@ from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.iteration import ENGINE_DEFAULTS, LAYOUT, IterationModel
+from mlsysim.models.iteration import ADAPTER_CAVEATS, ADAPTERS, ENGINE_DEFAULTS, LAYOUT, IterationModel
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
-from mlsysim.symbols.deployment import B_seq, P_s, Z_all, d_pre, e_pre, lam_all, p_pre, s_in, t_pre
-from mlsysim.symbols.iteration import d_a
+from mlsysim.symbols.deployment import (
+    T_1,
+    T_2,
+    T_3,
+    B_e,
+    B_seq,
+    P_s,
+    Z_all,
+    alpha_s,
+    c_given,
+    d_pre,
+    e_pre,
+    lam_all,
+    p_pre,
+    s_in,
+    t_pre,
+)
+from mlsysim.symbols.iteration import d_a, gamma_s, h_given
 from mlsysim.symbols.prefix_cache import M_pre, s_pre
 from mlsysim.symbols.training import e, p, t
 
@@ -175,7 +191,7 @@ class ServingModel(PerformanceModel):
                 *_ENGINE,
                 *varied_lengths.POOLS,
                 *replica_layout.POOLS,
-                *deployment.POOLS,
+                *deployment.replica(replica_layout.DISAGGREGATED),
                 *answer_times.POOLS,
                 *deployment_costs.POOLS,
                 *deployment_advice.POOLS,
@@ -187,14 +203,28 @@ class ServingModel(PerformanceModel):
             "mean time per token is within 1% of a simulation (docs/serving.md).",
         ),
         "chunked": Variant(
-            (*_ENGINE, *chunked_chain.replica(), *deployment_advice.CHUNKED, *_RENT),
-            headline=(*_HEADLINE, *_WHOLE, "slot_wait_probability"),
+            (
+                *_ENGINE,
+                *chunked_chain.replica(),
+                *deployment_costs.CHUNKED,
+                *deployment_advice.CHUNKED,
+                *_RENT,
+                *_POWER,
+            ),
+            headline=(*_HEADLINE, *_WHOLE, "slot_wait_probability", *_SHARED_OUT),
             requirements=_BUDGET,
             about="One engine prefills prompts in chunks beside its decoding; latencies are read off a Markov chain.",
         ),
         "chunked_estimate": Variant(
-            (*_ENGINE, *chunked_prefill.replica(), *deployment_advice.CHUNKED, *_RENT),
-            headline=_HEADLINE,
+            (
+                *_ENGINE,
+                *chunked_prefill.replica(),
+                *deployment_costs.CHUNKED,
+                *deployment_advice.CHUNKED,
+                *_RENT,
+                *_POWER,
+            ),
+            headline=(*_HEADLINE, *_SHARED_OUT),
             requirements=_BUDGET,
             about="The same in closed form. The mean time per token is within 8% of a simulation up to a load of 0.5, "
             "15% up to 0.9 (docs/serving.md).",
@@ -212,19 +242,36 @@ class ServingModel(PerformanceModel):
         ),
     )
     caveats = (
+        *ADAPTER_CAVEATS,
         Caveat(
             And(Z_all > 0, lam_all > 0),
             "request_rate, {request_rate}, is not used: concurrency says that {concurrency} are in flight",
         ),
         Caveat(
-            P_s > Rational(1, 20),
-            "a request waits for a slot with probability {slot_wait_probability}; latencies, attainment and replicas "
-            "leave that wait out, those of colocated count it",
-            variants=("chunked",),
+            And(M_pre > 0, h_given > 0),
+            "prefix_hit_rate, {prefix_hit_rate}, is not used: prefix_cache_memory says how much is found",
+        ),
+        Caveat(
+            And(Z_all > 0, c_given <= 0, Or(T_1 > 0, T_2 > 0, T_3 > 0)),
+            "a closed loop, here {concurrency}, is one replica whatever is promised: give num_replicas",
         ),
         Caveat(
             And(Z_all > 0, Or(cv_in > 0, cv_out > 0)),
-            "a closed loop, here {concurrency}, has means alone where lengths vary: all quantiles repeat them",
+            "a closed loop, here {concurrency}, has means alone where lengths vary: all quantiles repeat them, and "
+            "promises are held against them",
+        ),
+        Caveat(
+            And(gamma_s <= 0, alpha_s > 0),
+            "acceptance_rate, {acceptance_rate}, is not used: num_speculative_tokens is 0",
+        ),
+        Caveat(
+            And(gamma_s > 0, alpha_s <= 0),
+            "no drafted token is accepted: acceptance_rate is 0",
+        ),
+        Caveat(
+            And(P_s > Rational(1, 20), B_e < 16),
+            "engine_slots is {engine_slots} and slot_wait_probability {slot_wait_probability}: the law of that wait is "
+            "one of many slots, and was held against no simulation of fewer than 16",
         ),
     )
     slots = {
@@ -240,6 +287,7 @@ class ServingModel(PerformanceModel):
         "osl",
         "ttft_slo",
         "tpot_slo",
+        "e2e_slo",
         "slo_quantile",
         "num_replicas",
         *LAYOUT,
@@ -251,6 +299,7 @@ class ServingModel(PerformanceModel):
         "kv_cache_dtype",
         "prefix_hit_rate",
         *PREFIXES,
+        *ADAPTERS,
         "num_speculative_tokens",
         "acceptance_rate",
         "draft_cost",
@@ -273,6 +322,7 @@ class ServingModel(PerformanceModel):
         "osl": 128,
         "ttft_slo": 0.0,
         "tpot_slo": 0.0,
+        "e2e_slo": 0.0,
         "slo_quantile": 0.9,
         "num_replicas": 0,
         "max_num_seqs": 256,
@@ -298,5 +348,19 @@ class ServingModel(PerformanceModel):
     requirements = (
         *IterationModel.requirements,
         Requirement(s_pre, (M_pre <= 0) | (s_pre <= s_in), "must be at most {isl}"),
+    )
+    automatic = {"num_replicas": 0}
+    common = (
+        "concurrency",
+        "num_replicas",
+        "slo_quantile",
+        "pp_size",
+        "ep_size",
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "kv_cache_dtype",
+        "prefix_hit_rate",
+        "prefill_workers",
+        "decode_workers",
     )
     headline = (*_HEADLINE, *_WHOLE, *_SHARED_OUT)

@@ -153,6 +153,7 @@ class ServingCapacityModel(PerformanceModel):
         Requirement(h, Eq(Mod(h, a), 0), "must be a multiple of {heads}"),
         Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
     )
+    common = ("precision", "max_replicas")
     headline = (
         "required_replicas",
         "qps_capacity",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq
+from sympy import Eq, Ne
 
 from mlsysim.formulas import parameter_counts
 from mlsysim.inputs.slot import Counted
-from mlsysim.symbolic import Mod, Requirement, variable_of
+from mlsysim.symbolic import Mod, Requirement, label, variable_of
+from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import (
     E,
@@ -101,6 +102,13 @@ def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:
 #: Key-value heads are copied where there are fewer of them than tensor-parallel ranks.
 SHARED_KV_HEADS = Requirement(
     t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"
+)
+
+#: Of latent attention the products of queries and values alone are not counted.
+LATENT_ADAPTERS = Requirement(
+    lora_targets,
+    Eq(r_kv, 0) | Ne(lora_targets, label(lora_targets, "query_value")),
+    "must be attention or all_linear with latent attention",
 )
 
 WINDOW_REQUIREMENTS = (

@@ -25,13 +25,20 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
-from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS, SHARED_KV_HEADS, divides
+from mlsysim.models.shape import (
+    COUNTED,
+    LATENT_ADAPTERS,
+    OPTIONAL_SHAPE,
+    SHAPE,
+    SHAPE_REQUIREMENTS,
+    SHARED_KV_HEADS,
+    divides,
+)
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.routing import c_f, pad
-from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
 from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh, gated, k, r_kv
 
@@ -105,11 +112,7 @@ FINETUNING: dict[str, Any] = {
 #: What adapters ask of the rest.
 ADAPTER_REQUIREMENTS = (
     Requirement(f, Eq(f, 1) | FULL, "must be 1 with adapters, which alone are trained"),
-    Requirement(
-        lora_targets,
-        Eq(r_kv, 0) | Ne(lora_targets, label(lora_targets, "query_value")),
-        "must be attention or all_linear with latent attention",
-    ),
+    LATENT_ADAPTERS,
 )
 #: What a rank with both ends of a pipeline holds is counted by parameters alone.
 ENDS = Requirement(
@@ -315,6 +318,15 @@ class TrainingMemoryModel(PerformanceModel):
         divides(t, a),
         divides(e, E, " (1 for a dense model)"),
         Requirement(p, p <= L, "must be at most {layers}"),
+    )
+    common = (
+        "precision",
+        "optimizer",
+        "activation_checkpointing",
+        "tp_size",
+        "pp_size",
+        "ep_size",
+        "gradient_accumulation_steps",
     )
     headline = (
         "weights",

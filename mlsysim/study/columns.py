@@ -150,16 +150,11 @@ def _cell(variable: Variable, value: float) -> Any:
 def render(table: Sequence[Column], width: int) -> str:
     """Columns as text: a row per design, or a column per design if there is one design or rows are too wide."""
     designs = range(1, len(table[0].cells) + 1)
-    turned = show.render(["", *map(str, designs)], [[column.header, *column.texts] for column in table])
+    turned = show.fitted(["", *map(str, designs)], [[column.header, *column.texts] for column in table], width)
     if len(designs) == 1:
         return turned
     found = []
     for some in (table, [column for column in table if column.kind != "headline"]):
         rows = [[str(place), *cells] for place, *cells in zip(designs, *(column.cells for column in some), strict=True)]
         found.append(show.render(show.narrowed(["", *(column.header for column in some)], rows, width), rows))
-    fits = [text for text in (*found, turned) if _width(text) <= width]
-    return fits[0] if fits else min(found[-1], turned, key=_width)
-
-
-def _width(text: str) -> int:
-    return max(map(len, text.splitlines()))
+    return next((text for text in found if show.extent(text) <= width), turned)

@@ -21,8 +21,6 @@ from mlsysim.symbolic.printing.text import symbol_text
 
 #: Rows of inputs and parts, and formulas, that are printed; all are there.
 ROWS, FORMULAS = 12, 5
-#: Columns of the text.
-WIDTH = 100
 #: Characters of an input, an entry or a term in a cell.
 CELL = 44
 
@@ -272,7 +270,7 @@ class Comparison:
         heads = self._heads()
         shown = [row for row in self.outputs if row.name in self.results[0].model.headline or row.name == self.output]
         headers, rows = ["Output", *heads, "Difference", "Ratio"], [self._cells(row) for row in shown]
-        if max(map(len, show.render(headers, rows).splitlines())) > WIDTH:
+        if show.extent(show.render(headers, rows)) > show.width():
             headers, *rows = ([*cells[:3], cells[4]] for cells in (headers, *rows))
         yield "", headers, rows
         differ = tuple(row for row in self.inputs if row.first is not None and row.second is not None)
@@ -301,19 +299,22 @@ class Comparison:
     def __repr__(self) -> str:
         lines = [self._title]
         for title, headers, rows in self._tables():
-            lines += ["", *([title] if title else []), show.render(headers, rows)]
+            lines += ["", *([title] if title else []), show.fitted(headers, rows)]
         for head, place in zip(self._heads(), ("second", "first"), strict=True):
             alone = [row.name for row in self.inputs if getattr(row, place) is None]
             if alone:
                 said = f"Only {head} takes {', '.join(alone)}"
-                lines += ["", *textwrap.wrap(said, WIDTH, max_lines=3, placeholder=" ...", subsequent_indent="  ")]
+                lines += [
+                    "",
+                    *textwrap.wrap(said, show.width(), max_lines=3, placeholder=" ...", subsequent_indent="  "),
+                ]
         if self.formulas:
             lines += ["", _more("Formulas that differ", self.formulas, FORMULAS)]
             for row in self.formulas[:FORMULAS]:
                 lines.append(f"  {row.name}")
                 for head, shown in zip(self._heads(), (row.first, row.second), strict=True):
                     said = f"{head}: {shown or 'an input or unknown'}"
-                    lines += textwrap.wrap(said, WIDTH, initial_indent="    ", subsequent_indent="        ")
+                    lines += textwrap.wrap(said, show.width(), initial_indent="    ", subsequent_indent="        ")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

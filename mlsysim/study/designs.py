@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 FEASIBLE = "feasible"
 #: Most designs that are named.
 NAMED = 8
-#: Width of a table of designs in characters, if none is given.
-WIDTH = 100
 
 
 class Designs:
@@ -167,14 +165,16 @@ class Designs:
         """:meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``."""
         return json_text(self.to_dict(), indent)
 
-    def text(self, width: int = WIDTH) -> str:
+    def text(self, width: int | None = None) -> str:
         """The table, what is near its limit, and the certificate.
 
         Parameters
         ----------
-        width : int
-            A table that is wider even with broken headers leaves out headline outputs, and is then turned.
+        width : int, optional
+            A table that is wider even with broken headers leaves out headline outputs, and is then turned. The width of
+            the terminal where left out.
         """
+        width = show.width() if width is None else width
         said = [*self._notes(), self.certificate.summary, self.certificate.refusals]
         if not len(self):
             said = [*self._none(), self.certificate.summary, self.certificate.refusals]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import textwrap
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ from mlsysim.symbolic import (
 from mlsysim.symbolic.dimensions import dimension_of, same
 from mlsysim.symbolic.functions import Unknown
 from mlsysim.symbolic.indexed import ByMember, Total
-from mlsysim.symbolic.printing import symbol_text, text
+from mlsysim.symbolic.printing import amount_latex, latex, symbol_text, text
 
 
 class Explanation:
@@ -76,8 +77,31 @@ class Explanation:
 
     __repr__ = __str__
 
-    def _repr_markdown_(self) -> str:
-        return f"```text\n{self}\n```"
+    def _repr_html_(self) -> str:
+        """The same, each equation typeset with its numbers and folded; the last one is open."""
+        *first, last = self.system.printed
+        found = [_folded("Inputs", _preformatted(self.given()))]
+        found += [self._typeset(formula) for formula in first]
+        return "".join([*found, self._typeset(last, is_open=True)])
+
+    def _typeset(self, formula: Formula, is_open: bool = False) -> str:
+        """One equation with its numbers and what bound; those with an index, or whose numbers are no line, as text."""
+        source = f"<p>{html.escape(formula.source.text())}</p>"
+        if formula.index:
+            equation, rows = f"$$\\displaystyle {formula.latex()}$$", self._members(formula).splitlines()[1:]
+            return _folded(formula.title, f"{source}{equation}{_preformatted(chr(10).join(rows))}", is_open)
+        value = self._value(formula.name)
+        expression = formula.members[0].expression
+        lines = [formula.latex(aligned=True)]
+        taken = self._taken(expression)
+        names = self._named_in(taken)
+        if names and self._inserted(taken) != value:
+            lines.append(f"&= {latex(taken, values={name: self._value(name) for name in names})}")
+        lines.append(f"&= {amount_latex(value)}")
+        equation = r" \\ ".join(lines)
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes(expression, formula.variable.unit))
+        title = f"{formula.title}: {symbol_text(formula.variable)} = {value}"
+        return _folded(title, f"{source}$$\\begin{{align*}}{equation}\\end{{align*}}$${notes}", is_open)
 
     def _value(self, name: str) -> str:
         return as_text(variable_of(name), self.values[name])
@@ -117,9 +141,15 @@ class Explanation:
         lines = [line for long in head for line in _wrapped(long)]
         return "\n".join([*lines, *(line for row in table for line in _wrapped(f"  {row}"))])
 
+    def _named_in(self, expression: sympy.Basic) -> list[str]:
+        """Names of what an expression has numbers for; none where the numbers would not say how it is computed."""
+        if expression.has(ChunkedPrefill, LeastInteger, Root):
+            return []
+        return [s.name for s in expression.free_symbols if s.name in self.values]  # type: ignore[attr-defined]
+
     def _inserted(self, expression: sympy.Basic) -> str | None:
-        names = [s.name for s in expression.free_symbols if s.name in self.values]  # type: ignore[attr-defined]
-        if expression.has(ChunkedPrefill, LeastInteger, Root) or not names:
+        names = self._named_in(expression)
+        if not names:
             return None
         return text(expression, {name: self._value(name) for name in names})
 
@@ -251,6 +281,14 @@ class Explanation:
         if not math.isclose(left, right, rel_tol=1e-6):
             return f"{answer}, where {text(expression.left)} jumps past {both[1]}"
         return f"{answer}, where both sides are {both[0]}"
+
+
+def _folded(title: str, content: str, is_open: bool = False) -> str:
+    return f"<details{' open' if is_open else ''}><summary>{html.escape(title)}</summary>{content}</details>"
+
+
+def _preformatted(lines: str) -> str:
+    return f"<pre>{html.escape(lines)}</pre>"
 
 
 def _added(node: Total) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from mlsysim.study.display import as_text, listed, plain, presented
 from mlsysim.study.expected_error import ExpectedError, expected_error
 from mlsysim.study.explanation import Explanation
 from mlsysim.study.notes import left_out, notes
+from mlsysim.study.result_page import page
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import members_among
 
@@ -134,6 +134,11 @@ class Result:
         """Where an input came from: a catalog value, a recipe, ``"given"`` or ``"default"``."""
         return self._binding.origins[name]
 
+    def inputs_as(self, origin: Origin) -> dict[str, str]:
+        """The inputs that came from there (``"given"`` or ``"default"``), as text with their units."""
+        found = (name for name in self._binding.values if self._binding.origins[name] == origin)
+        return {name: self._text(variable_of(name)) for name in found}
+
     @property
     def entries(self) -> dict[str, Entry]:
         """The catalog entries it was asked with, by argument; also those that a recipe names."""
@@ -240,7 +245,7 @@ class Result:
     def _text(self, variable: Variable) -> str:
         return as_text(variable, self._values[variable.name])
 
-    def _is_zero_member(self, name: str) -> bool:
+    def is_zero_member(self, name: str) -> bool:
         """Whether a variable is zero and a member of a family that a formula with an index computes."""
         system = self._binding.system
         return name in system and bool(system[name].member) and self._values[name] == 0
@@ -251,12 +256,4 @@ class Result:
         return "\n".join([f"<Result of {self.model!r}>", *lines])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{'&emsp;' * (name != name.lstrip())}<code>{html.escape(name.lstrip())}</code></td>"
-            f"<td style='text-align:right'>{html.escape(text)}</td>"
-            f"<td style='text-align:left'>{html.escape(meaning)}</td></tr>"
-            for name, text, meaning in listed(self.model, [*self.outputs], self._values)
-            if not self._is_zero_member(name)
-        )
-        head = "<tr><th>output</th><th style='text-align:right'>value</th><th style='text-align:left'>meaning</th></tr>"
-        return f"<table><caption>{html.escape(repr(self.model))}</caption>{head}{rows}</table>"
+        return page(self)

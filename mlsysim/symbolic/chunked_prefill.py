@@ -23,12 +23,15 @@ ARGUMENTS: dict[str, tuple[str, Any]] = {
     "tokens_per_step": ("count", sympy.S.One),
     "ttft_slo": ("s", sympy.oo),
     "tpot_slo": ("s", sympy.oo),
+    "e2e_slo": ("s", sympy.oo),
 }
 #: What the law gives, with units: means, shares, and quantiles of times.
 OUTPUTS = {
     "batch_size": "request",
     "batch_variance": "request^2",
     "iteration_time": "s",
+    "slot_wait_probability": "count",
+    "slot_wait_mean": "s",
     "ttft_mean": "s",
     "ttft": "s",
     "tpot_mean": "s",
@@ -38,6 +41,7 @@ OUTPUTS = {
     "e2e": "s",
     "ttft_attainment": "count",
     "tpot_attainment": "count",
+    "e2e_attainment": "count",
     "slo_attainment": "count",
 }
 #: Those of which a share says which quantile is meant.
@@ -124,8 +128,8 @@ def chunked_prefill(
         Share of the requests that stay below, where the output is a quantile.
     **arguments
         Of :data:`ARGUMENTS`: arrivals (Poisson), mean lengths of prompts and answers and their coefficients of
-        variation, tokens of an iteration, time a prompt token takes for each token before it, requests that decode at
-        most, tokens a decoding request takes of an iteration and gets from it, and objectives.
+        variation, tokens of an iteration, time a prompt token takes for each token before it, requests that are
+        served at once at most, tokens a decoding request takes of an iteration and gets from it, and objectives.
 
     Returns
     -------

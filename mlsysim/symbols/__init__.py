@@ -31,6 +31,7 @@ from mlsysim.symbols import (
     deployment_advice,
     varied_lengths,
     prefix_cache,
+    lora,
     closed_loops,
     offload,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "hardware",
     "iteration",
     "layers",
+    "lora",
     "network",
     "offload",
     "parameters",

@@ -22,6 +22,13 @@ s_out = variable(
 )
 T_1 = variable("ttft_slo", "T_1", "ms", "Promised time to first token; 0 where none is promised.", nonnegative())
 T_2 = variable("tpot_slo", "T_2", "ms", "Promised time per output token; 0 where none is promised.", nonnegative())
+T_3 = variable(
+    "e2e_slo",
+    "T_3",
+    "ms",
+    "Promised time of a whole request, from its arrival to its last token; 0 where none is promised.",
+    nonnegative(),
+)
 q_slo = variable(
     "slo_quantile",
     r"q_{\mathrm{slo}}",
@@ -228,7 +235,14 @@ P_s = variable(
     "slot_wait_probability",
     r"P_{\mathrm{sl}}",
     "count",
-    "Probability that a request finds every slot taken.",
+    "Probability that a request finds every slot taken; 0 in a closed loop, and where more come than can be completed.",
+    between(0, 1),
+)
+P_f = variable(
+    "prompt_slot_wait_probability",
+    r"P_{\mathrm{sl},1}",
+    "count",
+    "Probability that a prompt waits for a slot before it is prefilled.",
     between(0, 1),
 )
 theta_s = variable(
@@ -339,14 +353,60 @@ A_1 = variable("ttft_attainment", "A_1", "count", "Share of the requests whose f
 A_2 = variable(
     "tpot_attainment", "A_2", "count", "Share of the requests whose time per output token holds.", between(0, 1)
 )
+A_3 = variable("e2e_attainment", "A_3", "count", "Share of the requests whose last token is in time.", between(0, 1))
+r_F = variable(
+    "first_token_correlation",
+    r"r_{\mathrm{F}}",
+    "count",
+    "Correlation of the time to the first token with that to the last.",
+    between(0, 1),
+)
+
+#: Classes of requests by the time to their first token, where several promises are held together.
+rank = Index("rank", r"\jmath", {f"r{number}": f"class {number}" for number in range(1, 9)})
+z_rank = family(
+    "{}_first_score",
+    r"z_{\mathrm{F},{}}",
+    "count",
+    "Time to the first token of the requests of {}, as a normal score.",
+    rank,
+    between(-10, 10),
+)
+I_rank = family(
+    "{}_ended_share",
+    r"A_{3,{}}",
+    "count",
+    "Share of the requests of {}, by the time to their first token, whose last token is in time.",
+    rank,
+    between(0, 1),
+)
+A_rank = family(
+    "{}_kept_share",
+    r"A_{\mathrm{k},{}}",
+    "count",
+    "Share of the requests of {}, by the time to their first token, that keep what else is promised.",
+    rank,
+    between(0, 1),
+)
+A_k = variable(
+    "others_kept_share",
+    r"A_{\mathrm{k}}",
+    "count",
+    "Of the requests whose first token is in time, the share that keeps what else is promised.",
+    between(0, 1),
+)
 A_slo = variable(
-    "slo_attainment", r"A_{\mathrm{slo}}", "count", "Share of the requests for which both promises hold.", between(0, 1)
+    "slo_attainment",
+    r"A_{\mathrm{slo}}",
+    "count",
+    "Share of the requests for which all that is promised holds.",
+    between(0, 1),
 )
 good = variable(
     "goodput",
     r"\lambda_{\mathrm{good}}",
     "request/s",
-    "Most requests per second for which the deployment keeps what is promised.",
+    "Most requests per second, coming by themselves, for which the deployment keeps what is promised.",
     nonnegative(),
 )
 good_acc = variable(
@@ -357,5 +417,5 @@ binds_s = variable(
     r"\mathrm{binds}_{\mathrm{s}}",
     "",
     "What keeps the deployment from more requests; None where it keeps what is promised.",
-    choice("Memory", "Prefill capacity", "Decode capacity", "KV transfer", "TTFT", "TPOT", "None"),
+    choice("Memory", "Prefill capacity", "Decode capacity", "KV transfer", "TTFT", "TPOT", "E2E", "None"),
 )

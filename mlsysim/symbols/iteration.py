@@ -209,6 +209,7 @@ binds_it = variable(
         "Layers",
         "Exchange",
         "Pipeline",
+        "Adapters",
     ),
 )
 

@@ -396,3 +396,14 @@ def test_what_transformers_writes_counts_as_what_it_builds(model_type, tmp_path,
 
 def test_every_layout_is_written():
     assert set(LAYOUTS) == {*WRITTEN, "llama4", "kimi_k2", "gemma3"}
+
+
+def test_a_model_is_read_from_a_file_wherever_its_name_is_taken():
+    file = CONFIGS / "llama3_1_8b.json"
+    found = TrainingMemoryModel().solve(model=str(file), hardware="H100", batch_size=1)
+    assert (
+        found.to_dict()
+        == TrainingMemoryModel().solve(TransformerWorkload.from_hf(file), "H100", batch_size=1).to_dict()
+    )
+    with pytest.raises(CatalogError, match="nowhere"):
+        TrainingMemoryModel().solve(model="nowhere/config.json", hardware="H100", batch_size=1)

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from mlsysim import Hardware, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel, load_catalog
-from mlsysim.catalog import Accelerator, Fleet, SparseTransformerWorkload, TransformerWorkload, Value
+from mlsysim.catalog import Accelerator, Fleet, SparseTransformerWorkload, TransformerWorkload, Value, builtin
+from mlsysim.catalog.value import OWN
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
 
 CHIP = """
@@ -254,7 +255,7 @@ MISTAKES = {
     ),
     "an unknown source": (
         swap(CHIP, FIRST, 'source = "nobody2020"\n'),
-        "memory_capacity: source 'nobody2020' is neither a URL nor a key of the bibliography",
+        "memory_capacity: source 'nobody2020' is neither a URL nor a key of the bibliography nor 'own measurement'",
     ),
     "an empty date": (swap(CHIP, '"2025-05"', '""'), "Hardware.Mine.Chip: My chip: memory_capacity: date is missing"),
     "a year alone": (swap(CHIP, '"2025-05"', '"2025"'), "date: '2025' must be YYYY-MM or YYYY-MM-DD"),
@@ -489,3 +490,36 @@ class TestValue:
         with pytest.raises(ValueError, match=r".") as caught:
             Value.of(given)
         assert isinstance(caught.value, InputError | CatalogError) or "unit" in str(caught.value)
+
+
+def test_ones_own_measurement_is_a_source_of_a_file_of_ones_own(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(
+        '[Hardware.Lab.Mine]\nname = "Mine"\nsource = "own measurement"\ndate = "2026-01"\nkind = "measured"\n'
+        'memory_capacity = "96 GB"\nmemory_bandwidth = "4 TB/s"\npeak_flops = { fp16 = "800 TFLOP/s" }\n'
+    )
+    assert str(load_catalog(file).Hardware.Lab.Mine.memory_capacity) == "96 GB (measured: own measurement, 2026-01)"
+    ours = builtin()
+    assert not [path for path in ours.paths() for value in ours.entry(path).values().values() if value.source == OWN]
+
+
+class TestChangedByHand:
+    def test_other_values_keep_their_sources(self):
+        ours = Hardware.Cloud.H100
+        mine = ours.changed(name="Mine", memory_capacity="96 GB", peak_flops={"fp16": "800 TFLOP/s"})
+        assert mine.memory_capacity.source == "changed by hand, was 80 GiB"
+        assert mine.memory_capacity.kind == "user"
+        assert mine.peak_flops["fp16"].source.startswith("changed by hand, was ")
+        assert mine.peak_flops["bf16"] == ours.peak_flops["bf16"]
+        assert mine.memory_bandwidth == ours.memory_bandwidth
+        assert ours.memory_capacity.text() == "80 GiB"
+
+    def test_a_value_that_stays_is_not_called_changed(self):
+        ours = Hardware.Cloud.H100
+        assert ours.changed(memory_capacity=ours.memory_capacity).memory_capacity == ours.memory_capacity
+
+    def test_what_is_wrong_is_refused(self):
+        with pytest.raises(UnknownNameError, match="did you mean memory_capacity"):
+            Hardware.Cloud.H100.changed(memory_capacty="96 GB")
+        with pytest.raises(CatalogError, match="96 GB/s is not in a unit of GB"):
+            Hardware.Cloud.H100.changed(memory_capacity="96 GB/s")

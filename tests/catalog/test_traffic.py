@@ -62,6 +62,32 @@ def test_columns_may_be_named(tmp_path):
         Traffic.from_trace(file, prompt_tokens="a", output_tokens="b", arrival="wen")
 
 
+@pytest.mark.parametrize(("unit", "times"), [("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)])
+def test_times_since_1970_are_known_in_any_unit(tmp_path, unit, times):
+    file = tmp_path / "epoch.csv"
+    file.write_text("timestamp,isl,osl\n" + "".join(f"{int((1.7e9 + n) * times)},10,2\n" for n in (0, 1, 4)))
+    found = Traffic.from_trace(file)
+    assert found.request_rate.canonical == pytest.approx(0.5, rel=1e-6)
+    assert ("times are in" in found.description) == (unit != "s")
+    # From any other moment on a number has to be told.
+    file.write_text("timestamp,isl,osl\n" + "".join(f"{int(n * times)},10,2\n" for n in (0, 1, 4)))
+    assert Traffic.from_trace(file, arrival_unit=unit).request_rate.canonical == pytest.approx(0.5)
+    assert Traffic.from_trace(file).request_rate.canonical == pytest.approx(0.5 / times)
+
+
+def test_a_unit_is_known_and_not_of_dates(trace):
+    with pytest.raises(InputError, match=r"arrival_unit='min': must be one of s, ms, us, ns"):
+        Traffic.from_trace(trace, arrival_unit="min")
+    with pytest.raises(CatalogError, match=r"line 2: TIMESTAMP='2023.*': is a date; leave out arrival_unit"):
+        Traffic.from_trace(trace, arrival_unit="ms")
+
+
+def test_a_file_is_read_by_its_name(trace):
+    asked = {"model": "Llama3_8B", "hardware": "H100"}
+    by_name = ServingModel("colocated").solve(**asked, traffic=str(trace))
+    assert by_name.to_dict() == ServingModel("colocated").solve(**asked, traffic=Traffic.from_trace(trace)).to_dict()
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

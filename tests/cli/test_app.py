@@ -41,7 +41,8 @@ def test_the_probe_sees_what_a_command_imports(process):
 def test_help_names_every_command_and_the_exit_codes(run):
     done = run("--help")
     assert done.exit_code == 0
-    for name in ("memory", "serve", "moe", "train", "cost", "offload", "formula", "catalog", "book", "demo"):
+    names = "memory serve moe train cost offload formula catalog book calculator demo"
+    for name in names.split():
         assert f"\n  {name} " in done.stdout
     assert "Exit codes: 0 answered, 1 the book is out of date, 2 bad input, 3 infeasible" in done.stdout
 
@@ -132,8 +133,11 @@ def test_an_unknown_command_gets_a_suggestion(run):
         ("mlsysim memory --precision fp", {"fp32", "fp16", "fp8", "fp8_deepseek"}),
         ("mlsysim memory --sequence-parallel t", {"true"}),
         ("mlsysim memory --selective-policy a", {"alternate_matmuls"}),
-        ("mlsysim serve --max-", {"--max-num-seqs", "--max-num-batched-tokens"}),
+        ("mlsysim serve --max-", {"--max-num-seqs", "--max-num-batched-tokens", "--max-loras"}),
         ("mlsysim serve --variant first_order --max-", {"--max-batch-size", "--max-replicas"}),
+        ("mlsysim sweep memory lora_", {"lora_rank=", "lora_target_modules="}),
+        ("mlsysim sweep memory hardware=H100,A100", {"hardware=H100,A100", "hardware=H100,A100_40GB"}),
+        ("mlsysim search train optimizer=adam_", {f"optimizer=adam_{x}" for x in ("fp32", "8bit", "bf16")}),
     ],
 )
 def test_completion(monkeypatch, capsys, words, offered):

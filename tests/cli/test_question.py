@@ -1,4 +1,5 @@
 import json
+import re
 import shlex
 
 import pytest
@@ -39,7 +40,8 @@ def options(name):
 @pytest.mark.parametrize("name", rest_long(MODELS, quick=2))
 def test_every_argument_of_the_model_is_an_option_and_nothing_else(name):
     model = MODELS[name]
-    own = {"shown", "variant", "catalog", "as_json", "explain", *(["strict"] if "feasible" in model.headline else [])}
+    own = {"shown", "variant", "catalog", "as_json", "explain", "help_all"}
+    own |= {"strict"} if "feasible" in model.headline else set()
     taken = {argument for variant in model.variants for argument in model(variant).arguments}
     assert set(options(name)) == taken | own
     for argument in taken:
@@ -56,7 +58,7 @@ def test_the_help_of_an_option_says_meaning_allowed_values_unit_and_default(name
         option = shown[argument]
         given = any(argument in slot.gives for slot in model.slots.values())
         if variable is None:
-            assert all(name in option.help for name in model.slots[argument].provides)
+            assert option.help.startswith(f"Entry of the catalog ({model.slots[argument].entry.what}), by name")
             continue
         assert variable.description in option.help
         assert variable.domain.describe() in option.help
@@ -71,7 +73,7 @@ def test_the_help_of_an_option_says_meaning_allowed_values_unit_and_default(name
 
 
 def test_help_has_sections_and_an_example_that_is_not_rewrapped(run):
-    text = run("memory", "--help").stdout
+    text = run("memory", "--help-all").stdout
     for heading in ("From the catalog:", "Inputs:", "In place of the catalog:", "Options:"):
         assert f"\n{heading}\n" in text
     for line in command_line(TrainingMemoryModel, width=74).splitlines():
@@ -90,6 +92,7 @@ def test_json_is_that_of_the_result(run, name):
     ("words", "said"),
     [
         (("--qps", "20"), "--qps: an option of `mlsysim serve --variant first_order`"),
+        (("--tensor-parallel-size", "2"), "no such option: --tensor-parallel-size: did you mean --tp-size?"),
         (("--variant", "prefill_aware", "--tp-size=2"), "--tp-size: an option of `mlsysim serve`"),
         (("--variant", "first_ordr"), "unknown variant of serve 'first_ordr': did you mean first_order?"),
     ],
@@ -97,6 +100,11 @@ def test_json_is_that_of_the_result(run, name):
 def test_an_option_of_another_model_of_the_command_names_its_variant(run, words, said):
     done = run("serve", *words)
     assert (done.exit_code, done.stderr) == (2, f"error: {said}\n")
+
+
+def test_another_spelling_is_an_option(run):
+    asked = run("serve", "--model", "Llama3_8B", "--hardware", "H100", "--request-rate", "2", "--replicas=3", "--json")
+    assert json.loads(asked.stdout)["outputs"]["deployed_replicas"]["value"] == 3
 
 
 def test_the_help_of_a_command_names_the_other_models_that_it_asks(run):
@@ -111,18 +119,29 @@ def test_the_help_of_a_command_names_the_other_models_that_it_asks(run):
 def test_a_table_of_the_headline_outputs_with_their_meaning(run):
     lines = run(*LLAMA, "--dp-size", "8", "--zero-stage", "2").stdout.splitlines()
     assert lines[0] == "model: Llama 3 8B, hardware: NVIDIA H100 SXM5 80 GB"
-    assert lines[2].split() == ["Output", "Value"]
-    table = {line.split()[0]: line for line in lines[4:]}
+    assert lines[2].split() == ["Output", "Value", "Meaning"]
+    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[3:-4]}
     assert tuple(table) == TrainingMemoryModel.headline
-    assert table["total_memory"].endswith(" 32.90 GB")
-    assert "Memory one rank needs." in table["total_memory"]
-    assert table["feasible"].endswith(" True")
+    assert table["total_memory"].strip() == "32.90 GB  Memory one rank needs."
+    assert table["feasible"].strip().startswith("True  ")
+    assert lines[-4:-2] == ["Given    batch_size=8, zero_stage=2, dp_size=8", lines[-3]]
+    assert lines[-3].startswith("Assumed  seq_len=2048 token, precision=fp16, optimizer=adam,")
+
+
+def test_help_shows_the_common_inputs_and_says_how_many_more_there_are(run):
+    text, whole = run("memory", "--help").stdout, run("memory", "--help-all").stdout
+    assert "--tp-size" in text
+    assert "--mlp-bias" not in text
+    more = re.search(r"(\d+) more options: --help-all", text)
+    shown, every = (set(re.findall(r"^  (--[\w-]+)", each, re.M)) for each in (text, whole))
+    assert int(more[1]) == len(every - shown)
+    assert "What entries of the catalog give:\n  --model     parameters, layers," in whole
 
 
 def test_every_value_has_its_unit(run):
     table = run(*command(FIRST_ORDER)).stdout
     for value in ("46.00 QPS", "1299.0 ms", "5.76 ms", "16 request"):
-        assert f" {value}\n" in table
+        assert f" {value}  " in table
 
 
 def test_text_brings_its_own_unit(run):
@@ -142,7 +161,7 @@ def test_explain_prints_the_formulas_with_numbers(run):
 
 def test_outputs_named_are_the_ones_printed_and_explained(run):
     done = run(*LLAMA, "gradients", "total_memory")
-    assert [line.split()[0] for line in done.stdout.splitlines()[4:]] == ["gradients", "total_memory"]
+    assert [line.split()[0] for line in done.stdout.splitlines()[3:5]] == ["gradients", "total_memory"]
     explained = run(*LLAMA, "gradients", "--explain").stdout
     assert "G = " in explained
     assert "M = " not in explained
@@ -237,7 +256,7 @@ def test_infeasible_is_an_answer_unless_strict(run):
     assert run(*words, "--strict").exit_code == 0
     late = run(*words, "--output-tokens", "256")
     assert late.exit_code == 0
-    assert "Base Latency\n" in late.stdout
+    assert " Base Latency  " in late.stdout
     strict = run(*words, "--output-tokens", "256", "--strict")
     assert strict.exit_code == 3
     assert strict.stdout == late.stdout
@@ -288,7 +307,8 @@ def test_a_variant_shows_its_own_headline(run, words, name):
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     found = MODELS[name](words[words.index("--variant") + 1])
-    assert tuple(line.split()[0] for line in lines[4 : 4 + len(found.headline)]) == found.headline
+    named = [line.split()[0] for line in lines[3:] if line and not line.startswith(" ")]
+    assert tuple(named[: len(found.headline)]) == found.headline
     answer = json.loads(run(*words, "--json").stdout)
     assert answer["variant"] == found.variant
     assert set(found.headline) <= set(answer["outputs"])
@@ -320,7 +340,7 @@ def test_an_option_of_another_variant_names_it(run, words, said):
 
 
 def test_help_names_the_variants_and_who_takes_an_option(run):
-    text = " ".join(run("memory", "--help").stdout.split())
+    text = " ".join(run("memory", "--help-all").stdout.split())
     assert "Set of formulas (one of first_order, korthikanti, per_operator)." in text
     assert "--sequence-parallel TRUE|FALSE" in text
     assert "(True or False; default False; only variants korthikanti and per_operator)" in text

@@ -15,8 +15,10 @@ from scipy.special import lambertw
 
 from mlsysim.engine.chunked import ChunkedLatencies, Loads, chunked_latencies
 from mlsysim.engine.chunked.chain import chain
+from mlsysim.engine.chunked.distribution import Delayed, Distribution
 from mlsysim.engine.chunked.little import FINE, decoding, settled
 from mlsysim.engine.chunked.load import Load
+from mlsysim.engine.chunked.slots import SlotWait
 
 #: Weights and KV cache read, work of a token and of a pair, times of an iteration and of its tokens, in s.
 ENGINES = {
@@ -251,3 +253,36 @@ def test_near_the_capacity_times_grow_and_never_fail(shape):
     assert found.ttft_mean[3] > found.ttft_mean[2]
     assert found.ttft_mean[4] == math.inf
     assert (found.tail[:2] < 1e-4).all()
+
+
+def test_the_wait_for_a_slot_is_added():
+    """The distribution is that of a sum, which draws tell; where slots are many nothing changes, to the last bit."""
+    random = np.random.default_rng(5)
+    edges = np.array([[0.1, 0.3], [0.2, 0.5]])
+    first = Distribution(edges, np.array([0.25, 0.75]), (0.09, 0.6))
+    late = Delayed.of(first, SlotWait(0.4, 0.7))
+    which = (random.random(400_000) < 0.75).astype(int)
+    drawn = edges[0][which] + (edges[1] - edges[0])[which] * random.random(which.size)
+    drawn += np.where(random.random(which.size) < 0.4, random.exponential(0.7, which.size), 0.0)
+    assert late.mean == pytest.approx(drawn.mean(), rel=5e-3)
+    shares = np.array([0.1, 0.5, 0.9, 0.99])
+    np.testing.assert_allclose(late.quantiles(shares), np.quantile(drawn, shares), rtol=0.01)
+    assert late.below(0.4) == pytest.approx((drawn < 0.4).mean(), abs=3e-3)
+
+
+def test_only_few_slots_are_waited_for():
+    """With many slots every number is what it is without a limit, to the last bit; with few the first token is late."""
+    given = {"request_rate": 18.0, "isl": 700.0, "osl": 128.0}
+    free, many, few = (
+        chunked_latencies(Loads(load_of().tau, **given, max_num_seqs=slots)) for slots in (math.inf, 500.0, 40.0)
+    )
+    assert free.slot_wait_probability == many.slot_wait_probability == 0.0
+    for name, value in vars(free).items():
+        if name != "capacity":
+            np.testing.assert_array_equal(value, getattr(many, name), err_msg=name)
+    assert 0.0 < few.slot_wait_probability < 1.0
+    expected = free.ttft_mean + few.slot_wait_probability * few.slot_wait_mean
+    assert few.ttft_mean == pytest.approx(expected, rel=1e-9)
+    assert few.e2e_mean - few.ttft_mean == pytest.approx(free.e2e_mean - free.ttft_mean, rel=1e-9)
+    assert (few.e2e > free.e2e).all()
+    assert (few.tpot == free.tpot).all()

@@ -5,15 +5,17 @@ lie: so differences are taken over a percent or two, several of them, and tolera
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from mlsysim.engine.chunked import Loads, chunked_latencies, chunked_slopes, duals
-from mlsysim.engine.chunked.chain import nearby
+from mlsysim.engine.chunked.chain import Chain, full, nearby
 from mlsysim.engine.chunked.little import settled
 from mlsysim.engine.chunked.load import Load
 from mlsysim.engine.chunked.point import Point
+from mlsysim.engine.chunked.stay import Stay
 from mlsysim.engine.dual import Dual
 from mlsysim.errors import FormulaError
 
@@ -141,3 +143,67 @@ def test_slopes_beyond_the_capacity_are_none():
     _, found = chunked_slopes(Loads(tau, rates, 700.0, 128.0), ("isl",))
     assert found["isl"].tpot_mean[0] == 0.0
     assert np.isnan(found["isl"].tpot_mean[1])
+
+
+@pytest.mark.parametrize(
+    ("load", "slots", "close"), [(FIXED, 40.0, 0.12), (RANDOM, 62.0, 0.05)], ids=["fixed", "random"]
+)
+def test_slots_move_the_wait_for_one(load, slots, close):
+    """Fewer slots and more requests make the first token later; how evenly fixed prompts are completed is held."""
+    load, names = load | {"max_num_seqs": slots}, ("max_num_seqs", "request_rate")
+    values, found = chunked_slopes(Loads(tau, **load), names)
+    assert 0.005 < values.slot_wait_probability < 0.95
+    for name in names:
+        step = 2e-3 * load[name]
+        ends = [chunked_latencies(Loads(tau, **(load | {name: load[name] + d}))) for d in (-step, step)]
+        for key in ("ttft_mean", "e2e_mean", "slot_wait_probability", "slot_wait_mean"):
+            before, after = (getattr(end, key) for end in ends)
+            assert getattr(found[name], key) == pytest.approx((after - before) / (2.0 * step), rel=close), (name, key)
+        late = (ends[1].ttft[2] - ends[0].ttft[2]) / (2.0 * step)
+        # A slope of a quantile is the mean of those around it, which rises where the wait sets in.
+        assert found[name].ttft[2] == pytest.approx(late, rel=0.25)
+
+
+@pytest.mark.parametrize("load", [FIXED, RANDOM], ids=["fixed", "random"])
+def test_slopes_together_are_those_one_by_one(load):
+    """Of directions that lead along each other only some are followed; every slope is as if it were asked alone."""
+    rates = {
+        "slower": lambda n, c: tau(n, c),
+        "faster": lambda n, c: -3.0 * tau(n, c),
+        "memory": lambda n, c: 1e-5 * n + 0.0 * c,
+        "both": lambda n, c: 2e-5 * n - 0.5 * tau(n, c),
+        "fixed": lambda n, c: 1e-4 + 0.0 * (n + c),
+    }
+    asked = (*MEANS, "tpot", "slo_attainment")
+    loads = Loads(tau, **load, ttft_slo=0.25, tpot_slo=0.016, outputs=asked)
+    wrt = ("request_rate", "isl", "isl_cv", "ttft_slo")
+    values, together = chunked_slopes(loads, wrt, rates)
+    for name, slope in together.items():
+        _, alone = chunked_slopes(loads, *(((name,), {}) if name in wrt else ((), {name: rates[name]})))
+        for key in asked:
+            expected, value = getattr(alone[name], key), getattr(values, key)
+            np.testing.assert_allclose(
+                getattr(slope, key) / value, expected / value, rtol=2e-4, atol=1e-6, err_msg=f"{key} by {name}"
+            )
+
+
+@pytest.mark.parametrize("pair_time", [0.0, 2e-9])
+def test_a_chain_nearby_follows_from_its_neighbour(pair_time):
+    """To first order its law, its sums and what a request meets are those that are solved for anew."""
+    load, step = Load(tau, **RANDOM, pair_time=pair_time), 1e-5
+    base = settled(load)
+    slow = replace(load, request_rate=load.request_rate * (1.0 - step), tau=lambda n, c: (1.0 + 2.0 * step) * tau(n, c))
+    moved = nearby(base, slow, base.batch * (1.0 + step), 2.0 * step * base.expansion.times)
+    anew = Chain(slow, base.lattice, moved.batch, full(slow, moved.batch, base.full.enough))
+    assert moved.full.time == pytest.approx(anew.full.time, rel=1e-9)
+    found = [(at.law, at.drawn, at.total(at.law * (at.times - at.time))) for at in (base, moved, anew)]
+    inside = slice(0, base.lattice.states * 3 // 4)
+    for before, after, expected in zip(*found, strict=True):
+        change = (expected - before)[inside]
+        np.testing.assert_allclose((after - before)[inside], change, atol=1e-3 * np.abs(change).max())
+    places = np.array([0, 1])
+    ours, theirs = Stay(moved, places, Stay(base, places)), Stay(anew, places)
+    for each in ("extra", "bunching"):
+        ends = [getattr(at, each) for at in (Stay(base, places), ours, theirs)]
+        before, after, expected = (getattr(at, "first", at) for at in ends)
+        np.testing.assert_allclose(after - before, expected - before, atol=1e-3 * np.abs(expected - before).max())

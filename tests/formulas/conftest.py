@@ -41,7 +41,7 @@ DIVISORS = {"per_replica_qps_capacity", "tokens_per_second"}
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
 WITHOUT = (
-    "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "replica_goodput", "num_speculative_tokens",
+    "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "e2e_slo", "replica_goodput", "num_speculative_tokens",
     "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size",
     "remote_kv_share",
 )  # fmt: skip
@@ -64,6 +64,10 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         found["output_tokens"] = max(2.0, point["output_tokens"])
     if {"prompt_stay", "decode_iteration_time"} <= set(point):  # a prompt stays for a step at least
         found["prompt_stay"] = point["decode_iteration_time"] + point["prompt_stay"]
+    if {"e2e_mean", "replica_rate"} <= set(point):  # one in a hundred finds another there at least
+        found["e2e_mean"] = point["e2e_mean"] + 10 / (found.get("replica_rate") or point["replica_rate"])
+    if "num_loras" in point and 1 < point.get("experts", 0) <= point.get("active_experts_per_token", 0):
+        found["active_experts_per_token"] = point["experts"] - 1  # no tokens have a slope by none of all experts
     if "lost_bunch_share" in point:  # of others that began with a request some are always left
         found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
     found |= {name: 1.0 for name in LAWS if name in point and rng.random() < 0.5}
@@ -102,6 +106,7 @@ PARTS = (
     ("moe_layers_per_stage", "layers_per_stage"),
     ("pp_size", "layers"),
     ("sliding_layers", "layers"),
+    ("num_redundant_experts", "experts"),
 )
 
 
@@ -204,6 +209,13 @@ def longest_part(point: dict[str, float]) -> float:
     return max(*sums, *rest)
 
 
+#: What an iteration takes one after the other, but for its layers and its pipeline.
+ITERATION = (
+    "dense_product_time", "expert_product_time", "head_time", "activation_time", "decode_attention_time",
+    "prefill_attention_time", "allreduce_time", "expert_exchange_time", "lora_time",
+)  # fmt: skip
+
+
 def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str, float]:
     """One value per variable, in their units, consistent where the variables belong to one queue."""
     drawn = {variable.name: draw_one(variable, rng) for variable in variables}
@@ -216,6 +228,9 @@ def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str,
         point |= {"reduce_dtype": 0.0, "gradient_dtype": 0.0, "precision": float(labels.index("fp8_deepseek"))}
     if {"longest_part_time", "step_product_time"} <= set(point):  # less a rounding, or the update is longer
         point["longest_part_time"] = longest_part(point) * (1 - 1e-9 if rng.random() < 0.9 else 2)
+    if {"longest_iteration_part", *ITERATION} <= set(point):
+        sums = (point["uneven_stage_time"] + point["stage_send_time"], *(point[name] for name in ITERATION))
+        point["longest_iteration_part"] = max(sums) * (1 - 1e-9 if rng.random() < 0.9 else 2)
     if "offered_load" in point and len(QUEUE & set(point)) > 1:
         servers = float(rng.choice([1, 2, 3, rng.randint(4, 60), rng.randint(60, 400)]))
         rate = 10 ** rng.uniform(-1, 2)

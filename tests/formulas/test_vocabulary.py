@@ -228,6 +228,7 @@ FAMILIES = (
     "deployment_advice",
     "varied_lengths",
     "prefix_cache",
+    "lora",
     "closed_loops",
     "offload",
 )

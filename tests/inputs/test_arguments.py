@@ -1,5 +1,6 @@
 """Every way a user may write a value down."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +21,7 @@ from mlsysim import (
     load_catalog,
     ureg,
 )
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, UnknownNameError
 
 FOREIGN = pint.UnitRegistry()
 MEMORY = {"model": Models.Language.Llama3_8B, "hardware": Hardware.Cloud.H100, "batch_size": 8}
@@ -286,6 +287,31 @@ def test_the_spelling_of_the_tutorial_is_understood(model):
         model().solve(**point, moe_routing_imbalance_factor=0.5)
     grid = model().sweep(**point, moe_routing_imbalance_factor=[1, 2])
     assert grid.sizes == {"routing_imbalance_factor": 2}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (
+            "prefil_tp_size",
+            "did you mean prefill_tp_size, prefill_pp_size, prefill_ep_size?; variant=disaggregated ",
+        ),
+        ("prefil_workers", "did you mean prefill_workers?; variant=disaggregated has prefill_workers"),
+        ("tensor_parallel_size", "did you mean tp_size?"),
+        ("pipeline_parallel_size", "did you mean pp_size?"),
+        ("data_parallel_size", "did you mean num_replicas, dp_attention_size?"),
+        ("max_concurrency", "did you mean concurrency?"),
+        ("input_len", "did you mean isl?"),
+        ("output_len", "did you mean osl?"),
+        ("request-rate", "did you mean request_rate?"),
+    ],
+)
+def test_a_wrong_name_is_told_the_right_one(typed, said):
+    model = ServingModel("colocated")
+    point = {**ServingModel.example, typed: 2}
+    for ask in (lambda: model.solve(**point), lambda: model.sweep(**{**point, "isl": [100, 200]})):
+        with pytest.raises(UnknownNameError, match=re.escape(said)):
+            ask()
 
 
 def test_replicas_are_given_or_as_few_as_hold_what_is_promised():

@@ -25,7 +25,7 @@ def test_deepseek_counted_the_same_cost():
     assert found["cost_per_token"].to("USD/Mtoken").magnitude == pytest.approx(0.518, rel=1e-3)
 
 
-@VARIANTS
+@pytest.mark.parametrize("variant", ServingModel.variants)
 def test_prompts_and_answers_share_the_cost(variant):
     found = ServingModel.solve_example(variant=variant, rent="RunPod_H100")
     shared = {name: found.canonical(f"cost_per_{name}_token") for name in ("input", "output")}

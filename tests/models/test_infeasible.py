@@ -147,6 +147,27 @@ def test_a_token_that_comes_sooner_than_one_alone_is_promised_in_vain(variant, r
     assert found["deployed_replicas"] == math.inf
 
 
+LONG_PROMPTS, LONG_ANSWERS = {"isl": 8192, "osl": 16}, {"isl": 128, "osl": 2048}
+
+
+@pytest.mark.parametrize("variant", list(ServingModel.variants))
+@pytest.mark.parametrize("promised", [{}, {"ttft_slo": 0, "tpot_slo": 0}])
+@pytest.mark.parametrize(("lengths", "short"), [(LONG_PROMPTS, "Prefill"), (LONG_ANSWERS, "Decode")])
+def test_a_deployment_with_too_much_to_do_lacks_capacity(variant, promised, lengths, short):
+    found = ServingModel.solve_example(variant=variant, num_replicas=1, request_rate=300, **promised, **lengths)
+    assert found["replica_load"] > 1
+    assert (found["feasible"], found["serving_bottleneck"]) == (False, f"{short} capacity")
+
+
+@pytest.mark.parametrize("replicas", [0, 1])
+def test_a_link_that_takes_longer_than_the_answer_is_named(replicas):
+    """No number of replicas helps; with a link that is faster the promise holds."""
+    given = {"variant": "disaggregated", "request_rate": 0.1, "num_replicas": replicas, "isl": 4096, "osl": 64}
+    slow = ServingModel.solve_example(**given, kv_transfer_bandwidth="0.1 GB/s")
+    assert (slow["feasible"], slow["serving_bottleneck"]) == (False, "KV transfer")
+    assert ServingModel.solve_example(**given)["serving_bottleneck"] == "None"
+
+
 @pytest.mark.parametrize("variant", list(ServingModel.variants))
 def test_a_deployment_is_explained_whole(variant):
     assert "A_slo" in str(ServingModel.solve_example(variant=variant).explain())

@@ -87,3 +87,14 @@ def test_layouts_that_cannot_be_are_refused(sizes, said):
 def test_other_variants_have_one_layout():
     with pytest.raises(InputError, match="prefill_tp_size"):
         ServingModel("colocated").solve_example(prefill_tp_size=2)
+
+
+def test_requests_of_a_closed_loop_wait_for_a_slot_after_their_first_token():
+    """As those that come by themselves: 64 in flight on 16 slots, each its prefill and then its share of the slots."""
+    loop = {"isl": 1024, "osl": 256, "max_num_seqs": 16, "concurrency": 64, "num_replicas": 1}
+    found = ServingModel("disaggregated").solve(**{**ServingModel.example, "request_rate": 0, **loop})
+    assert found["decode_batch"].magnitude == 16
+    assert found.canonical("ttft_mean") == pytest.approx(found.canonical("prompt_time"))
+    whole = 64 / found.canonical("replica_rate")
+    assert found.canonical("ttft_mean") + 255 * found.canonical("tpot_mean") == pytest.approx(whole)
+    assert found["slot_wait_probability"] == 0

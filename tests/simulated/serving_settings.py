@@ -62,10 +62,11 @@ def simulate(
     concurrency: int = 0,
     ttft_slo: float = math.inf,
     tpot_slo: float = math.inf,
+    e2e_slo: float = math.inf,
 ) -> Outcome:
     """Serve Poisson arrivals of so many requests per second, or so many requests in flight; times in seconds."""
     load = drawn(setting, request_rate, seed, setting.requests if count is None else count, concurrency)
-    return engine_of(setting).run(load).outcome(ttft_slo=ttft_slo, tpot_slo=tpot_slo)
+    return engine_of(setting).run(load).outcome(ttft_slo=ttft_slo, tpot_slo=tpot_slo, e2e_slo=e2e_slo)
 
 
 def request_rate(setting: Setting) -> float:
@@ -189,7 +190,7 @@ def _chunked(engine: str, isl: int, osl: int, cv: float, load: float, budget: in
     return _setting("chunked", engine, isl, osl, cv, load, max_num_batched_tokens=budget, **more)
 
 
-def _pools(engine: str, isl: int, osl: int, cv: float, load: float, x: int, y: int, **more: Any) -> Setting:
+def pools(engine: str, isl: int, osl: int, cv: float, load: float, x: int, y: int, **more: Any) -> Setting:
     pools = {"prefill_workers": x, "decode_workers": y, "kv_transfer_bandwidth": "50 GB/s"}
     return _setting("disaggregated", engine, isl, osl, cv, load, **(pools | more))
 
@@ -241,26 +242,26 @@ COLOCATED = (
     _setting("colocated", "8B", 512, 256, 0, 0.7, **_DRAFTS),
 )
 DISAGGREGATED = (
-    _pools("8B", 1024, 64, 0, 0.5, 1, 1),
-    _pools("8B", 1024, 64, 0, 0.8, 1, 1),
-    _pools("8B", 512, 256, 1, 0.7, 1, 1),
-    _pools("8B", 2048, 256, 0, 0.7, 2, 1),
-    _pools("8B", 8192, 128, 0, 0.7, 3, 1),
-    _pools("8B", 128, 1024, 1, 0.5, 1, 3),
-    _pools("8B A100", 1024, 256, 0, 0.7, 1, 2),
-    _pools("70B tp2", 1024, 128, 0, 0.5, 1, 1),
-    _pools("70B tp2", 4096, 256, 1, 0.7, 2, 1),
-    _pools("70B tp2", 4096, 128, 0, 0.9, 3, 1),
-    _pools("70B tp4", 2048, 512, 0, 0.8, 2, 2),
-    _pools("70B tp4", 4096, 1024, 1, 0.5, 4, 3),
-    _pools("70B tp8", 8192, 256, 0, 0.2, 2, 1),
-    _pools("Mixtral", 1024, 256, 0, 0.7, 2, 2),
-    _pools("Qwen3", 1024, 512, 1, 0.5, 1, 2),
-    _pools("DeepSeek", 4096, 256, 0, 0.7, 4, 3),
-    _pools("8B", 2048, 128, 0, 0.7, 2, 1, kv_transfer_bandwidth="4 GB/s", kv_transfer_latency="1 ms"),
-    _pools("70B tp2", 1024, 256, 0, 0.7, 1, 2, max_num_seqs=24),
-    _pools("70B tp2", 4096, 128, 0, 0.7, 2, 1, prefix_hit_rate=0.6),
-    _pools("8B", 1024, 256, 1, 0.5, 1, 1, **_DRAFTS),
+    pools("8B", 1024, 64, 0, 0.5, 1, 1),
+    pools("8B", 1024, 64, 0, 0.8, 1, 1),
+    pools("8B", 512, 256, 1, 0.7, 1, 1),
+    pools("8B", 2048, 256, 0, 0.7, 2, 1),
+    pools("8B", 8192, 128, 0, 0.7, 3, 1),
+    pools("8B", 128, 1024, 1, 0.5, 1, 3),
+    pools("8B A100", 1024, 256, 0, 0.7, 1, 2),
+    pools("70B tp2", 1024, 128, 0, 0.5, 1, 1),
+    pools("70B tp2", 4096, 256, 1, 0.7, 2, 1),
+    pools("70B tp2", 4096, 128, 0, 0.9, 3, 1),
+    pools("70B tp4", 2048, 512, 0, 0.8, 2, 2),
+    pools("70B tp4", 4096, 1024, 1, 0.5, 4, 3),
+    pools("70B tp8", 8192, 256, 0, 0.2, 2, 1),
+    pools("Mixtral", 1024, 256, 0, 0.7, 2, 2),
+    pools("Qwen3", 1024, 512, 1, 0.5, 1, 2),
+    pools("DeepSeek", 4096, 256, 0, 0.7, 4, 3),
+    pools("8B", 2048, 128, 0, 0.7, 2, 1, kv_transfer_bandwidth="4 GB/s", kv_transfer_latency="1 ms"),
+    pools("70B tp2", 1024, 256, 0, 0.7, 1, 2, max_num_seqs=24),
+    pools("70B tp2", 4096, 128, 0, 0.7, 2, 1, prefix_hit_rate=0.6),
+    pools("8B", 1024, 256, 1, 0.5, 1, 1, **_DRAFTS),
 )
 SETTINGS = (*CHUNKED, *COLOCATED, *DISAGGREGATED)
 #: Engines that prefill prompts whole, with lengths that vary by half their mean, or only those of prompts or answers.
@@ -271,10 +272,10 @@ VARIED = (
     _setting("colocated", "Mixtral", 512, 512, 0.5, 0.5),
     _setting("colocated", "8B", 2048, 128, 1, 0.6, osl_cv=0.0),
     _setting("colocated", "8B", 1024, 512, 1, 0.6, isl_cv=0.0),
-    _pools("8B", 2048, 128, 0.5, 0.7, 2, 1),
-    _pools("70B tp2", 1024, 256, 0.5, 0.5, 1, 1),
-    _pools("70B tp4", 4096, 256, 0.5, 0.8, 2, 1),
-    _pools("Qwen3", 512, 512, 0.5, 0.7, 1, 2),
-    _pools("8B", 4096, 128, 1, 0.6, 2, 1, osl_cv=0.0),
-    _pools("8B", 1024, 512, 1, 0.6, 1, 1, isl_cv=0.0),
+    pools("8B", 2048, 128, 0.5, 0.7, 2, 1),
+    pools("70B tp2", 1024, 256, 0.5, 0.5, 1, 1),
+    pools("70B tp4", 4096, 256, 0.5, 0.8, 2, 1),
+    pools("Qwen3", 512, 512, 0.5, 0.7, 1, 2),
+    pools("8B", 4096, 128, 1, 0.6, 2, 1, osl_cv=0.0),
+    pools("8B", 1024, 512, 1, 0.6, 1, 1, isl_cv=0.0),
 )

@@ -13,7 +13,7 @@ CROWDED = (CHUNKED[16], CHUNKED[17])
 QUICK = (CHUNKED[0], CHUNKED[1], CHUNKED[13])
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 #: Errors at most, by the highest load: of the batch and of the time per token, of the first token, and of its tail.
-NEAR = {0.5: (0.08, 0.125, 0.53), 0.8: (0.155, 0.21, 0.42), 0.9: (0.1, 0.24, 0.54)}
+NEAR = {0.5: (0.08, 0.125, 0.53), 0.8: (0.155, 0.21, 0.42), 0.9: (0.1, 0.24, 0.56)}
 
 
 def each(settings):

@@ -1,7 +1,19 @@
 """The serving model against the simulation of its engines: latencies, batch and attainment at equal rates."""
 
+import math
+
+import numpy as np
 import pytest
-from simulated.serving_settings import COLOCATED, DISAGGREGATED, VARIED, capacity, simulate
+from simulated.serving_settings import (
+    COLOCATED,
+    DISAGGREGATED,
+    VARIED,
+    capacity,
+    drawn,
+    engine_of,
+    pools,
+    simulate,
+)
 
 from mlsysim import ServingModel
 
@@ -95,6 +107,61 @@ def test_lengths_that_vary_are_near_the_simulated_ones(setting):
     assert found.canonical("e2e_p99") == pytest.approx(seen.e2e_p99, rel=0.06 if given["osl_cv"] else 0.26)
     # Prompts of a gap are whole numbers where they are alike: one too few is 43%.
     assert found.canonical("itl_p99") == pytest.approx(seen.itl_p99, rel=0.21 if given["isl_cv"] else 0.44)
+
+
+def some_long(settings, quick):
+    """Settings of which only the first are quick."""
+    return [*settings[:quick], *(pytest.param(each, marks=pytest.mark.long) for each in settings[quick:])]
+
+
+#: Pools with few slots, of equal lengths and of varied ones.
+SHORT = [pools("8B", 1024, 256, 0, load, 2, 1, max_num_seqs=48) for load in (0.9, 0.8)]
+SHORT += [pools("8B", 1024, 256, 1, 0.8, 2, 1, max_num_seqs=48)]
+
+
+@pytest.mark.parametrize("setting", some_long(SHORT, 1), ids=lambda setting: setting.name)
+def test_a_request_in_a_pool_waits_for_a_slot_after_its_first_token(setting):
+    rate = setting.load * capacity(setting)
+    given = {name: value for name, value in setting.keywords.items() if name != "max_num_batched_tokens"}
+    found = ServingModel("disaggregated").solve(**given, request_rate=rate, num_replicas=1)
+    seen = simulate(setting, rate, 1, 100_000)
+    assert found.canonical("slot_wait_probability") > 0.03
+    near = {"ttft_mean": 0.02, "ttft_p50": 0.02, "ttft_p90": 0.13, "ttft_p99": 0.1, "tpot_mean": 0.03, "tpot_p50": 0.03,
+            "tpot_p90": 0.09, "e2e_mean": 0.03, "e2e_p50": 0.03, "e2e_p90": 0.09, "e2e_p99": 0.07}  # fmt: skip
+    for name, within in near.items():
+        assert found.canonical(name) == pytest.approx(getattr(seen, name), rel=within), name
+    alone = ServingModel("disaggregated").solve(**given, request_rate=rate / 1e6, num_replicas=1)
+    assert found.canonical("e2e_p50") > alone.canonical("e2e_p50")
+
+
+#: Levels of the promised times to the first token, per token and of the whole request; 0 where none is promised.
+KEPT = ((90, 0, 90), (0, 90, 90), (90, 90, 90), (90, 99, 90))
+TOGETHER = [
+    COLOCATED[8],
+    VARIED[6],
+    COLOCATED[2],
+    COLOCATED[6],
+    VARIED[0],
+    VARIED[4],
+    DISAGGREGATED[6],
+    DISAGGREGATED[10],
+]
+
+
+@pytest.mark.parametrize("setting", some_long(TOGETHER, 2), ids=lambda setting: setting.name)
+def test_three_promises_are_kept_by_as_many_as_in_the_simulation(setting):
+    """Each alone is a quantile, of the model and of the simulation; as if they were independent 0.11 fewer keep all."""
+    rate = setting.load * capacity(setting)
+    given = {name: value for name, value in setting.keywords.items() if name != "max_num_batched_tokens"}
+    plain = ServingModel(setting.variant).solve(**given, request_rate=rate, num_replicas=1)
+    run = engine_of(setting).run(drawn(setting, rate, 1, 100_000))
+    for levels in KEPT:
+        asked = dict(zip(("ttft", "tpot", "e2e"), levels, strict=True))
+        seen = {f"{name}_slo": np.quantile(getattr(run, name), at / 100) for name, at in asked.items() if at}
+        promised = {f"{name}_slo": plain[f"{name}_p{at}"] for name, at in asked.items() if at}
+        found = ServingModel(setting.variant).solve(**given, request_rate=rate, num_replicas=1, **promised)
+        kept = run.slo_attainment(**{"ttft_slo": math.inf, "tpot_slo": math.inf, **seen})
+        assert found.canonical("slo_attainment") == pytest.approx(kept, abs=0.05), levels
 
 
 @pytest.mark.parametrize("variant", ["colocated", "disaggregated"])

@@ -6,6 +6,7 @@ NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size
 SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
 ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
 ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "seq_len": 1024}
+ADAPTERS = {"num_loras": 40, "lora_zipf": 0.9, "max_loras": 30, "lora_layer_tax": 0.01}
 SPREAD = {"dp_attention_size": 2, "ep_size": 4, "two_batch_overlap": True}
 DEPLOYED = {name: value for name, value in ENGINE.items() if name != "seq_len"} | {
     "request_rate": 20,
@@ -30,9 +31,16 @@ POINTS = {
     ("TrainingMemoryModel", "per_operator"): {**TRAINING, **LAYOUT, "dp_size": 4, "ep_size": 2},
     ("ServingCapacityModel", "first_order"): SERVING,
     ("ServingCapacityModel", "prefill_aware"): SERVING,
-    ("IterationModel", "iteration"): {**ENGINE, **SPREAD, "decode_requests": 16, "context_tokens": 2000, "prompts": 8},
+    ("IterationModel", "iteration"): {
+        **ENGINE,
+        **SPREAD,
+        **ADAPTERS,
+        "decode_requests": 16,
+        "context_tokens": 2000,
+        "prompts": 8,
+    },
     ("IterationModel", "saturated"): {**ENGINE, "output_tokens": 512},
-    ("ServingModel", "colocated"): {**DEPLOYED, **PROMISED, **RENTAL},
+    ("ServingModel", "colocated"): {**DEPLOYED, **PROMISED, **RENTAL, **ADAPTERS},
     ("ServingModel", "disaggregated"): {
         **DEPLOYED,
         **PROMISED,

@@ -227,7 +227,18 @@ def test_every_formula_is_explained_and_no_line_is_long(result):
     assert len(explanation.steps()) == len(explanation.system)
     assert max(map(len, str(explanation).splitlines())) <= 120
     assert repr(explanation) == str(explanation)
-    assert explanation._repr_markdown_() == f"```text\n{explanation}\n```"
+    typeset = explanation._repr_html_()
+    assert typeset.count("<details") == len(explanation.steps()) + 1
+    assert typeset.count("$$") == 2 * len(explanation.steps())
+    assert typeset.count("<details open>") == 1
+
+
+def test_equations_are_typeset_with_their_numbers():
+    typeset = memory(dp_size=8, zero_stage=2).explain("gradients")._repr_html_()
+    put_in = r"&= \frac{2.00\,\text{B} \cdot 1.00 \cdot 8.03 \cdot 10^{9}}{8} \\ &= 2.01\,\text{GB}\end{align*}$$"
+    assert put_in in typeset
+    assert "<p>case: Z ≥ 2  (Z = 2)</p>" in typeset
+    assert "<summary>Gradients held by one rank: G = 2.01 GB</summary>" in typeset
 
 
 def test_an_unknown_output_is_refused():

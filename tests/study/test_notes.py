@@ -54,6 +54,17 @@ def test_forms_that_divide_by_every_rank_refuse_experts_over_ranks(variant):
     assert held.canonical("weights") > 2 * 46.7e9 / 8
 
 
+def test_a_share_given_beside_a_cache_that_says_it_is_named():
+    cached = {"prefix_cache_memory": "10 GB", "num_prefixes": 100}
+    both = ServingModel.solve_example(variant="colocated", prefix_hit_rate=0.5, **cached)
+    alone = ServingModel.solve_example(variant="colocated", **cached)
+    assert both.outputs == alone.outputs
+    assert set(both.notes) - set(alone.notes) == {
+        "prefix_hit_rate, 0.500, is not used: prefix_cache_memory says how much is found"
+    }
+    assert not [note for note in ServingModel.solve_example(prefix_hit_rate=0.5).notes if "prefix" in note]
+
+
 def test_a_step_without_recomputation_has_no_note():
     assert not DistributedModel.solve_example().notes
 
@@ -101,15 +112,38 @@ def test_a_rate_beside_a_closed_loop_is_said_to_be_of_no_use():
     assert note == "request_rate, 20.00 request/s, is not used: concurrency says that 5.00 request are in flight"
 
 
-def test_a_wait_that_is_left_out_is_said():
-    asked = {**DEPLOYED, "request_rate": 2, "max_num_seqs": 1}
-    (note,) = ServingModel("chunked").solve(**asked).notes
-    assert note.startswith("a request waits for a slot with probability 0.")
-    assert ServingModel("colocated").solve(**asked).notes == ()
-    assert ServingModel("chunked").solve(**asked | {"max_num_seqs": 64}).notes == ()
+def test_a_closed_loop_with_a_promise_is_said_to_be_one_replica():
+    asked = {**DEPLOYED, "concurrency": 500, "tpot_slo": 5}
+    found = ServingModel().solve(**asked)
+    assert (found["deployed_replicas"], found["feasible"]) == (1, False)
+    assert "a closed loop, here 500.0 request, is one replica whatever is promised: give num_replicas" in found.notes
+    assert ServingModel().solve(**asked, num_replicas=1).notes == ()
 
 
 @pytest.mark.parametrize("spread", ["isl_cv", "osl_cv"])
 def test_a_closed_loop_of_varied_lengths_is_said_to_have_means_alone(spread):
     result = ServingModel().solve(**DEPLOYED, concurrency=20, **{spread: 1})
     assert any(note.startswith("a closed loop, here 20.00 request, has means alone") for note in result.notes)
+
+
+SERVED = {"model": "Llama3_8B", "hardware": "H100", "request_rate": 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"acceptance_rate": 0.7}, "acceptance_rate, 0.700, is not used: num_speculative_tokens is 0"),
+        ({"num_speculative_tokens": 3}, "no drafted token is accepted: acceptance_rate is 0"),
+    ],
+)
+def test_drafts_that_change_nothing_or_cost_alone_are_named(changed, said):
+    assert said in ServingModel("colocated").solve(**SERVED, **changed).notes
+
+
+def test_a_wait_for_one_of_few_slots_is_said_to_be_a_rough_one():
+    def noted(slots):
+        found = ServingModel("colocated").solve(**SERVED, max_num_seqs=slots, num_replicas=1)
+        return any("of fewer than 16" in note for note in found.notes)
+
+    assert noted(2)
+    assert not noted(64)

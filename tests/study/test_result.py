@@ -393,3 +393,17 @@ class TestAModelOfOnesOwn:
 def test_an_unknown_variant_names_the_ones_there_are(model, variant):
     with pytest.raises(UnknownNameError, match=f"^unknown variant of {model.__name__} .*first_order"):
         model(variant)
+
+
+def test_a_notebook_shows_the_question_the_headline_with_bars_and_what_went_in():
+    found = TrainingMemoryModel().solve("Llama3_8B", "H100", batch_size=8, dp_size=8, zero_stage=2)
+    page = found._repr_html_()
+    head, _, rest = page.partition(" values on the way</summary>")
+    assert "Does this training run fit on one accelerator?" in head
+    assert head.count("role='img'") == 5
+    share = found.canonical("weights") / found.canonical("total_memory")
+    assert f"aria-label='{100 * share:.0f}%'" in head
+    assert "<summary>Given</summary>batch_size=8, zero_stage=2, dp_size=8</details>" in head
+    assert "optimizer=adam" in head
+    assert "<code>parameters_per_rank</code>" in rest
+    assert "<code>parameters_per_rank</code>" not in head

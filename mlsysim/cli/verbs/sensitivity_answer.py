@@ -11,7 +11,7 @@ from typing import Any
 import xarray
 
 from mlsysim import show
-from mlsysim.cli import axes, grids, output
+from mlsysim.cli import axes, grids
 from mlsysim.cli.summary import cell_text
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
@@ -78,7 +78,7 @@ def _table(found: xarray.Dataset) -> None:
         ]
         for value in found[axis].values
     ]
-    show.table(show.narrowed([axis, *names], rows, output.width()), rows)
+    print(show.fitted([axis, *names], rows))
 
 
 def _show(found: Any, change: float, plot: Path | None, as_json: bool) -> None:

@@ -59,7 +59,7 @@ def _as_typed(message: str) -> str:
     """An error of the library in the words of the command line."""
     message = re.sub(r"^(which|subject_to)=", lambda m: f"--{m[1].replace('_', '-')} ", message)
     message = re.sub(r"^unknown=", "the argument asked for, ", message)
-    message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
+    message = re.sub(r"\bvariant=(?=[\w ]+ (?:does|has \w+)$)", "--variant ", message)
     return as_choices(message, ("variant", "which"))
 
 

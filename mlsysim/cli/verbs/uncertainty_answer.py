@@ -12,7 +12,7 @@ import xarray
 
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes, grids
-from mlsysim.cli.words import as_choices, read_entry, shelf_of
+from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
@@ -86,7 +86,7 @@ def _sorted(
         drawn[name] = read(name, text)
         slot, each = kind.slots.get(name), drawn[name]
         if slot is not None and isinstance(each, Choice):
-            drawn[name] = Choice([read_entry(shelf, slot, str(value)) for value in each.values], each.weights)
+            drawn[name] = Choice([shelf.find(slot.entry.what, str(value)) for value in each.values], each.weights)
     return typed, drawn
 
 

@@ -18,7 +18,7 @@ from mlsysim.engine.budget import look_at_the_clock
 from mlsysim.engine.chunked.load import IterationTime, Load
 from mlsysim.engine.chunked.point import outputs
 from mlsysim.engine.chunked.result import OUTPUTS, ChunkedLatencies, unpacked
-from mlsysim.engine.chunked.slopes import Direction, slopes
+from mlsysim.engine.chunked.slopes import SLOS, Direction, slopes
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Loads:
     pair_time : float or array, optional
         Seconds that a prompt token takes for each token before it: longer prompts take more than their share.
     max_num_seqs : float or array, optional
-        Requests that decode at most. They limit the capacity; waiting for one of them is not in the latencies.
+        Requests that are served at once at most; the others wait.
     decode_tokens, tokens_per_step : float or array, optional
         Tokens of an iteration that a decoding request takes, and that it gets on average: more than one with drafts.
-    ttft_slo, tpot_slo : float or array, optional
-        Objectives for the time to the first token and per token, in s.
+    ttft_slo, tpot_slo, e2e_slo : float or array, optional
+        Objectives for the time to the first token, per token and to the last one, in s.
     given : sequence of float or array, optional
         Further arguments of ``tau``.
     quantiles : sequence of float, optional
@@ -69,6 +69,7 @@ class Loads:
     tokens_per_step: Any = 1.0
     ttft_slo: Any = math.inf
     tpot_slo: Any = math.inf
+    e2e_slo: Any = math.inf
     given: Sequence[Any] = ()
     quantiles: Sequence[float] = (0.5, 0.9, 0.99)
     outputs: Collection[str] = OUTPUTS
@@ -98,14 +99,14 @@ class Loads:
         """Further arguments of the time of an iteration, of one load."""
         return tuple(column[place] for column in self._flat[1])
 
-    def load(self, place: int) -> tuple[Load, tuple[float, float]]:
+    def load(self, place: int) -> tuple[Load, tuple[float, ...]]:
         """One of the loads, and its objectives."""
-        *numbers, ttft, tpot = (float(column[place]) for column in self._flat[0])
-        return Load(self.iteration(self.tau, place), *numbers), (ttft, tpot)
+        numbers = [float(column[place]) for column in self._flat[0]]
+        return Load(self.iteration(self.tau, place), *numbers[: -len(SLOS)]), tuple(numbers[-len(SLOS) :])
 
 
 #: Arguments of a load that may move, the objectives last.
-MOVING = tuple(entry.name for entry in fields(Loads))[1:13]
+MOVING = tuple(entry.name for entry in fields(Loads))[1:14]
 
 
 def solved(

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from mlsysim.engine.chunked.fourier import Array, Spectrum, length_of, spectrum, values
-from mlsysim.engine.chunked.lattice import Lattice, chosen, work
-from mlsysim.engine.chunked.load import Load
+from mlsysim.engine.chunked.lattice import Lattice, Prompts, chosen, work
+from mlsysim.engine.chunked.load import IterationTime, Load
+from mlsysim.engine.chunked.moves import CHANGE, Expansion, Moves
 from mlsysim.engine.chunked.transitions import Transitions
 
 #: Largest share of the free tokens that arrivals are taken to fill, where the length of a backlog is estimated.
@@ -43,6 +44,8 @@ class Full:
         Iterations that a backlog lasts.
     enough : float
         Tokens more than which hardly ever wait; infinite where a budget may be full.
+    first_free : float
+        Tokens for prompts beside as many requests as decode on average.
     """
 
     batch: float
@@ -51,19 +54,35 @@ class Full:
     busy: float
     backlog: float
     enough: float
+    first_free: float
 
 
-def full(load: Load, batch: float, enough: float | None = None) -> Full:
-    """An iteration that leaves a rest; more requests decode in it than on average."""
+def full(
+    load: Load, batch: float, enough: float | None = None, times: tuple[IterationTime, IterationTime] | None = None
+) -> Full:
+    """An iteration that leaves a rest; more requests decode in it than on average.
+
+    Parameters
+    ----------
+    load : Load
+        What arrives.
+    batch : float
+        Requests that decode on average.
+    enough : float, optional
+        Tokens more than which hardly ever wait, where that is known.
+    times : tuple of callable, optional
+        The time of an iteration near these requests, and near those that decode in a full one.
+    """
+    at_first, at_last = times or (load.tau, load.tau)
     enough = _enough(load, batch) if enough is None else enough
-    free = min(load.free(batch), enough)
-    busy = min(load.request_rate * load.isl * float(load.tau(batch, free)) / free, FULLEST)
+    first_free = free = min(load.free(batch), enough)
+    busy = min(load.request_rate * load.isl * float(at_first(batch, free)) / free, FULLEST)
     prompts = max(load.isl / free, 0.5) * (1.0 + load.isl_cv**2) / (2.0 * (1.0 - busy) ** 2)
     backlog = max(1.0, prompts)
     more = busy * (load.full_batch - batch) * backlog / (backlog + load.steps)
     batch, free = batch + more, min(free, load.free(batch + more))
-    time = float(load.tau(batch, free))
-    return Full(batch, free, time, load.request_rate * load.isl * time / free, backlog, enough)
+    time = float(at_last(batch, free))
+    return Full(batch, free, time, load.request_rate * load.isl * time / free, backlog, enough, first_free)
 
 
 def _enough(load: Load, batch: float) -> float:
@@ -93,7 +112,10 @@ class Chain:
     full : Full
         An iteration that leaves a rest.
     like : Chain, optional
-        A chain nearby. What jumps is as there: this chain is a smooth function of its load and its batch.
+        A chain nearby. What jumps is as there: this chain is a smooth function of its load and its batch, and what it
+        takes solving for follows from the solution there.
+    rows_time : callable, optional
+        The time of an iteration, where that is like the one nearby.
     """
 
     load: Load
@@ -101,6 +123,7 @@ class Chain:
     batch: float
     full: Full
     like: Chain | None = None
+    rows_time: IterationTime | None = None
 
     @property
     def ends(self) -> bool:
@@ -121,7 +144,21 @@ class Chain:
     def row_times(self) -> Array:
         """Seconds of an iteration that clears 0, 1, ... steps, and last of one that leaves a rest."""
         cleared = self.step * np.arange(self.lattice.chunk + 1)
-        return np.append(np.broadcast_to(self.load.tau(self.batch, cleared), cleared.shape), self.full.time)
+        time = self.rows_time or self.load.tau
+        return np.append(np.broadcast_to(time(self.batch, cleared), cleared.shape), self.full.time)
+
+    @cached_property
+    def places(self) -> tuple[Array, Array]:
+        """Requests and tokens at which times are taken: a full iteration, at first and at last, and every row."""
+        full, cleared = self.full, self.step * np.arange(self.lattice.chunk + 1)
+        batches = np.full(len(cleared) + 2, self.batch)
+        batches[1] = full.batch
+        return batches, np.concatenate([[full.first_free, full.free], cleared])
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """The time of an iteration near its places."""
+        return Expansion.of(self.load.tau, *self.places)
 
     @cached_property
     def rows(self) -> Array:
@@ -155,16 +192,46 @@ class Chain:
         return self.lattice.chunk if prompt >= self.lattice.chunk else max(1, round(prompt / STRIDE))
 
     @cached_property
+    def prompts(self) -> Prompts:
+        """What the steps of a prompt depend on."""
+        return Prompts.of(self.load, self.full.free, self.full.time)
+
+    @cached_property
     def work(self) -> Array:
         """Probability of every number of steps that a prompt takes."""
-        if self.followed:
-            return shifted(self.followed.work, self.longer, self.stride)
-        return work(self.load, self.lattice, self.full.free, self.full.time)
+        return work(self.prompts, self.lattice)
 
     @cached_property
     def transform(self) -> Spectrum:
         """Fourier transform of the work of a prompt, less one."""
+        if self.like:
+            return self.like.transform + self.moves.longer
         return spectrum(self.work, self.length) - 1.0
+
+    @cached_property
+    def work_slopes(self) -> Array:
+        """How the work of a prompt moves with what it depends on, a row each."""
+        here, rows = self.prompts.numbers, []
+        for place, value in enumerate(here):
+            change, moved = CHANGE * value, here.copy()
+            moved[place] += change
+            rows.append((work(Prompts(*moved), self.lattice) - self.work) / change if change else 0.0 * self.work)
+        return np.array(rows)
+
+    @cached_property
+    def longer_slopes(self) -> tuple[Spectrum, Array]:
+        """Transforms of these and their means; where prompts are followed those of a step more."""
+        if self.load.isl_cv == 0 and self.prompt >= 1.0:
+            rows = (shifted(self.work, 1.0, self.stride) - self.work)[None]
+        else:
+            rows = self.work_slopes
+        return spectrum(rows, self.length), rows @ np.arange(self.lattice.states)
+
+    @cached_property
+    def longer_by(self) -> Array:
+        """How far what the work depends on is from the chain nearby."""
+        like = self.like or self
+        return np.array([self.longer]) if self.followed else self.prompts.numbers - like.prompts.numbers
 
     @property
     def length(self) -> int:
@@ -172,16 +239,53 @@ class Chain:
         return length_of(2 * self.lattice.states)
 
     @cached_property
+    def arriving(self) -> Array:
+        """Mean prompts that arrive in an iteration, by row."""
+        return self.load.request_rate * self.row_times
+
+    @cached_property
+    def arrived(self) -> Spectrum:
+        """Fourier transforms of the steps that arrive in an iteration, by row."""
+        return np.exp(self.arriving[:, None] * self.transform)
+
+    @cached_property
+    def laws(self) -> Array:
+        """Probability of every number of steps that arrive in an iteration, by row."""
+        if self.like:
+            return self.like.laws + self.moves.laws
+        return np.maximum(values(self.arrived, self.length)[:, : self.lattice.states], 0.0)
+
+    @cached_property
     def transitions(self) -> Transitions:
         """Steps from state to state."""
-        laws = values(np.exp(self.load.request_rate * self.row_times[:, None] * self.transform), self.length)
-        laws = laws[:, : self.lattice.states]
-        return Transitions(laws if self.like else np.maximum(laws, 0.0), self.lattice.chunk)
+        return Transitions(self.laws, self.lattice.chunk)
 
-    @property
+    @cached_property
+    def moves(self) -> Moves:
+        """By what the steps differ from those of the chain nearby."""
+        like = self.like or self
+        return Moves(
+            like.arrived,
+            self.arriving - like.arriving,
+            like.transform,
+            like.arriving,
+            self.longer_by @ like.longer_slopes[0],
+            like.transitions,
+        )
+
+    @cached_property
     def law(self) -> Array:
         """Stationary probability of every state."""
+        if self.like:
+            return self.like.law + self.like.transitions.total(self.moves.of(self.like.law))
         return self.transitions.stationary
+
+    def total(self, weights: Array) -> Array:
+        """Sum of weights over all steps from now on; the weights add up to zero."""
+        if not self.like:
+            return self.transitions.total(weights)
+        found = self.like.transitions.total(weights)
+        return found + self.like.transitions.total(self.moves.of(found))
 
     @cached_property
     def time(self) -> float:
@@ -219,7 +323,18 @@ class Chain:
     @cached_property
     def drawn(self) -> Array:
         """Mean sum of the times of all later iterations beyond their mean, from every state on."""
-        return self.transitions.sums(self.row_times - self.time)
+        gain = self.row_times - self.time
+        if not self.like:
+            return self.transitions.sums(gain)
+        like = self.like
+        growth = like.transitions.growth(like.row_times - like.time)
+        mean = float(like.work @ np.arange(len(like.work)))
+        prompts = self.moves.more * mean + like.arriving * (self.longer_by @ like.longer_slopes[1])
+        more = growth * prompts + gain - like.row_times + like.time
+        low, high = self.moves.gained(like.drawn - growth * np.arange(like.lattice.states))
+        more[:-1] += low
+        found = like.drawn + like.transitions.sums(more, high)
+        return found - self.law @ found
 
     @cached_property
     def leaving(self) -> Array:
@@ -248,9 +363,22 @@ def shifted(law: Array, steps: float, stride: int) -> Array:
     return found
 
 
-def nearby(like: Chain, load: Load, batch: float) -> Chain:
-    """A chain for nearly the same load and batch, in which nothing jumps."""
-    return Chain(load, like.lattice, batch, full(load, batch, like.full.enough), like)
+def nearby(like: Chain, load: Load, batch: float, drift: Array | float = 0.0) -> Chain:
+    """A chain for nearly the same load and batch, in which nothing jumps.
+
+    Parameters
+    ----------
+    like : Chain
+        The other.
+    load : Load
+        What arrives.
+    batch : float
+        Requests that decode.
+    drift : ndarray, optional
+        By how much iterations at the places of the other chain are longer.
+    """
+    first, last, rows = like.expansion.near(drift)
+    return Chain(load, like.lattice, batch, full(load, batch, like.full.enough, (first, last)), like, rows)
 
 
 def chain(load: Load, batch: float, most: int, lattice: Lattice | None = None) -> Chain:

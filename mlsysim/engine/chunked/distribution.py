@@ -4,63 +4,69 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from mlsysim.engine.chunked.fourier import Array
+from mlsysim.engine.chunked.slots import SlotWait
 
 #: Times at which a distribution is held.
 TIMES = 1500
+#: Means of an exponential wait beyond which nothing is left.
+LONGEST = 20.0
 #: A quantile is smoothed within this part of what lies above it, a probability within this part of the time.
 AROUND, NEAR = 0.3, 0.05
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Cumulated probability.
+    """A mixture of uniform distributions.
 
     Attributes
     ----------
-    mean : float
-        Mean time.
-    times, cumulated : ndarray
-        Times, and the probability of at most each.
+    intervals : ndarray of shape (2, atoms)
+        First and last time of each; both differ.
+    weights : ndarray
+        Weight of each.
+    ends : tuple of float
+        Least and largest time.
     """
 
-    mean: float
-    times: Array
-    cumulated: Array
+    intervals: Array
+    weights: Array
+    ends: tuple[float, float]
 
-    @classmethod
-    def of(cls, intervals: Array, weights: Array, times: tuple[float, float]) -> Distribution:
-        """A mixture of uniform distributions.
+    @cached_property
+    def _shares(self) -> Array:
+        return self.weights / self.weights.sum()
 
-        Parameters
-        ----------
-        intervals : ndarray of shape (2, atoms)
-            First and last time of each; both differ.
-        weights : ndarray
-            Weight of each.
-        times : tuple of float
-            Least and largest time.
-        """
-        pace = math.log(times[1] / times[0]) / (TIMES - 1)
-        grid = times[0] * np.exp(pace * np.arange(TIMES))
-        weights = weights / weights.sum()
-        slopes = weights / (intervals[1] - intervals[0])
-        cumulated = np.zeros(TIMES)
-        for edge, sign in zip(intervals, (1.0, -1.0), strict=True):
-            # The first time of the grid that is not before the edge: from there on its ramp counts.
-            place = np.clip(np.ceil(np.log(edge / times[0]) / pace), 0, TIMES - 1).astype(np.intp)
-            slope = np.cumsum(np.bincount(place, sign * slopes, TIMES))
-            cumulated += slope * grid - np.cumsum(np.bincount(place, sign * slopes * edge, TIMES))
-        cumulated[-1] = 1.0
-        return cls(float(np.sum(weights * intervals.mean(axis=0))), grid, np.maximum.accumulate(cumulated))
+    @cached_property
+    def mean(self) -> float:
+        """Mean time."""
+        return float(np.sum(self._shares * self.intervals.mean(axis=0)))
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """Least and largest time."""
-        return float(self.times[0]), float(self.times[-1])
+    def _pace(self) -> float:
+        return math.log(self.ends[1] / self.ends[0]) / (TIMES - 1)
+
+    @cached_property
+    def times(self) -> Array:
+        """Times at which the distribution is held."""
+        return self.ends[0] * np.exp(self._pace * np.arange(TIMES))
+
+    @cached_property
+    def cumulated(self) -> Array:
+        """Probability of at most each of these times."""
+        slopes = self._shares / (self.intervals[1] - self.intervals[0])
+        found = np.zeros(TIMES)
+        for edge, sign in zip(self.intervals, (1.0, -1.0), strict=True):
+            # The first time of the grid that is not before the edge: from there on its ramp counts.
+            place = np.clip(np.ceil(np.log(edge / self.ends[0]) / self._pace), 0, TIMES - 1).astype(np.intp)
+            slope = np.cumsum(np.bincount(place, sign * slopes, TIMES))
+            found += slope * self.times - np.cumsum(np.bincount(place, sign * slopes * edge, TIMES))
+        found[-1] = 1.0
+        return np.maximum.accumulate(found)
 
     def below(self, time: float) -> float:
         """Probability of at most this time."""
@@ -88,3 +94,44 @@ class Distribution:
             return float(time > 0)
         around = time * np.linspace(1.0 - NEAR, 1.0 + NEAR, 21)
         return float(np.interp(around, self.times, self.cumulated, 0.0, 1.0).mean())
+
+
+@dataclass(frozen=True)
+class Delayed(Distribution):
+    """A distribution after a wait that some have, an exponential one.
+
+    Attributes
+    ----------
+    wait : SlotWait
+        The wait.
+    """
+
+    wait: SlotWait
+
+    @classmethod
+    def of(cls, first: Distribution, wait: SlotWait, ends: tuple[float, float] | None = None) -> Delayed:
+        """What comes after a wait; the ends may be given."""
+        far = ends or (first.ends[0], first.ends[1] + LONGEST * wait.mean)
+        return cls(first.intervals, first.weights, far, wait)
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean time."""
+        return super().mean + self.wait.probability * self.wait.mean
+
+    @cached_property
+    def cumulated(self) -> Array:
+        """Probability of at most each of these times."""
+        known = super().cumulated
+        parts = np.diff(self.times) / self.wait.mean
+        kept = np.exp(-parts)
+        share = -np.expm1(-parts)
+        # Between two times the distribution that is waited for grows evenly.
+        come = known[:-1] * share + np.diff(known) * (1.0 - share / parts)
+        late, waited = [0.0], 0.0
+        for keep, more in zip(kept.tolist(), come.tolist(), strict=True):
+            waited = keep * waited + more
+            late.append(waited)
+        found = known + self.wait.probability * (np.array(late) - known)
+        found[-1] = 1.0
+        return np.maximum.accumulate(found)

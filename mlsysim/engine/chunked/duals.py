@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -35,18 +35,23 @@ def chunked_latencies(loads: Loads) -> ChunkedLatencies:
     inputs = {name: _columns(value, bare) for name, value in moving.items()}
     rest = [_columns(value, bare) for value in loads.given]
 
-    def along(place: int, by: str) -> Direction:
-        """Where a load moves with an input."""
-        moved = {name: slopes[by][place] for name, slopes in inputs.items() if by in slopes}
-        if not any(by in slopes for slopes in rest):
-            return Direction(moved)
-        own = tuple(
-            Dual(value, {by: slopes[by][place]}) if by in slopes else value
+    def directions(place: int) -> list[Direction]:
+        """Where a load moves with each input."""
+        own = [
+            Dual(value, {by: slope[place] for by, slope in slopes.items()}) if slopes else value
             for value, slopes in zip(bare.given_at(place), rest, strict=True)
-        )
-        return Direction(moved, partial(_slope, loads.tau, own, by))
+        ]
+        of_tau = {by for slopes in rest for by in slopes}
+        times = Times(loads.tau, own)
+        return [
+            Direction(
+                {name: slopes[by][place] for name, slopes in inputs.items() if by in slopes},
+                partial(times.slope, by) if by in of_tau else None,
+            )
+            for by in order
+        ]
 
-    values, *found = solved(bare, lambda place: [along(place, by) for by in order])
+    values, *found = solved(bare, directions)
     if not order:
         return values
     slopes = {name: {by: getattr(each, name) for by, each in zip(order, found, strict=True)} for name in vars(values)}
@@ -60,7 +65,27 @@ def _columns(value: Any, loads: Loads) -> dict[str, Any]:
     return {by: np.broadcast_to(slope, loads.shape).ravel() for by, slope in own.items()}
 
 
-def _slope(tau: Callable[..., Any], given: tuple[Any, ...], by: str, n: Any, c: Any) -> Any:
-    """Slope of the time of an iteration."""
-    time = tau(n, c, *given)
-    return time.slopes.get(by, 0.0) if isinstance(time, Dual) else 0.0
+class Times:
+    """Slopes of the time of an iteration by all inputs, found together and kept for the arrays they are asked for.
+
+    Parameters
+    ----------
+    tau : callable
+        ``tau(n, c, *given)``.
+    given : sequence
+        Further arguments, with slopes.
+    """
+
+    def __init__(self, tau: Callable[..., Any], given: Sequence[Any]) -> None:
+        self.tau, self.given = tau, given
+        self._known: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
+
+    def slope(self, by: str, n: Any, c: Any) -> Any:
+        """Slope by an input."""
+        kept = self._known.get((id(n), id(c)))
+        if kept is None:
+            kept = n, c, self.tau(n, c, *self.given)
+            if np.ndim(c):
+                self._known[id(n), id(c)] = kept
+        time = kept[2]
+        return time.slopes.get(by, 0.0) if isinstance(time, Dual) else 0.0

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlsysim.engine.chunked.chain import Chain, shifted
 from mlsysim.engine.chunked.fourier import Array, Spectrum, spectrum, values
@@ -21,63 +24,119 @@ SHARP = 1e-3
 NOTHING = 1e-9
 
 
-def first_token(chain: Chain) -> tuple[Array, Array]:
-    """Times to the first token that arrivals see, given how many requests decode: intervals and their weights.
+@dataclass(frozen=True)
+class FirstToken:
+    """Times to the first token that arrivals see, given how many requests decode.
 
-    Parameters
+    Attributes
     ----------
     chain : Chain
         At the number of requests that decode.
+    like : FirstToken, optional
+        That of the chain nearby.
     """
-    load, free = chain.load, chain.full.free
-    found, residuals, widths, weights = _arrivals(chain)
-    ahead = values(found, chain.length)[:, : chain.lattice.states]
-    stride = chain.stride
-    places = np.arange(-float(stride), chain.lattice.states)
-    if load.isl_cv == 0:
-        places += (chain.followed or chain).prompt
-    law = np.zeros((len(ahead), len(places)))
-    law[:, stride:] = ahead * weights[:, None]
-    if chain.followed:
-        law = shifted(law, chain.longer, stride)
-    chunks = np.maximum(np.ceil(places / chain.lattice.chunk - 1e-6), 1.0) - 1.0
-    last = np.maximum(places * chain.step - chunks * free, 1e-9 * free)
-    row, place = np.nonzero(np.abs(law) > NOTHING)
-    law, last = law[row, place], last[place]
-    waited = residuals[row] + (chunks * chain.full.time)[place]
-    expected = load.request_rate * waited
-    some = -np.expm1(-expected)
-    later = load.isl * np.divide(expected, some, out=np.ones_like(some), where=some > 0)
-    steps = chain.step * np.arange(chain.lattice.chunk + 1)
-    times = chain.row_times[:-1]
-    alone, longer = np.interp(last, steps, times), np.interp(last + later, steps, times)
-    middle = np.concatenate([waited + alone, waited + longer])
-    half = np.maximum(np.tile(widths[row], 2), SHARP * middle) / 2.0
-    return np.stack([middle - half, middle + half]), np.concatenate([law * (1.0 - some), law * some])
 
+    chain: Chain
+    like: FirstToken | None = None
 
-def _arrivals(chain: Chain) -> tuple[Spectrum, Array, Array, Array]:
-    """What an arrival finds: transform of the tokens to its own last, time to the next iteration, width, weight."""
-    load, rows = chain.load, chain.lattice.chunk + 1
-    weights = chain.law * chain.times / chain.time
-    idle = weights[0] * math.exp(-chain.batch)
-    clearing = weights[:rows].copy()
-    clearing[0] -= idle
-    least, longest = chain.row_times[0], chain.row_times[rows - 1]
-    reference = (chain.like or chain).row_times
-    classes = np.linspace(least, longest, CLASSES if reference[rows - 1] > reference[0] * (1.0 + 1e-9) else 1)
-    shares = _split(chain.row_times[:rows], clearing, classes)
-    times = np.append(classes, chain.full.time)
-    waiting = np.concatenate([[0.0], weights[rows:]])
-    begins = np.repeat(shares[:, None], chain.transform.size, axis=1)
-    begins = np.concatenate([begins, spectrum(waiting, chain.length)[None]])
-    inside = np.exp(load.request_rate * (PLACES[:, None] * times).reshape(-1, 1) * chain.transform)
-    laws = np.concatenate([np.tile(begins, (len(PLACES), 1)) * inside, np.full((1, chain.transform.size), idle)])
-    if load.isl_cv:
-        laws *= chain.transform + 1.0
-    residuals = np.append(((1.0 - PLACES)[:, None] * times).reshape(-1), 0.0)
-    shares = np.append(np.repeat(PLACE_WEIGHTS, len(times)), 1.0)
-    return laws, residuals, np.append((WIDTHS[:, None] * times).reshape(-1), 0.0), shares
+    @cached_property
+    def atoms(self) -> tuple[Array, Array]:
+        """Intervals of times, and their weights."""
+        chain, load, free = self.chain, self.chain.load, self.chain.full.free
+        residuals = np.append(((1.0 - PLACES)[:, None] * self.times).reshape(-1), 0.0)
+        widths = np.append((WIDTHS[:, None] * self.times).reshape(-1), 0.0)
+        places, law = self.places, self.law
+        chunks = np.maximum(np.ceil(places / chain.lattice.chunk - 1e-6), 1.0) - 1.0
+        last = np.maximum(places * chain.step - chunks * free, 1e-9 * free)
+        row, place = self.kept
+        law, last = law[row, place] - (self.like._kept_nearby[1] if self.like else 0.0), last[place]
+        waited = residuals[row] + (chunks * chain.full.time)[place]
+        expected = load.request_rate * waited
+        some = -np.expm1(-expected)
+        later = load.isl * np.divide(expected, some, out=np.ones_like(some), where=some > 0)
+        steps = chain.step * np.arange(chain.lattice.chunk + 1)
+        times = chain.row_times[:-1]
+        alone, longer = np.interp(last, steps, times), np.interp(last + later, steps, times)
+        middle = np.concatenate([waited + alone, waited + longer])
+        half = np.maximum(np.tile(widths[row], 2), SHARP * middle) / 2.0
+        return np.stack([middle - half, middle + half]), np.concatenate([law * (1.0 - some), law * some])
+
+    @cached_property
+    def places(self) -> Array:
+        """Steps to the last of the own prompt."""
+        places = np.arange(-float(self.chain.stride), self.chain.lattice.states)
+        return places if self.chain.load.isl_cv else places + (self.chain.followed or self.chain).prompt
+
+    @cached_property
+    def law(self) -> Array:
+        """Weight of what is found when an iteration ends, and of the steps to the last of the own prompt."""
+        chain = self.chain
+        ahead = values(self.found, chain.length)[:, : chain.lattice.states]
+        weights = np.append(np.repeat(PLACE_WEIGHTS, len(self.times)), 1.0)
+        law = np.zeros((len(ahead), len(self.places)))
+        law[:, chain.stride :] = ahead * weights[:, None]
+        return shifted(law, chain.longer, chain.stride) if chain.followed else law
+
+    @cached_property
+    def kept(self) -> tuple[NDArray[np.intp], ...]:
+        """Rows and places of the law that count; nearby the same, so that none comes or goes."""
+        return self.like._kept_nearby[0] if self.like else np.nonzero(np.abs(self.law) > NOTHING)
+
+    @cached_property
+    def _kept_nearby(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """These, with those that a longer or shorter prompt takes them to, and the law there as it is left out here."""
+        counts, stride = np.abs(self.law) > NOTHING, self.chain.stride
+        wider = counts.copy()
+        if not self.chain.load.isl_cv:
+            wider[:, stride:] |= counts[:, :-stride]
+            wider[:, :-stride] |= counts[:, stride:]
+        places = np.nonzero(wider)
+        return places, np.where(counts, 0.0, self.law)[places]
+
+    @cached_property
+    def classes(self) -> Array:
+        """Times of iterations that stand for all that leave no rest."""
+        chain, rows = self.chain, self.chain.lattice.chunk + 1
+        reference = (chain.like or chain).row_times
+        several = CLASSES if reference[rows - 1] > reference[0] * (1.0 + 1e-9) else 1
+        return np.linspace(chain.row_times[0], chain.row_times[rows - 1], several)
+
+    @cached_property
+    def times(self) -> Array:
+        """These, and that of an iteration that leaves a rest."""
+        return np.append(self.classes, self.chain.full.time)
+
+    @cached_property
+    def coming(self) -> Array:
+        """Prompts that come between the beginning of an iteration and a request, by place and time."""
+        return self.chain.load.request_rate * (PLACES[:, None] * self.times).reshape(-1)
+
+    @cached_property
+    def inside(self) -> Spectrum:
+        """Transforms of what comes meanwhile."""
+        if self.like:
+            more, moves = self.coming - self.like.coming, self.chain.moves
+            by = more[:, None] * moves.transform + self.like.coming[:, None] * moves.longer
+            return self.like.inside * (1.0 + by)
+        return np.exp(self.coming[:, None] * self.chain.transform)
+
+    @cached_property
+    def found(self) -> Spectrum:
+        """Transforms of the tokens up to the own last, by place and time, and last where nothing is found."""
+        chain, rows = self.chain, self.chain.lattice.chunk + 1
+        weights = chain.law * chain.times / chain.time
+        idle = weights[0] * math.exp(-chain.batch)
+        clearing = weights[:rows].copy()
+        clearing[0] -= idle
+        shares = _split(chain.row_times[:rows], clearing, self.classes)
+        waiting = np.concatenate([[0.0], weights[rows:]])
+        begins = np.repeat(shares[:, None], chain.transform.size, axis=1)
+        begins = np.concatenate([begins, spectrum(waiting, chain.length)[None]])
+        laws = np.tile(begins, (len(PLACES), 1)) * self.inside
+        laws = np.concatenate([laws, np.full((1, chain.transform.size), idle)])
+        if chain.load.isl_cv:
+            laws *= chain.transform + 1.0
+        return laws
 
 
 def _split(times: Array, weights: Array, classes: Array) -> Array:

@@ -26,3 +26,25 @@ def spectrum(values: Array, length: int) -> Spectrum:
 def values(spectrum: Spectrum, length: int) -> Array:
     """The values a transform is of."""
     return np.fft.irfft(spectrum, length)
+
+
+def product(values: Array, length: int) -> Spectrum:
+    """Factors of a transform whose sum has, as its real part, the sum of the products of both sequences."""
+    found = 2.0 * spectrum(values, length).conj() / length
+    found[..., 0] /= 2.0
+    if length % 2 == 0:
+        found[..., -1] /= 2.0
+    return found
+
+
+# A library of linear algebra spreads products over threads, which takes longer than small ones do and keeps them busy.
+def summed(weights: Array, rows: Array) -> Array:
+    """Sum of rows with weights."""
+    found: Array = np.einsum("k,km->m", weights, rows)
+    return found
+
+
+def products(left: Array, right: Array) -> Array:
+    """Product of every row with every row."""
+    found: Array = np.einsum("ik,jk->ij", left, right)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
@@ -74,32 +75,60 @@ def _misfit(chunk: int, chunks: float) -> float:
     return abs(steps - max(1, round(steps))) / steps
 
 
-def work(load: Load, lattice: Lattice, free: float, full_time: float) -> Array:
+@dataclass(frozen=True)
+class Prompts:
+    """What the steps that a prompt takes depend on.
+
+    Attributes
+    ----------
+    isl, isl_cv : float
+        Mean tokens of a prompt and their coefficient of variation.
+    quadratic : float
+        What a token costs more for each token before it, in shares of one of mean cost.
+    free : float
+        Tokens for prompts in a full iteration.
+    """
+
+    isl: float
+    isl_cv: float
+    quadratic: float
+    free: float
+
+    @classmethod
+    def of(cls, load: Load, free: float, full_time: float) -> Prompts:
+        """Those of a load, with the tokens for prompts in a full iteration and its seconds."""
+        return cls(load.isl, load.isl_cv, load.pair_time * free / full_time, free)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """All, one after the other."""
+        return np.array([self.isl, self.isl_cv, self.quadratic, self.free])
+
+
+def work(prompts: Prompts, lattice: Lattice) -> Array:
     """Probability of every number of steps that a prompt takes, its mean exact.
 
     Parameters
     ----------
-    load : Load
+    prompts : Prompts
         What arrives.
     lattice : Lattice
         The steps.
-    free, full_time : float
-        Tokens for prompts in a full iteration, and its seconds.
 
     Returns
     -------
     ndarray
         Of the length of the lattice; what lies beyond has its last place.
     """
-    step = free / lattice.chunk
+    step = prompts.free / lattice.chunk
     found = np.zeros(lattice.states)
-    if load.isl_cv == 0:
-        whole, part = divmod(load.isl / step, 1.0)
+    if prompts.isl_cv == 0:
+        whole, part = divmod(prompts.isl / step, 1.0)
         place = min(int(whole), lattice.states - 1)
         found[place] += 1.0 - part
         found[min(place + 1, lattice.states - 1)] += part
         return found
-    beyond = _mean_beyond(load, step * np.arange(lattice.states + 1), load.pair_time * free / full_time)
+    beyond = _mean_beyond(prompts, step * np.arange(lattice.states + 1))
     slopes = np.diff(beyond) / step
     found[0] = 1.0 + slopes[0]
     found[1:] = np.diff(slopes)
@@ -107,12 +136,12 @@ def work(load: Load, lattice: Lattice, free: float, full_time: float) -> Array:
     return found
 
 
-def _mean_beyond(load: Load, places: Array, quadratic: float) -> Array:
+def _mean_beyond(prompts: Prompts, places: Array) -> Array:
     """Mean of the work of a prompt beyond each of some places."""
-    spread = math.sqrt(math.log1p(load.isl_cv**2))
-    centre = math.log(load.isl) - spread**2 / 2.0
-    half = quadratic / 2.0
-    linear = 1.0 - half * load.isl * (1.0 + load.isl_cv**2)
+    spread = math.sqrt(math.log1p(prompts.isl_cv**2))
+    centre = math.log(prompts.isl) - spread**2 / 2.0
+    half = prompts.quadratic / 2.0
+    linear = 1.0 - half * prompts.isl * (1.0 + prompts.isl_cv**2)
 
     def moment(order: int, lengths: Array) -> Array:
         with np.errstate(divide="ignore"):
@@ -121,8 +150,8 @@ def _mean_beyond(load: Load, places: Array, quadratic: float) -> Array:
 
     corner = 0.0 if linear >= LEAST_WORK else (LEAST_WORK - linear) / half
     zero = np.array([corner])
-    mean = linear * moment(1, zero) + half * moment(2, zero) + LEAST_WORK * (load.isl - moment(1, zero))
-    scale = float(load.isl / mean[0])
+    mean = linear * moment(1, zero) + half * moment(2, zero) + LEAST_WORK * (prompts.isl - moment(1, zero))
+    scale = float(prompts.isl / mean[0])
     places = places / scale
     lengths = (np.sqrt(linear**2 + 4.0 * half * places) - linear) / (2.0 * half) if half > 0 else places
     short = places < LEAST_WORK * corner

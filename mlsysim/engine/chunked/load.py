@@ -30,7 +30,7 @@ class Load:
     pair_time : float
         Seconds that a prompt token takes for each token before it.
     max_num_seqs : float
-        Requests that decode at most.
+        Requests that are served at once at most.
     decode_tokens : float
         Tokens of an iteration that a decoding request takes: one, and those drafted for it.
     tokens_per_step : float

@@ -41,6 +41,12 @@ class Mixture:
             return float(value > 0)
         return float(np.sum(self.weights * ndtr((value - self.means) / self.deviations)))
 
+    def each_below(self, value: float) -> Array:
+        """Probability of at most a value, in sums over the last axis."""
+        if math.isinf(value):
+            return np.sum(self.weights, axis=-1) * float(value > 0)
+        return np.sum(self.weights * ndtr((value - self.means) / self.deviations), axis=-1)
+
     def quantile(self, share: float, guess: float | None = None) -> float:
         """Value that is not exceeded with a probability, from a guess on."""
         low = float(np.min(self.means - FARTHEST * self.deviations))

@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlsysim.engine.chunked.chain import ENDLESS, Chain, chain, full, nearby
-from mlsysim.engine.chunked.distribution import Distribution
-from mlsysim.engine.chunked.first_token import first_token
+from mlsysim.engine.chunked.distribution import Delayed, Distribution
+from mlsysim.engine.chunked.first_token import FirstToken
 from mlsysim.engine.chunked.fourier import Array
 from mlsysim.engine.chunked.lengths import scores
 from mlsysim.engine.chunked.little import FINE, settled
 from mlsysim.engine.chunked.load import Load
 from mlsysim.engine.chunked.mixture import Mixture
 from mlsysim.engine.chunked.result import QUANTILES
+from mlsysim.engine.chunked.slots import SlotWait, slot_wait
 from mlsysim.engine.chunked.spread import Spread, spread
-from mlsysim.engine.chunked.stay import stay
+from mlsysim.engine.chunked.stay import Stay
 from mlsysim.engine.chunked.tokens import Tokens, whole
 
 #: States after which sums are kept, closer together where less waits.
@@ -32,6 +33,8 @@ NODES = ((0.0, 2.0 / 3.0), (-math.sqrt(3.0), 1.0 / 6.0), (math.sqrt(3.0), 1.0 / 
 OUTER = 8_000
 #: How often the largest of them is halved at most, where a backlog at it would have no end.
 HALVED = 20
+#: Outputs of which each has an objective.
+ATTAINMENTS = ("ttft_attainment", "tpot_attainment", "e2e_attainment")
 #: Least load, as a share of the capacity, with which limits at no load are found.
 LEAST_LOAD = 1e-8
 
@@ -46,10 +49,13 @@ class Point:
         At one request more than decode on average.
     like : Point, optional
         A point nearby. What jumps is as there.
+    drifts : sequence of ndarray, optional
+        By how much iterations at the places of its chains are longer.
     """
 
     above: Chain
     like: Point | None = None
+    drifts: Sequence[Array] | None = None
 
     @property
     def load(self) -> Load:
@@ -65,7 +71,7 @@ class Point:
     def below(self) -> Chain:
         """The chain at the mean."""
         if self.like:
-            return nearby(self.like.below, self.load, self.mean)
+            return nearby(self.like.below, self.load, self.mean, self.drifts[1] if self.drifts else 0.0)
         return chain(self.load, self.mean, FINE, self.above.lattice)
 
     @cached_property
@@ -81,7 +87,7 @@ class Point:
     @cached_property
     def tokens(self) -> Tokens:
         """What requests see while they decode."""
-        around = stay(self.above, self.places)
+        around = Stay(self.above, self.places, self.like.tokens.stay if self.like else None)
         # A fixed prompt that grows is a mixture of shorter and longer ones, which are not completed as evenly.
         departures = self.like.tokens.stay if self.like and self.load.isl_cv == 0 else around
         return Tokens(self.above, self.below, around, spread(self.above, self.below, departures, self.mean))
@@ -97,24 +103,54 @@ class Point:
                 break
             batches[-1] = (batches[-1] + mean) / 2.0
         if self.like:
-            others = zip(self.like.chains[1:], batches, strict=True)
-            return [self.below, *(nearby(like, load, batch) for like, batch in others)]
+            drifts = self.drifts[2:] if self.drifts else (0.0,) * len(batches)
+            others = zip(self.like.chains[1:], batches, drifts, strict=True)
+            return [self.below, *(nearby(like, load, batch, drift) for like, batch, drift in others)]
         return [self.below, *(chain(load, batch, OUTER) for batch in batches)]
+
+    @property
+    def solved(self) -> list[Chain]:
+        """The chains that outputs have needed so far."""
+        return [self.above, self.below, *(self.chains[1:] if "chains" in vars(self) else ())]
+
+    @cached_property
+    def arrivals(self) -> list[FirstToken]:
+        """What arrivals see at these."""
+        if self.like:
+            return [FirstToken(*both) for both in zip(self.chains, self.like.arrivals, strict=True)]
+        return [FirstToken(at) for at in self.chains]
 
     @cached_property
     def first(self) -> Distribution:
         """Distribution of the time to the first token, over how many requests decode."""
-        atoms = [first_token(at) for at in self.chains]
+        atoms = [seen.atoms for seen in self.arrivals]
         times = np.concatenate([time for time, _ in atoms], axis=1)
         weights = np.concatenate([share * weight for (_, weight), (_, share) in zip(atoms, NODES, strict=True)])
         ends = self.like.first.ends if self.like else (0.99 * float(times.min()), 1.01 * float(times.max()))
-        return Distribution.of(times, weights, ends)
+        return Distribution(times, weights, ends)
+
+    @cached_property
+    def slot_wait(self) -> SlotWait:
+        """The wait for a slot; a request has one from its prompt on."""
+        if (self.like and not self.like.slot_wait.probability) or math.isinf(self.load.max_num_seqs):
+            return SlotWait()
+        load, held = self.load, self.first.mean + self.decode_time
+        taken, variation = self.mean + load.request_rate * self.first.mean, load.osl_cv * self.decode_time / held
+        return slot_wait(load.max_num_seqs, taken, self.slow.variance, variation, load.capacity() - load.request_rate)
+
+    @cached_property
+    def answered(self) -> Distribution:
+        """Distribution of the time to the first token with the wait for a slot."""
+        if not self.slot_wait.probability:
+            return self.first
+        return Delayed.of(self.first, self.slot_wait, self.like.answered.ends if self.like else None)
 
     @cached_property
     def end(self) -> Mixture:
         """Distribution of the time to the last token."""
         normal, ends = scores()
-        return whole(self.tokens, normal, np.diff(ends, prepend=0.0), self.first.cell_means(ends), self.places)
+        first, ahead = self.answered.cell_means(ends), self.first.cell_means(ends)
+        return whole(self.tokens, normal, np.diff(ends, prepend=0.0), first, ahead, self.places)
 
     @cached_property
     def missed(self) -> float:
@@ -147,7 +183,7 @@ class Point:
         shares : sequence of float
             Probabilities of the quantiles.
         slos : sequence of float
-            Objectives for the time to the first token and per token, in s.
+            Objectives for the time to the first token, per token and to the last one, in s.
         near : mapping, optional
             Outputs nearby; what is held on a few times is then smoothed over some of them.
         """
@@ -175,10 +211,14 @@ class Point:
                 return self.above.rest
             case "tail":
                 return self.above.beyond
+            case "slot_wait_probability":
+                return self.slot_wait.probability
+            case "slot_wait_mean":
+                return self.slot_wait.mean
             case "ttft_mean":
-                return self.first.mean
+                return self.answered.mean
             case "ttft":
-                return (self.first.quantiles if near is None else self.first.smooth_quantiles)(np.array(shares))
+                return (self.answered.quantiles if near is None else self.answered.smooth_quantiles)(np.array(shares))
             case "tpot_mean":
                 return self.tokens.mean / each
             case "tpot":
@@ -186,20 +226,33 @@ class Point:
             case "itl_p99":
                 return quantiles(self.tokens.between, (0.99,))
             case "e2e_mean":
-                return self.first.mean + self.decode_time
+                return self.answered.mean + self.decode_time
             case "e2e":
                 return quantiles(self.end)
             case "ttft_attainment":
-                return (self.first.below if near is None else self.first.smooth_below)(slos[0])
+                return (self.answered.below if near is None else self.answered.smooth_below)(slos[0])
             case "tpot_attainment":
                 return self.tokens.per_token.below(slos[1] * each)
+            case "e2e_attainment":
+                return self.end.below(slos[2])
             case _:
-                both = ("ttft_attainment", "tpot_attainment")
-                return math.prod(self._output(one, shares, slos, near) for one in both)
+                first, further = (self._output(one, shares, slos, near) for one in ATTAINMENTS[:2])
+                return first * further if math.isinf(slos[2]) else self._kept(first, slos[1] * each, slos[2])
+
+    def _kept(self, first: float, per_step: float, whole: float) -> float:
+        """Share of the requests that keep three objectives, the first of them a share.
+
+        Of requests alike in their answers and first tokens, those whose tokens are slow end late.
+        """
+        ends = scores()[1]
+        classes = np.diff(ends, prepend=0.0)
+        in_time = np.clip((first - ends + classes) / classes, 0.0, 1.0)
+        further = self.tokens.per_token.each_below(per_step)[:, None] * classes
+        return float(np.sum(in_time * np.minimum(further, self.end.each_below(whole))))
 
 
 def outputs(
-    load: Load, names: Sequence[str], shares: Sequence[float], slos: tuple[float, float]
+    load: Load, names: Sequence[str], shares: Sequence[float], slos: tuple[float, ...]
 ) -> tuple[Point | None, Array]:
     """The point at which a load settles, if it does and is needed, and its outputs."""
     capacity = load.capacity()
@@ -207,8 +260,8 @@ def outputs(
     if not load.request_rate < capacity:
         return None, overloaded(capacity if load.request_rate >= capacity else math.nan, names, many)
     known = {"capacity": capacity}
-    kept = [name for name, slo in zip(("ttft_attainment", "tpot_attainment"), slos, strict=True) if slo == math.inf]
-    known |= dict.fromkeys([*kept, "slo_attainment"] if len(kept) == 2 else kept, 1.0)
+    kept = [name for name, slo in zip(ATTAINMENTS, slos, strict=True) if slo == math.inf]
+    known |= dict.fromkeys([*kept, "slo_attainment"] if len(kept) == len(slos) else kept, 1.0)
     if known.keys() >= set(names):
         return None, np.array([known[name] for name in names])
     point = Point(settled(load.at(max(load.request_rate, LEAST_LOAD * capacity))))
@@ -219,7 +272,7 @@ def outputs(
 
 def overloaded(capacity: float, names: Sequence[str], shares: int) -> Array:
     """Outputs where more arrives than can be served, or nobody can say: nan."""
-    said = {"capacity": capacity, "rest": 1.0, "tail": 1.0}
-    said |= dict.fromkeys(("ttft_attainment", "tpot_attainment", "slo_attainment"), 0.0)
+    said = {"capacity": capacity, "rest": 1.0, "tail": 1.0, "slot_wait_probability": 1.0}
+    said |= dict.fromkeys((*ATTAINMENTS, "slo_attainment"), 0.0)
     found = [np.full(shares if name in QUANTILES else 1, said.get(name, math.inf)) for name in names]
     return np.concatenate(found) if not math.isnan(capacity) else np.full(sum(map(len, found)), math.nan)

@@ -26,6 +26,8 @@ class ChunkedLatencies:
         Share of the iterations that leave prompt tokens waiting.
     tail : ndarray
         Probability of the last 20 states: where it is not small, the lattice is too short for the queue.
+    slot_wait_probability, slot_wait_mean : ndarray
+        Probability that a request waits for a slot, and seconds that it then waits on average.
     ttft_mean, ttft : ndarray
         Seconds to the first token: mean and quantiles.
     tpot_mean, tpot : ndarray
@@ -34,8 +36,8 @@ class ChunkedLatencies:
         Seconds between two tokens that 99% of them do not exceed.
     e2e_mean, e2e : ndarray
         Seconds to the last token: mean and quantiles.
-    ttft_attainment, tpot_attainment, slo_attainment : ndarray
-        Share of the requests that meet either objective, and both.
+    ttft_attainment, tpot_attainment, e2e_attainment, slo_attainment : ndarray
+        Share of the requests that meet each objective, and all.
     """
 
     batch_size: Any = None
@@ -44,6 +46,8 @@ class ChunkedLatencies:
     iteration_time: Any = None
     rest: Any = None
     tail: Any = None
+    slot_wait_probability: Any = None
+    slot_wait_mean: Any = None
     ttft_mean: Any = None
     ttft: Any = None
     tpot_mean: Any = None
@@ -53,6 +57,7 @@ class ChunkedLatencies:
     e2e: Any = None
     ttft_attainment: Any = None
     tpot_attainment: Any = None
+    e2e_attainment: Any = None
     slo_attainment: Any = None
 
 

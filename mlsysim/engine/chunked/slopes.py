@@ -19,12 +19,14 @@ from mlsysim.engine.chunked.load import IterationTime, Load
 from mlsysim.engine.chunked.point import Point
 from mlsysim.engine.chunked.result import QUANTILES
 
+#: Objectives of a load.
+SLOS = ("ttft_slo", "tpot_slo", "e2e_slo")
 #: Relative change of what moves: the difference is then as exact as it is free of rounding.
 CHANGE = 1e-6
 #: Inputs whose slope is zero where they are: a spread of zero, whose square counts.
 EVEN = ("isl_cv", "osl_cv")
-#: Times at which directions are compared, of each of a few batches, and the part in which they differ at least.
-PLACES, ALIKE = 9, 1e-4
+#: The part in which directions differ at least.
+ALIKE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Direction:
     Attributes
     ----------
     inputs : mapping
-        Slope of every input that moves, by name of the attribute of the load, and of ``ttft_slo`` and ``tpot_slo``.
+        Slope of every input that moves, by name of the attribute of the load, and of objectives.
     tau : callable, optional
         ``tau(n, c)``: slope of the time of an iteration.
     """
@@ -42,13 +44,10 @@ class Direction:
     inputs: Mapping[str, float] = field(default_factory=dict)
     tau: IterationTime | None = None
 
-    def pace(self, load: Load, batch: float, slos: Sequence[float]) -> float:
-        """Largest relative slope."""
-        own = {**vars(load), "ttft_slo": slos[0], "tpot_slo": slos[1]}
+    def pace(self, load: Load, slos: Sequence[float]) -> float:
+        """Largest relative slope of the inputs."""
+        own = {**vars(load), **dict(zip(SLOS, slos, strict=True))}
         paces = [abs(slope / own[name]) for name, slope in self.inputs.items() if own[name] and np.isfinite(own[name])]
-        if self.tau:
-            at = batch, load.free(batch)
-            paces += [abs(float(self.tau(*place)) / float(load.tau(*place))) for place in (at, (batch, 0.0))]
         return max(paces, default=0.0)
 
     def moved(self, load: Load, step: float) -> Load:
@@ -67,7 +66,7 @@ def slopes(
     outputs: Array,
     names: Sequence[str],
     shares: Sequence[float],
-    slos: tuple[float, float],
+    slos: tuple[float, ...],
     directions: Sequence[Direction],
 ) -> Array:
     """Slope of every output along some directions, a row each.
@@ -83,7 +82,7 @@ def slopes(
     shares : sequence of float
         Probabilities of the quantiles.
     slos : tuple of float
-        Objectives, in s.
+        Objectives, in s, in the order of :data:`SLOS`.
     directions : sequence of Direction
         Where the load moves.
     """
@@ -92,31 +91,54 @@ def slopes(
     near = dict(zip(names, np.split(outputs, counts[:-1]), strict=True))
     here = point.outputs(names, shares, slos, near)
 
-    def change(load: Load, batch: float, slos: tuple[float, float], step: float) -> tuple[Array, float]:
-        other = Point(nearby(point.above, load, batch), point)
+    def change(
+        load: Load, batch: float, slos: tuple[float, ...], step: float, drifts: Sequence[Array] = ()
+    ) -> tuple[Array, float]:
+        other = Point(nearby(point.above, load, batch, drifts[0] if drifts else 0.0), point, drifts)
         return (other.outputs(names, shares, slos, near) - here) / step, (other.missed - point.missed) / step
 
     step = CHANGE * batch
     by_batch, missed_by_batch = change(load, batch + step, slos, step)
     found = np.zeros((len(directions), len(here)))
-    kept, shares_of_kept = independent(point, slos, directions)
+    chains = point.solved
+    ends = np.cumsum([at.expansion.times.size for at in chains])
+    times = np.concatenate([at.expansion.times for at in chains])
+    batches, tokens = (np.concatenate(each) for each in zip(*(at.places for at in chains), strict=True))
+    rates = np.array(
+        [np.broadcast_to(each.tau(batches, tokens) if each.tau else 0.0, times.shape) for each in directions]
+    )
+    kept, shares_of_kept = independent(point, names, slos, directions, rates / times)
     for place in kept:
         row, direction = found[place], directions[place]
-        pace = direction.pace(load, batch, slos)
+        pace = max(direction.pace(load, slos), float(np.max(np.abs(rates[place] / times))))
         if pace > 0:
             step = CHANGE / pace
-            ttft, tpot = (
-                slo + step * direction.inputs.get(name, 0.0)
-                for slo, name in zip(slos, ("ttft_slo", "tpot_slo"), strict=True)
+            moved = tuple(slo + step * direction.inputs.get(name, 0.0) for slo, name in zip(slos, SLOS, strict=True))
+            by_load, missed = change(
+                direction.moved(load, step), batch, moved, step, np.split(step * rates[place], ends[:-1])
             )
-            by_load, missed = change(direction.moved(load, step), batch, (ttft, tpot), step)
             row[:] = by_load - by_batch * (missed / missed_by_batch)
     rest = [place for place in range(len(directions)) if place not in kept]
     found[rest] = shares_of_kept[:, rest].T @ found[kept]
     return found
 
 
-def independent(point: Point, slos: Sequence[float], directions: Sequence[Direction]) -> tuple[list[int], Array]:
+def relevant(point: Point, names: Sequence[str]) -> list[str]:
+    """Inputs on which outputs of these names depend, beside the time of an iteration."""
+    load, without = point.load, {"tau"}
+    if "capacity" not in names and not point.slot_wait.probability:
+        without.add("max_num_seqs")
+    if load.isl_cv == 0:
+        without.add("pair_time")
+    without |= {name for name in EVEN if getattr(load, name) == 0}
+    kept = {slo: f"{slo.removesuffix('_slo')}_attainment" for slo in SLOS}
+    without |= {slo for slo, attainment in kept.items() if not {attainment, "slo_attainment"} & {*names}}
+    return [entry for entry in (*vars(load), *SLOS) if entry not in without]
+
+
+def independent(
+    point: Point, names: Sequence[str], slos: Sequence[float], directions: Sequence[Direction], rates: Array
+) -> tuple[list[int], Array]:
     """Directions that no others lead along, and how the slopes of all follow from theirs.
 
     Much of what the time of an iteration depends on moves it alike: a peak and the share of it that is reached.
@@ -125,10 +147,14 @@ def independent(point: Point, slos: Sequence[float], directions: Sequence[Direct
     ----------
     point : Point
         Where the load settles.
+    names : sequence of str
+        Outputs that are asked for.
     slos : sequence of float
         Objectives.
     directions : sequence of Direction
         Where the load moves.
+    rates : ndarray
+        Relative slopes of the time of an iteration along each, at all places where it is taken.
 
     Returns
     -------
@@ -139,17 +165,10 @@ def independent(point: Point, slos: Sequence[float], directions: Sequence[Direct
     """
     if len(directions) == 1:
         return [0], np.ones((1, 1))
-    load = point.load
-    places = [(at.batch, np.linspace(0.0, at.free, PLACES)) for at in (point.above.full, point.below.full)]
-    places += [(at.batch, at.step * np.linspace(0.0, at.lattice.chunk, PLACES)) for at in (point.above, point.below)]
-    times = np.concatenate([np.broadcast_to(load.tau(*at), PLACES) for at in places])
-    own = {**vars(load), "ttft_slo": slos[0], "tpot_slo": slos[1]}
-    rows = []
-    for each in directions:
-        inputs = [each.inputs.get(name, 0.0) / (own[name] or 1.0) for name in own if name != "tau"]
-        slopes = [np.broadcast_to(each.tau(*at), PLACES) if each.tau else np.zeros(PLACES) for at in places]
-        rows.append(np.concatenate([np.nan_to_num(inputs), np.concatenate(slopes) / times]))
-    columns = np.array(rows).T
+    own = {**vars(point.load), **dict(zip(SLOS, slos, strict=True))}
+    counted = relevant(point, names)
+    inputs = [[each.inputs.get(name, 0.0) / (own[name] or 1.0) for name in counted] for each in directions]
+    columns = np.concatenate([np.nan_to_num(inputs), rates], axis=1).T
     sizes = np.linalg.norm(columns, axis=0)
     factors: Any = qr(columns / np.where(sizes > 0, sizes, 1.0), mode="economic", pivoting=True)
     _, upper, order = factors

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from mlsysim.engine.chunked.chain import Chain
 from mlsysim.engine.chunked.fourier import Array
+from mlsysim.engine.chunked.later import STEPS, Later
 
-#: Steps that are taken one by one; the sum of all later ones is known, and they are taken as geometric.
-STEPS = 32
 #: Largest ratio of a step to the one before.
 SLOWEST = 0.9999
 
@@ -51,37 +51,156 @@ def ratio(left: float, last: float) -> float:
 
 
 @dataclass(frozen=True)
+class Walk:
+    """What is gained step by step after a departure, and what completed prompts and long iterations have to do later.
+
+    Attributes
+    ----------
+    extra, variance : ndarray
+        Mean and variance of the sum of the times beyond their mean over 0, 1, 2, ... steps of a request.
+    behind : ndarray
+        Mean of that sum over the iterations after some states.
+    bunching : ndarray
+        Covariances of the prompts completed in an iteration and in later ones.
+    covariance, last : float
+        Sum of the covariances of the times of an iteration and later ones, and the last of them.
+    """
+
+    extra: Array
+    variance: Array
+    behind: Array
+    bunching: Array
+    covariance: float
+    last: float
+
+
+@dataclass(frozen=True)
 class Stay:
     """Times of iterations beyond their mean, after a departure.
 
     Attributes
     ----------
-    extra : Sums
-        Mean of the sum over the steps of a request.
-    behind : Sums
-        Mean of the sum over the iterations after some states.
-    variance : ndarray
-        Variance of the sum over 0, 1, 2, ... steps of a request.
-    growth : tuple of float
-        What every later step adds to the variance at last, and by which ratio it comes to that.
-    bunching : Sums
-        Of the covariances of the prompts completed in an iteration and in later ones, of each prompt.
+    chain : Chain
+        At the number of requests that decode.
+    places : ndarray of int
+        States after which sums are wanted.
+    like : Stay, optional
+        That of the chain nearby.
     """
 
-    extra: Sums
-    behind: Sums
-    variance: Array
-    growth: tuple[float, float]
-    bunching: Array
-    bunching_left: float
+    chain: Chain
+    places: Array
+    like: Stay | None = None
+
+    @cached_property
+    def excess(self) -> Array:
+        """Time of an iteration beyond the mean, by state."""
+        return self.chain.times - self.chain.time
+
+    @cached_property
+    def completed(self) -> Array:
+        """Prompts completed beyond the mean, by state."""
+        return self.chain.completed - self.chain.law @ self.chain.completed
+
+    @cached_property
+    def chance(self) -> Array:
+        """Weights of the states by their excess."""
+        return self.chain.law * self.excess
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weights of the states by what they complete."""
+        return self.chain.law * self.completed
+
+    @cached_property
+    def walk(self) -> Walk:
+        """Step by step."""
+        chain, excess, chance, weights = self.chain, self.excess, self.chance, self.weights
+        extra, variance = np.zeros(STEPS + 1), np.zeros(STEPS + 1)
+        behind, bunching = np.zeros((STEPS + 1, len(self.places))), np.zeros(STEPS + 1)
+        bunching[0] = weights @ self.completed
+        covariance, last = chance @ excess, 0.0
+        sums = excess.copy()
+        behind[1] = sums[self.places]
+        # The squared sum from a state on: its own excess, and the sum from the next state on.
+        columns = np.stack([excess, self.completed, excess**2])
+        for step in range(1, STEPS + 1):
+            columns = chain.transitions.after(columns)
+            now = columns[0]
+            extra[step] = extra[step - 1] + chain.leaving @ now
+            variance[step] = chain.leaving @ columns[2] - extra[step] ** 2
+            bunching[step] = weights @ columns[1]
+            last = chance @ now
+            covariance += last
+            if step < STEPS:
+                columns[2] += excess**2 + 2.0 * excess * (sums + now - excess)
+                sums = sums + now
+                behind[step + 1] = sums[self.places]
+        return Walk(extra, variance, behind, bunching, float(covariance), float(last))
+
+    @cached_property
+    def _later_times(self) -> Later:
+        """Times of the iterations after a departure."""
+        return Later(self.chain, self.chain.leaving, self.excess)
+
+    @cached_property
+    def _later_completed(self) -> Later:
+        """Prompts that later iterations complete."""
+        return Later(self.chain, self.weights, self.completed)
+
+    @cached_property
+    def extra(self) -> Sums:
+        """Mean of the sum over the steps of a request."""
+        if not self.like:
+            return _extra(self.chain, self.walk.extra)
+        later = self.like._later_times.near(self.chain, self.chain.leaving, self.excess)
+        later[0] = 0.0
+        return _extra(self.chain, np.cumsum(later))
+
+    @cached_property
+    def bunching(self) -> Array:
+        """Covariances of the prompts completed in an iteration and in later ones, of each prompt."""
+        return self._bunching / self._prompts
+
+    @cached_property
+    def bunching_left(self) -> float:
+        """Sum of those that are not known one by one."""
+        return float((self.chain.total(self.weights) @ self.completed - self._bunching.sum()) / self._prompts)
+
+    @cached_property
+    def _bunching(self) -> Array:
+        if not self.like:
+            return self.walk.bunching
+        return self.like._later_completed.near(self.chain, self.weights, self.completed)
+
+    @property
+    def _prompts(self) -> float:
+        """Mean prompts that an iteration completes."""
+        return float(self.chain.law @ self.chain.completed)
+
+    @cached_property
+    def _whole(self) -> float:
+        """Sum of the covariances of the times of an iteration and of all later ones."""
+        return float(self.chance @ self.chain.drawn)
+
+    @cached_property
+    def _slow(self) -> float:
+        return ratio(self._whole - self.walk.covariance, self.walk.last)
+
+    @cached_property
+    def behind(self) -> Sums:
+        """Mean of the sum over the iterations after some states."""
+        return Sums(self.walk.behind, self._slow, self.chain.drawn[self.places])
 
     def variance_after(self, steps: Array) -> Array:
         """Variance of the sum after any numbers of steps."""
-        last = len(self.variance) - 1
-        known = np.interp(steps, np.arange(last + 1), self.variance)
+        variance, r = self.walk.variance, self._slow
+        last = len(variance) - 1
+        known = np.interp(steps, np.arange(last + 1), variance)
         beyond = np.maximum(steps - last, 0.0)
-        at_last, r = self.growth
-        now = self.variance[-1] - self.variance[-2]
+        # What every later step adds at last, and the ratio by which it comes to that.
+        at_last = float(2.0 * self._whole - self.chance @ self.excess)
+        now = variance[-1] - variance[-2]
         return known + at_last * beyond + (now - at_last) * r * (1.0 - r**beyond) / (1.0 - r)
 
     def spread_of_departures(self, iterations: float) -> float:
@@ -117,46 +236,3 @@ def mean_extra(chain: Chain, steps: int = STEPS) -> Sums:
 def _extra(chain: Chain, known: Array) -> Sums:
     limit = chain.leaving @ (chain.drawn - chain.times + chain.time)
     return Sums(known, ratio(float(limit - known[-1]), float(known[-1] - known[-2])), limit)
-
-
-def stay(chain: Chain, places: Array) -> Stay:
-    """All that later iterations tell.
-
-    Parameters
-    ----------
-    chain : Chain
-        At the number of requests that decode.
-    places : ndarray of int
-        States after which sums are wanted.
-    """
-    excess = chain.times - chain.time
-    completed = chain.completed - chain.law @ chain.completed
-    chance, weights = chain.law * excess, chain.law * completed
-    extra, variance, behind = np.zeros(STEPS + 1), np.zeros(STEPS + 1), np.zeros((STEPS + 1, len(places)))
-    bunching = np.zeros(STEPS + 1)
-    bunching[0] = weights @ completed
-    covariance, last = chance @ excess, 0.0
-    sums = excess.copy()
-    behind[1] = sums[places]
-    # The squared sum from a state on: its own excess, and the sum from the next state on.
-    columns = np.stack([excess, completed, excess**2])
-    for step in range(1, STEPS + 1):
-        columns = chain.transitions.after(columns)
-        now = columns[0]
-        extra[step] = extra[step - 1] + chain.leaving @ now
-        variance[step] = chain.leaving @ columns[2] - extra[step] ** 2
-        bunching[step] = weights @ columns[1]
-        last = chance @ now
-        covariance += last
-        if step < STEPS:
-            columns[2] += excess**2 + 2.0 * excess * (sums + now - excess)
-            sums = sums + now
-            behind[step + 1] = sums[places]
-    whole = chance @ chain.drawn
-    slow = ratio(float(whole - covariance), float(last))
-    prompts = chain.law @ chain.completed
-    left = chain.transitions.total(weights) @ completed - bunching.sum()
-    return Stay(
-        _extra(chain, extra), Sums(behind, slow, chain.drawn[places]), variance,
-        (float(2.0 * whole - chance @ excess), slow), bunching / prompts, float(left / prompts),
-    )  # fmt: skip

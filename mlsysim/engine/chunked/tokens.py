@@ -112,7 +112,7 @@ class Tokens:
         limit = float(self.stay.extra.limit)
         seen = float(self.weights @ self.extra) / (limit * max(chain.load.steps, FEWEST)) if limit else 0.0
         apart = chain.leaving - chain.law
-        law = np.maximum(chain.law + seen * (chain.transitions.total(apart) - apart), 0.0)
+        law = np.maximum(chain.law + seen * (chain.total(apart) - apart), 0.0)
         weights = np.bincount(chain.rows, law, chain.lattice.chunk + 2)
         slopes = (chain.row_times - self.below.row_times) / (chain.batch - self.below.batch)
         noise = slopes**2 * self.slow.effective + (SHARP * chain.row_times) ** 2
@@ -130,7 +130,7 @@ def between(values: Array) -> Array:
     return np.gradient(values, axis=0) ** 2 / 12.0 if len(values) > 1 else np.zeros_like(values)
 
 
-def whole(tokens: Tokens, scores: Array, score_weights: Array, first: Array, places: Array) -> Mixture:
+def whole(tokens: Tokens, scores: Array, score_weights: Array, first: Array, ahead: Array, places: Array) -> Mixture:
     """Time from arrival to the last token: gamma above the shortest iterations, with slow normal noise.
 
     Parameters
@@ -139,14 +139,14 @@ def whole(tokens: Tokens, scores: Array, score_weights: Array, first: Array, pla
         What requests see while they decode.
     scores, score_weights : ndarray
         Normal scores and their weights.
-    first : ndarray
-        Times to the first token at these.
+    first, ahead : ndarray
+        Times to the first token at these, with and without the wait for a slot.
     places : ndarray of int
         States after which the stay has sums.
     """
     load, waiting = tokens.above.load, tokens.above.waiting[places]
     behind = tokens.stay.behind.after(tokens.counted)
-    left = load.request_rate * load.isl * first
+    left = load.request_rate * load.isl * ahead
     later = np.stack([np.interp(left, waiting, row) for row in behind])
     later -= (later @ score_weights)[:, None]
     slow = tokens.counted * math.sqrt(tokens.slow.of_stay())

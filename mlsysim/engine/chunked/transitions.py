@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mlsysim.engine.chunked.fourier import Array, Spectrum, length_of, spectrum, values
+from mlsysim.engine.chunked.fourier import Array, Spectrum, length_of, spectrum, summed, values
 from mlsysim.engine.chunked.halfline import HalfLine
 
 
@@ -45,10 +45,19 @@ class Transitions:
         found += last
         return found
 
+    def before(self, weights: Array) -> Array:
+        """Weights of states one step later."""
+        lowest = self.chunk + 1
+        rest = np.zeros(self.states)
+        rest[1 : self.states - self.chunk] = weights[lowest:]
+        found = values(spectrum(rest, self.length) * self.pull.conj(), self.length)[: self.states]
+        found += summed(weights[:lowest], self.clearing)
+        found[-1] += weights.sum() - found.sum()
+        return found
+
     def _cleared(self, gains: Array) -> Array:
         """Mean of values after iterations that leave no rest."""
-        # A library of linear algebra spreads a product with one vector over threads, which takes longer than it does.
-        return np.einsum("m,km->k", gains, self.clearing) if gains.ndim == 1 else gains @ self.clearing.T
+        return summed(gains, self.clearing.T) if gains.ndim == 1 else gains @ self.clearing.T
 
     @cached_property
     def above(self) -> HalfLine:
@@ -85,7 +94,7 @@ class Transitions:
 
     def _spread(self, low: Array, high: Array) -> Array:
         """Weights of all states from those at or below a chunk."""
-        high = np.einsum("k,km->m", low, self.visits) + high
+        high = summed(low, self.visits) + high
         lowest = self.chunk + 1
         found = np.concatenate([low, high[: self.states - lowest]])
         found[-1] += high[self.states - lowest :].sum()
@@ -101,25 +110,38 @@ class Transitions:
         found = self._spread((weights[:lowest] + high[: self.chunk] @ self.down) @ inverse, high)
         return found - found.sum() * self.stationary
 
-    def sums(self, gain: Array) -> Array:
+    @cached_property
+    def _arriving(self) -> Array:
+        """Mean of what arrives, by what is cleared."""
+        laws = np.concatenate([self.clearing, self.full[None]])
+        return laws @ np.arange(self.states) + (1.0 - laws.sum(axis=1)) * self.states
+
+    def growth(self, gain: Array) -> float:
+        """What one token more adds to the sum of gains by row, where a rest is left."""
+        return float(gain[-1] / (self.chunk - self._arriving[-1]))
+
+    def sums(self, gain: Array, beside: Array | None = None) -> Array:
         """Mean sum of what all steps gain, from every state on; the gain adds up to zero.
 
         Parameters
         ----------
         gain : ndarray of shape (chunk + 2,)
             By what is cleared; the last where a rest is left.
+        beside : ndarray, optional
+            What every state above a chunk gains beside; it vanishes far above.
         """
         lowest = self.chunk + 1
         places = np.arange(self.states)
-        arrivals = np.concatenate([self.clearing, self.full[None]])
-        means = arrivals @ places + (1.0 - arrivals.sum(axis=1)) * self.states
         # Where a rest is left the sum grows by the same amount with every token; what is left over lies below.
-        growth = gain[-1] / (self.chunk - means[-1])
-        left = gain[:-1] - growth * (places[:lowest] - means[:-1])
+        growth = self.growth(gain)
+        left = gain[:-1] - growth * (places[:lowest] - self._arriving[:-1])
         inverse, _ = self.below
-        low = inverse @ left
         first = np.zeros(self.states)
-        first[: self.chunk] = self.down @ low
+        if beside is not None:
+            first[: len(beside)] = beside
+            left = left + summed(self.above.gains(first)[: self.states - lowest], self.clearing[:, lowest:].T)
+        low = inverse @ left
+        first[: self.chunk] += self.down @ low
         high = self.above.gains(first)[: self.states - lowest]
         found = growth * places + np.concatenate([low, high])
         return found - self.stationary @ found

@@ -155,7 +155,7 @@ class Regimes:
         return ["Regime", "Share of the map"], [[name, f"{share:.1%}"] for name, share in self.shares.items()]
 
     def __repr__(self) -> str:
-        lines = [self.title, show.render(*self.table())]
+        lines = [self.title, show.fitted(*self.table())]
         if self.boundaries:
             lines += ["", "Boundaries", *(str(boundary) for boundary in self.boundaries)]
         return "\n".join(lines)

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 #: Percent of a prediction per percent of a parameter from which a row counts as one that says something of it.
 MATTERS = 0.01
-#: Width of a printed calibration in characters.
-WIDTH = 100
 
 
 class Calibration:
@@ -322,8 +320,8 @@ class Calibration:
         return json_text(self.to_dict(), indent)
 
     def __repr__(self) -> str:
-        under = [part for line in self._lines() for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ")]
-        return "\n".join([self._title, show.render(*self.table()), *under])
+        under = [part for line in self._lines() for part in textwrap.wrap(line, show.width(), subsequent_indent="  ")]
+        return "\n".join([self._title, show.fitted(*self.table()), *under])
 
     def _repr_html_(self) -> str:
         return show.html_table(*self.table(), self._title, self._lines())

@@ -83,7 +83,8 @@ def combinations(
     found = []
     for row in _reduced(directions):
         part = [place for place in range(len(names)) if abs(row[place]) > PART]
-        largest = row[max(part, key=lambda place: abs(row[place]))]
+        # Of parts that are as large but for rounding, the first.
+        largest = row[max(part, key=lambda place: round(abs(row[place]), 6))]
         changes = tuple(told(place, 0.01 * float(row[place] / largest)) for place in part)
         found.append(Combination(tuple(names[place] for place in part), changes))
     return tuple(found)

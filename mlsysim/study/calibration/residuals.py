@@ -131,7 +131,7 @@ class Residuals:
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        lines = [f"Predicted over measured: {self.errors}", show.render(headers, rows[:SHOWN])]
+        lines = [f"Predicted over measured: {self.errors}", show.fitted(headers, rows[:SHOWN])]
         if len(rows) > SHOWN:
             lines.append(f"... {len(rows) - SHOWN} more rows")
         return "\n".join(lines)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from mlsysim import formatting, units
+from mlsysim import formatting, show, units
 from mlsysim.jsontext import json_text
 from mlsysim.study.result import Result
 from mlsysim.symbolic import Variable
@@ -22,10 +22,6 @@ STATUSES = {
     "outside": "only a value outside the domain would meet the targets",
     "refused": "the model refuses the point",
 }
-
-
-#: Columns of the text.
-WIDTH = 100
 
 
 class Solution:
@@ -113,7 +109,7 @@ class Solution:
 
     def text(self) -> str:
         """The answer in words, one fact a line."""
-        head = textwrap.fill(self._headline(), WIDTH, subsequent_indent="    ", break_long_words=False)
+        head = textwrap.fill(self._headline(), show.width(), subsequent_indent="    ", break_long_words=False)
         return "\n".join([head, *(_line(name, line) for name, line in self._facts())])
 
     def _headline(self) -> str:
@@ -210,7 +206,12 @@ def _line(name: str, fact: str) -> str:
     """A fact on as many lines as it takes."""
     first = f"  {name:<8} "
     return textwrap.fill(
-        fact, WIDTH, initial_indent=first, subsequent_indent=" " * 13, break_long_words=False, break_on_hyphens=False
+        fact,
+        show.width(),
+        initial_indent=first,
+        subsequent_indent=" " * 13,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

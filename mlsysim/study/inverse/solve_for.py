@@ -37,7 +37,7 @@ def solve_for(
         Which value is given where the targets hold for more than one. By default the largest if they hold from the
         least value of the domain on, and the smallest if they hold from some value on.
     subject_to : str, sympy Boolean or sequence of them, optional
-        Further conditions on inputs and outputs.
+        Further conditions on inputs and outputs. A value that lets the model find the unknown is never the answer.
     **targets
         By output, what it must be. Several numbers are an axis.
 
@@ -58,7 +58,7 @@ def solve_for(
     arguments, given = split(model, model.named_arguments(entries, targets))
     if arguments.pop(unknown, None) is not None:
         raise InputError(unknown, targets.get(unknown), "is what is asked for: leave it out")
-    landscape = Landscape(model, arguments, variable, read(model, given, subject_to))
+    landscape = Landscape(model, arguments, variable, read(model, given, subject_to, unknown))
     if landscape.sizes:
         from mlsysim.study.inverse.on_grid import solutions_on
 

@@ -15,6 +15,7 @@ from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
+from mlsysim.inputs.spellings import names_for
 from mlsysim.study.constraints import comparisons
 from mlsysim.study.display import as_text
 from mlsysim.symbolic import Variable, label, variable_of
@@ -102,10 +103,11 @@ def unknown_name(model: DeclaredModel, name: str) -> UnknownNameError:
     """The refusal of a keyword that is neither an argument nor an output."""
     known = [*model.arguments, *(v.name for v in model.outputs)]
     refused = model.unknown_output(name, known)
-    return UnknownNameError(f"argument or output of {type(model).__name__}", name, known, refused.hint)
+    what = f"argument or output of {type(model).__name__}"
+    return UnknownNameError(what, name, known, refused.hint, close=names_for(name, known))
 
 
-def read(model: DeclaredModel, given: Mapping[str, Any], subject_to: Any) -> Targets:
+def read(model: DeclaredModel, given: Mapping[str, Any], subject_to: Any, unknown: str) -> Targets:
     """Read targets from keyword values and from conditions.
 
     Parameters
@@ -116,6 +118,8 @@ def read(model: DeclaredModel, given: Mapping[str, Any], subject_to: Any) -> Tar
         By output: a value, several values, or text that begins with a comparison.
     subject_to : str, sympy Boolean or sequence of them, or None
         Further conditions on inputs and outputs.
+    unknown : str
+        The input that is asked for; it is not the value that lets the model find it.
 
     Returns
     -------
@@ -137,6 +141,9 @@ def read(model: DeclaredModel, given: Mapping[str, Any], subject_to: Any) -> Tar
     if not found.texts:
         name = model.answer or model.headline[0]
         raise InputError("targets", dict(given), "give at least one output and what it must be", f"as in {name}=...")
+    if unknown in model.automatic:
+        beyond = f"{unknown} > {model.automatic[unknown]:g}"
+        _add(found, condition(beyond, model, known, unknown), model, known)
     return found
 
 

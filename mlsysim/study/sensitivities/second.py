@@ -65,7 +65,7 @@ class SecondOrder:
         names = self.inputs[:SHOWN]
         rows = [[a, *(_cell(self.cross_elasticities[i, j]) for j in range(len(names)))] for i, a in enumerate(names)]
         headers = ["Cross-elasticities", *names]
-        return show.narrowed(headers, rows, 98) if rows else headers, rows
+        return headers, rows
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the second derivatives that are not zero, with units, and all cross-elasticities."""
@@ -77,7 +77,7 @@ class SecondOrder:
         return {"inputs": list(self.inputs), "derivatives": derivatives, "cross_elasticities": cross}
 
     def __repr__(self) -> str:
-        return show.render(*self.table())
+        return show.fitted(*self.table())
 
     def _repr_html_(self) -> str:
         return show.html_table(*self.table())

@@ -20,7 +20,6 @@ from mlsysim.symbolic import Variable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH = 98
 #: Characters of a cell that lists labels.
 ROOM = 44
 
@@ -195,9 +194,9 @@ class Sensitivity:
         return [part for part in (self.table(), *shown) if part[1]]
 
     def __repr__(self) -> str:
-        parts = [show.render(*part) for part in self._parts()]
-        head = "\n".join(line for text in (self.title, self.remark) for line in textwrap.wrap(text, WIDTH))
-        tail = "\n".join(textwrap.wrap(self._unmoved(), WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        parts = [show.fitted(*part) for part in self._parts()]
+        head = "\n".join(line for text in (self.title, self.remark) for line in textwrap.wrap(text, show.width()))
+        tail = "\n".join(textwrap.wrap(self._unmoved(), show.width(), subsequent_indent="  ", break_on_hyphens=False))
         more = [] if self.second is None else [repr(self.second)]
         first = "\n".join([head, *parts[:1]])
         return "\n\n".join(part for part in (first, *parts[1:], *more, tail) if part)

@@ -24,8 +24,6 @@ from mlsysim.symbolic import Variable, variable_of
 NEGLIGIBLE = 1e-6
 #: Share of refused draws above which a warning stands before the tables.
 MOST = 0.5
-#: Columns of the text.
-WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,7 @@ class Uncertainty:
     def __repr__(self) -> str:
         lines = [f"Uncertainty of {self.model!r}, {self.samples:,} draws", *self._warnings()]
         for headers, rows in self._tables():
-            lines += ["", show.render(headers, rows)]
+            lines += ["", show.fitted(headers, rows)]
         return "\n".join([*lines, *([""] if self._remarks() else []), *self._remarks()])
 
     def _warnings(self) -> list[str]:
@@ -246,7 +244,7 @@ class Uncertainty:
             headers = ["Output", "Mean", "Deviation", *(f"{100 * level:g}%" for level in numbers[0].quantiles)]
             headers += ["First order"] * any(each.first_order is not None for each in numbers)
             rows = [self._cells(each)[: len(headers)] for each in numbers]
-            if max(map(len, show.render(headers, rows).splitlines())) > WIDTH:
+            if show.extent(show.render(headers, rows)) > show.width():
                 headers.insert(1, "Unit")
                 rows = [self._cells(each, apart=True)[: len(headers)] for each in numbers]
             yield headers, rows

@@ -88,7 +88,7 @@ class Indices:
         return ["Input", "First order", "Total"], cells
 
     def __repr__(self) -> str:
-        return f"Sobol' indices of {self.output}, {self.evaluations} evaluations\n" + show.render(*self.table())
+        return f"Sobol' indices of {self.output}, {self.evaluations} evaluations\n" + show.fitted(*self.table())
 
     def _repr_html_(self) -> str:
         headers, rows = self.table()

@@ -11,8 +11,9 @@ import numpy as np
 from mlsysim.catalog import Value
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind_grid
-from mlsysim.inputs.declaration import SPELLINGS, DeclaredModel
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe
+from mlsysim.inputs.spellings import own_name
 from mlsysim.study.uncertainties.distributions import ARGUMENT, Distribution, FromCatalog, Uniform, read
 from mlsysim.study.uncertainties.draws import refuse_size, shares_of, uncertain
 from mlsysim.study.uncertainties.on_grid import on_grid
@@ -126,7 +127,7 @@ def _given(
         return dict(found)
     if not isinstance(distributions, Mapping):
         raise InputError(ARGUMENT, distributions, "must be a mapping from inputs to distributions, or 'catalog'")
-    distributions = {SPELLINGS.get(name, name): each for name, each in distributions.items()}
+    distributions = {own_name(name, type(model).arguments): each for name, each in distributions.items()}
     for name in distributions:
         if name not in model.arguments and name not in type(model).arguments:
             raise UnknownNameError(f"argument of {type(model).__name__}", name, model.arguments)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy
@@ -34,6 +35,7 @@ from mlsysim.symbolic.printing.order import (
     bare,
     called,
     in_order_of_size,
+    is_no_count,
     is_positive_half,
     prepared,
     reading_order,
@@ -44,7 +46,7 @@ from mlsysim.symbolic.printing.width import width
 from mlsysim.symbolic.variable import variable_of, words_latex
 
 
-def latex(expression: sympy.Basic, *, units: bool = False) -> str:
+def latex(expression: sympy.Basic, *, units: bool = False, values: Mapping[str, str] | None = None) -> str:
     """An expression as LaTeX, in the symbols of its variables, its sums broken where a line is too wide for a page.
 
     Parameters
@@ -53,9 +55,23 @@ def latex(expression: sympy.Basic, *, units: bool = False) -> str:
         In declared symbols.
     units : bool
         Print unit constants; by default they are left out and the equation is read in coherent units.
+    values : mapping, optional
+        Text to print instead of a variable, by name: substitutes numbers for symbols. Units of the constants are then
+        printed too, except bare counts.
     """
-    written = prepared(bare(expression, (lambda _: True) if units else None))
-    return laid_out(_Latex({"ln_notation": True}).doprint(written))
+    keep = (lambda _: True) if units else is_no_count if values is not None else None
+    printed = Latex(values or {}).doprint(prepared(bare(expression, keep)))
+    return laid_out(printed.replace(r"\cdot \,", r"\,"))
+
+
+def amount_latex(amount: str) -> str:
+    r"""The text of a value as LaTeX: ``8.03e9`` is ``8.03 \cdot 10^{9}``, and words are upright."""
+    found = re.fullmatch(r"(-?[\d.]+)(?:e\+?(-?\d+))?( .+)?", amount)
+    if found is None:
+        return words_latex(amount)
+    number, power, unit = found.groups()
+    number += rf" \cdot 10^{{{power}}}" if power else ""
+    return number + (rf"\,{words_latex(unit.strip())}" if unit else "")
 
 
 def equation(left: str, expression: sympy.Basic, *, over: str = "", units: bool = False, aligned: bool = False) -> str:
@@ -90,7 +106,19 @@ def range_latex(index: Index, members: Iterable[str]) -> str:
     return rf"{index.letter} \in \{{{', '.join(map(member_latex, members))}\}}"
 
 
-class _Latex(LatexPrinter):
+class Latex(LatexPrinter):
+    """Expressions of declared symbols as LaTeX, with marks where a line may break."""
+
+    def __init__(self, values: Mapping[str, str], mul_symbol: str | None = None) -> None:
+        super().__init__({"ln_notation": True, "mul_symbol": mul_symbol or ("dot" if values else None)})
+        self.values = values
+
+    def parenthesize(self, item: Any, level: int, *args: Any, **kwargs: Any) -> str:
+        """Brackets also around a number that is put in under a power."""
+        printed = super().parenthesize(item, level, *args, **kwargs)
+        is_base = isinstance(item, Placed) and item.variable.name in self.values and level >= PRECEDENCE["Pow"]
+        return rf"\left({printed}\right)" if is_base else printed
+
     def _print_Add(self, expr: sympy.Add, order: Any = None) -> str:
         terms = []
         for term in self._as_ordered_terms(expr, order):
@@ -109,7 +137,10 @@ class _Latex(LatexPrinter):
     _print_Min = _print_Max = _hprint_variadic_function
 
     def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:
-        return expr.variable.latex if isinstance(expr, Placed) else expr.name
+        if not isinstance(expr, Placed):
+            return expr.name
+        value = self.values.get(expr.variable.name)
+        return expr.variable.latex if value is None else amount_latex(value)
 
     _print_Placed = _print_Symbol
 
@@ -148,7 +179,7 @@ class _Latex(LatexPrinter):
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         n = self._print(expr.n)
         parts = map(self._print, in_order_of_size(sympy.And.make_args(expr.condition)))
-        rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(_full_size, parts)])
+        rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(full_size, parts)])
         return rf"\min\left\{{{n} \in \mathbb{{N}} :\enspace \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
 
     def _print_Root(self, expr: Root) -> str:
@@ -198,7 +229,7 @@ class _Latex(LatexPrinter):
 
     def _print_ByMember(self, expr: ByMember) -> str:
         rows = (
-            rf"{_full_size(self._print(value))} & \text{{for}}\ {', '.join(map(member_latex, members))}"
+            rf"{full_size(self._print(value))} & \text{{for}}\ {', '.join(map(member_latex, members))}"
             for value, members in rows_of(expr)
         )
         return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
@@ -222,10 +253,10 @@ class _Latex(LatexPrinter):
         rows = []
         for value, condition in expr.args:  # type: ignore[misc]
             when = r"\text{otherwise}" if condition == True else rf"\text{{if}}\ {self._print(condition)}"  # noqa: E712
-            rows.append(f"{_full_size(self._print(value))} & {when}")
+            rows.append(f"{full_size(self._print(value))} & {when}")
         return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
 
 
-def _full_size(row: str) -> str:
+def full_size(row: str) -> str:
     """A row of an array with its fractions as large as on a line of their own."""
     return rf"\displaystyle {row}" if r"\frac" in row else row

@@ -36,6 +36,11 @@ def laid_out(marked: str) -> str:
     return min(tries, key=width)
 
 
+def unbroken(marked: str) -> str:
+    """Marked LaTeX on one line, however wide."""
+    return _broken(marked, math.inf)
+
+
 def _broken(marked: str, line: float) -> str:
     """Marked LaTeX with every sum and list wider than a line broken, the inner ones first."""
 

@@ -12,6 +12,7 @@ from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.functions import Root
 from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.variable import Variable, declaration_order, variable_of
+from mlsysim.units import COUNTABLE
 
 
 class Placed(sympy.Symbol):
@@ -119,3 +120,8 @@ def bare(expression: sympy.Basic, keep: Callable[[UnitSymbol], bool] | None = No
     """The expression without its coherent units, but for those to keep."""
     drop = [u for u in expression.atoms(UnitSymbol) if u.amount == 1 and not (keep and keep(u))]
     return exchanged(expression, dict.fromkeys(drop, sympy.S.One)) if drop else expression
+
+
+def is_no_count(unit: UnitSymbol) -> bool:
+    """Whether a unit is printed beside numbers: one that counts something is not."""
+    return not set(unit.dimension) <= COUNTABLE

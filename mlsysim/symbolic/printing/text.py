@@ -34,6 +34,7 @@ from mlsysim.symbolic.printing.order import (
     bare,
     called,
     in_order_of_size,
+    is_no_count,
     is_positive_half,
     prepared,
     reading_order,
@@ -41,7 +42,6 @@ from mlsysim.symbolic.printing.order import (
     sides,
 )
 from mlsysim.symbolic.variable import Variable, variable_of
-from mlsysim.units import COUNTABLE
 
 
 def text(expression: sympy.Basic, values: Mapping[str, str] | None = None) -> str:
@@ -55,7 +55,7 @@ def text(expression: sympy.Basic, values: Mapping[str, str] | None = None) -> st
         Text to print instead of a variable, by name: substitutes numbers for symbols. Units of the
         constants are then printed too, except bare counts.
     """
-    keep = None if values is None else (lambda unit: not set(unit.dimension) <= COUNTABLE)
+    keep = None if values is None else is_no_count
     return _Text(values or {}).doprint(prepared(bare(expression, keep)))
 
 

@@ -60,7 +60,11 @@ class _Reader:
             self.next()
             return inside
         if token in ("_", "^"):
-            return self.smaller(2)
+            script = self.smaller(2)
+            if self.tokens[self.place : self.place + 1] != ["^" if token == "_" else "_"]:
+                return script
+            self.next()
+            return max(script, self.smaller(2))
         if token == r"\sum":
             self.next()
             return max(SUM, self.smaller(2))

@@ -1,0 +1,5247 @@
+"""Printed by tests/type_stubs.py: what editors know of models, results and the catalog."""
+
+from typing import Any, TypedDict, Unpack
+
+import xarray
+from pint import Quantity
+
+from mlsysim import catalog as _catalog
+from mlsysim.study.designs import Designs as _Designs
+from mlsysim.study.function import PureFunction as _PureFunction
+
+from mlsysim.catalog import Accelerator as Accelerator
+from mlsysim.catalog import Catalog as Catalog
+from mlsysim.catalog import Fabric as Fabric
+from mlsysim.catalog import Fleet as Fleet
+from mlsysim.catalog import MemoryDesign as MemoryDesign
+from mlsysim.catalog import MemoryKind as MemoryKind
+from mlsysim.catalog import Recipe as Recipe
+from mlsysim.catalog import Rent as Rent
+from mlsysim.catalog import Node as Node
+from mlsysim.catalog import SparseTransformerWorkload as SparseTransformerWorkload
+from mlsysim.catalog import Traffic as Traffic
+from mlsysim.catalog import TransformerWorkload as TransformerWorkload
+from mlsysim.catalog import load_catalog as load_catalog
+from mlsysim.models import CollectiveModel as _CollectiveModel
+from mlsysim.models import DistributedModel as _DistributedModel
+from mlsysim.models import EconomicsModel as _EconomicsModel
+from mlsysim.models import ExpertParallelModel as _ExpertParallelModel
+from mlsysim.models import KernelModel as _KernelModel
+from mlsysim.models.memory_expansion import MemoryExpansionModel as _MemoryExpansionModel
+from mlsysim.models import IterationModel as _IterationModel
+from mlsysim.models import MoERoutingModel as _MoERoutingModel
+from mlsysim.models import ParameterCountModel as _ParameterCountModel
+from mlsysim.models import PerformanceModel as PerformanceModel
+from mlsysim.study.result import Result as Result
+from mlsysim.study.inverse.solution import Solution as Solution
+from mlsysim.models import ServingCapacityModel as _ServingCapacityModel
+from mlsysim.models import ServingModel as _ServingModel
+from mlsysim.models import TrainingMemoryModel as _TrainingMemoryModel
+from mlsysim.study.comparison import compare as compare
+from mlsysim.study.uncertainties import distributions as distributions
+from mlsysim.inputs.slot import Slot as Slot
+from mlsysim.inputs.variant import Variant as Variant
+from mlsysim.symbolic import swapped as swapped
+from mlsysim.inputs.axes import derived as derived
+from mlsysim.inputs.axes import linked as linked
+from mlsysim.references import Reference as Reference
+from mlsysim.references import add_reference as add_reference
+from mlsysim.study.routing_log import dropped_tokens as dropped_tokens
+from mlsysim.study.routing_log import expert_loads as expert_loads
+from mlsysim.study.routing_log import routing_imbalance as routing_imbalance
+from mlsysim.symbolic import Example as Example
+from mlsysim.symbolic import Formula as Formula
+from mlsysim.symbolic import Index as Index
+from mlsysim.symbolic import LeastInteger as LeastInteger
+from mlsysim.symbolic import Requirement as Requirement
+from mlsysim.symbolic import Root as Root
+from mlsysim.symbolic import Source as Source
+from mlsysim.symbolic import System as System
+from mlsysim.symbolic import UnitSymbol as UnitSymbol
+from mlsysim.symbolic import at_least as at_least
+from mlsysim.symbolic import between as between
+from mlsysim.symbolic import boolean as boolean
+from mlsysim.symbolic import by_label as by_label
+from mlsysim.symbolic import by_member as by_member
+from mlsysim.symbolic import byte as byte
+from mlsysim.symbolic import choice as choice
+from mlsysim.symbolic import evaluated_at as evaluated_at
+from mlsysim.symbolic import family as family
+from mlsysim.symbolic import flag as flag
+from mlsysim.symbolic import flop as flop
+from mlsysim.symbolic import integer as integer
+from mlsysim.symbolic import label as label
+from mlsysim.symbolic import nonnegative as nonnegative
+from mlsysim.symbolic import positive as positive
+from mlsysim.symbolic import request as request
+from mlsysim.symbolic import sharded as sharded
+from mlsysim.symbolic import token as token
+from mlsysim.symbolic import total as total
+from mlsysim.symbolic import variable as variable
+from mlsysim.symbolic import when as when
+from mlsysim.units import Q_ as Q_
+from mlsysim.units import ureg as ureg
+
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'when']
+__version__: str
+
+class _ParameterCountInputs(TypedDict, total=False):
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+class _ParameterCountResult(Result):
+    active_experts_per_token: float
+    active_parameters: float
+    attention_output_bias: float
+    attention_parameters: float
+    attention_sinks: float
+    embedding_parameters: float
+    expert_bias: float
+    expert_ffn_dim: float
+    expert_parameters: float
+    experts: float
+    ffn_dim: float
+    ffn_parameters: float
+    gated: float
+    head_dim: float
+    head_parameters: float
+    heads: float
+    hidden_dim: float
+    kv_heads: float
+    kv_lora_rank: float
+    layers: float
+    learned_positions: float
+    mlp_bias: float
+    moe_layers: float
+    mtp_layers: float
+    norm_bias: float
+    norm_parameters: float
+    parameters: float
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    router_bias: float
+    router_parameters: float
+    sandwich_norm: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    tied_embeddings: float
+    v_head_dim: float
+    vocab_size: float
+class ParameterCountModel(_ParameterCountModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., **inputs: Unpack[_ParameterCountInputs]) -> _ParameterCountResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _ParameterCountResult: ...
+
+class _TrainingMemoryInputs(TypedDict, total=False):
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    saved_dtype: str
+    gradient_dtype: str
+    optimizer: str
+    master_weights: bool | str
+    finetuning: str
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    activation_checkpointing: str
+    zero_stage: float | str | Quantity[Any]
+    dp_size: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    cp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    etp_size: float | str | Quantity[Any]
+    dp_replicate_size: float | str | Quantity[Any]
+    gradient_accumulation_steps: float | str | Quantity[Any]
+    trainable_fraction: float | str | Quantity[Any]
+    communication_buffer_fraction: float | str | Quantity[Any]
+    sequence_parallel: bool | str
+    interleaved_stages: float | str | Quantity[Any]
+    pipeline_schedule: str
+    two_batch_overlap: bool | str
+    attention_kernel: str
+    elementwise_kernels: str
+    selective_policy: str
+    recompute_layernorm: bool | str
+    recompute_mla_up_proj: bool | str
+    recompute_activation_func: bool | str
+    dropout_mask_bytes: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    routing_weights: str
+    expert_row_padding: float | str | Quantity[Any]
+    gathered_layers: float | str | Quantity[Any]
+    reserved_memory: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    moe_layer_interval: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    recipe: str | _catalog.Recipe
+class _TrainingMemoryResult(Result):
+    activation_bytes: Quantity[Any]
+    activation_checkpointing: str
+    activation_dtype: str
+    activations: Quantity[Any]
+    active_experts_per_token: float
+    active_parameters: float
+    adapted_attention_edges: float
+    adapted_attention_products: float
+    adapted_expert_products_per_rank: float
+    adapted_products_per_rank: float
+    adapter_parameters_per_rank: float
+    adapter_weights: Quantity[Any]
+    alternate_matmul_activation: Quantity[Any]
+    attention_activation: Quantity[Any]
+    attention_core_activation: Quantity[Any]
+    attention_edges_per_rank: float
+    attention_kernel: str
+    attention_output_bias: float
+    attention_output_bytes: Quantity[Any]
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_sinks: float
+    attention_vectors_per_rank: float
+    backward_buffer: Quantity[Any]
+    batch_size: float
+    bytes_per_element: Quantity[Any]
+    capacity_factor: float
+    communication_buffer_fraction: float
+    communication_buffers: Quantity[Any]
+    compute_dtype: str
+    cp_size: float
+    dense_layer_activation: Quantity[Any]
+    dense_parameters_per_rank: float
+    dp_replicate_size: float
+    dp_size: float
+    dropout_activation: Quantity[Any]
+    dropout_mask_bytes: Quantity[Any]
+    edge_parameters_per_rank: float
+    edp_ranks: float
+    elementwise_kernels: str
+    embedding_bytes: Quantity[Any]
+    embedding_parameters: float
+    end_activations: Quantity[Any]
+    end_expert_parameters: float
+    end_layers: float
+    end_memory: Quantity[Any]
+    end_parameters: float
+    ep_size: float
+    etp_ranks: float
+    etp_size: float
+    expert_adapter_parameters_per_rank: float
+    expert_bias: float
+    expert_edges_per_rank: float
+    expert_ffn_dim: float
+    expert_parameters: float
+    expert_parameters_per_rank: float
+    expert_row_padding: Quantity[Any]
+    expert_rows_per_token: float
+    expert_sequence_shards: float
+    expert_vectors_per_rank: float
+    experts: float
+    feasible: bool
+    ffn_activation: Quantity[Any]
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    ffn_tensors: float
+    finetuning: str
+    full_weight_bytes: Quantity[Any]
+    further_expert_state_numbers: float
+    further_state_numbers: float
+    gated: float
+    gathered_layers: float
+    gathered_weight_bytes: Quantity[Any]
+    gathered_weights: Quantity[Any]
+    gradient_accumulation_steps: float
+    gradient_bytes: Quantity[Any]
+    gradient_dtype: str
+    gradients: Quantity[Any]
+    head_dim: float
+    head_parameters: float
+    heads: float
+    hidden_bytes: Quantity[Any]
+    hidden_dim: float
+    hot_rank_factor: float
+    in_flight_micro_batches: float
+    inner_bytes: Quantity[Any]
+    interleaved_stages: float
+    kept_beside_ffn: Quantity[Any]
+    kv_heads: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    largest_layer_activation: Quantity[Any]
+    largest_layer_adapter_parameters: float
+    largest_layer_parameters: float
+    largest_layer_trained_parameters: float
+    layer_experts_per_rank: float
+    layer_input: Quantity[Any]
+    layers: float
+    layers_per_stage: float
+    learned_positions: float
+    least_dropped_share: float
+    local_micro_batch: float
+    lora_rank: float
+    lora_target_modules: str
+    loss_buffer: Quantity[Any]
+    master_bytes: Quantity[Any]
+    master_weights: float
+    matrix_edges_per_rank: float
+    mean_rank_factor: float
+    memory_capacity: Quantity[Any]
+    memory_utilization: float
+    micro_batch_tokens: Quantity[Any]
+    micro_batches: float
+    mlp_bias: float
+    moe_activation: Quantity[Any]
+    moe_layer_activation: Quantity[Any]
+    moe_layer_interval: float
+    moe_layers: float
+    moe_layers_per_stage: float
+    moment_bytes: Quantity[Any]
+    mtp_layers: float
+    norm_activation: Quantity[Any]
+    norm_bias: float
+    norm_copy_bytes: Quantity[Any]
+    norm_parameters: float
+    optimizer: str
+    optimizer_bytes: Quantity[Any]
+    optimizer_state: Quantity[Any]
+    pad_to_capacity: float
+    parameters: float
+    parameters_per_rank: float
+    peak_activations: Quantity[Any]
+    pipeline_schedule: str
+    pp_size: float
+    precision: str
+    product_bytes: Quantity[Any]
+    product_input_bytes: Quantity[Any]
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    recompute_activation_func: float
+    recompute_layernorm: float
+    recompute_mla_up_proj: float
+    recomputed_activation: Quantity[Any]
+    reserved_memory: Quantity[Any]
+    routed_buffer: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    routing_weight_bytes: Quantity[Any]
+    routing_weights: str
+    sandwich_norm: float
+    saved_bytes: Quantity[Any]
+    saved_dtype: str
+    selective_policy: str
+    seq_len: Quantity[Any]
+    sequence_parallel: float
+    sequence_shards: float
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_parameters_per_rank: float
+    single_expert_edges_per_rank: float
+    stage_activations: Quantity[Any]
+    stages_per_rank: float
+    tied_embeddings: float
+    total_memory: Quantity[Any]
+    tp_size: float
+    trainable_fraction: float
+    trained_bytes: Quantity[Any]
+    trained_dense_parameters_per_rank: float
+    trained_expert_parameters_per_rank: float
+    trained_parameters_per_rank: float
+    two_batch_overlap: float
+    v_head_dim: float
+    vector_parameters_per_rank: float
+    vocab_size: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weight_gradient_share: float
+    weights: Quantity[Any]
+    zero_ranks: float
+    zero_stage: float
+class TrainingMemoryModel(_TrainingMemoryModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., **inputs: Unpack[_TrainingMemoryInputs]) -> _TrainingMemoryResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _TrainingMemoryResult: ...
+
+class _ServingInputs(TypedDict, total=False):
+    request_rate: float | str | Quantity[Any]
+    concurrency: float | str | Quantity[Any]
+    isl: float | str | Quantity[Any]
+    osl: float | str | Quantity[Any]
+    ttft_slo: float | str | Quantity[Any]
+    tpot_slo: float | str | Quantity[Any]
+    e2e_slo: float | str | Quantity[Any]
+    slo_quantile: float | str | Quantity[Any]
+    num_replicas: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    dp_attention_size: float | str | Quantity[Any]
+    two_batch_overlap: bool | str
+    num_redundant_experts: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    node_limit: float | str | Quantity[Any]
+    dispatch_dtype: str
+    combine_dtype: str
+    max_num_seqs: float | str | Quantity[Any]
+    max_num_batched_tokens: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    kv_cache_dtype: str
+    prefix_hit_rate: float | str | Quantity[Any]
+    prefix_cache_memory: float | str | Quantity[Any]
+    num_prefixes: float | str | Quantity[Any]
+    prefix_len: float | str | Quantity[Any]
+    prefix_zipf: float | str | Quantity[Any]
+    num_loras: float | str | Quantity[Any]
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    lora_zipf: float | str | Quantity[Any]
+    max_loras: float | str | Quantity[Any]
+    lora_layer_tax: float | str | Quantity[Any]
+    num_speculative_tokens: float | str | Quantity[Any]
+    acceptance_rate: float | str | Quantity[Any]
+    draft_cost: float | str | Quantity[Any]
+    prefill_workers: float | str | Quantity[Any]
+    decode_workers: float | str | Quantity[Any]
+    kv_transfer_bandwidth: float | str | Quantity[Any]
+    prefill_tp_size: float | str | Quantity[Any]
+    prefill_pp_size: float | str | Quantity[Any]
+    prefill_ep_size: float | str | Quantity[Any]
+    prefill_dp_attention_size: float | str | Quantity[Any]
+    isl_cv: float | str | Quantity[Any]
+    osl_cv: float | str | Quantity[Any]
+    kv_page_size: float | str | Quantity[Any]
+    attention_mask: str
+    congestion_factor: float | str | Quantity[Any]
+    duration: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    prefill_attention_efficiency: float | str | Quantity[Any]
+    kv_read_efficiency: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    layer_tax: float | str | Quantity[Any]
+    host_layer_time: float | str | Quantity[Any]
+    iteration_overhead: float | str | Quantity[Any]
+    worker_overhead: float | str | Quantity[Any]
+    sequence_overhead: float | str | Quantity[Any]
+    gpu_memory_utilization: float | str | Quantity[Any]
+    kv_memory_fraction: float | str | Quantity[Any]
+    workspace_memory: float | str | Quantity[Any]
+    rental_price: float | str | Quantity[Any]
+    fabric: str | _catalog.Fabric
+    stack: str | _catalog.Stack
+class _ServingResult(Result):
+    accelerators: float
+    accelerators_per_decode_worker: float
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    accelerators_per_prefill_worker: float
+    accelerators_per_replica: float
+    acceptance_rate: float
+    activation_time: Quantity[Any]
+    active_experts_per_token: float
+    adapted_attention_edges: float
+    allreduce_time: Quantity[Any]
+    answer_steps: float
+    attention_edges_per_rank: float
+    attention_flops: Quantity[Any]
+    attention_mask: str
+    attention_output_bias: float
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    average_power: Quantity[Any]
+    bare_step_time: Quantity[Any]
+    batch_seen: Quantity[Any]
+    batch_variance: Quantity[Any]
+    best_num_speculative_tokens: float
+    between_further_prompts: float
+    between_gap_prompts: float
+    between_gap_time: Quantity[Any]
+    between_long_share: float
+    between_prompts_cv: float
+    between_stop_probability: float
+    between_stopping_prompts: float
+    bunch_size: Quantity[Any]
+    busy_share: float
+    c10_log_rank: float
+    c10_lora_log_rank: float
+    c10_loras: float
+    c10_other_lora_share: float
+    c10_prefixes: float
+    c11_log_rank: float
+    c11_lora_log_rank: float
+    c11_loras: float
+    c11_other_lora_share: float
+    c11_prefixes: float
+    c12_log_rank: float
+    c12_lora_log_rank: float
+    c12_loras: float
+    c12_other_lora_share: float
+    c12_prefixes: float
+    c13_log_rank: float
+    c13_lora_log_rank: float
+    c13_loras: float
+    c13_other_lora_share: float
+    c13_prefixes: float
+    c14_log_rank: float
+    c14_lora_log_rank: float
+    c14_loras: float
+    c14_other_lora_share: float
+    c14_prefixes: float
+    c1_log_rank: float
+    c1_lora_log_rank: float
+    c1_loras: float
+    c1_other_lora_share: float
+    c1_prefixes: float
+    c2_log_rank: float
+    c2_lora_log_rank: float
+    c2_loras: float
+    c2_other_lora_share: float
+    c2_prefixes: float
+    c3_log_rank: float
+    c3_lora_log_rank: float
+    c3_loras: float
+    c3_other_lora_share: float
+    c3_prefixes: float
+    c4_log_rank: float
+    c4_lora_log_rank: float
+    c4_loras: float
+    c4_other_lora_share: float
+    c4_prefixes: float
+    c5_log_rank: float
+    c5_lora_log_rank: float
+    c5_loras: float
+    c5_other_lora_share: float
+    c5_prefixes: float
+    c6_log_rank: float
+    c6_lora_log_rank: float
+    c6_loras: float
+    c6_other_lora_share: float
+    c6_prefixes: float
+    c7_log_rank: float
+    c7_lora_log_rank: float
+    c7_loras: float
+    c7_other_lora_share: float
+    c7_prefixes: float
+    c8_log_rank: float
+    c8_lora_log_rank: float
+    c8_loras: float
+    c8_other_lora_share: float
+    c8_prefixes: float
+    c9_log_rank: float
+    c9_lora_log_rank: float
+    c9_loras: float
+    c9_other_lora_share: float
+    c9_prefixes: float
+    cache_bound_batch: Quantity[Any]
+    cached_prefixes: float
+    cached_prompt_share: float
+    chunk_limit: Quantity[Any]
+    cleared_tokens: Quantity[Any]
+    cleared_variance: Quantity[Any]
+    clearing_ratio: float
+    clearing_share: float
+    clearing_time: Quantity[Any]
+    closed_batch: Quantity[Any]
+    closed_first: Quantity[Any]
+    closed_step: Quantity[Any]
+    cohort_cycle: Quantity[Any]
+    cohort_place_p50: Quantity[Any]
+    cohort_place_p90: Quantity[Any]
+    cohort_place_p99: Quantity[Any]
+    cohort_rounds: float
+    cohort_size: Quantity[Any]
+    cohort_step: Quantity[Any]
+    cohort_waiting: Quantity[Any]
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    colocated_goodput_per_accelerator: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    compute_bound_batch: Quantity[Any]
+    compute_dtype: str
+    computed_prompt_tokens: Quantity[Any]
+    computed_time: Quantity[Any]
+    concurrency: Quantity[Any]
+    congestion_factor: float
+    context_tokens: Quantity[Any]
+    cost_per_hour: Quantity[Any]
+    cost_per_input_token: Quantity[Any]
+    cost_per_output_token: Quantity[Any]
+    cost_per_token: Quantity[Any]
+    counted_rate: Quantity[Any]
+    decode_attention_flops: Quantity[Any]
+    decode_attention_time: Quantity[Any]
+    decode_batch: Quantity[Any]
+    decode_batch_limit: Quantity[Any]
+    decode_iteration_time: Quantity[Any]
+    decode_rate_limit: Quantity[Any]
+    decode_requests: Quantity[Any]
+    decode_time: Quantity[Any]
+    decode_workers: float
+    dense_product_time: Quantity[Any]
+    dense_weights_per_rank: float
+    deployed_replicas: float
+    device_time: Quantity[Any]
+    direct_mesh: float
+    disaggregation_gain: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    double_prompt_time: Quantity[Any]
+    dp_attention_size: float
+    draft_cost: float
+    draft_time: Quantity[Any]
+    duration: Quantity[Any]
+    e2e_attainment: float
+    e2e_mean: Quantity[Any]
+    e2e_p50: Quantity[Any]
+    e2e_p90: Quantity[Any]
+    e2e_p99: Quantity[Any]
+    e2e_slo: Quantity[Any]
+    efficiency: float
+    embedding_bytes: Quantity[Any]
+    empty_share: float
+    energy: Quantity[Any]
+    energy_per_token: Quantity[Any]
+    engine_slots: Quantity[Any]
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_node_bandwidth: Quantity[Any]
+    expert_bias: float
+    expert_exchange_time: Quantity[Any]
+    expert_ffn_dim: float
+    expert_group_loras: float
+    expert_group_tokens: Quantity[Any]
+    expert_parameters: float
+    expert_product_time: Quantity[Any]
+    experts: float
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    feasible: bool
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    first_further_prompts: float
+    first_gap_prompts: float
+    first_gap_time: Quantity[Any]
+    first_long_share: float
+    first_prompts_cv: float
+    first_stall: Quantity[Any]
+    first_stop_probability: float
+    first_stopping_prompts: float
+    first_token_correlation: float
+    first_token_law: float
+    first_token_skewness: float
+    first_token_variance: Quantity[Any]
+    followed_probability: float
+    full_batch: Quantity[Any]
+    full_iteration_time: Quantity[Any]
+    full_share: float
+    full_share_of_answer: float
+    full_time_seen: Quantity[Any]
+    gated: float
+    gathered_tokens: Quantity[Any]
+    goodput: Quantity[Any]
+    goodput_per_accelerator: Quantity[Any]
+    gpu_memory_utilization: float
+    half_prompt_time: Quantity[Any]
+    hardware_cost: Quantity[Any]
+    head_dim: float
+    head_time: Quantity[Any]
+    heads: float
+    hidden_dim: float
+    host_layer_time: Quantity[Any]
+    host_power_fraction: float
+    host_time: Quantity[Any]
+    hot_rank_factor: float
+    idle_power_fraction: float
+    isl: Quantity[Any]
+    isl_cv: float
+    iteration_bottleneck: str
+    iteration_loras: float
+    iteration_mean: Quantity[Any]
+    iteration_overhead: Quantity[Any]
+    iteration_requests: float
+    iteration_second_moment: Quantity[Any]
+    iteration_time: Quantity[Any]
+    iteration_tokens: Quantity[Any]
+    itl_p99: Quantity[Any]
+    kernel_traffic: Quantity[Any]
+    kv_bytes_per_token: Quantity[Any]
+    kv_bytes_per_token_per_rank: Quantity[Any]
+    kv_cache_bytes: Quantity[Any]
+    kv_cache_dtype: str
+    kv_cache_tokens: Quantity[Any]
+    kv_heads: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    kv_memory: Quantity[Any]
+    kv_memory_fraction: float
+    kv_page_size: Quantity[Any]
+    kv_read_efficiency: float
+    kv_read_stretch: float
+    kv_transfer_bandwidth: Quantity[Any]
+    kv_transfer_time: Quantity[Any]
+    last_piece: Quantity[Any]
+    last_piece_time: Quantity[Any]
+    latency_skewness: float
+    latency_third_cumulant: Quantity[Any]
+    latency_variance: Quantity[Any]
+    layer_tax: Quantity[Any]
+    layers: float
+    least_kv_transfer_bandwidth: Quantity[Any]
+    left_tokens: Quantity[Any]
+    link_efficiency: float
+    lone_tpot: Quantity[Any]
+    longest_iteration_part: Quantity[Any]
+    lora_expert_pairs: float
+    lora_expert_parameters: float
+    lora_layer_tax: Quantity[Any]
+    lora_memory: Quantity[Any]
+    lora_parameters: float
+    lora_parameters_per_rank: float
+    lora_parameters_per_token: float
+    lora_popularity_sum: float
+    lora_rank: float
+    lora_target_modules: str
+    lora_time: Quantity[Any]
+    lora_zipf: float
+    lost_bunch_share: float
+    matched_goodput_per_accelerator: Quantity[Any]
+    max_loras: float
+    max_num_batched_tokens: Quantity[Any]
+    max_num_seqs: Quantity[Any]
+    mean_prompt_time: Quantity[Any]
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_efficiency: float
+    mlp_bias: float
+    moe_layers: float
+    mtp_layers: float
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    norm_bias: float
+    num_loras: float
+    num_prefixes: float
+    num_redundant_experts: float
+    num_replicas: float
+    num_speculative_tokens: float
+    osl: Quantity[Any]
+    osl_cv: float
+    others_kept_share: float
+    output_tokens: Quantity[Any]
+    oversubscription: float
+    parameters: float
+    peak_flops: Quantity[Any]
+    peak_seq_len: Quantity[Any]
+    port_bandwidth: Quantity[Any]
+    pp_size: float
+    precision: str
+    prefill_attention_efficiency: float
+    prefill_attention_ranks: float
+    prefill_attention_time: Quantity[Any]
+    prefill_cost_share: float
+    prefill_decode_ratio: float
+    prefill_dp_attention_size: float
+    prefill_ep_size: float
+    prefill_expert_ranks: float
+    prefill_groups: float
+    prefill_pp_size: float
+    prefill_rate_limit: Quantity[Any]
+    prefill_stages: float
+    prefill_tensor_ranks: float
+    prefill_tp_size: float
+    prefill_workers: float
+    prefix_cache_memory: Quantity[Any]
+    prefix_found_share: float
+    prefix_hit_rate: float
+    prefix_len: Quantity[Any]
+    prefix_lifetime: float
+    prefix_popularity_sum: float
+    prefix_zipf: float
+    product_bytes: Quantity[Any]
+    promise_share: float
+    prompt_chunks: float
+    prompt_interval: Quantity[Any]
+    prompt_iterations: float
+    prompt_load: float
+    prompt_pair_time: Quantity[Any]
+    prompt_room: Quantity[Any]
+    prompt_room_seen: Quantity[Any]
+    prompt_slot_wait_probability: float
+    prompt_slots: Quantity[Any]
+    prompt_sojourn: Quantity[Any]
+    prompt_stay: Quantity[Any]
+    prompt_time: Quantity[Any]
+    prompt_time_bend: Quantity[Any]
+    prompt_time_curvature: Quantity[Any]
+    prompt_time_cv: float
+    prompt_time_slope: Quantity[Any]
+    prompt_time_third_cumulant: float
+    prompt_token_growth: Quantity[Any]
+    prompt_token_time: Quantity[Any]
+    prompt_tokens_mean: Quantity[Any]
+    prompt_wait: Quantity[Any]
+    prompt_wait_probability: float
+    prompt_wait_scale: Quantity[Any]
+    prompts: Quantity[Any]
+    pue: float
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    r1_ended_share: float
+    r1_first_score: float
+    r1_kept_share: float
+    r2_ended_share: float
+    r2_first_score: float
+    r2_kept_share: float
+    r3_ended_share: float
+    r3_first_score: float
+    r3_kept_share: float
+    r4_ended_share: float
+    r4_first_score: float
+    r4_kept_share: float
+    r5_ended_share: float
+    r5_first_score: float
+    r5_kept_share: float
+    r6_ended_share: float
+    r6_first_score: float
+    r6_kept_share: float
+    r7_ended_share: float
+    r7_first_score: float
+    r7_kept_share: float
+    r8_ended_share: float
+    r8_first_score: float
+    r8_kept_share: float
+    rank_decode_requests: Quantity[Any]
+    rank_prompts: Quantity[Any]
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    rental_price: Quantity[Any]
+    replica_capacity: Quantity[Any]
+    replica_concurrency: Quantity[Any]
+    replica_goodput: Quantity[Any]
+    replica_load: float
+    replica_rate: Quantity[Any]
+    replica_weights: Quantity[Any]
+    request_groups: float
+    request_rate: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    run_requests: Quantity[Any]
+    run_tokens: Quantity[Any]
+    sampled_tokens: Quantity[Any]
+    saturated_iteration_time: Quantity[Any]
+    score_flops: Quantity[Any]
+    scores_share: float
+    send_time: Quantity[Any]
+    seq_len: Quantity[Any]
+    sequence_overhead: Quantity[Any]
+    served_weights: Quantity[Any]
+    serving_bottleneck: str
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_parameters_per_rank: float
+    short_answer_excess: Quantity[Any]
+    short_answer_variance: Quantity[Any]
+    sliding_layers: float
+    sliding_window: Quantity[Any]
+    slo_attainment: float
+    slo_quantile: float
+    slot_batch: Quantity[Any]
+    slot_capacity: Quantity[Any]
+    slot_decode_share: float
+    slot_room: float
+    slot_wait_mean: Quantity[Any]
+    slot_wait_probability: float
+    stage_send_time: Quantity[Any]
+    step_growth_at_load: Quantity[Any]
+    step_time_at_load: Quantity[Any]
+    step_time_per_token: Quantity[Any]
+    step_wait_probability: float
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    tdp: Quantity[Any]
+    tied_embeddings: float
+    tokens_per_decode_step: float
+    tokens_per_rank: Quantity[Any]
+    tokens_per_second: Quantity[Any]
+    tokens_per_second_per_accelerator: Quantity[Any]
+    total_cost: Quantity[Any]
+    touched_expert_weights: float
+    touched_lora_parameters: float
+    tp_all_reduce_time: Quantity[Any]
+    tp_bandwidth: Quantity[Any]
+    tp_chunk_latency: Quantity[Any]
+    tp_latency: Quantity[Any]
+    tp_link_bandwidth: Quantity[Any]
+    tp_ranks_per_node: float
+    tp_ring_time: Quantity[Any]
+    tp_size: float
+    tp_stride: float
+    tp_summed_bytes: Quantity[Any]
+    tp_switch_time: Quantity[Any]
+    tp_tree_time: Quantity[Any]
+    tpot_attainment: float
+    tpot_excess: Quantity[Any]
+    tpot_excess_cv: float
+    tpot_mean: Quantity[Any]
+    tpot_p50: Quantity[Any]
+    tpot_p90: Quantity[Any]
+    tpot_p99: Quantity[Any]
+    tpot_slo: Quantity[Any]
+    tpot_spread: Quantity[Any]
+    ttft_attainment: float
+    ttft_log_variance: float
+    ttft_mean: Quantity[Any]
+    ttft_p50: Quantity[Any]
+    ttft_p90: Quantity[Any]
+    ttft_p99: Quantity[Any]
+    ttft_slo: Quantity[Any]
+    two_batch_overlap: float
+    uneven_stage_time: Quantity[Any]
+    v_head_dim: float
+    varied_prompt_time: Quantity[Any]
+    vocab_size: float
+    wait_decay: float
+    waiting_tokens: Quantity[Any]
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weights_read_stretch: float
+    whole_law: float
+    window_reach: Quantity[Any]
+    worker_overhead: Quantity[Any]
+    workspace_memory: Quantity[Any]
+class ServingModel(_ServingModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **inputs: Unpack[_ServingInputs]) -> _ServingResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _ServingResult: ...
+
+class _ServingCapacityInputs(TypedDict, total=False):
+    qps: float | str | Quantity[Any]
+    target_p99_latency_ms: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    output_tokens: float | str | Quantity[Any]
+    max_batch_size: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    kv_cache_dtype: str
+    max_replicas: float | str | Quantity[Any]
+    service_time_cv: float | str | Quantity[Any]
+    kv_page_size: float | str | Quantity[Any]
+    attention_mask: str
+    parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    kv_read_efficiency: float | str | Quantity[Any]
+    dispatch_tax: float | str | Quantity[Any]
+    layer_tax: float | str | Quantity[Any]
+    gpu_memory_utilization: float | str | Quantity[Any]
+    kv_memory_fraction: float | str | Quantity[Any]
+    workspace_memory: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
+class _ServingCapacityResult(Result):
+    active_batch_size: Quantity[Any]
+    active_experts_per_token: float
+    arrival_noise: float
+    attention_flops: Quantity[Any]
+    attention_mask: str
+    attention_output_bias: float
+    attention_parameters: float
+    attention_sinks: float
+    base_request_latency: Quantity[Any]
+    bottleneck: str
+    bytes_per_element: Quantity[Any]
+    compute_dtype: str
+    decode_attention_flops: Quantity[Any]
+    decode_share: float
+    decode_step_time: Quantity[Any]
+    dispatch_tax: Quantity[Any]
+    efficiency: float
+    embedding_bytes: Quantity[Any]
+    estimated_p99_latency: Quantity[Any]
+    exclusive_work: Quantity[Any]
+    expert_bias: float
+    expert_ffn_dim: float
+    expert_parameters: float
+    experts: float
+    feasible: bool
+    ffn_dim: float
+    ffn_parameters: float
+    first_batch_estimate: float
+    fitted_p99: Quantity[Any]
+    free_share: float
+    gated: float
+    gpu_memory_utilization: float
+    head_dim: float
+    heads: float
+    hidden_dim: float
+    itl: Quantity[Any]
+    kv_bytes_per_request: Quantity[Any]
+    kv_bytes_per_token: Quantity[Any]
+    kv_bytes_read: Quantity[Any]
+    kv_cache_bytes: Quantity[Any]
+    kv_cache_dtype: str
+    kv_cache_tokens: Quantity[Any]
+    kv_heads: float
+    kv_lora_rank: float
+    kv_memory: Quantity[Any]
+    kv_memory_fraction: float
+    kv_page_size: Quantity[Any]
+    kv_read_efficiency: float
+    latency_skewness: float
+    latency_third_cumulant: Quantity[Any]
+    latency_variance: Quantity[Any]
+    layer_tax: Quantity[Any]
+    layers: float
+    light_load_p99: Quantity[Any]
+    logit_flops: Quantity[Any]
+    max_batch_size: Quantity[Any]
+    max_replicas: float
+    mean_batch: float
+    mean_latency: Quantity[Any]
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_efficiency: float
+    mlp_bias: float
+    moe_layers: float
+    mtp_layers: float
+    norm_bias: float
+    offered_load: float
+    output_tokens: Quantity[Any]
+    own_share: float
+    padded_seq_len: Quantity[Any]
+    parameters: float
+    peak_flops: Quantity[Any]
+    peak_seq_len: Quantity[Any]
+    per_replica_qps_capacity: float
+    precision: str
+    prefill_flops: Quantity[Any]
+    prefill_load: float
+    prefill_time: Quantity[Any]
+    prefill_wait: Quantity[Any]
+    prefill_wait_probability: float
+    product_bytes: Quantity[Any]
+    product_flops: Quantity[Any]
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    qps: float
+    qps_capacity: float
+    queue_wait_p99: Quantity[Any]
+    replica_arrival_rate: Quantity[Any]
+    replicas: float
+    required_replicas: float
+    residence_time: Quantity[Any]
+    residence_variance: Quantity[Any]
+    routed_flops: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    score_flops: Quantity[Any]
+    scores_share: float
+    second_batch_estimate: float
+    seq_len: Quantity[Any]
+    served_weights: Quantity[Any]
+    service_time_cv: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    size_quantile: float
+    sliding_layers: float
+    sliding_window: Quantity[Any]
+    slot_wait: Quantity[Any]
+    step_compute_time: Quantity[Any]
+    step_experts_time: Quantity[Any]
+    step_floor: Quantity[Any]
+    step_kv_time: Quantity[Any]
+    step_slope: Quantity[Any]
+    step_weights_time: Quantity[Any]
+    step_weights_time_at_load: Quantity[Any]
+    target_p99_latency_ms: float
+    tied_embeddings: float
+    touched_experts: float
+    ttft: Quantity[Any]
+    undisturbed_time: Quantity[Any]
+    utilization: float
+    v_head_dim: float
+    vocab_size: float
+    wait_probability: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    window_reach: Quantity[Any]
+    workspace_memory: Quantity[Any]
+class ServingCapacityModel(_ServingCapacityModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., **inputs: Unpack[_ServingCapacityInputs]) -> _ServingCapacityResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _ServingCapacityResult: ...
+
+class _IterationInputs(TypedDict, total=False):
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    kv_cache_dtype: str
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    dp_attention_size: float | str | Quantity[Any]
+    two_batch_overlap: bool | str
+    num_redundant_experts: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    node_limit: float | str | Quantity[Any]
+    dispatch_dtype: str
+    combine_dtype: str
+    decode_requests: float | str | Quantity[Any]
+    context_tokens: float | str | Quantity[Any]
+    prompts: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    prefix_hit_rate: float | str | Quantity[Any]
+    num_speculative_tokens: float | str | Quantity[Any]
+    num_loras: float | str | Quantity[Any]
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    lora_zipf: float | str | Quantity[Any]
+    max_loras: float | str | Quantity[Any]
+    lora_layer_tax: float | str | Quantity[Any]
+    output_tokens: float | str | Quantity[Any]
+    max_batch_size: float | str | Quantity[Any]
+    attention_mask: str
+    congestion_factor: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    prefill_attention_efficiency: float | str | Quantity[Any]
+    kv_read_efficiency: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    layer_tax: float | str | Quantity[Any]
+    host_layer_time: float | str | Quantity[Any]
+    iteration_overhead: float | str | Quantity[Any]
+    worker_overhead: float | str | Quantity[Any]
+    sequence_overhead: float | str | Quantity[Any]
+    gpu_memory_utilization: float | str | Quantity[Any]
+    kv_memory_fraction: float | str | Quantity[Any]
+    workspace_memory: float | str | Quantity[Any]
+    fabric: str | _catalog.Fabric
+    stack: str | _catalog.Stack
+class _IterationResult(Result):
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    activation_time: Quantity[Any]
+    active_experts_per_token: float
+    adapted_attention_edges: float
+    allreduce_time: Quantity[Any]
+    attention_edges_per_rank: float
+    attention_flops: Quantity[Any]
+    attention_mask: str
+    attention_output_bias: float
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    c10_lora_log_rank: float
+    c10_loras: float
+    c10_other_lora_share: float
+    c11_lora_log_rank: float
+    c11_loras: float
+    c11_other_lora_share: float
+    c12_lora_log_rank: float
+    c12_loras: float
+    c12_other_lora_share: float
+    c13_lora_log_rank: float
+    c13_loras: float
+    c13_other_lora_share: float
+    c14_lora_log_rank: float
+    c14_loras: float
+    c14_other_lora_share: float
+    c1_lora_log_rank: float
+    c1_loras: float
+    c1_other_lora_share: float
+    c2_lora_log_rank: float
+    c2_loras: float
+    c2_other_lora_share: float
+    c3_lora_log_rank: float
+    c3_loras: float
+    c3_other_lora_share: float
+    c4_lora_log_rank: float
+    c4_loras: float
+    c4_other_lora_share: float
+    c5_lora_log_rank: float
+    c5_loras: float
+    c5_other_lora_share: float
+    c6_lora_log_rank: float
+    c6_loras: float
+    c6_other_lora_share: float
+    c7_lora_log_rank: float
+    c7_loras: float
+    c7_other_lora_share: float
+    c8_lora_log_rank: float
+    c8_loras: float
+    c8_other_lora_share: float
+    c9_lora_log_rank: float
+    c9_loras: float
+    c9_other_lora_share: float
+    cached_prompt_share: float
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    compute_dtype: str
+    computed_time: Quantity[Any]
+    congestion_factor: float
+    context_tokens: Quantity[Any]
+    decode_attention_flops: Quantity[Any]
+    decode_attention_time: Quantity[Any]
+    decode_requests: Quantity[Any]
+    dense_product_time: Quantity[Any]
+    dense_weights_per_rank: float
+    device_time: Quantity[Any]
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    dp_attention_size: float
+    efficiency: float
+    embedding_bytes: Quantity[Any]
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_node_bandwidth: Quantity[Any]
+    expert_bias: float
+    expert_exchange_time: Quantity[Any]
+    expert_ffn_dim: float
+    expert_group_loras: float
+    expert_group_tokens: Quantity[Any]
+    expert_parameters: float
+    expert_product_time: Quantity[Any]
+    experts: float
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    gated: float
+    gpu_memory_utilization: float
+    head_dim: float
+    head_time: Quantity[Any]
+    heads: float
+    hidden_dim: float
+    host_layer_time: Quantity[Any]
+    host_time: Quantity[Any]
+    hot_rank_factor: float
+    iteration_bottleneck: str
+    iteration_loras: float
+    iteration_overhead: Quantity[Any]
+    iteration_requests: float
+    iteration_time: Quantity[Any]
+    iteration_tokens: Quantity[Any]
+    kernel_traffic: Quantity[Any]
+    kv_bytes_per_token: Quantity[Any]
+    kv_bytes_per_token_per_rank: Quantity[Any]
+    kv_cache_bytes: Quantity[Any]
+    kv_cache_dtype: str
+    kv_cache_tokens: Quantity[Any]
+    kv_heads: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    kv_memory: Quantity[Any]
+    kv_memory_fraction: float
+    kv_read_efficiency: float
+    kv_read_stretch: float
+    layer_tax: Quantity[Any]
+    layers: float
+    link_efficiency: float
+    longest_iteration_part: Quantity[Any]
+    lora_expert_pairs: float
+    lora_expert_parameters: float
+    lora_layer_tax: Quantity[Any]
+    lora_memory: Quantity[Any]
+    lora_parameters: float
+    lora_parameters_per_rank: float
+    lora_parameters_per_token: float
+    lora_popularity_sum: float
+    lora_rank: float
+    lora_target_modules: str
+    lora_time: Quantity[Any]
+    lora_zipf: float
+    max_batch_size: Quantity[Any]
+    max_loras: float
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_efficiency: float
+    mlp_bias: float
+    moe_layers: float
+    mtp_layers: float
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    norm_bias: float
+    num_loras: float
+    num_redundant_experts: float
+    num_speculative_tokens: float
+    output_tokens: Quantity[Any]
+    output_tokens_per_second: Quantity[Any]
+    oversubscription: float
+    parameters: float
+    peak_flops: Quantity[Any]
+    port_bandwidth: Quantity[Any]
+    pp_size: float
+    precision: str
+    prefill_attention_efficiency: float
+    prefill_attention_time: Quantity[Any]
+    prefix_hit_rate: float
+    product_bytes: Quantity[Any]
+    prompts: Quantity[Any]
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    rank_decode_requests: Quantity[Any]
+    rank_prompts: Quantity[Any]
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    replica_weights: Quantity[Any]
+    request_groups: float
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    sampled_tokens: Quantity[Any]
+    score_flops: Quantity[Any]
+    scores_share: float
+    send_time: Quantity[Any]
+    seq_len: Quantity[Any]
+    sequence_overhead: Quantity[Any]
+    served_weights: Quantity[Any]
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_parameters_per_rank: float
+    sliding_layers: float
+    sliding_window: Quantity[Any]
+    stage_send_time: Quantity[Any]
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    tied_embeddings: float
+    tokens_per_rank: Quantity[Any]
+    touched_expert_weights: float
+    touched_lora_parameters: float
+    tp_all_reduce_time: Quantity[Any]
+    tp_bandwidth: Quantity[Any]
+    tp_chunk_latency: Quantity[Any]
+    tp_latency: Quantity[Any]
+    tp_link_bandwidth: Quantity[Any]
+    tp_ranks_per_node: float
+    tp_ring_time: Quantity[Any]
+    tp_size: float
+    tp_stride: float
+    tp_summed_bytes: Quantity[Any]
+    tp_switch_time: Quantity[Any]
+    tp_tree_time: Quantity[Any]
+    two_batch_overlap: float
+    uneven_stage_time: Quantity[Any]
+    v_head_dim: float
+    vocab_size: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weights_read_stretch: float
+    window_reach: Quantity[Any]
+    worker_overhead: Quantity[Any]
+    workspace_memory: Quantity[Any]
+class IterationModel(_IterationModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_IterationInputs]) -> _IterationResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _IterationResult: ...
+
+class _MoERoutingInputs(TypedDict, total=False):
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    precision: str
+    dispatch_dtype: str
+    combine_dtype: str
+    ep_size: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    node_limit: float | str | Quantity[Any]
+    congestion_factor: float | str | Quantity[Any]
+    activation_checkpointing: str
+    active_parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    expert_bias: bool | str
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
+class _MoERoutingResult(Result):
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    activation_checkpointing: str
+    active_experts_per_token: float
+    active_parameter_multiplier: float
+    active_parameters: float
+    all_to_all_latency: Quantity[Any]
+    batch_size: float
+    bytes_per_element: Quantity[Any]
+    capacity_factor: float
+    collective_link_bandwidth: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    congestion_factor: float
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    effective_active_experts: float
+    effective_active_parameters: float
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_node_bandwidth: Quantity[Any]
+    exchanges_per_layer: float
+    expert_bias: float
+    expert_ffn_dim: float
+    expert_parameters: float
+    experts: float
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    fleet_size: float
+    gated: float
+    hidden_dim: float
+    hot_rank_bytes: Quantity[Any]
+    hot_rank_factor: float
+    layers: float
+    least_dropped_share: float
+    link_bandwidth: Quantity[Any]
+    mean_rank_factor: float
+    moe_layers: float
+    node_bandwidth: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    oversubscription: float
+    pad_to_capacity: float
+    port_bandwidth: Quantity[Any]
+    precision: str
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    routed_payload: Quantity[Any]
+    routing_imbalance_factor: float
+    seq_len: Quantity[Any]
+    step_all_to_all_time: Quantity[Any]
+    step_dispatch_bytes: Quantity[Any]
+    token_dispatch_bytes: Quantity[Any]
+    tokens_per_rank: Quantity[Any]
+class MoERoutingModel(_MoERoutingModel):
+    def solve(self, model: str | _catalog.SparseTransformerWorkload = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_MoERoutingInputs]) -> _MoERoutingResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.SparseTransformerWorkload = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.SparseTransformerWorkload = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _MoERoutingResult: ...
+
+class _DistributedInputs(TypedDict, total=False):
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    saved_dtype: str
+    gradient_dtype: str
+    optimizer: str
+    master_weights: bool | str
+    finetuning: str
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    activation_checkpointing: str
+    zero_stage: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    cp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    etp_size: float | str | Quantity[Any]
+    dp_replicate_size: float | str | Quantity[Any]
+    gradient_accumulation_steps: float | str | Quantity[Any]
+    trainable_fraction: float | str | Quantity[Any]
+    communication_buffer_fraction: float | str | Quantity[Any]
+    sequence_parallel: bool | str
+    interleaved_stages: float | str | Quantity[Any]
+    pipeline_schedule: str
+    two_batch_overlap: bool | str
+    attention_kernel: str
+    elementwise_kernels: str
+    selective_policy: str
+    recompute_layernorm: bool | str
+    recompute_mla_up_proj: bool | str
+    recompute_activation_func: bool | str
+    dropout_mask_bytes: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    routing_weights: str
+    expert_row_padding: float | str | Quantity[Any]
+    gathered_layers: float | str | Quantity[Any]
+    reserved_memory: float | str | Quantity[Any]
+    pipeline_split: str
+    reduce_dtype: str
+    dispatch_dtype: str
+    combine_dtype: str
+    attention_mask: str
+    flop_convention: str
+    node_limit: float | str | Quantity[Any]
+    congestion_factor: float | str | Quantity[Any]
+    straggler_factor: float | str | Quantity[Any]
+    training_tokens: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    active_parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    moe_layer_interval: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    attention_efficiency: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    dp_overlap: float | str | Quantity[Any]
+    tp_overlap: float | str | Quantity[Any]
+    cp_overlap: float | str | Quantity[Any]
+    ep_overlap: float | str | Quantity[Any]
+    exchange_multiprocessor_share: float | str | Quantity[Any]
+    eight_bit_efficiency: float | str | Quantity[Any]
+    host_operation_time: float | str | Quantity[Any]
+    layer_operations: float | str | Quantity[Any]
+    expert_operations: float | str | Quantity[Any]
+    grouped_experts: bool | str
+    captured_share: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
+    recipe: str | _catalog.Recipe
+class _DistributedResult(Result):
+    accelerators: float
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    activation_checkpointing: str
+    activation_dtype: str
+    activations: Quantity[Any]
+    active_experts_per_token: float
+    active_parameters: float
+    adapted_attention_edges: float
+    adapted_attention_products: float
+    adapted_edges: float
+    adapted_expert_products_per_rank: float
+    adapted_products_per_rank: float
+    adapter_flops: Quantity[Any]
+    adapter_parameters_per_rank: float
+    adapter_traffic: Quantity[Any]
+    adapter_weights: Quantity[Any]
+    alternate_matmul_activation: Quantity[Any]
+    attention_activation: Quantity[Any]
+    attention_core_activation: Quantity[Any]
+    attention_edges_per_rank: float
+    attention_efficiency: float
+    attention_flops: Quantity[Any]
+    attention_kernel: str
+    attention_mask: str
+    attention_output_bias: float
+    attention_output_bytes: Quantity[Any]
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    attention_vectors_per_rank: float
+    average_power: Quantity[Any]
+    backward_buffer: Quantity[Any]
+    backward_exposed_exchange: Quantity[Any]
+    backward_free_time: Quantity[Any]
+    backward_share: float
+    batch_size: float
+    besides_launch_time: Quantity[Any]
+    bubble_fraction: float
+    bubble_time: Quantity[Any]
+    busy_share: float
+    capacity_factor: float
+    captured_share: float
+    carbon: Quantity[Any]
+    cast_traffic: Quantity[Any]
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    communication_buffer_fraction: float
+    communication_buffers: Quantity[Any]
+    compute_dtype: str
+    compute_time: Quantity[Any]
+    computing_share: float
+    congestion_factor: float
+    cp_bandwidth: Quantity[Any]
+    cp_chunk_latency: Quantity[Any]
+    cp_exposed_time: Quantity[Any]
+    cp_gather_time: Quantity[Any]
+    cp_latency: Quantity[Any]
+    cp_link_bandwidth: Quantity[Any]
+    cp_message_bytes: Quantity[Any]
+    cp_overlap: float
+    cp_ranks_per_node: float
+    cp_size: float
+    cp_stride: float
+    cp_time: Quantity[Any]
+    cp_traffic_time: Quantity[Any]
+    dense_layer_activation: Quantity[Any]
+    dense_parameters_per_rank: float
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    dp_all_reduce_time: Quantity[Any]
+    dp_bandwidth: Quantity[Any]
+    dp_chunk_latency: Quantity[Any]
+    dp_gather_time: Quantity[Any]
+    dp_latency: Quantity[Any]
+    dp_link_bandwidth: Quantity[Any]
+    dp_message_bytes: Quantity[Any]
+    dp_overlap: float
+    dp_ranks_per_node: float
+    dp_reduction_time: Quantity[Any]
+    dp_replicate_size: float
+    dp_ring_time: Quantity[Any]
+    dp_size: float
+    dp_stride: float
+    dp_summed_bytes: Quantity[Any]
+    dp_switch_time: Quantity[Any]
+    dp_time: Quantity[Any]
+    dp_traffic_bytes: Quantity[Any]
+    dp_traffic_time: Quantity[Any]
+    dp_tree_time: Quantity[Any]
+    dropout_activation: Quantity[Any]
+    dropout_mask_bytes: Quantity[Any]
+    duration: Quantity[Any]
+    edge_parameters_per_rank: float
+    edp_all_reduce_time: Quantity[Any]
+    edp_bandwidth: Quantity[Any]
+    edp_chunk_latency: Quantity[Any]
+    edp_gather_time: Quantity[Any]
+    edp_latency: Quantity[Any]
+    edp_link_bandwidth: Quantity[Any]
+    edp_message_bytes: Quantity[Any]
+    edp_ranks: float
+    edp_ranks_per_node: float
+    edp_reduction_time: Quantity[Any]
+    edp_ring_time: Quantity[Any]
+    edp_stride: float
+    edp_summed_bytes: Quantity[Any]
+    edp_switch_time: Quantity[Any]
+    edp_tree_time: Quantity[Any]
+    efficiency: float
+    eight_bit_efficiency: float
+    elementwise_kernels: str
+    elementwise_time: Quantity[Any]
+    elementwise_traffic: Quantity[Any]
+    embedding_bytes: Quantity[Any]
+    embedding_parameters: float
+    end_activations: Quantity[Any]
+    end_expert_parameters: float
+    end_layers: float
+    end_memory: Quantity[Any]
+    end_parameters: float
+    energy: Quantity[Any]
+    energy_per_token: Quantity[Any]
+    ep_exposed_time: Quantity[Any]
+    ep_overlap: float
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    ep_time: Quantity[Any]
+    etp_bandwidth: Quantity[Any]
+    etp_chunk_latency: Quantity[Any]
+    etp_gather_time: Quantity[Any]
+    etp_latency: Quantity[Any]
+    etp_link_bandwidth: Quantity[Any]
+    etp_message_bytes: Quantity[Any]
+    etp_ranks: float
+    etp_ranks_per_node: float
+    etp_size: float
+    etp_stride: float
+    exchange_fill_time: Quantity[Any]
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_multiprocessor_share: float
+    exchange_node_bandwidth: Quantity[Any]
+    exchanges_per_layer: float
+    expert_adapter_parameters_per_rank: float
+    expert_bias: float
+    expert_edges_per_rank: float
+    expert_ffn_dim: float
+    expert_launch_time: Quantity[Any]
+    expert_operations: float
+    expert_parameters: float
+    expert_parameters_per_rank: float
+    expert_product_factor: float
+    expert_row_padding: Quantity[Any]
+    expert_rows_per_token: float
+    expert_sequence_shards: float
+    expert_time: Quantity[Any]
+    expert_vectors_per_rank: float
+    experts: float
+    exposed_backward_traffic: Quantity[Any]
+    exposed_edge_traffic: Quantity[Any]
+    exposed_gather_time: Quantity[Any]
+    exposed_reduction_time: Quantity[Any]
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    feasible: bool
+    fewest_last_layers: float
+    ffn_activation: Quantity[Any]
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    ffn_tensors: float
+    fill_share: float
+    finetuning: str
+    fleet_size: float
+    flop_convention: str
+    forward_exposed_exchange: Quantity[Any]
+    forward_free_time: Quantity[Any]
+    forward_share: float
+    free_link_time: Quantity[Any]
+    full_stage_layers: float
+    full_weight_bytes: Quantity[Any]
+    further_expert_state_numbers: float
+    further_state_numbers: float
+    gated: float
+    gathered_layers: float
+    gathered_weight_bytes: Quantity[Any]
+    gathered_weights: Quantity[Any]
+    gradient_accumulation_steps: float
+    gradient_all_reduce_time: Quantity[Any]
+    gradient_bytes: Quantity[Any]
+    gradient_dtype: str
+    gradient_reduction_time: Quantity[Any]
+    gradients: Quantity[Any]
+    grid_carbon: Quantity[Any]
+    grouped_experts: float
+    hardware_flops: Quantity[Any]
+    head_dim: float
+    head_layers: float
+    head_parameters: float
+    heads: float
+    hfu: float
+    hidden_bytes: Quantity[Any]
+    hidden_dim: float
+    host_operation_time: Quantity[Any]
+    host_power_fraction: float
+    host_wait_time: Quantity[Any]
+    hot_product_flops: Quantity[Any]
+    hot_rank_factor: float
+    idle_power_fraction: float
+    in_flight_micro_batches: float
+    inner_bytes: Quantity[Any]
+    inner_vectors: float
+    inner_width: float
+    interleaved_stages: float
+    kept_beside_ffn: Quantity[Any]
+    kv_heads: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    kv_width_per_rank: float
+    largest_layer_activation: Quantity[Any]
+    largest_layer_adapter_parameters: float
+    largest_layer_parameters: float
+    largest_layer_trained_parameters: float
+    last_stage_is_slowest: float
+    last_stage_layers: float
+    layer_experts_per_rank: float
+    layer_hiding_time: Quantity[Any]
+    layer_input: Quantity[Any]
+    layer_launch_time: Quantity[Any]
+    layer_operations: float
+    layer_time: Quantity[Any]
+    layers: float
+    layers_per_stage: float
+    learned_positions: float
+    least_dropped_share: float
+    link_efficiency: float
+    local_micro_batch: float
+    logit_flops: Quantity[Any]
+    longest_part_time: Quantity[Any]
+    lora_rank: float
+    lora_target_modules: str
+    loss_buffer: Quantity[Any]
+    loss_time: Quantity[Any]
+    master_bytes: Quantity[Any]
+    master_weights: float
+    matrix_edges_per_rank: float
+    mean_compute_time: Quantity[Any]
+    mean_rank_factor: float
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_efficiency: float
+    memory_utilization: float
+    mfu: float
+    micro_batch_compute_time: Quantity[Any]
+    micro_batch_launch_time: Quantity[Any]
+    micro_batch_time: Quantity[Any]
+    micro_batch_tokens: Quantity[Any]
+    micro_batch_wait_time: Quantity[Any]
+    micro_batches: float
+    mlp_bias: float
+    model_flops: Quantity[Any]
+    moe_activation: Quantity[Any]
+    moe_layer_activation: Quantity[Any]
+    moe_layer_interval: float
+    moe_layers: float
+    moe_layers_per_stage: float
+    moment_bytes: Quantity[Any]
+    mtp_layers: float
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    norm_activation: Quantity[Any]
+    norm_bias: float
+    norm_copy_bytes: Quantity[Any]
+    norm_parameters: float
+    optimizer: str
+    optimizer_bytes: Quantity[Any]
+    optimizer_state: Quantity[Any]
+    optimizer_time: Quantity[Any]
+    other_stage_layers: float
+    oversubscription: float
+    pad_to_capacity: float
+    parameters: float
+    parameters_per_rank: float
+    peak_activations: Quantity[Any]
+    peak_flops: Quantity[Any]
+    pipeline_schedule: str
+    pipeline_split: str
+    port_bandwidth: Quantity[Any]
+    pp_size: float
+    pp_time: Quantity[Any]
+    precision: str
+    product_bytes: Quantity[Any]
+    product_flops: Quantity[Any]
+    product_input_bytes: Quantity[Any]
+    product_rate: Quantity[Any]
+    product_time: Quantity[Any]
+    product_widths: float
+    pue: float
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    recompute_activation_func: float
+    recompute_layernorm: float
+    recompute_mla_up_proj: float
+    recomputed_activation: Quantity[Any]
+    recomputed_attention: float
+    recomputed_elementwise: float
+    recomputed_flops: Quantity[Any]
+    recomputed_products: float
+    recomputed_traffic: Quantity[Any]
+    reduce_dtype: str
+    reduced_bytes: Quantity[Any]
+    rep_all_reduce_time: Quantity[Any]
+    rep_bandwidth: Quantity[Any]
+    rep_chunk_latency: Quantity[Any]
+    rep_latency: Quantity[Any]
+    rep_link_bandwidth: Quantity[Any]
+    rep_ranks_per_node: float
+    rep_ring_time: Quantity[Any]
+    rep_stride: float
+    rep_summed_bytes: Quantity[Any]
+    rep_switch_time: Quantity[Any]
+    rep_tree_time: Quantity[Any]
+    reserved_memory: Quantity[Any]
+    rest_time: Quantity[Any]
+    routed_buffer: Quantity[Any]
+    routed_flops: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    routing_weight_bytes: Quantity[Any]
+    routing_weights: str
+    rows_per_expert: Quantity[Any]
+    run_tokens: Quantity[Any]
+    sandwich_norm: float
+    saved_bytes: Quantity[Any]
+    saved_dtype: str
+    scaling_efficiency: float
+    score_flops: Quantity[Any]
+    score_time: Quantity[Any]
+    scores_share: float
+    selective_policy: str
+    send_time: Quantity[Any]
+    seq_len: Quantity[Any]
+    sequence_parallel: float
+    sequence_shards: float
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_parameters_per_rank: float
+    single_expert_edges_per_rank: float
+    sliding_layers: float
+    sliding_window: Quantity[Any]
+    slowest_stage_layers: float
+    slowest_stage_moe_layers: float
+    slowest_stage_summing_layers: float
+    stage_activations: Quantity[Any]
+    stage_time: Quantity[Any]
+    stage_wait_time: Quantity[Any]
+    stages_per_rank: float
+    step_bottleneck: str
+    step_elementwise_time: Quantity[Any]
+    step_loss_time: Quantity[Any]
+    step_product_time: Quantity[Any]
+    step_score_time: Quantity[Any]
+    step_time: Quantity[Any]
+    straggler_factor: float
+    straggler_time: Quantity[Any]
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    tdp: Quantity[Any]
+    tied_embeddings: float
+    tokens_per_rank: Quantity[Any]
+    tokens_per_second: Quantity[Any]
+    tokens_per_second_per_accelerator: Quantity[Any]
+    total_memory: Quantity[Any]
+    tp_all_reduce_time: Quantity[Any]
+    tp_bandwidth: Quantity[Any]
+    tp_chunk_latency: Quantity[Any]
+    tp_exchange_time: Quantity[Any]
+    tp_exposed_time: Quantity[Any]
+    tp_gather_time: Quantity[Any]
+    tp_latency: Quantity[Any]
+    tp_link_bandwidth: Quantity[Any]
+    tp_message_bytes: Quantity[Any]
+    tp_overlap: float
+    tp_ranks_per_node: float
+    tp_ring_time: Quantity[Any]
+    tp_size: float
+    tp_stride: float
+    tp_summed_bytes: Quantity[Any]
+    tp_switch_time: Quantity[Any]
+    tp_time: Quantity[Any]
+    tp_tree_time: Quantity[Any]
+    trainable_fraction: float
+    trained_bytes: Quantity[Any]
+    trained_dense_parameters_per_rank: float
+    trained_expert_parameters_per_rank: float
+    trained_parameters_per_rank: float
+    training_steps: float
+    training_time: Quantity[Any]
+    training_tokens: Quantity[Any]
+    two_batch_overlap: float
+    updated_parameters_per_rank: float
+    v_head_dim: float
+    vector_parameters_per_rank: float
+    vocab_size: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weight_gather_time: Quantity[Any]
+    weight_gradient_share: float
+    weights: Quantity[Any]
+    wide_rate: Quantity[Any]
+    widening_traffic: Quantity[Any]
+    width_vectors: float
+    window_reach: Quantity[Any]
+    zero_ranks: float
+    zero_stage: float
+class DistributedModel(_DistributedModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_DistributedInputs]) -> _DistributedResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _DistributedResult: ...
+
+class _ExpertParallelInputs(TypedDict, total=False):
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    saved_dtype: str
+    gradient_dtype: str
+    optimizer: str
+    master_weights: bool | str
+    finetuning: str
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    activation_checkpointing: str
+    zero_stage: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    cp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    etp_size: float | str | Quantity[Any]
+    dp_replicate_size: float | str | Quantity[Any]
+    gradient_accumulation_steps: float | str | Quantity[Any]
+    trainable_fraction: float | str | Quantity[Any]
+    communication_buffer_fraction: float | str | Quantity[Any]
+    sequence_parallel: bool | str
+    interleaved_stages: float | str | Quantity[Any]
+    pipeline_schedule: str
+    two_batch_overlap: bool | str
+    attention_kernel: str
+    elementwise_kernels: str
+    selective_policy: str
+    recompute_layernorm: bool | str
+    recompute_mla_up_proj: bool | str
+    recompute_activation_func: bool | str
+    dropout_mask_bytes: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    routing_weights: str
+    expert_row_padding: float | str | Quantity[Any]
+    gathered_layers: float | str | Quantity[Any]
+    reserved_memory: float | str | Quantity[Any]
+    pipeline_split: str
+    reduce_dtype: str
+    dispatch_dtype: str
+    combine_dtype: str
+    attention_mask: str
+    flop_convention: str
+    node_limit: float | str | Quantity[Any]
+    congestion_factor: float | str | Quantity[Any]
+    straggler_factor: float | str | Quantity[Any]
+    training_tokens: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    fsdp_prefetch: str
+    parameters: float | str | Quantity[Any]
+    active_parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    moe_layer_interval: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    attention_efficiency: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    dp_overlap: float | str | Quantity[Any]
+    tp_overlap: float | str | Quantity[Any]
+    cp_overlap: float | str | Quantity[Any]
+    ep_overlap: float | str | Quantity[Any]
+    exchange_multiprocessor_share: float | str | Quantity[Any]
+    eight_bit_efficiency: float | str | Quantity[Any]
+    host_operation_time: float | str | Quantity[Any]
+    layer_operations: float | str | Quantity[Any]
+    expert_operations: float | str | Quantity[Any]
+    grouped_experts: bool | str
+    captured_share: float | str | Quantity[Any]
+    count_sync_time: float | str | Quantity[Any]
+    remap_bandwidth: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
+    recipe: str | _catalog.Recipe
+class _ExpertParallelResult(Result):
+    accelerators: float
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    accumulated_weights: Quantity[Any]
+    activation_checkpointing: str
+    activation_dtype: str
+    activations: Quantity[Any]
+    active_experts_per_token: float
+    active_parameters: float
+    adapted_attention_edges: float
+    adapted_attention_products: float
+    adapted_edges: float
+    adapted_expert_products_per_rank: float
+    adapted_products_per_rank: float
+    adapter_flops: Quantity[Any]
+    adapter_parameters_per_rank: float
+    adapter_traffic: Quantity[Any]
+    adapter_weights: Quantity[Any]
+    added_traffic_time: Quantity[Any]
+    again_time: Quantity[Any]
+    allocator_retries: bool
+    alternate_matmul_activation: Quantity[Any]
+    attention_activation: Quantity[Any]
+    attention_core_activation: Quantity[Any]
+    attention_edges_per_rank: float
+    attention_efficiency: float
+    attention_flops: Quantity[Any]
+    attention_kernel: str
+    attention_mask: str
+    attention_output_bias: float
+    attention_output_bytes: Quantity[Any]
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    attention_vectors_per_rank: float
+    average_power: Quantity[Any]
+    backward_buffer: Quantity[Any]
+    backward_exposed_exchange: Quantity[Any]
+    backward_free_time: Quantity[Any]
+    backward_share: float
+    backward_wait_time: Quantity[Any]
+    batch_size: float
+    besides_launch_time: Quantity[Any]
+    besides_time: Quantity[Any]
+    break_even_bandwidth: Quantity[Any]
+    break_even_experts_per_token: float
+    break_even_imbalance: float
+    break_even_rows: Quantity[Any]
+    break_even_seq_len: Quantity[Any]
+    break_even_slowdown: float
+    break_even_tokens: Quantity[Any]
+    bubble_fraction: float
+    bubble_time: Quantity[Any]
+    busy_share: float
+    capacity_factor: float
+    captured_share: float
+    carbon: Quantity[Any]
+    cast_traffic: Quantity[Any]
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    communication_buffer_fraction: float
+    communication_buffers: Quantity[Any]
+    compute_dtype: str
+    compute_pool: Quantity[Any]
+    compute_time: Quantity[Any]
+    computing_share: float
+    congestion_factor: float
+    count_sync_time: Quantity[Any]
+    count_time: Quantity[Any]
+    cp_bandwidth: Quantity[Any]
+    cp_chunk_latency: Quantity[Any]
+    cp_exposed_time: Quantity[Any]
+    cp_gather_time: Quantity[Any]
+    cp_latency: Quantity[Any]
+    cp_link_bandwidth: Quantity[Any]
+    cp_message_bytes: Quantity[Any]
+    cp_overlap: float
+    cp_ranks_per_node: float
+    cp_size: float
+    cp_stride: float
+    cp_time: Quantity[Any]
+    cp_traffic_time: Quantity[Any]
+    dense_layer_activation: Quantity[Any]
+    dense_parameters_per_rank: float
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    dp_all_reduce_time: Quantity[Any]
+    dp_bandwidth: Quantity[Any]
+    dp_chunk_latency: Quantity[Any]
+    dp_gather_time: Quantity[Any]
+    dp_latency: Quantity[Any]
+    dp_link_bandwidth: Quantity[Any]
+    dp_message_bytes: Quantity[Any]
+    dp_overlap: float
+    dp_ranks_per_node: float
+    dp_reduction_time: Quantity[Any]
+    dp_replicate_size: float
+    dp_ring_time: Quantity[Any]
+    dp_size: float
+    dp_stride: float
+    dp_summed_bytes: Quantity[Any]
+    dp_switch_time: Quantity[Any]
+    dp_time: Quantity[Any]
+    dp_traffic_bytes: Quantity[Any]
+    dp_traffic_time: Quantity[Any]
+    dp_tree_time: Quantity[Any]
+    dropout_activation: Quantity[Any]
+    dropout_mask_bytes: Quantity[Any]
+    duration: Quantity[Any]
+    edge_gradient: Quantity[Any]
+    edge_parameters_per_rank: float
+    edge_traffic_saved_time: Quantity[Any]
+    edp_all_reduce_time: Quantity[Any]
+    edp_bandwidth: Quantity[Any]
+    edp_chunk_latency: Quantity[Any]
+    edp_gather_time: Quantity[Any]
+    edp_latency: Quantity[Any]
+    edp_link_bandwidth: Quantity[Any]
+    edp_message_bytes: Quantity[Any]
+    edp_ranks: float
+    edp_ranks_per_node: float
+    edp_reduction_time: Quantity[Any]
+    edp_ring_time: Quantity[Any]
+    edp_stride: float
+    edp_summed_bytes: Quantity[Any]
+    edp_switch_time: Quantity[Any]
+    edp_tree_time: Quantity[Any]
+    efficiency: float
+    eight_bit_efficiency: float
+    elementwise_kernels: str
+    elementwise_time: Quantity[Any]
+    elementwise_traffic: Quantity[Any]
+    embedding_bytes: Quantity[Any]
+    embedding_parameters: float
+    end_activations: Quantity[Any]
+    end_expert_parameters: float
+    end_layers: float
+    end_memory: Quantity[Any]
+    end_parameters: float
+    energy: Quantity[Any]
+    energy_per_token: Quantity[Any]
+    ep_exposed_time: Quantity[Any]
+    ep_overlap: float
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    ep_time: Quantity[Any]
+    etp_bandwidth: Quantity[Any]
+    etp_chunk_latency: Quantity[Any]
+    etp_gather_time: Quantity[Any]
+    etp_latency: Quantity[Any]
+    etp_link_bandwidth: Quantity[Any]
+    etp_message_bytes: Quantity[Any]
+    etp_ranks: float
+    etp_ranks_per_node: float
+    etp_size: float
+    etp_stride: float
+    exchange_fill_time: Quantity[Any]
+    exchange_growth: float
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_multiprocessor_share: float
+    exchange_node_bandwidth: Quantity[Any]
+    exchanges_per_layer: float
+    expert_adapter_parameters_per_rank: float
+    expert_bias: float
+    expert_edges_per_rank: float
+    expert_ffn_dim: float
+    expert_lag_time: Quantity[Any]
+    expert_launch_time: Quantity[Any]
+    expert_operations: float
+    expert_parallel_gain: Quantity[Any]
+    expert_parameters: float
+    expert_parameters_per_rank: float
+    expert_product_factor: float
+    expert_row_padding: Quantity[Any]
+    expert_rows_per_token: float
+    expert_sequence_shards: float
+    expert_time: Quantity[Any]
+    expert_vectors_per_rank: float
+    experts: float
+    exposed_backward_traffic: Quantity[Any]
+    exposed_edge_traffic: Quantity[Any]
+    exposed_gather_time: Quantity[Any]
+    exposed_reduction_time: Quantity[Any]
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    feasible: bool
+    fewest_last_layers: float
+    ffn_activation: Quantity[Any]
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    ffn_tensors: float
+    fill_share: float
+    finetuning: str
+    fixed_exchange_time: Quantity[Any]
+    fixed_expert_time: Quantity[Any]
+    fleet_size: float
+    flop_convention: str
+    forward_exposed_exchange: Quantity[Any]
+    forward_free_time: Quantity[Any]
+    forward_layer_time: Quantity[Any]
+    forward_share: float
+    forward_wait_time: Quantity[Any]
+    free_link_time: Quantity[Any]
+    fsdp_prefetch: str
+    full_stage_layers: float
+    full_weight_bytes: Quantity[Any]
+    further_expert_state_numbers: float
+    further_state_numbers: float
+    gated: float
+    gather_pool: Quantity[Any]
+    gathered_block: Quantity[Any]
+    gathered_edge: Quantity[Any]
+    gathered_experts: Quantity[Any]
+    gathered_layers: float
+    gathered_weight_bytes: Quantity[Any]
+    gathered_weights: Quantity[Any]
+    gathers_behind: bool
+    gradient_accumulation_steps: float
+    gradient_all_reduce_time: Quantity[Any]
+    gradient_bytes: Quantity[Any]
+    gradient_dtype: str
+    gradient_reduction_time: Quantity[Any]
+    gradients: Quantity[Any]
+    grid_carbon: Quantity[Any]
+    grouped_experts: float
+    growing_traffic_time: Quantity[Any]
+    hardware_flops: Quantity[Any]
+    head_dim: float
+    head_layers: float
+    head_parameters: float
+    heads: float
+    hfu: float
+    hidden_bytes: Quantity[Any]
+    hidden_dim: float
+    hiding_share: float
+    host_operation_time: Quantity[Any]
+    host_power_fraction: float
+    host_sync_time: Quantity[Any]
+    host_wait_time: Quantity[Any]
+    hot_product_flops: Quantity[Any]
+    hot_rank_factor: float
+    idle_power_fraction: float
+    in_flight_micro_batches: float
+    inner_bytes: Quantity[Any]
+    inner_vectors: float
+    inner_width: float
+    interleaved_stages: float
+    kept_beside_ffn: Quantity[Any]
+    kv_heads: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    kv_width_per_rank: float
+    largest_layer_activation: Quantity[Any]
+    largest_layer_adapter_parameters: float
+    largest_layer_parameters: float
+    largest_layer_trained_parameters: float
+    last_stage_is_slowest: float
+    last_stage_layers: float
+    layer_experts_per_rank: float
+    layer_hiding_time: Quantity[Any]
+    layer_input: Quantity[Any]
+    layer_launch_time: Quantity[Any]
+    layer_operations: float
+    layer_time: Quantity[Any]
+    layers: float
+    layers_per_stage: float
+    learned_positions: float
+    least_dropped_share: float
+    link_efficiency: float
+    live_memory: Quantity[Any]
+    local_micro_batch: float
+    logit_flops: Quantity[Any]
+    longest_part_time: Quantity[Any]
+    lora_rank: float
+    lora_target_modules: str
+    loss_buffer: Quantity[Any]
+    loss_pool: Quantity[Any]
+    loss_time: Quantity[Any]
+    master_bytes: Quantity[Any]
+    master_weights: float
+    matrix_edges_per_rank: float
+    mean_compute_time: Quantity[Any]
+    mean_rank_factor: float
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_efficiency: float
+    memory_utilization: float
+    mfu: float
+    micro_batch_compute_time: Quantity[Any]
+    micro_batch_launch_time: Quantity[Any]
+    micro_batch_time: Quantity[Any]
+    micro_batch_tokens: Quantity[Any]
+    micro_batch_wait_time: Quantity[Any]
+    micro_batches: float
+    mlp_bias: float
+    model_flops: Quantity[Any]
+    moe_activation: Quantity[Any]
+    moe_layer_activation: Quantity[Any]
+    moe_layer_interval: float
+    moe_layers: float
+    moe_layers_per_stage: float
+    moment_bytes: Quantity[Any]
+    mtp_layers: float
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    norm_activation: Quantity[Any]
+    norm_bias: float
+    norm_copy_bytes: Quantity[Any]
+    norm_parameters: float
+    optimizer: str
+    optimizer_bytes: Quantity[Any]
+    optimizer_state: Quantity[Any]
+    optimizer_time: Quantity[Any]
+    other_stage_layers: float
+    other_traffic_time: Quantity[Any]
+    oversubscription: float
+    pad_to_capacity: float
+    parameters: float
+    parameters_per_rank: float
+    peak_activations: Quantity[Any]
+    peak_flops: Quantity[Any]
+    pipeline_schedule: str
+    pipeline_split: str
+    port_bandwidth: Quantity[Any]
+    pp_size: float
+    pp_time: Quantity[Any]
+    precision: str
+    product_bytes: Quantity[Any]
+    product_flops: Quantity[Any]
+    product_input_bytes: Quantity[Any]
+    product_rate: Quantity[Any]
+    product_time: Quantity[Any]
+    product_widths: float
+    pue: float
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    recompute_activation_func: float
+    recompute_layernorm: float
+    recompute_mla_up_proj: float
+    recomputed_activation: Quantity[Any]
+    recomputed_attention: float
+    recomputed_elementwise: float
+    recomputed_flops: Quantity[Any]
+    recomputed_products: float
+    recomputed_traffic: Quantity[Any]
+    reduce_dtype: str
+    reduced_bytes: Quantity[Any]
+    reduction_pool: Quantity[Any]
+    regather_time: Quantity[Any]
+    remap_bandwidth: Quantity[Any]
+    remap_time: Quantity[Any]
+    rep_all_reduce_time: Quantity[Any]
+    rep_bandwidth: Quantity[Any]
+    rep_chunk_latency: Quantity[Any]
+    rep_latency: Quantity[Any]
+    rep_link_bandwidth: Quantity[Any]
+    rep_ranks_per_node: float
+    rep_ring_time: Quantity[Any]
+    rep_stride: float
+    rep_summed_bytes: Quantity[Any]
+    rep_switch_time: Quantity[Any]
+    rep_tree_time: Quantity[Any]
+    reported_memory: Quantity[Any]
+    reserved_memory: Quantity[Any]
+    rest_time: Quantity[Any]
+    routed_buffer: Quantity[Any]
+    routed_flops: Quantity[Any]
+    routed_time: Quantity[Any]
+    routed_traffic: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    routing_weight_bytes: Quantity[Any]
+    routing_weights: str
+    rows_per_expert: Quantity[Any]
+    rows_saved_time: Quantity[Any]
+    run_tokens: Quantity[Any]
+    sandwich_norm: float
+    saved_bytes: Quantity[Any]
+    saved_dtype: str
+    scaling_efficiency: float
+    score_flops: Quantity[Any]
+    score_time: Quantity[Any]
+    scores_share: float
+    selective_policy: str
+    send_time: Quantity[Any]
+    seq_len: Quantity[Any]
+    sequence_parallel: float
+    sequence_shards: float
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_parameters_per_rank: float
+    sharing_time: Quantity[Any]
+    single_expert_edges_per_rank: float
+    sliding_layers: float
+    sliding_window: Quantity[Any]
+    slowest_stage_layers: float
+    slowest_stage_moe_layers: float
+    slowest_stage_summing_layers: float
+    split_traffic_time: Quantity[Any]
+    stage_activations: Quantity[Any]
+    stage_time: Quantity[Any]
+    stage_wait_time: Quantity[Any]
+    stages_per_rank: float
+    step_bottleneck: str
+    step_elementwise_time: Quantity[Any]
+    step_loss_time: Quantity[Any]
+    step_product_time: Quantity[Any]
+    step_score_time: Quantity[Any]
+    step_time: Quantity[Any]
+    straggler_factor: float
+    straggler_time: Quantity[Any]
+    swap_time: Quantity[Any]
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    tdp: Quantity[Any]
+    tied_embeddings: float
+    tokens_per_rank: Quantity[Any]
+    tokens_per_second: Quantity[Any]
+    tokens_per_second_per_accelerator: Quantity[Any]
+    total_memory: Quantity[Any]
+    tp_all_reduce_time: Quantity[Any]
+    tp_bandwidth: Quantity[Any]
+    tp_chunk_latency: Quantity[Any]
+    tp_exchange_time: Quantity[Any]
+    tp_exposed_time: Quantity[Any]
+    tp_gather_time: Quantity[Any]
+    tp_latency: Quantity[Any]
+    tp_link_bandwidth: Quantity[Any]
+    tp_message_bytes: Quantity[Any]
+    tp_overlap: float
+    tp_ranks_per_node: float
+    tp_ring_time: Quantity[Any]
+    tp_size: float
+    tp_stride: float
+    tp_summed_bytes: Quantity[Any]
+    tp_switch_time: Quantity[Any]
+    tp_time: Quantity[Any]
+    tp_tree_time: Quantity[Any]
+    traffic_saved_time: Quantity[Any]
+    trainable_fraction: float
+    trained_bytes: Quantity[Any]
+    trained_dense_parameters_per_rank: float
+    trained_expert_parameters_per_rank: float
+    trained_parameters_per_rank: float
+    training_steps: float
+    training_time: Quantity[Any]
+    training_tokens: Quantity[Any]
+    two_batch_overlap: float
+    unsplit_bandwidth: Quantity[Any]
+    unsplit_compute_time: Quantity[Any]
+    unsplit_expert_time: Quantity[Any]
+    unsplit_fixed_time: Quantity[Any]
+    unsplit_free_time: Quantity[Any]
+    unsplit_gather_time: Quantity[Any]
+    unsplit_launch_time: Quantity[Any]
+    unsplit_link_bandwidth: Quantity[Any]
+    unsplit_message_bytes: Quantity[Any]
+    unsplit_micro_batch_time: Quantity[Any]
+    unsplit_overlapped_time: Quantity[Any]
+    unsplit_product_factor: float
+    unsplit_ranks: float
+    unsplit_ranks_per_node: float
+    unsplit_routed_time: Quantity[Any]
+    unsplit_sharing_time: Quantity[Any]
+    unsplit_tp_time: Quantity[Any]
+    unsplit_traffic_time: Quantity[Any]
+    updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
+    v_head_dim: float
+    vector_parameters_per_rank: float
+    vocab_size: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weight_gather_time: Quantity[Any]
+    weight_gradient_share: float
+    weights: Quantity[Any]
+    wide_rate: Quantity[Any]
+    widening_traffic: Quantity[Any]
+    width_vectors: float
+    window_reach: Quantity[Any]
+    zero_ranks: float
+    zero_stage: float
+class ExpertParallelModel(_ExpertParallelModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_ExpertParallelInputs]) -> _ExpertParallelResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _ExpertParallelResult: ...
+
+class _EconomicsInputs(TypedDict, total=False):
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    saved_dtype: str
+    gradient_dtype: str
+    optimizer: str
+    master_weights: bool | str
+    finetuning: str
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    activation_checkpointing: str
+    zero_stage: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    cp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    etp_size: float | str | Quantity[Any]
+    dp_replicate_size: float | str | Quantity[Any]
+    gradient_accumulation_steps: float | str | Quantity[Any]
+    trainable_fraction: float | str | Quantity[Any]
+    communication_buffer_fraction: float | str | Quantity[Any]
+    sequence_parallel: bool | str
+    interleaved_stages: float | str | Quantity[Any]
+    pipeline_schedule: str
+    two_batch_overlap: bool | str
+    attention_kernel: str
+    elementwise_kernels: str
+    selective_policy: str
+    recompute_layernorm: bool | str
+    recompute_mla_up_proj: bool | str
+    recompute_activation_func: bool | str
+    dropout_mask_bytes: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    routing_weights: str
+    expert_row_padding: float | str | Quantity[Any]
+    gathered_layers: float | str | Quantity[Any]
+    reserved_memory: float | str | Quantity[Any]
+    pipeline_split: str
+    reduce_dtype: str
+    dispatch_dtype: str
+    combine_dtype: str
+    attention_mask: str
+    flop_convention: str
+    node_limit: float | str | Quantity[Any]
+    congestion_factor: float | str | Quantity[Any]
+    straggler_factor: float | str | Quantity[Any]
+    training_tokens: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    qps: float | str | Quantity[Any]
+    target_p99_latency_ms: float | str | Quantity[Any]
+    output_tokens: float | str | Quantity[Any]
+    max_batch_size: float | str | Quantity[Any]
+    kv_cache_dtype: str
+    max_replicas: float | str | Quantity[Any]
+    service_time_cv: float | str | Quantity[Any]
+    kv_page_size: float | str | Quantity[Any]
+    request_rate: float | str | Quantity[Any]
+    concurrency: float | str | Quantity[Any]
+    isl: float | str | Quantity[Any]
+    osl: float | str | Quantity[Any]
+    ttft_slo: float | str | Quantity[Any]
+    tpot_slo: float | str | Quantity[Any]
+    e2e_slo: float | str | Quantity[Any]
+    slo_quantile: float | str | Quantity[Any]
+    num_replicas: float | str | Quantity[Any]
+    dp_attention_size: float | str | Quantity[Any]
+    num_redundant_experts: float | str | Quantity[Any]
+    max_num_seqs: float | str | Quantity[Any]
+    max_num_batched_tokens: float | str | Quantity[Any]
+    prefix_hit_rate: float | str | Quantity[Any]
+    prefix_cache_memory: float | str | Quantity[Any]
+    num_prefixes: float | str | Quantity[Any]
+    prefix_len: float | str | Quantity[Any]
+    prefix_zipf: float | str | Quantity[Any]
+    num_loras: float | str | Quantity[Any]
+    lora_zipf: float | str | Quantity[Any]
+    max_loras: float | str | Quantity[Any]
+    lora_layer_tax: float | str | Quantity[Any]
+    num_speculative_tokens: float | str | Quantity[Any]
+    acceptance_rate: float | str | Quantity[Any]
+    draft_cost: float | str | Quantity[Any]
+    prefill_workers: float | str | Quantity[Any]
+    decode_workers: float | str | Quantity[Any]
+    kv_transfer_bandwidth: float | str | Quantity[Any]
+    prefill_tp_size: float | str | Quantity[Any]
+    prefill_pp_size: float | str | Quantity[Any]
+    prefill_ep_size: float | str | Quantity[Any]
+    prefill_dp_attention_size: float | str | Quantity[Any]
+    isl_cv: float | str | Quantity[Any]
+    osl_cv: float | str | Quantity[Any]
+    duration: float | str | Quantity[Any]
+    accelerators: float | str | Quantity[Any]
+    busy_share: float | str | Quantity[Any]
+    run_tokens: float | str | Quantity[Any]
+    rental_price: float | str | Quantity[Any]
+    electricity_price: float | str | Quantity[Any]
+    infrastructure_fraction: float | str | Quantity[Any]
+    amortization: float | str | Quantity[Any]
+    maintenance_rate: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    active_parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    moe_layer_interval: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
+    price: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    attention_efficiency: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    dp_overlap: float | str | Quantity[Any]
+    tp_overlap: float | str | Quantity[Any]
+    cp_overlap: float | str | Quantity[Any]
+    ep_overlap: float | str | Quantity[Any]
+    exchange_multiprocessor_share: float | str | Quantity[Any]
+    eight_bit_efficiency: float | str | Quantity[Any]
+    host_operation_time: float | str | Quantity[Any]
+    layer_operations: float | str | Quantity[Any]
+    expert_operations: float | str | Quantity[Any]
+    grouped_experts: bool | str
+    captured_share: float | str | Quantity[Any]
+    kv_read_efficiency: float | str | Quantity[Any]
+    dispatch_tax: float | str | Quantity[Any]
+    layer_tax: float | str | Quantity[Any]
+    gpu_memory_utilization: float | str | Quantity[Any]
+    kv_memory_fraction: float | str | Quantity[Any]
+    workspace_memory: float | str | Quantity[Any]
+    prefill_attention_efficiency: float | str | Quantity[Any]
+    host_layer_time: float | str | Quantity[Any]
+    iteration_overhead: float | str | Quantity[Any]
+    worker_overhead: float | str | Quantity[Any]
+    sequence_overhead: float | str | Quantity[Any]
+    fabric: str | _catalog.Fabric
+    stack: str | _catalog.Stack
+    recipe: str | _catalog.Recipe
+class _EconomicsResult(Result):
+    accelerators: float
+    accelerators_per_decode_worker: float
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    accelerators_per_prefill_worker: float
+    accelerators_per_replica: float
+    acceptance_rate: float
+    activation_checkpointing: str
+    activation_dtype: str
+    activation_time: Quantity[Any]
+    activations: Quantity[Any]
+    active_batch_size: Quantity[Any]
+    active_experts_per_token: float
+    active_parameters: float
+    adapted_attention_edges: float
+    adapted_attention_products: float
+    adapted_edges: float
+    adapted_expert_products_per_rank: float
+    adapted_products_per_rank: float
+    adapter_flops: Quantity[Any]
+    adapter_parameters_per_rank: float
+    adapter_traffic: Quantity[Any]
+    adapter_weights: Quantity[Any]
+    allreduce_time: Quantity[Any]
+    alternate_matmul_activation: Quantity[Any]
+    amortization: Quantity[Any]
+    answer_steps: float
+    arrival_noise: float
+    attention_activation: Quantity[Any]
+    attention_core_activation: Quantity[Any]
+    attention_edges_per_rank: float
+    attention_efficiency: float
+    attention_flops: Quantity[Any]
+    attention_kernel: str
+    attention_mask: str
+    attention_output_bias: float
+    attention_output_bytes: Quantity[Any]
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    attention_vectors_per_rank: float
+    average_power: Quantity[Any]
+    backward_buffer: Quantity[Any]
+    backward_exposed_exchange: Quantity[Any]
+    backward_free_time: Quantity[Any]
+    backward_share: float
+    bare_step_time: Quantity[Any]
+    base_request_latency: Quantity[Any]
+    batch_size: float
+    batch_variance: Quantity[Any]
+    besides_launch_time: Quantity[Any]
+    best_num_speculative_tokens: float
+    between_further_prompts: float
+    between_gap_prompts: float
+    between_gap_time: Quantity[Any]
+    between_long_share: float
+    between_prompts_cv: float
+    between_stop_probability: float
+    between_stopping_prompts: float
+    bottleneck: str
+    bubble_fraction: float
+    bubble_time: Quantity[Any]
+    bunch_size: Quantity[Any]
+    busy_share: float
+    c10_log_rank: float
+    c10_lora_log_rank: float
+    c10_loras: float
+    c10_other_lora_share: float
+    c10_prefixes: float
+    c11_log_rank: float
+    c11_lora_log_rank: float
+    c11_loras: float
+    c11_other_lora_share: float
+    c11_prefixes: float
+    c12_log_rank: float
+    c12_lora_log_rank: float
+    c12_loras: float
+    c12_other_lora_share: float
+    c12_prefixes: float
+    c13_log_rank: float
+    c13_lora_log_rank: float
+    c13_loras: float
+    c13_other_lora_share: float
+    c13_prefixes: float
+    c14_log_rank: float
+    c14_lora_log_rank: float
+    c14_loras: float
+    c14_other_lora_share: float
+    c14_prefixes: float
+    c1_log_rank: float
+    c1_lora_log_rank: float
+    c1_loras: float
+    c1_other_lora_share: float
+    c1_prefixes: float
+    c2_log_rank: float
+    c2_lora_log_rank: float
+    c2_loras: float
+    c2_other_lora_share: float
+    c2_prefixes: float
+    c3_log_rank: float
+    c3_lora_log_rank: float
+    c3_loras: float
+    c3_other_lora_share: float
+    c3_prefixes: float
+    c4_log_rank: float
+    c4_lora_log_rank: float
+    c4_loras: float
+    c4_other_lora_share: float
+    c4_prefixes: float
+    c5_log_rank: float
+    c5_lora_log_rank: float
+    c5_loras: float
+    c5_other_lora_share: float
+    c5_prefixes: float
+    c6_log_rank: float
+    c6_lora_log_rank: float
+    c6_loras: float
+    c6_other_lora_share: float
+    c6_prefixes: float
+    c7_log_rank: float
+    c7_lora_log_rank: float
+    c7_loras: float
+    c7_other_lora_share: float
+    c7_prefixes: float
+    c8_log_rank: float
+    c8_lora_log_rank: float
+    c8_loras: float
+    c8_other_lora_share: float
+    c8_prefixes: float
+    c9_log_rank: float
+    c9_lora_log_rank: float
+    c9_loras: float
+    c9_other_lora_share: float
+    c9_prefixes: float
+    cache_bound_batch: Quantity[Any]
+    cached_prefixes: float
+    cached_prompt_share: float
+    capacity_factor: float
+    captured_share: float
+    carbon: Quantity[Any]
+    cast_traffic: Quantity[Any]
+    closed_batch: Quantity[Any]
+    cohort_cycle: Quantity[Any]
+    cohort_place_p50: Quantity[Any]
+    cohort_place_p90: Quantity[Any]
+    cohort_place_p99: Quantity[Any]
+    cohort_rounds: float
+    cohort_size: Quantity[Any]
+    cohort_step: Quantity[Any]
+    cohort_waiting: Quantity[Any]
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    colocated_goodput_per_accelerator: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    communication_buffer_fraction: float
+    communication_buffers: Quantity[Any]
+    compute_bound_batch: Quantity[Any]
+    compute_dtype: str
+    compute_time: Quantity[Any]
+    computed_time: Quantity[Any]
+    computing_share: float
+    concurrency: Quantity[Any]
+    congestion_factor: float
+    context_tokens: Quantity[Any]
+    cost_per_hour: Quantity[Any]
+    cost_per_input_token: Quantity[Any]
+    cost_per_output_token: Quantity[Any]
+    cost_per_request: Quantity[Any]
+    cost_per_token: Quantity[Any]
+    cp_bandwidth: Quantity[Any]
+    cp_chunk_latency: Quantity[Any]
+    cp_exposed_time: Quantity[Any]
+    cp_gather_time: Quantity[Any]
+    cp_latency: Quantity[Any]
+    cp_link_bandwidth: Quantity[Any]
+    cp_message_bytes: Quantity[Any]
+    cp_overlap: float
+    cp_ranks_per_node: float
+    cp_size: float
+    cp_stride: float
+    cp_time: Quantity[Any]
+    cp_traffic_time: Quantity[Any]
+    decode_attention_flops: Quantity[Any]
+    decode_attention_time: Quantity[Any]
+    decode_batch: Quantity[Any]
+    decode_batch_limit: Quantity[Any]
+    decode_rate_limit: Quantity[Any]
+    decode_requests: Quantity[Any]
+    decode_share: float
+    decode_step_time: Quantity[Any]
+    decode_workers: float
+    dense_layer_activation: Quantity[Any]
+    dense_parameters_per_rank: float
+    dense_product_time: Quantity[Any]
+    dense_weights_per_rank: float
+    deployed_replicas: float
+    device_time: Quantity[Any]
+    direct_mesh: float
+    disaggregation_gain: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_tax: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    double_prompt_time: Quantity[Any]
+    dp_all_reduce_time: Quantity[Any]
+    dp_attention_size: float
+    dp_bandwidth: Quantity[Any]
+    dp_chunk_latency: Quantity[Any]
+    dp_gather_time: Quantity[Any]
+    dp_latency: Quantity[Any]
+    dp_link_bandwidth: Quantity[Any]
+    dp_message_bytes: Quantity[Any]
+    dp_overlap: float
+    dp_ranks_per_node: float
+    dp_reduction_time: Quantity[Any]
+    dp_replicate_size: float
+    dp_ring_time: Quantity[Any]
+    dp_size: float
+    dp_stride: float
+    dp_summed_bytes: Quantity[Any]
+    dp_switch_time: Quantity[Any]
+    dp_time: Quantity[Any]
+    dp_traffic_bytes: Quantity[Any]
+    dp_traffic_time: Quantity[Any]
+    dp_tree_time: Quantity[Any]
+    draft_cost: float
+    draft_time: Quantity[Any]
+    dropout_activation: Quantity[Any]
+    dropout_mask_bytes: Quantity[Any]
+    duration: Quantity[Any]
+    e2e_attainment: float
+    e2e_mean: Quantity[Any]
+    e2e_p50: Quantity[Any]
+    e2e_p90: Quantity[Any]
+    e2e_p99: Quantity[Any]
+    e2e_slo: Quantity[Any]
+    edge_parameters_per_rank: float
+    edp_all_reduce_time: Quantity[Any]
+    edp_bandwidth: Quantity[Any]
+    edp_chunk_latency: Quantity[Any]
+    edp_gather_time: Quantity[Any]
+    edp_latency: Quantity[Any]
+    edp_link_bandwidth: Quantity[Any]
+    edp_message_bytes: Quantity[Any]
+    edp_ranks: float
+    edp_ranks_per_node: float
+    edp_reduction_time: Quantity[Any]
+    edp_ring_time: Quantity[Any]
+    edp_stride: float
+    edp_summed_bytes: Quantity[Any]
+    edp_switch_time: Quantity[Any]
+    edp_tree_time: Quantity[Any]
+    efficiency: float
+    eight_bit_efficiency: float
+    electricity_price: Quantity[Any]
+    elementwise_kernels: str
+    elementwise_time: Quantity[Any]
+    elementwise_traffic: Quantity[Any]
+    embedding_bytes: Quantity[Any]
+    embedding_parameters: float
+    end_activations: Quantity[Any]
+    end_expert_parameters: float
+    end_layers: float
+    end_memory: Quantity[Any]
+    end_parameters: float
+    energy: Quantity[Any]
+    energy_cost: Quantity[Any]
+    energy_per_token: Quantity[Any]
+    engine_slots: Quantity[Any]
+    ep_exposed_time: Quantity[Any]
+    ep_overlap: float
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    ep_time: Quantity[Any]
+    estimated_p99_latency: Quantity[Any]
+    etp_bandwidth: Quantity[Any]
+    etp_chunk_latency: Quantity[Any]
+    etp_gather_time: Quantity[Any]
+    etp_latency: Quantity[Any]
+    etp_link_bandwidth: Quantity[Any]
+    etp_message_bytes: Quantity[Any]
+    etp_ranks: float
+    etp_ranks_per_node: float
+    etp_size: float
+    etp_stride: float
+    exchange_fill_time: Quantity[Any]
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_multiprocessor_share: float
+    exchange_node_bandwidth: Quantity[Any]
+    exchanges_per_layer: float
+    exclusive_work: Quantity[Any]
+    expert_adapter_parameters_per_rank: float
+    expert_bias: float
+    expert_edges_per_rank: float
+    expert_exchange_time: Quantity[Any]
+    expert_ffn_dim: float
+    expert_group_loras: float
+    expert_group_tokens: Quantity[Any]
+    expert_launch_time: Quantity[Any]
+    expert_operations: float
+    expert_parameters: float
+    expert_parameters_per_rank: float
+    expert_product_factor: float
+    expert_product_time: Quantity[Any]
+    expert_row_padding: Quantity[Any]
+    expert_rows_per_token: float
+    expert_sequence_shards: float
+    expert_time: Quantity[Any]
+    expert_vectors_per_rank: float
+    experts: float
+    exposed_backward_traffic: Quantity[Any]
+    exposed_edge_traffic: Quantity[Any]
+    exposed_gather_time: Quantity[Any]
+    exposed_reduction_time: Quantity[Any]
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    feasible: bool
+    fewest_last_layers: float
+    ffn_activation: Quantity[Any]
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    ffn_tensors: float
+    fill_share: float
+    finetuning: str
+    first_batch_estimate: float
+    first_further_prompts: float
+    first_gap_prompts: float
+    first_gap_time: Quantity[Any]
+    first_long_share: float
+    first_prompts_cv: float
+    first_stall: Quantity[Any]
+    first_stop_probability: float
+    first_stopping_prompts: float
+    first_token_correlation: float
+    first_token_law: float
+    first_token_skewness: float
+    first_token_variance: Quantity[Any]
+    fitted_p99: Quantity[Any]
+    fleet_size: float
+    flop_convention: str
+    forward_exposed_exchange: Quantity[Any]
+    forward_free_time: Quantity[Any]
+    forward_share: float
+    free_link_time: Quantity[Any]
+    free_share: float
+    full_stage_layers: float
+    full_weight_bytes: Quantity[Any]
+    further_expert_state_numbers: float
+    further_state_numbers: float
+    gated: float
+    gathered_layers: float
+    gathered_weight_bytes: Quantity[Any]
+    gathered_weights: Quantity[Any]
+    goodput: Quantity[Any]
+    goodput_per_accelerator: Quantity[Any]
+    gpu_memory_utilization: float
+    gradient_accumulation_steps: float
+    gradient_all_reduce_time: Quantity[Any]
+    gradient_bytes: Quantity[Any]
+    gradient_dtype: str
+    gradient_reduction_time: Quantity[Any]
+    gradients: Quantity[Any]
+    grid_carbon: Quantity[Any]
+    grouped_experts: float
+    half_prompt_time: Quantity[Any]
+    hardware_cost: Quantity[Any]
+    hardware_flops: Quantity[Any]
+    head_dim: float
+    head_layers: float
+    head_parameters: float
+    head_time: Quantity[Any]
+    heads: float
+    hfu: float
+    hidden_bytes: Quantity[Any]
+    hidden_dim: float
+    host_layer_time: Quantity[Any]
+    host_operation_time: Quantity[Any]
+    host_power_fraction: float
+    host_time: Quantity[Any]
+    host_wait_time: Quantity[Any]
+    hot_product_flops: Quantity[Any]
+    hot_rank_factor: float
+    idle_power_fraction: float
+    in_flight_micro_batches: float
+    infrastructure_fraction: float
+    inner_bytes: Quantity[Any]
+    inner_vectors: float
+    inner_width: float
+    interleaved_stages: float
+    isl: Quantity[Any]
+    isl_cv: float
+    iteration_bottleneck: str
+    iteration_loras: float
+    iteration_overhead: Quantity[Any]
+    iteration_requests: float
+    iteration_time: Quantity[Any]
+    iteration_tokens: Quantity[Any]
+    itl: Quantity[Any]
+    itl_p99: Quantity[Any]
+    kept_beside_ffn: Quantity[Any]
+    kernel_traffic: Quantity[Any]
+    kv_bytes_per_request: Quantity[Any]
+    kv_bytes_per_token: Quantity[Any]
+    kv_bytes_per_token_per_rank: Quantity[Any]
+    kv_bytes_read: Quantity[Any]
+    kv_cache_bytes: Quantity[Any]
+    kv_cache_dtype: str
+    kv_cache_tokens: Quantity[Any]
+    kv_heads: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    kv_memory: Quantity[Any]
+    kv_memory_fraction: float
+    kv_page_size: Quantity[Any]
+    kv_read_efficiency: float
+    kv_read_stretch: float
+    kv_transfer_bandwidth: Quantity[Any]
+    kv_transfer_time: Quantity[Any]
+    kv_width_per_rank: float
+    largest_layer_activation: Quantity[Any]
+    largest_layer_adapter_parameters: float
+    largest_layer_parameters: float
+    largest_layer_trained_parameters: float
+    last_stage_is_slowest: float
+    last_stage_layers: float
+    latency_skewness: float
+    latency_third_cumulant: Quantity[Any]
+    latency_variance: Quantity[Any]
+    layer_experts_per_rank: float
+    layer_hiding_time: Quantity[Any]
+    layer_input: Quantity[Any]
+    layer_launch_time: Quantity[Any]
+    layer_operations: float
+    layer_tax: Quantity[Any]
+    layer_time: Quantity[Any]
+    layers: float
+    layers_per_stage: float
+    learned_positions: float
+    least_dropped_share: float
+    least_kv_transfer_bandwidth: Quantity[Any]
+    light_load_p99: Quantity[Any]
+    link_efficiency: float
+    local_micro_batch: float
+    logit_flops: Quantity[Any]
+    lone_tpot: Quantity[Any]
+    longest_iteration_part: Quantity[Any]
+    longest_part_time: Quantity[Any]
+    lora_expert_pairs: float
+    lora_expert_parameters: float
+    lora_layer_tax: Quantity[Any]
+    lora_memory: Quantity[Any]
+    lora_parameters: float
+    lora_parameters_per_rank: float
+    lora_parameters_per_token: float
+    lora_popularity_sum: float
+    lora_rank: float
+    lora_target_modules: str
+    lora_time: Quantity[Any]
+    lora_zipf: float
+    loss_buffer: Quantity[Any]
+    loss_time: Quantity[Any]
+    lost_bunch_share: float
+    maintenance_cost: Quantity[Any]
+    maintenance_rate: Quantity[Any]
+    master_bytes: Quantity[Any]
+    master_weights: float
+    matched_goodput_per_accelerator: Quantity[Any]
+    matrix_edges_per_rank: float
+    max_batch_size: Quantity[Any]
+    max_loras: float
+    max_num_batched_tokens: Quantity[Any]
+    max_num_seqs: Quantity[Any]
+    max_replicas: float
+    mean_batch: float
+    mean_compute_time: Quantity[Any]
+    mean_latency: Quantity[Any]
+    mean_prompt_time: Quantity[Any]
+    mean_rank_factor: float
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_efficiency: float
+    memory_utilization: float
+    mfu: float
+    micro_batch_compute_time: Quantity[Any]
+    micro_batch_launch_time: Quantity[Any]
+    micro_batch_time: Quantity[Any]
+    micro_batch_tokens: Quantity[Any]
+    micro_batch_wait_time: Quantity[Any]
+    micro_batches: float
+    mlp_bias: float
+    model_flops: Quantity[Any]
+    moe_activation: Quantity[Any]
+    moe_layer_activation: Quantity[Any]
+    moe_layer_interval: float
+    moe_layers: float
+    moe_layers_per_stage: float
+    moment_bytes: Quantity[Any]
+    mtp_layers: float
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    norm_activation: Quantity[Any]
+    norm_bias: float
+    norm_copy_bytes: Quantity[Any]
+    norm_parameters: float
+    num_loras: float
+    num_prefixes: float
+    num_redundant_experts: float
+    num_replicas: float
+    num_speculative_tokens: float
+    offered_load: float
+    optimizer: str
+    optimizer_bytes: Quantity[Any]
+    optimizer_state: Quantity[Any]
+    optimizer_time: Quantity[Any]
+    osl: Quantity[Any]
+    osl_cv: float
+    other_stage_layers: float
+    others_kept_share: float
+    output_tokens: Quantity[Any]
+    oversubscription: float
+    own_share: float
+    pad_to_capacity: float
+    parameters: float
+    parameters_per_rank: float
+    peak_activations: Quantity[Any]
+    peak_flops: Quantity[Any]
+    peak_seq_len: Quantity[Any]
+    per_replica_qps_capacity: float
+    pipeline_schedule: str
+    pipeline_split: str
+    port_bandwidth: Quantity[Any]
+    pp_size: float
+    pp_time: Quantity[Any]
+    precision: str
+    prefill_attention_efficiency: float
+    prefill_attention_ranks: float
+    prefill_attention_time: Quantity[Any]
+    prefill_cost_share: float
+    prefill_decode_ratio: float
+    prefill_dp_attention_size: float
+    prefill_ep_size: float
+    prefill_expert_ranks: float
+    prefill_flops: Quantity[Any]
+    prefill_groups: float
+    prefill_load: float
+    prefill_pp_size: float
+    prefill_rate_limit: Quantity[Any]
+    prefill_stages: float
+    prefill_tensor_ranks: float
+    prefill_time: Quantity[Any]
+    prefill_tp_size: float
+    prefill_wait: Quantity[Any]
+    prefill_wait_probability: float
+    prefill_workers: float
+    prefix_cache_memory: Quantity[Any]
+    prefix_found_share: float
+    prefix_hit_rate: float
+    prefix_len: Quantity[Any]
+    prefix_lifetime: float
+    prefix_popularity_sum: float
+    prefix_zipf: float
+    price: Quantity[Any]
+    product_bytes: Quantity[Any]
+    product_flops: Quantity[Any]
+    product_input_bytes: Quantity[Any]
+    product_rate: Quantity[Any]
+    product_time: Quantity[Any]
+    product_widths: float
+    promise_share: float
+    prompt_interval: Quantity[Any]
+    prompt_load: float
+    prompt_slot_wait_probability: float
+    prompt_slots: Quantity[Any]
+    prompt_stay: Quantity[Any]
+    prompt_time: Quantity[Any]
+    prompt_time_bend: Quantity[Any]
+    prompt_time_curvature: Quantity[Any]
+    prompt_time_cv: float
+    prompt_time_slope: Quantity[Any]
+    prompt_time_third_cumulant: float
+    prompt_wait: Quantity[Any]
+    prompt_wait_probability: float
+    prompt_wait_scale: Quantity[Any]
+    prompts: Quantity[Any]
+    pue: float
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    qps: float
+    qps_capacity: float
+    queue_wait_p99: Quantity[Any]
+    r1_ended_share: float
+    r1_first_score: float
+    r1_kept_share: float
+    r2_ended_share: float
+    r2_first_score: float
+    r2_kept_share: float
+    r3_ended_share: float
+    r3_first_score: float
+    r3_kept_share: float
+    r4_ended_share: float
+    r4_first_score: float
+    r4_kept_share: float
+    r5_ended_share: float
+    r5_first_score: float
+    r5_kept_share: float
+    r6_ended_share: float
+    r6_first_score: float
+    r6_kept_share: float
+    r7_ended_share: float
+    r7_first_score: float
+    r7_kept_share: float
+    r8_ended_share: float
+    r8_first_score: float
+    r8_kept_share: float
+    rank_decode_requests: Quantity[Any]
+    rank_prompts: Quantity[Any]
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    recompute_activation_func: float
+    recompute_layernorm: float
+    recompute_mla_up_proj: float
+    recomputed_activation: Quantity[Any]
+    recomputed_attention: float
+    recomputed_elementwise: float
+    recomputed_flops: Quantity[Any]
+    recomputed_products: float
+    recomputed_traffic: Quantity[Any]
+    reduce_dtype: str
+    reduced_bytes: Quantity[Any]
+    rental_price: Quantity[Any]
+    rep_all_reduce_time: Quantity[Any]
+    rep_bandwidth: Quantity[Any]
+    rep_chunk_latency: Quantity[Any]
+    rep_latency: Quantity[Any]
+    rep_link_bandwidth: Quantity[Any]
+    rep_ranks_per_node: float
+    rep_ring_time: Quantity[Any]
+    rep_stride: float
+    rep_summed_bytes: Quantity[Any]
+    rep_switch_time: Quantity[Any]
+    rep_tree_time: Quantity[Any]
+    replica_arrival_rate: Quantity[Any]
+    replica_capacity: Quantity[Any]
+    replica_concurrency: Quantity[Any]
+    replica_goodput: Quantity[Any]
+    replica_load: float
+    replica_rate: Quantity[Any]
+    replica_weights: Quantity[Any]
+    replicas: float
+    request_groups: float
+    request_rate: Quantity[Any]
+    required_replicas: float
+    reserved_memory: Quantity[Any]
+    residence_time: Quantity[Any]
+    residence_variance: Quantity[Any]
+    rest_time: Quantity[Any]
+    routed_buffer: Quantity[Any]
+    routed_flops: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    routing_weight_bytes: Quantity[Any]
+    routing_weights: str
+    rows_per_expert: Quantity[Any]
+    run_requests: Quantity[Any]
+    run_tokens: Quantity[Any]
+    sampled_tokens: Quantity[Any]
+    sandwich_norm: float
+    saved_bytes: Quantity[Any]
+    saved_dtype: str
+    scaling_efficiency: float
+    score_flops: Quantity[Any]
+    score_time: Quantity[Any]
+    scores_share: float
+    second_batch_estimate: float
+    selective_policy: str
+    send_time: Quantity[Any]
+    seq_len: Quantity[Any]
+    sequence_overhead: Quantity[Any]
+    sequence_parallel: float
+    sequence_shards: float
+    served_weights: Quantity[Any]
+    service_time_cv: float
+    serving_bottleneck: str
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_parameters_per_rank: float
+    short_answer_excess: Quantity[Any]
+    short_answer_variance: Quantity[Any]
+    single_expert_edges_per_rank: float
+    size_quantile: float
+    sliding_layers: float
+    sliding_window: Quantity[Any]
+    slo_attainment: float
+    slo_quantile: float
+    slot_room: float
+    slot_wait: Quantity[Any]
+    slot_wait_mean: Quantity[Any]
+    slot_wait_probability: float
+    slowest_stage_layers: float
+    slowest_stage_moe_layers: float
+    slowest_stage_summing_layers: float
+    stage_activations: Quantity[Any]
+    stage_send_time: Quantity[Any]
+    stage_time: Quantity[Any]
+    stage_wait_time: Quantity[Any]
+    stages_per_rank: float
+    step_bottleneck: str
+    step_compute_time: Quantity[Any]
+    step_elementwise_time: Quantity[Any]
+    step_experts_time: Quantity[Any]
+    step_floor: Quantity[Any]
+    step_growth_at_load: Quantity[Any]
+    step_kv_time: Quantity[Any]
+    step_loss_time: Quantity[Any]
+    step_product_time: Quantity[Any]
+    step_score_time: Quantity[Any]
+    step_slope: Quantity[Any]
+    step_time: Quantity[Any]
+    step_time_at_load: Quantity[Any]
+    step_time_per_token: Quantity[Any]
+    step_wait_probability: float
+    step_weights_time: Quantity[Any]
+    step_weights_time_at_load: Quantity[Any]
+    straggler_factor: float
+    straggler_time: Quantity[Any]
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    target_p99_latency_ms: float
+    tdp: Quantity[Any]
+    tied_embeddings: float
+    tokens_per_decode_step: float
+    tokens_per_rank: Quantity[Any]
+    tokens_per_second: Quantity[Any]
+    tokens_per_second_per_accelerator: Quantity[Any]
+    total_cost: Quantity[Any]
+    total_memory: Quantity[Any]
+    touched_expert_weights: float
+    touched_experts: float
+    touched_lora_parameters: float
+    tp_all_reduce_time: Quantity[Any]
+    tp_bandwidth: Quantity[Any]
+    tp_chunk_latency: Quantity[Any]
+    tp_exchange_time: Quantity[Any]
+    tp_exposed_time: Quantity[Any]
+    tp_gather_time: Quantity[Any]
+    tp_latency: Quantity[Any]
+    tp_link_bandwidth: Quantity[Any]
+    tp_message_bytes: Quantity[Any]
+    tp_overlap: float
+    tp_ranks_per_node: float
+    tp_ring_time: Quantity[Any]
+    tp_size: float
+    tp_stride: float
+    tp_summed_bytes: Quantity[Any]
+    tp_switch_time: Quantity[Any]
+    tp_time: Quantity[Any]
+    tp_tree_time: Quantity[Any]
+    tpot_attainment: float
+    tpot_excess: Quantity[Any]
+    tpot_excess_cv: float
+    tpot_mean: Quantity[Any]
+    tpot_p50: Quantity[Any]
+    tpot_p90: Quantity[Any]
+    tpot_p99: Quantity[Any]
+    tpot_slo: Quantity[Any]
+    tpot_spread: Quantity[Any]
+    trainable_fraction: float
+    trained_bytes: Quantity[Any]
+    trained_dense_parameters_per_rank: float
+    trained_expert_parameters_per_rank: float
+    trained_parameters_per_rank: float
+    training_steps: float
+    training_time: Quantity[Any]
+    training_tokens: Quantity[Any]
+    ttft: Quantity[Any]
+    ttft_attainment: float
+    ttft_mean: Quantity[Any]
+    ttft_p50: Quantity[Any]
+    ttft_p90: Quantity[Any]
+    ttft_p99: Quantity[Any]
+    ttft_slo: Quantity[Any]
+    two_batch_overlap: float
+    undisturbed_time: Quantity[Any]
+    uneven_stage_time: Quantity[Any]
+    updated_parameters_per_rank: float
+    utilization: float
+    v_head_dim: float
+    varied_prompt_time: Quantity[Any]
+    vector_parameters_per_rank: float
+    vocab_size: float
+    wait_decay: float
+    wait_probability: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weight_gather_time: Quantity[Any]
+    weight_gradient_share: float
+    weights: Quantity[Any]
+    weights_read_stretch: float
+    whole_law: float
+    wide_rate: Quantity[Any]
+    widening_traffic: Quantity[Any]
+    width_vectors: float
+    window_reach: Quantity[Any]
+    worker_overhead: Quantity[Any]
+    workspace_memory: Quantity[Any]
+    zero_ranks: float
+    zero_stage: float
+class EconomicsModel(_EconomicsModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., traffic: str | _catalog.Traffic = ..., **inputs: Unpack[_EconomicsInputs]) -> _EconomicsResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., traffic: str | _catalog.Traffic = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., traffic: str | _catalog.Traffic = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _EconomicsResult: ...
+
+class _MemoryExpansionInputs(TypedDict, total=False):
+    policy: str
+    weights_offload: float | str | Quantity[Any]
+    checkpoints_offload: float | str | Quantity[Any]
+    activations_offload: float | str | Quantity[Any]
+    gradients_offload: float | str | Quantity[Any]
+    optimizer_offload: float | str | Quantity[Any]
+    kv_offload: float | str | Quantity[Any]
+    prefetch_fraction: float | str | Quantity[Any]
+    weight_passes: float | str | Quantity[Any]
+    checkpoint_passes: float | str | Quantity[Any]
+    activation_passes: float | str | Quantity[Any]
+    gradient_passes: float | str | Quantity[Any]
+    optimizer_passes: float | str | Quantity[Any]
+    update_place: str
+    bare_price: float | str | Quantity[Any]
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    saved_dtype: str
+    gradient_dtype: str
+    optimizer: str
+    master_weights: bool | str
+    finetuning: str
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    activation_checkpointing: str
+    zero_stage: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    cp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    etp_size: float | str | Quantity[Any]
+    dp_replicate_size: float | str | Quantity[Any]
+    gradient_accumulation_steps: float | str | Quantity[Any]
+    trainable_fraction: float | str | Quantity[Any]
+    communication_buffer_fraction: float | str | Quantity[Any]
+    sequence_parallel: bool | str
+    interleaved_stages: float | str | Quantity[Any]
+    pipeline_schedule: str
+    two_batch_overlap: bool | str
+    attention_kernel: str
+    elementwise_kernels: str
+    selective_policy: str
+    recompute_layernorm: bool | str
+    recompute_mla_up_proj: bool | str
+    recompute_activation_func: bool | str
+    dropout_mask_bytes: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    routing_weights: str
+    expert_row_padding: float | str | Quantity[Any]
+    gathered_layers: float | str | Quantity[Any]
+    reserved_memory: float | str | Quantity[Any]
+    pipeline_split: str
+    reduce_dtype: str
+    dispatch_dtype: str
+    combine_dtype: str
+    attention_mask: str
+    flop_convention: str
+    node_limit: float | str | Quantity[Any]
+    congestion_factor: float | str | Quantity[Any]
+    straggler_factor: float | str | Quantity[Any]
+    training_tokens: float | str | Quantity[Any]
+    request_rate: float | str | Quantity[Any]
+    concurrency: float | str | Quantity[Any]
+    isl: float | str | Quantity[Any]
+    osl: float | str | Quantity[Any]
+    ttft_slo: float | str | Quantity[Any]
+    tpot_slo: float | str | Quantity[Any]
+    e2e_slo: float | str | Quantity[Any]
+    slo_quantile: float | str | Quantity[Any]
+    num_replicas: float | str | Quantity[Any]
+    dp_attention_size: float | str | Quantity[Any]
+    num_redundant_experts: float | str | Quantity[Any]
+    max_num_seqs: float | str | Quantity[Any]
+    kv_cache_dtype: str
+    prefix_hit_rate: float | str | Quantity[Any]
+    prefix_cache_memory: float | str | Quantity[Any]
+    num_prefixes: float | str | Quantity[Any]
+    prefix_len: float | str | Quantity[Any]
+    prefix_zipf: float | str | Quantity[Any]
+    num_loras: float | str | Quantity[Any]
+    lora_zipf: float | str | Quantity[Any]
+    max_loras: float | str | Quantity[Any]
+    lora_layer_tax: float | str | Quantity[Any]
+    num_speculative_tokens: float | str | Quantity[Any]
+    acceptance_rate: float | str | Quantity[Any]
+    draft_cost: float | str | Quantity[Any]
+    isl_cv: float | str | Quantity[Any]
+    osl_cv: float | str | Quantity[Any]
+    kv_page_size: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    active_parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    moe_layer_interval: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    remote_bandwidth: float | str | Quantity[Any]
+    remote_sharers: float | str | Quantity[Any]
+    link_bandwidth: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    unified: bool | str
+    memory_capacity: float | str | Quantity[Any]
+    remote_capacity: float | str | Quantity[Any]
+    local_price: float | str | Quantity[Any]
+    remote_price: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    attention_efficiency: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    dp_overlap: float | str | Quantity[Any]
+    tp_overlap: float | str | Quantity[Any]
+    cp_overlap: float | str | Quantity[Any]
+    ep_overlap: float | str | Quantity[Any]
+    exchange_multiprocessor_share: float | str | Quantity[Any]
+    eight_bit_efficiency: float | str | Quantity[Any]
+    host_operation_time: float | str | Quantity[Any]
+    layer_operations: float | str | Quantity[Any]
+    expert_operations: float | str | Quantity[Any]
+    grouped_experts: bool | str
+    captured_share: float | str | Quantity[Any]
+    prefill_attention_efficiency: float | str | Quantity[Any]
+    kv_read_efficiency: float | str | Quantity[Any]
+    layer_tax: float | str | Quantity[Any]
+    host_layer_time: float | str | Quantity[Any]
+    iteration_overhead: float | str | Quantity[Any]
+    worker_overhead: float | str | Quantity[Any]
+    sequence_overhead: float | str | Quantity[Any]
+    gpu_memory_utilization: float | str | Quantity[Any]
+    kv_memory_fraction: float | str | Quantity[Any]
+    workspace_memory: float | str | Quantity[Any]
+    fabric: str | _catalog.Fabric
+    stack: str | _catalog.Stack
+class _MemoryExpansionResult(Result):
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    accelerators_per_replica: float
+    acceptance_rate: float
+    activation_checkpointing: str
+    activation_dtype: str
+    activation_passes: float
+    activation_traffic: Quantity[Any]
+    activations: Quantity[Any]
+    activations_offload: float
+    active_experts_per_token: float
+    active_parameters: float
+    adapted_attention_edges: float
+    adapted_attention_products: float
+    adapted_edges: float
+    adapted_expert_products_per_rank: float
+    adapted_products_per_rank: float
+    adapter_flops: Quantity[Any]
+    adapter_parameters_per_rank: float
+    adapter_traffic: Quantity[Any]
+    adapter_weights: Quantity[Any]
+    alternate_matmul_activation: Quantity[Any]
+    answer_steps: float
+    attention_activation: Quantity[Any]
+    attention_core_activation: Quantity[Any]
+    attention_edges_per_rank: float
+    attention_efficiency: float
+    attention_flops: Quantity[Any]
+    attention_kernel: str
+    attention_mask: str
+    attention_output_bias: float
+    attention_output_bytes: Quantity[Any]
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    attention_vectors_per_rank: float
+    backward_buffer: Quantity[Any]
+    backward_exposed_exchange: Quantity[Any]
+    backward_free_time: Quantity[Any]
+    backward_share: float
+    bare_price: Quantity[Any]
+    bare_step_time: Quantity[Any]
+    batch_size: float
+    batch_variance: Quantity[Any]
+    besides_launch_time: Quantity[Any]
+    between_further_prompts: float
+    between_gap_prompts: float
+    between_gap_time: Quantity[Any]
+    between_long_share: float
+    between_prompts_cv: float
+    between_stop_probability: float
+    between_stopping_prompts: float
+    blocking_link_traffic: Quantity[Any]
+    bubble_time: Quantity[Any]
+    bunch_size: Quantity[Any]
+    c10_log_rank: float
+    c10_lora_log_rank: float
+    c10_loras: float
+    c10_other_lora_share: float
+    c10_prefixes: float
+    c11_log_rank: float
+    c11_lora_log_rank: float
+    c11_loras: float
+    c11_other_lora_share: float
+    c11_prefixes: float
+    c12_log_rank: float
+    c12_lora_log_rank: float
+    c12_loras: float
+    c12_other_lora_share: float
+    c12_prefixes: float
+    c13_log_rank: float
+    c13_lora_log_rank: float
+    c13_loras: float
+    c13_other_lora_share: float
+    c13_prefixes: float
+    c14_log_rank: float
+    c14_lora_log_rank: float
+    c14_loras: float
+    c14_other_lora_share: float
+    c14_prefixes: float
+    c1_log_rank: float
+    c1_lora_log_rank: float
+    c1_loras: float
+    c1_other_lora_share: float
+    c1_prefixes: float
+    c2_log_rank: float
+    c2_lora_log_rank: float
+    c2_loras: float
+    c2_other_lora_share: float
+    c2_prefixes: float
+    c3_log_rank: float
+    c3_lora_log_rank: float
+    c3_loras: float
+    c3_other_lora_share: float
+    c3_prefixes: float
+    c4_log_rank: float
+    c4_lora_log_rank: float
+    c4_loras: float
+    c4_other_lora_share: float
+    c4_prefixes: float
+    c5_log_rank: float
+    c5_lora_log_rank: float
+    c5_loras: float
+    c5_other_lora_share: float
+    c5_prefixes: float
+    c6_log_rank: float
+    c6_lora_log_rank: float
+    c6_loras: float
+    c6_other_lora_share: float
+    c6_prefixes: float
+    c7_log_rank: float
+    c7_lora_log_rank: float
+    c7_loras: float
+    c7_other_lora_share: float
+    c7_prefixes: float
+    c8_log_rank: float
+    c8_lora_log_rank: float
+    c8_loras: float
+    c8_other_lora_share: float
+    c8_prefixes: float
+    c9_log_rank: float
+    c9_lora_log_rank: float
+    c9_loras: float
+    c9_other_lora_share: float
+    c9_prefixes: float
+    cached_prefixes: float
+    cached_prompt_share: float
+    capacity_factor: float
+    captured_share: float
+    cast_traffic: Quantity[Any]
+    checkpoint_bytes: Quantity[Any]
+    checkpoint_passes: float
+    checkpoints_offload: float
+    closed_batch: Quantity[Any]
+    cohort_cycle: Quantity[Any]
+    cohort_place_p50: Quantity[Any]
+    cohort_place_p90: Quantity[Any]
+    cohort_place_p99: Quantity[Any]
+    cohort_rounds: float
+    cohort_size: Quantity[Any]
+    cohort_step: Quantity[Any]
+    cohort_waiting: Quantity[Any]
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    communication_buffer_fraction: float
+    communication_buffers: Quantity[Any]
+    compute_dtype: str
+    compute_time: Quantity[Any]
+    computing_share: float
+    concurrency: Quantity[Any]
+    congestion_factor: float
+    context_tokens: Quantity[Any]
+    cp_bandwidth: Quantity[Any]
+    cp_chunk_latency: Quantity[Any]
+    cp_exposed_time: Quantity[Any]
+    cp_gather_time: Quantity[Any]
+    cp_latency: Quantity[Any]
+    cp_link_bandwidth: Quantity[Any]
+    cp_message_bytes: Quantity[Any]
+    cp_overlap: float
+    cp_ranks_per_node: float
+    cp_size: float
+    cp_stride: float
+    cp_time: Quantity[Any]
+    cp_traffic_time: Quantity[Any]
+    decode_attention_flops: Quantity[Any]
+    decode_batch: Quantity[Any]
+    dense_layer_activation: Quantity[Any]
+    dense_layer_gather: Quantity[Any]
+    dense_layer_kept: float
+    dense_layer_time: Quantity[Any]
+    dense_layer_traffic: Quantity[Any]
+    dense_parameters_per_rank: float
+    dense_weights_per_rank: float
+    deployed_replicas: float
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    double_prompt_time: Quantity[Any]
+    dp_all_reduce_time: Quantity[Any]
+    dp_attention_size: float
+    dp_bandwidth: Quantity[Any]
+    dp_chunk_latency: Quantity[Any]
+    dp_gather_time: Quantity[Any]
+    dp_latency: Quantity[Any]
+    dp_link_bandwidth: Quantity[Any]
+    dp_message_bytes: Quantity[Any]
+    dp_overlap: float
+    dp_ranks_per_node: float
+    dp_reduction_time: Quantity[Any]
+    dp_replicate_size: float
+    dp_ring_time: Quantity[Any]
+    dp_size: float
+    dp_stride: float
+    dp_summed_bytes: Quantity[Any]
+    dp_switch_time: Quantity[Any]
+    dp_time: Quantity[Any]
+    dp_tree_time: Quantity[Any]
+    draft_cost: float
+    draft_time: Quantity[Any]
+    dropout_activation: Quantity[Any]
+    dropout_mask_bytes: Quantity[Any]
+    e2e_attainment: float
+    e2e_mean: Quantity[Any]
+    e2e_p50: Quantity[Any]
+    e2e_p90: Quantity[Any]
+    e2e_p99: Quantity[Any]
+    e2e_slo: Quantity[Any]
+    edge_parameters_per_rank: float
+    edp_all_reduce_time: Quantity[Any]
+    edp_bandwidth: Quantity[Any]
+    edp_chunk_latency: Quantity[Any]
+    edp_gather_time: Quantity[Any]
+    edp_latency: Quantity[Any]
+    edp_link_bandwidth: Quantity[Any]
+    edp_message_bytes: Quantity[Any]
+    edp_ranks: float
+    edp_ranks_per_node: float
+    edp_reduction_time: Quantity[Any]
+    edp_ring_time: Quantity[Any]
+    edp_stride: float
+    edp_summed_bytes: Quantity[Any]
+    edp_switch_time: Quantity[Any]
+    edp_tree_time: Quantity[Any]
+    efficiency: float
+    eight_bit_efficiency: float
+    elementwise_kernels: str
+    elementwise_time: Quantity[Any]
+    elementwise_traffic: Quantity[Any]
+    embedding_bytes: Quantity[Any]
+    embedding_parameters: float
+    end_layers: float
+    engine_slots: Quantity[Any]
+    ep_exposed_time: Quantity[Any]
+    ep_overlap: float
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    ep_time: Quantity[Any]
+    etp_bandwidth: Quantity[Any]
+    etp_chunk_latency: Quantity[Any]
+    etp_gather_time: Quantity[Any]
+    etp_latency: Quantity[Any]
+    etp_link_bandwidth: Quantity[Any]
+    etp_message_bytes: Quantity[Any]
+    etp_ranks: float
+    etp_ranks_per_node: float
+    etp_size: float
+    etp_stride: float
+    exchange_fill_time: Quantity[Any]
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_multiprocessor_share: float
+    exchange_node_bandwidth: Quantity[Any]
+    exchanges_per_layer: float
+    expert_adapter_parameters_per_rank: float
+    expert_bias: float
+    expert_edges_per_rank: float
+    expert_ffn_dim: float
+    expert_launch_time: Quantity[Any]
+    expert_operations: float
+    expert_parameters: float
+    expert_parameters_per_rank: float
+    expert_product_factor: float
+    expert_row_padding: Quantity[Any]
+    expert_rows_per_token: float
+    expert_sequence_shards: float
+    expert_slices: float
+    expert_time: Quantity[Any]
+    expert_vectors_per_rank: float
+    experts: float
+    exposed_backward_traffic: Quantity[Any]
+    exposed_edge_traffic: Quantity[Any]
+    exposed_gather_time: Quantity[Any]
+    exposed_link_time: Quantity[Any]
+    exposed_local_time: Quantity[Any]
+    exposed_reduction_time: Quantity[Any]
+    exposed_remote_time: Quantity[Any]
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    feasible: bool
+    fewest_last_layers: float
+    ffn_activation: Quantity[Any]
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    ffn_tensors: float
+    fill_share: float
+    finetuning: str
+    first_further_prompts: float
+    first_gap_prompts: float
+    first_gap_time: Quantity[Any]
+    first_long_share: float
+    first_prompts_cv: float
+    first_stall: Quantity[Any]
+    first_stop_probability: float
+    first_stopping_prompts: float
+    first_token_correlation: float
+    first_token_law: float
+    first_token_skewness: float
+    first_token_variance: Quantity[Any]
+    fleet_size: float
+    flop_convention: str
+    forward_exposed_exchange: Quantity[Any]
+    forward_free_time: Quantity[Any]
+    forward_share: float
+    free_link_time: Quantity[Any]
+    full_stage_layers: float
+    full_weight_bytes: Quantity[Any]
+    further_expert_state_numbers: float
+    further_state_numbers: float
+    gated: float
+    gathered_layers: float
+    gathered_weight_bytes: Quantity[Any]
+    gathered_weights: Quantity[Any]
+    goodput: Quantity[Any]
+    goodput_per_accelerator: Quantity[Any]
+    gpu_memory_utilization: float
+    gradient_accumulation_steps: float
+    gradient_all_reduce_time: Quantity[Any]
+    gradient_bytes: Quantity[Any]
+    gradient_dtype: str
+    gradient_passes: float
+    gradient_reduction_time: Quantity[Any]
+    gradients: Quantity[Any]
+    gradients_offload: float
+    grouped_experts: float
+    half_prompt_time: Quantity[Any]
+    head_dim: float
+    head_layers: float
+    head_parameters: float
+    heads: float
+    hidden_bytes: Quantity[Any]
+    hidden_dim: float
+    host_layer_time: Quantity[Any]
+    host_operation_time: Quantity[Any]
+    host_time: Quantity[Any]
+    host_wait_time: Quantity[Any]
+    hot_product_flops: Quantity[Any]
+    hot_rank_factor: float
+    in_flight_micro_batches: float
+    inner_bytes: Quantity[Any]
+    inner_vectors: float
+    inner_width: float
+    interleaved_stages: float
+    isl: Quantity[Any]
+    isl_cv: float
+    iteration_overhead: Quantity[Any]
+    itl_p99: Quantity[Any]
+    kept_beside_ffn: Quantity[Any]
+    kernel_traffic: Quantity[Any]
+    kv_bytes_per_token: Quantity[Any]
+    kv_bytes_per_token_per_rank: Quantity[Any]
+    kv_cache_bytes: Quantity[Any]
+    kv_cache_dtype: str
+    kv_cache_tokens: Quantity[Any]
+    kv_heads: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    kv_memory: Quantity[Any]
+    kv_memory_fraction: float
+    kv_offload: float
+    kv_page_size: Quantity[Any]
+    kv_read_efficiency: float
+    kv_read_stretch: float
+    kv_width_per_rank: float
+    largest_layer_activation: Quantity[Any]
+    largest_layer_adapter_parameters: float
+    largest_layer_parameters: float
+    largest_layer_trained_parameters: float
+    last_stage_is_slowest: float
+    last_stage_layers: float
+    latency_skewness: float
+    latency_third_cumulant: Quantity[Any]
+    latency_variance: Quantity[Any]
+    layer_experts_per_rank: float
+    layer_hiding_time: Quantity[Any]
+    layer_input: Quantity[Any]
+    layer_launch_time: Quantity[Any]
+    layer_operations: float
+    layer_tax: Quantity[Any]
+    layer_time: Quantity[Any]
+    layers: float
+    layers_per_stage: float
+    learned_positions: float
+    link_bandwidth: Quantity[Any]
+    link_efficiency: float
+    local_memory: Quantity[Any]
+    local_micro_batch: float
+    local_price: Quantity[Any]
+    logit_flops: Quantity[Any]
+    lone_tpot: Quantity[Any]
+    longest_segment: str
+    lora_expert_parameters: float
+    lora_layer_tax: Quantity[Any]
+    lora_memory: Quantity[Any]
+    lora_parameters_per_rank: float
+    lora_parameters_per_token: float
+    lora_popularity_sum: float
+    lora_rank: float
+    lora_target_modules: str
+    lora_zipf: float
+    loss_buffer: Quantity[Any]
+    loss_time: Quantity[Any]
+    lost_bunch_share: float
+    master_bytes: Quantity[Any]
+    master_weights: float
+    matrix_edges_per_rank: float
+    max_loras: float
+    max_num_seqs: Quantity[Any]
+    mean_prompt_time: Quantity[Any]
+    mean_rank_factor: float
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_cost: Quantity[Any]
+    memory_efficiency: float
+    mfu: float
+    micro_batch_compute_time: Quantity[Any]
+    micro_batch_time: Quantity[Any]
+    micro_batch_tokens: Quantity[Any]
+    micro_batch_wait_time: Quantity[Any]
+    micro_batches: float
+    mlp_bias: float
+    model_flops: Quantity[Any]
+    moe_activation: Quantity[Any]
+    moe_layer_activation: Quantity[Any]
+    moe_layer_gather: Quantity[Any]
+    moe_layer_interval: float
+    moe_layer_kept: float
+    moe_layer_time: Quantity[Any]
+    moe_layer_traffic: Quantity[Any]
+    moe_layers: float
+    moe_layers_per_stage: float
+    moment_bytes: Quantity[Any]
+    mtp_layers: float
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    norm_activation: Quantity[Any]
+    norm_bias: float
+    norm_copy_bytes: Quantity[Any]
+    norm_parameters: float
+    num_loras: float
+    num_prefixes: float
+    num_redundant_experts: float
+    num_replicas: float
+    num_speculative_tokens: float
+    optimizer: str
+    optimizer_bytes: Quantity[Any]
+    optimizer_offload: float
+    optimizer_passes: float
+    optimizer_state: Quantity[Any]
+    optimizer_time: Quantity[Any]
+    osl: Quantity[Any]
+    osl_cv: float
+    other_stage_layers: float
+    others_kept_share: float
+    output_tokens: Quantity[Any]
+    oversubscription: float
+    pad_to_capacity: float
+    parameters: float
+    parameters_per_rank: float
+    peak_activations: Quantity[Any]
+    peak_flops: Quantity[Any]
+    peak_seq_len: Quantity[Any]
+    pipeline_schedule: str
+    pipeline_split: str
+    policy: str
+    port_bandwidth: Quantity[Any]
+    pp_size: float
+    pp_time: Quantity[Any]
+    precision: str
+    prefetch_fraction: float
+    prefill_attention_efficiency: float
+    prefix_cache_memory: Quantity[Any]
+    prefix_found_share: float
+    prefix_hit_rate: float
+    prefix_len: Quantity[Any]
+    prefix_lifetime: float
+    prefix_popularity_sum: float
+    prefix_zipf: float
+    product_bytes: Quantity[Any]
+    product_flops: Quantity[Any]
+    product_input_bytes: Quantity[Any]
+    product_rate: Quantity[Any]
+    product_time: Quantity[Any]
+    product_widths: float
+    prompt_interval: Quantity[Any]
+    prompt_load: float
+    prompt_slot_wait_probability: float
+    prompt_stay: Quantity[Any]
+    prompt_time: Quantity[Any]
+    prompt_time_bend: Quantity[Any]
+    prompt_time_curvature: Quantity[Any]
+    prompt_time_cv: float
+    prompt_time_slope: Quantity[Any]
+    prompt_time_third_cumulant: float
+    prompt_wait: Quantity[Any]
+    prompt_wait_probability: float
+    prompt_wait_scale: Quantity[Any]
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    r1_ended_share: float
+    r1_first_score: float
+    r1_kept_share: float
+    r2_ended_share: float
+    r2_first_score: float
+    r2_kept_share: float
+    r3_ended_share: float
+    r3_first_score: float
+    r3_kept_share: float
+    r4_ended_share: float
+    r4_first_score: float
+    r4_kept_share: float
+    r5_ended_share: float
+    r5_first_score: float
+    r5_kept_share: float
+    r6_ended_share: float
+    r6_first_score: float
+    r6_kept_share: float
+    r7_ended_share: float
+    r7_first_score: float
+    r7_kept_share: float
+    r8_ended_share: float
+    r8_first_score: float
+    r8_kept_share: float
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    recompute_activation_func: float
+    recompute_layernorm: float
+    recompute_mla_up_proj: float
+    recomputed_activation: Quantity[Any]
+    recomputed_activations: Quantity[Any]
+    recomputed_attention: float
+    recomputed_elementwise: float
+    recomputed_flops: Quantity[Any]
+    recomputed_products: float
+    recomputed_traffic: Quantity[Any]
+    reduce_dtype: str
+    reduced_bytes: Quantity[Any]
+    remote_bandwidth: Quantity[Any]
+    remote_capacity: Quantity[Any]
+    remote_kv_share: float
+    remote_memory: Quantity[Any]
+    remote_price: Quantity[Any]
+    remote_sharers: float
+    remote_traffic: Quantity[Any]
+    remote_weights: Quantity[Any]
+    rep_all_reduce_time: Quantity[Any]
+    rep_bandwidth: Quantity[Any]
+    rep_chunk_latency: Quantity[Any]
+    rep_latency: Quantity[Any]
+    rep_link_bandwidth: Quantity[Any]
+    rep_ranks_per_node: float
+    rep_ring_time: Quantity[Any]
+    rep_stride: float
+    rep_summed_bytes: Quantity[Any]
+    rep_switch_time: Quantity[Any]
+    rep_tree_time: Quantity[Any]
+    replica_capacity: Quantity[Any]
+    replica_concurrency: Quantity[Any]
+    replica_goodput: Quantity[Any]
+    replica_load: float
+    replica_rate: Quantity[Any]
+    replica_weights: Quantity[Any]
+    request_groups: float
+    request_rate: Quantity[Any]
+    reserved_memory: Quantity[Any]
+    rest_time: Quantity[Any]
+    routed_buffer: Quantity[Any]
+    routed_flops: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    routing_weight_bytes: Quantity[Any]
+    routing_weights: str
+    rows_per_expert: Quantity[Any]
+    sandwich_norm: float
+    saved_bytes: Quantity[Any]
+    saved_dtype: str
+    score_flops: Quantity[Any]
+    score_time: Quantity[Any]
+    scores_share: float
+    selective_policy: str
+    send_time: Quantity[Any]
+    seq_len: Quantity[Any]
+    sequence_overhead: Quantity[Any]
+    sequence_parallel: float
+    sequence_shards: float
+    served_weights: Quantity[Any]
+    serving_bottleneck: str
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_parameters_per_rank: float
+    short_answer_excess: Quantity[Any]
+    short_answer_variance: Quantity[Any]
+    single_expert_edges_per_rank: float
+    sliding_layers: float
+    sliding_window: Quantity[Any]
+    slo_attainment: float
+    slo_quantile: float
+    slot_room: float
+    slot_wait_mean: Quantity[Any]
+    slot_wait_probability: float
+    slots_kv_cache: Quantity[Any]
+    slowest_stage_layers: float
+    slowest_stage_moe_layers: float
+    slowest_stage_summing_layers: float
+    stage_activations: Quantity[Any]
+    stage_time: Quantity[Any]
+    stage_wait_time: Quantity[Any]
+    stages_per_rank: float
+    staging_buffer: Quantity[Any]
+    step_growth_at_load: Quantity[Any]
+    step_time: Quantity[Any]
+    step_time_at_load: Quantity[Any]
+    step_wait_probability: float
+    straggler_factor: float
+    straggler_time: Quantity[Any]
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    tied_embeddings: float
+    tokens_per_decode_step: float
+    tokens_per_rank: Quantity[Any]
+    tokens_per_second: Quantity[Any]
+    tokens_per_second_per_accelerator: Quantity[Any]
+    tokens_per_second_per_dollar: Quantity[Any]
+    tp_all_reduce_time: Quantity[Any]
+    tp_bandwidth: Quantity[Any]
+    tp_chunk_latency: Quantity[Any]
+    tp_exchange_time: Quantity[Any]
+    tp_exposed_time: Quantity[Any]
+    tp_gather_time: Quantity[Any]
+    tp_latency: Quantity[Any]
+    tp_link_bandwidth: Quantity[Any]
+    tp_message_bytes: Quantity[Any]
+    tp_overlap: float
+    tp_ranks_per_node: float
+    tp_ring_time: Quantity[Any]
+    tp_size: float
+    tp_stride: float
+    tp_summed_bytes: Quantity[Any]
+    tp_switch_time: Quantity[Any]
+    tp_time: Quantity[Any]
+    tp_tree_time: Quantity[Any]
+    tpot_attainment: float
+    tpot_excess: Quantity[Any]
+    tpot_excess_cv: float
+    tpot_mean: Quantity[Any]
+    tpot_p50: Quantity[Any]
+    tpot_p90: Quantity[Any]
+    tpot_p99: Quantity[Any]
+    tpot_slo: Quantity[Any]
+    tpot_spread: Quantity[Any]
+    trainable_fraction: float
+    trained_bytes: Quantity[Any]
+    trained_dense_parameters_per_rank: float
+    trained_expert_parameters_per_rank: float
+    training_time: Quantity[Any]
+    training_tokens: Quantity[Any]
+    ttft_attainment: float
+    ttft_mean: Quantity[Any]
+    ttft_p50: Quantity[Any]
+    ttft_p90: Quantity[Any]
+    ttft_p99: Quantity[Any]
+    ttft_slo: Quantity[Any]
+    two_batch_overlap: float
+    unhidden_fetch_time: Quantity[Any]
+    unified: float
+    update_place: str
+    update_slowdown: float
+    update_traffic: Quantity[Any]
+    updated_parameters_per_rank: float
+    v_head_dim: float
+    varied_prompt_time: Quantity[Any]
+    vector_parameters_per_rank: float
+    vocab_size: float
+    wait_decay: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weight_gather_time: Quantity[Any]
+    weight_gradient_share: float
+    weight_passes: float
+    weights: Quantity[Any]
+    weights_offload: float
+    weights_read_stretch: float
+    whole_law: float
+    wide_rate: Quantity[Any]
+    widening_traffic: Quantity[Any]
+    width_vectors: float
+    window_reach: Quantity[Any]
+    worker_overhead: Quantity[Any]
+    working_buffer: Quantity[Any]
+    workspace_memory: Quantity[Any]
+    zero_ranks: float
+    zero_stage: float
+class MemoryExpansionModel(_MemoryExpansionModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., design: str | _catalog.MemoryDesign = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_MemoryExpansionInputs]) -> _MemoryExpansionResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., design: str | _catalog.MemoryDesign = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., design: str | _catalog.MemoryDesign = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _MemoryExpansionResult: ...
+
+class _KernelInputs(TypedDict, total=False):
+    product_rows: float | str | Quantity[Any]
+    product_columns: float | str | Quantity[Any]
+    product_inner: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    output_bytes: float | str | Quantity[Any]
+    dynamic_quantization: bool | str
+    efficiency: float | str | Quantity[Any]
+    kernel_bytes: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    multiprocessors: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
+    memory_efficiency: float | str | Quantity[Any]
+    flop_energy: float | str | Quantity[Any]
+    launch_time: float | str | Quantity[Any]
+    quantization_time: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
+class _KernelResult(Result):
+    activation_dtype: str
+    activation_quantization_time: Quantity[Any]
+    arithmetic_intensity: Quantity[Any]
+    arithmetic_time: Quantity[Any]
+    attainable_rate: Quantity[Any]
+    ceiling_efficiency: float
+    compute_dtype: str
+    computed_outputs: float
+    dynamic_quantization: float
+    efficiency: float
+    flop_energy: Quantity[Any]
+    hidden_bytes: Quantity[Any]
+    kernel_bottleneck: str
+    kernel_bytes: Quantity[Any]
+    kernel_flops: Quantity[Any]
+    kernel_rate: Quantity[Any]
+    kernel_time: Quantity[Any]
+    launch_time: Quantity[Any]
+    memory_bandwidth: Quantity[Any]
+    memory_efficiency: float
+    memory_time: Quantity[Any]
+    multiprocessors: float
+    output_bytes: Quantity[Any]
+    peak_flops: Quantity[Any]
+    precision: str
+    product_bytes: Quantity[Any]
+    product_columns: float
+    product_inner: float
+    product_input_bytes: Quantity[Any]
+    product_rows: float
+    quantization_time: Quantity[Any]
+    ridge_point: Quantity[Any]
+    tdp: Quantity[Any]
+    tile_efficiency: float
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+class KernelModel(_KernelModel):
+    def solve(self, hardware: str | _catalog.Accelerator = ..., **inputs: Unpack[_KernelInputs]) -> _KernelResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, hardware: str | _catalog.Accelerator = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, hardware: str | _catalog.Accelerator = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _KernelResult: ...
+
+class _CollectiveInputs(TypedDict, total=False):
+    collective_ranks: float | str | Quantity[Any]
+    message_bytes: float | str | Quantity[Any]
+    rank_stride: float | str | Quantity[Any]
+    tokens_per_rank: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    node_limit: float | str | Quantity[Any]
+    precision: str
+    dispatch_dtype: str
+    combine_dtype: str
+    congestion_factor: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    all_to_all_start: float | str | Quantity[Any]
+    all_to_all_step: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    fabric: str | _catalog.Fabric
+    stack: str | _catalog.Stack
+class _CollectiveResult(Result):
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    active_experts_per_token: float
+    all_to_all_start: Quantity[Any]
+    all_to_all_step: Quantity[Any]
+    bus_bandwidth: Quantity[Any]
+    chunk_latency: Quantity[Any]
+    collective_bandwidth: Quantity[Any]
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    collective_ranks: float
+    collective_steps: Quantity[Any]
+    collective_time: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    congestion_factor: float
+    copy_bytes: Quantity[Any]
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_node_bandwidth: Quantity[Any]
+    fabric_bandwidth: Quantity[Any]
+    fabric_bytes: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    fleet_size: float
+    hidden_dim: float
+    link_bytes: Quantity[Any]
+    link_efficiency: float
+    message_bytes: Quantity[Any]
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    nodes_per_token: float
+    oversubscription: float
+    port_bandwidth: Quantity[Any]
+    precision: str
+    rank_stride: float
+    ranks_per_node: float
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    ring_time: Quantity[Any]
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    switch_time: Quantity[Any]
+    tokens_per_rank: Quantity[Any]
+    tree_time: Quantity[Any]
+    wire_time: Quantity[Any]
+class CollectiveModel(_CollectiveModel):
+    def solve(self, hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_CollectiveInputs]) -> _CollectiveResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _CollectiveResult: ...
+
+class _HardwareCloud(_catalog.Group):
+    H100: _catalog.Accelerator
+    H200: _catalog.Accelerator
+    A100: _catalog.Accelerator
+    A100_40GB: _catalog.Accelerator
+    H100_PCIe: _catalog.Accelerator
+    H100_NVL: _catalog.Accelerator
+    H800: _catalog.Accelerator
+    H20: _catalog.Accelerator
+    H20_141GB: _catalog.Accelerator
+    B200: _catalog.Accelerator
+    GB200: _catalog.Accelerator
+    B300: _catalog.Accelerator
+    GB300: _catalog.Accelerator
+    A10: _catalog.Accelerator
+    L4: _catalog.Accelerator
+    L40S: _catalog.Accelerator
+    V100: _catalog.Accelerator
+    V100_16GB: _catalog.Accelerator
+    MI300X: _catalog.Accelerator
+    MI325X: _catalog.Accelerator
+    MI355X: _catalog.Accelerator
+    MI250X: _catalog.Accelerator
+    Trainium2: _catalog.Accelerator
+    TPU_v4: _catalog.Accelerator
+    TPU_v5e: _catalog.Accelerator
+    TPU_v5p: _catalog.Accelerator
+    TPU_v6e: _catalog.Accelerator
+    Gaudi2: _catalog.Accelerator
+    Gaudi3: _catalog.Accelerator
+class _HardwareWorkstation(_catalog.Group):
+    RTX_4090: _catalog.Accelerator
+class _HardwareEdge(_catalog.Group):
+    Jetson_AGX_Orin: _catalog.Accelerator
+class _Hardware(_catalog.Group):
+    Cloud: _HardwareCloud
+    Workstation: _HardwareWorkstation
+    Edge: _HardwareEdge
+Hardware: _Hardware
+class _ModelsLanguage(_catalog.Group):
+    Llama3_8B: _catalog.TransformerWorkload
+    Llama3_70B: _catalog.TransformerWorkload
+    Llama3_1_8B: _catalog.TransformerWorkload
+    Llama3_1_70B: _catalog.TransformerWorkload
+    Llama3_1_405B: _catalog.TransformerWorkload
+    Llama3_3_70B: _catalog.TransformerWorkload
+    Llama2_7B: _catalog.TransformerWorkload
+    Llama2_13B: _catalog.TransformerWorkload
+    Llama2_70B: _catalog.TransformerWorkload
+    Llama4_Scout: _catalog.SparseTransformerWorkload
+    Llama4_Maverick: _catalog.SparseTransformerWorkload
+    torchtitan_llama4_3bx128e: _catalog.SparseTransformerWorkload
+    DeepSeek_V3: _catalog.SparseTransformerWorkload
+    DeepSpeedMoE_1_3B_MoE_128: _catalog.SparseTransformerWorkload
+    DeepSpeedMoE_2_4B_MoE_128: _catalog.SparseTransformerWorkload
+    DeepSpeedMoE_8B_MoE_128: _catalog.SparseTransformerWorkload
+    DeepSpeedMoE_24B_MoE_128: _catalog.SparseTransformerWorkload
+    DeepSpeedMoE_47B_MoE_128: _catalog.SparseTransformerWorkload
+    Gemma2_2B: _catalog.TransformerWorkload
+    Gemma2_9B: _catalog.TransformerWorkload
+    Gemma2_27B: _catalog.TransformerWorkload
+    Gemma3_1B: _catalog.TransformerWorkload
+    Gemma3_4B: _catalog.TransformerWorkload
+    Gemma3_12B: _catalog.TransformerWorkload
+    Gemma3_27B: _catalog.TransformerWorkload
+    GPT3_175B: _catalog.TransformerWorkload
+    OPT_13B: _catalog.TransformerWorkload
+    OPT_30B: _catalog.TransformerWorkload
+    OPT_66B: _catalog.TransformerWorkload
+    OPT_175B: _catalog.TransformerWorkload
+    GPT2_XL: _catalog.TransformerWorkload
+    gpt_oss_20B: _catalog.SparseTransformerWorkload
+    gpt_oss_120B: _catalog.SparseTransformerWorkload
+    Kimi_K2: _catalog.SparseTransformerWorkload
+    Mixtral_8x7B: _catalog.SparseTransformerWorkload
+    Mixtral_8x22B: _catalog.SparseTransformerWorkload
+    Mistral_7B: _catalog.TransformerWorkload
+    Qwen2_5_7B: _catalog.TransformerWorkload
+    Qwen2_5_14B: _catalog.TransformerWorkload
+    Qwen2_5_32B: _catalog.TransformerWorkload
+    Qwen2_5_72B: _catalog.TransformerWorkload
+    Qwen3_0_6B: _catalog.TransformerWorkload
+    Qwen3_1_7B: _catalog.TransformerWorkload
+    Qwen3_4B: _catalog.TransformerWorkload
+    Qwen3_8B: _catalog.TransformerWorkload
+    Qwen3_14B: _catalog.TransformerWorkload
+    Qwen3_32B: _catalog.TransformerWorkload
+    Qwen3_30B_A3B: _catalog.SparseTransformerWorkload
+    Qwen3_235B_A22B: _catalog.SparseTransformerWorkload
+class _Models(_catalog.Group):
+    Language: _ModelsLanguage
+Models: _Models
+class _SystemsMemories(_catalog.Group):
+    HBM: _catalog.MemoryKind
+    DDR5: _catalog.MemoryKind
+    LPDDR5X: _catalog.MemoryKind
+    CXL_DDR5: _catalog.MemoryKind
+class _SystemsDesigns(_catalog.Group):
+    Per_Node: _catalog.MemoryDesign
+    Per_GPU: _catalog.MemoryDesign
+    Integrated_CPU_Links: _catalog.MemoryDesign
+    Integrated_GPU_Links: _catalog.MemoryDesign
+    DGX_H100_PCIe: _catalog.MemoryDesign
+    GH200: _catalog.MemoryDesign
+    GB200_Grace: _catalog.MemoryDesign
+    MI300A: _catalog.MemoryDesign
+    CXL3_Expander: _catalog.MemoryDesign
+class _SystemsRents(_catalog.Group):
+    RunPod_H100: _catalog.Rent
+    RunPod_H200: _catalog.Rent
+    RunPod_A100: _catalog.Rent
+    RunPod_B200: _catalog.Rent
+    RunPod_L4: _catalog.Rent
+    RunPod_L40S: _catalog.Rent
+    RunPod_RTX_4090: _catalog.Rent
+    Lambda_A10: _catalog.Rent
+    Lambda_A100_40GB: _catalog.Rent
+    Lambda_H100_PCIe: _catalog.Rent
+    Hot_Aisle_MI300X: _catalog.Rent
+    Vultr_MI325X: _catalog.Rent
+    Google_TPU_v5e: _catalog.Rent
+    Google_TPU_v5p: _catalog.Rent
+class _SystemsNodes(_catalog.Group):
+    DGX_H100: _catalog.Node
+    DGX_H200: _catalog.Node
+    DGX_A100: _catalog.Node
+    DGX_B200: _catalog.Node
+    GB200_NVL72: _catalog.Node
+    HGX_H800: _catalog.Node
+    HGX_H20: _catalog.Node
+    DGX_B300: _catalog.Node
+    GB300_NVL72: _catalog.Node
+    HGX_MI300X: _catalog.Node
+    HGX_MI325X: _catalog.Node
+    HGX_MI355X: _catalog.Node
+    AWS_trn2_48xlarge: _catalog.Node
+    AWS_p4d_24xlarge: _catalog.Node
+    AWS_p5_48xlarge: _catalog.Node
+    Grand_Teton_H100: _catalog.Node
+class _SystemsFabrics(_catalog.Group):
+    Ethernet_100G_TCP: _catalog.Fabric
+    InfiniBand_HDR: _catalog.Fabric
+    InfiniBand_NDR: _catalog.Fabric
+    InfiniBand_XDR: _catalog.Fabric
+    RoCE_400G: _catalog.Fabric
+    Meta_RoCE_400G: _catalog.Fabric
+class _SystemsClusters(_catalog.Group):
+    Research_256: _catalog.Fleet
+    SuperPOD_A100: _catalog.Fleet
+    SuperPOD_H100: _catalog.Fleet
+    SuperPOD_GB200: _catalog.Fleet
+    Llama3_16K: _catalog.Fleet
+    DeepSeek_H800_2048: _catalog.Fleet
+    Meta_24K: _catalog.Fleet
+class _Systems(_catalog.Group):
+    Memories: _SystemsMemories
+    Designs: _SystemsDesigns
+    Rents: _SystemsRents
+    Nodes: _SystemsNodes
+    Fabrics: _SystemsFabrics
+    Clusters: _SystemsClusters
+Systems: _Systems
+class _Stacks(_catalog.Group):
+    Generic: _catalog.Stack
+    Ideal: _catalog.Stack
+    TensorRT_LLM_H100: _catalog.Stack
+    TensorRT_LLM_A100: _catalog.Stack
+    DistServe_A100: _catalog.Stack
+    vLLM_2023_A100: _catalog.Stack
+    Megatron_LM_A100: _catalog.Stack
+    DeepSpeed_A100: _catalog.Stack
+    torchtitan_A100: _catalog.Stack
+    torchtitan_H100: _catalog.Stack
+    torchtitan_async_H100: _catalog.Stack
+    torchtitan_H20: _catalog.Stack
+    MPT_A100: _catalog.Stack
+    MPT_H100: _catalog.Stack
+    Megatron_Bridge_H100: _catalog.Stack
+    Megatron_Bridge_B200: _catalog.Stack
+    Megatron_Bridge_GB200: _catalog.Stack
+    Megatron_Bridge_GB300: _catalog.Stack
+    DeepSeek_H800: _catalog.Stack
+    cuBLAS: _catalog.Stack
+    cuBLAS_A100: _catalog.Stack
+    cuBLAS_H100: _catalog.Stack
+    cuBLAS_B200: _catalog.Stack
+    NCCL_A100: _catalog.Stack
+    NCCL_H100: _catalog.Stack
+    NCCL_B200: _catalog.Stack
+    DeepEP: _catalog.Stack
+Stacks: _Stacks
+class _Recipes(_catalog.Group):
+    torchtitan_issue_1624: _catalog.Recipe
+    Megatron_Qwen3_30B_A3B_H100: _catalog.Recipe
+    Megatron_Qwen3_30B_A3B_GB200: _catalog.Recipe
+    Megatron_Qwen3_235B_A22B_GB200: _catalog.Recipe
+    Megatron_DeepSeek_V3_GB300_bf16: _catalog.Recipe
+    Megatron_DeepSeek_V3_GB300_fp8: _catalog.Recipe
+    Megatron_DeepSeek_V3_GB200_bf16: _catalog.Recipe
+    Megatron_DeepSeek_V3_GB200_fp8: _catalog.Recipe
+    Megatron_DeepSeek_V3_B200_fp8: _catalog.Recipe
+    Megatron_gpt_oss_120B_H100: _catalog.Recipe
+    Megatron_Mixtral_8x7B_H100: _catalog.Recipe
+    DeepSeek_V3_2048_H800: _catalog.Recipe
+    DeepSpeed_MoE: _catalog.Recipe
+Recipes: _Recipes

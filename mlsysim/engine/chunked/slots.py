@@ -1,0 +1,50 @@
+"""The wait for a slot, where as many requests are served at once as may be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import ndtr
+
+#: Standard deviations between the mean of the slots that are taken and all of them from which on nobody waits.
+FARTHEST = 6.0
+
+
+@dataclass(frozen=True)
+class SlotWait:
+    """Zero but for some requests, whose wait is exponential.
+
+    Attributes
+    ----------
+    probability : float
+        That a request finds every slot taken.
+    mean : float
+        Seconds that it then waits.
+    """
+
+    probability: float = 0.0
+    mean: float = 0.0
+
+
+def slot_wait(slots: float, taken: float, variance: float, variation: float, spare: float) -> SlotWait:
+    """The law of many servers (Halfin and Whitt), with the spread of the requests as it is.
+
+    Parameters
+    ----------
+    slots : float
+        Requests that are served at once at most.
+    taken : float
+        Mean number that is; a whole number, so that half of one more counts as all.
+    variance : float
+        Of that number.
+    variation : float
+        Coefficient of variation of the time that a slot is held: alike, requests wait half as long as exponential ones.
+    spare : float
+        Rate of requests that could be served beyond those that come, in 1/s.
+    """
+    room = max(slots - taken - 0.5, 0.0) / math.sqrt(variance) if variance > 0.0 else math.inf
+    if not room < FARTHEST:
+        return SlotWait()
+    probability = 1.0 / (1.0 + room * float(ndtr(room)) * math.sqrt(2.0 * math.pi) * math.exp(room**2 / 2.0))
+    return SlotWait(probability, (1.0 + variation**2) / (2.0 * spare))

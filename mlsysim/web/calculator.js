@@ -1,0 +1,168 @@
+// From what is typed to numbers: the binding of inputs/binding.py at one point, and the formulas of a variant.
+
+for (const variable of Object.values(DATA.variables)) {
+  const { factor, dimension, shown } = DATA.amounts[variable.unit] || {};
+  const isWritten = variable.named || dimension;
+  Object.assign(variable, { factor, dimension, kind: variable.kind || "real", shown: variable.named ? variable.unit : isWritten ? shown : "" });
+}
+
+const ROWS = FORMULAS.map(([name, compute, needs]) => ({
+  name: NAMES[name],
+  compute,
+  needs: needs.map((each) => NAMES[each]),
+}));
+
+/** The value of every input as typed, with where it comes from; and what is refused. */
+function bound(data, variant, typed) {
+  const chosen = data.variants[variant], values = {}, origins = {}, refusals = [];
+  const isSlot = (name) => Object.hasOwn(data.slots, name);
+  const attempt = (work) => {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      refusals.push(error);
+    }
+  };
+  const takers = chosen.arguments.filter(isSlot), format = rateFormat(data, chosen, typed);
+  const missing = [];
+  for (const name of takers) {
+    const { what, entries } = data.slots[name];
+    if (typed[name] === undefined || Object.hasOwn(entries, typed[name])) continue;
+    const refusal = new Refusal(name, "", "");
+    refusal.message = `unknown ${what} ${quoted(typed[name])}: this page has it not in its list`;
+    refusals.push(refusal);
+  }
+  for (const name of chosen.arguments) {
+    if (isSlot(name)) continue;
+    attempt(() => {
+      const variable = data.variables[name];
+      if (typed[name] !== undefined) {
+        values[name] = canonicalOf(name, variable, typed[name], data);
+        origins[name] = "given";
+        return;
+      }
+      for (const slot of takers) {
+        const entry = data.slots[slot].entries[typed[slot]];
+        const value = entry && valueOf(entry, name, format);
+        if (value === undefined) continue;
+        const amount = fromCanonical(value, variable.factor);
+        check(name, variable, amount, quoted(`${general(amount, 6)} ${variable.unit || ""}`.trim()), data.limits, `given by ${entry.name}`);
+        values[name] = value;
+        origins[name] = entry.name;
+        return;
+      }
+      if (name in chosen.defaults) {
+        values[name] = chosen.defaults[name];
+        origins[name] = "default";
+        return;
+      }
+      for (const slot of takers) {
+        const { entries, default: key } = data.slots[slot];
+        const value = key ? valueOf(entries[key], name, format) : undefined;
+        if (value === undefined) continue;
+        values[name] = value;
+        origins[name] = entries[key].name;
+        return;
+      }
+      missing.push(name);
+    });
+  }
+  const known = new Set(Object.keys(values));
+  if (!refusals.length) attempt(() => refuseMissing(data, chosen, typed, missing, takers));
+  for (const place of refusals.length ? [] : chosen.requirements) {
+    const [argument, condition, allowed] = data.requirements[place], { compute, needs } = ROWS[condition];
+    if (!needs.every((name) => known.has(name))) continue;
+    const met = (at) => compute(...needs.map((name) => at[name]));
+    if (!met(values)) {
+      refusals.push(unmet(data, argument, allowed, needs, met, values));
+      break;
+    }
+  }
+  return { values, origins, refusals, missing: new Set(missing) };
+}
+
+function valueOf(entry, name, format) {
+  const rates = entry.rates && entry.rates[name];
+  if (!rates) return entry.values[name];
+  if (Object.hasOwn(rates, format)) return rates[format] === null ? undefined : rates[format];
+  if (!rates[""]) return undefined;
+  throw new Refusal("precision", quoted(format), ...rates[""]);
+}
+
+/** The number format that chooses the peak rate. */
+function rateFormat({ formats, variables }, { defaults, arguments: taken }, typed) {
+  const label = (name, absent) =>
+    typed[name] ?? (taken.includes(name) && name in defaults ? variables[name].labels[defaults[name]] : absent);
+  const precision = label("precision", ""), compute = label("compute_dtype", "as_precision");
+  const named = compute === "as_precision" && formats.presets[precision] ? formats.presets[precision] : compute;
+  return named === "as_precision" ? precision : formats.rates[named] ?? named;
+}
+
+/** Refuse inputs that nothing gives, unless an entry that may be left out would. */
+function refuseMissing(data, chosen, typed, missing, takers) {
+  const used = new Set(chosen.formulas.flatMap((place) => ROWS[place].needs));
+  const optional = new Set(takers.flatMap((slot) => (data.slots[slot].optional ? data.slots[slot].gives : data.slots[slot].extras)));
+  const needed = missing.filter((name) => used.has(name) && !optional.has(name)).sort();
+  if (!needed.length) return;
+  const gives = (slot) => data.slots[slot].gives.filter((name) => needed.includes(name)).length;
+  const most = takers.filter((slot) => !data.slots[slot].default).sort((a, b) => gives(b) - gives(a))[0];
+  const given = takers.filter((slot) => typed[slot]);
+  const say = (argument, how) => {
+    const refusal = new Refusal(argument, "", "");
+    refusal.message = `${data.model} needs ${argument}: ${how}`;
+    throw refusal;
+  };
+  if (!given.length && most && gives(most) >= 4) say(most, `give ${most}=..., or what it gives one by one, as in ${needed.find((name) => data.slots[most].gives.includes(name))}=...`);
+  const [name] = needed;
+  const lacking = given.filter((slot) => data.slots[slot].gives.includes(name)).map((slot) => data.slots[slot].entries[typed[slot]].name);
+  if (lacking.length) say(name, `${lacking.join(" and ")} has no value for it; give ${name}=...`);
+  const ways = takers.filter((slot) => data.slots[slot].gives.includes(name)).map((slot) => `${slot}=...`);
+  say(name, `give ${[...ways, `${name}=...`].join(" or ")}`);
+}
+
+/** The refusal of inputs that do not fit each other, with the nearest whole numbers that do. */
+function unmet(data, argument, words, needs, met, values) {
+  const shown = (name) => {
+    const { factor = 1, unit } = data.variables[name];
+    return factor === 1 ? general(Number(values[name]), 15) : `${general(fromCanonical(values[name], factor), 6)} ${unit}`;
+  };
+  const variable = data.variables[argument], allowed = words.map(([text, name]) => text + (name && `${name}=${shown(name)}`)).join("");
+  const near = [];
+  for (const step of variable.kind === "integer" ? [-1, 1] : []) {
+    let candidate = values[argument] + step;
+    for (let tries = 0; candidate >= (variable.lower ?? -Infinity) && candidate <= (variable.upper ?? Infinity) && tries < 4096; tries++) {
+      if (met({ ...values, [argument]: candidate })) {
+        near.push(general(candidate, 15));
+        break;
+      }
+      candidate += step;
+    }
+  }
+  const value = values[argument];
+  const typed = variable.kind === "choice" ? quoted(variable.labels[value]) : variable.kind === "flag" ? (value ? "True" : "False")
+    : (variable.factor ?? 1) !== 1 ? quoted(shown(argument)) : repr(value, Number.isInteger(value));
+  return new Refusal(argument, typed, allowed, near.length ? `nearest: ${near.join(", ")}` : "");
+}
+
+/** Outputs of a variant at bound inputs, by name; those that need a missing input are left out. */
+function evaluated(data, variant, { values, missing }, only) {
+  const found = { ...values }, lost = new Set(missing);
+  for (const place of only || data.variants[variant].formulas) {
+    const { name, compute, needs } = ROWS[place];
+    if (needs.some((each) => lost.has(each))) lost.add(name);
+    else found[name] = compute(...needs.map((each) => found[each]));
+  }
+  return found;
+}
+
+/** Places of the formulas that an output needs, in order of evaluation. */
+function neededFor(data, variant, output) {
+  const wanted = new Set([output]), kept = [];
+  for (const place of [...data.variants[variant].formulas].reverse()) {
+    if (!wanted.has(ROWS[place].name)) continue;
+    kept.unshift(place);
+    ROWS[place].needs.forEach((name) => wanted.add(name));
+  }
+  return kept;
+}

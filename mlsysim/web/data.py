@@ -1,0 +1,241 @@
+"""What a page knows of a model, as plain data: variables, units, entries, defaults, requirements and formulas.
+
+All of it is read from the model. No script names a variable, a unit, a limit or a model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cache
+from string import Formatter
+from typing import Any
+
+import pint
+import sympy
+
+import mlsysim
+from mlsysim import units
+from mlsysim.catalog import Entry, Recipe, Value, builtin
+from mlsysim.errors import InputError
+from mlsysim.formats import PRESETS, RATE_OF, rate_format
+from mlsysim.inputs import convert
+from mlsysim.inputs.axes import Derived
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
+from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
+from mlsysim.symbolic import Requirement, Variable, variable_of
+from mlsysim.version import __version__
+from mlsysim.web.formulas import PrintedModel
+
+
+def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str | None = None) -> dict[str, Any]:
+    """What a page knows of a model.
+
+    Parameters
+    ----------
+    model : type
+        The model.
+    printed : PrintedModel
+        Its formulas, among which those of requirements and cases are put.
+    variant : str, optional
+        The variant with which the page opens; that of the example where left out.
+    """
+    own = as_run(model(), model.example).variant if "variant" not in model.example else model.example["variant"]
+    first = variant if variant in printed.variants else own if own in printed.variants else next(iter(printed.variants))
+    requirements: dict[Any, int] = {}
+    variants = {name: _variant(model(name), printed, requirements) for name in printed.variants}
+    arguments = {name for each in variants.values() for name in each["arguments"]}
+    shown = {variable_of(name) for name in arguments.difference(model.slots)}
+    shown |= {variable for name in printed.variants for variable in model(name).system.variables}
+    slots = {name: slot for name, slot in model.slots.items() if name in arguments}
+    return {
+        "version": __version__,
+        "model": model.__name__,
+        "module": "mlsysim" if model.__name__ in mlsysim.__all__ else model.__module__,
+        "command": model.command,
+        "question": model.question(),
+        "answer": model.answer,
+        "example": _example(model(first)),
+        "recipes": _recipes(model, list(variants)),
+        "first": first,
+        "variables": {v.name: _variable(v, v.name in arguments) for v in sorted(shown, key=lambda v: v.name)},
+        "amounts": {unit: _unit(unit) for unit in sorted({v.unit for v in shown} - {"count", ""})},
+        "slots": {name: _slot(model, slot, arguments) for name, slot in slots.items()},
+        "variants": variants,
+        "without": printed.without,
+        "texts": printed.texts,
+        "requirements": list(requirements),
+        "units": unit_table(),
+        "formats": {"presets": {name: preset.compute for name, preset in PRESETS.items()}, "rates": RATE_OF},
+        "limits": {"smallest": convert.SMALLEST, "largest": convert.LARGEST, "integer": float(convert.LARGEST_INTEGER)},
+    }
+
+
+def _example(model: DeclaredModel) -> dict[str, str]:
+    """The example of a model as it is typed; a recipe is typed as what it gives."""
+    point = {name: value for name, value in model.example.items() if name != "variant"}
+    recipe = point.pop(recipe_argument(type(model)), None)
+    found = _given(builtin().find(Recipe.what, recipe), model, point) if recipe else {}
+    return found | {name: str(value) for name, value in point.items()}
+
+
+def _recipes(model: type[DeclaredModel], variants: list[str]) -> dict[str, Any]:
+    """For each recipe its name, the variant that describes the run, and what it gives as it is typed."""
+    argument, found = recipe_argument(model), {}
+    for recipe in _fitting(model.slots[argument]) if argument else ():
+        assert isinstance(recipe, Recipe)
+        variant = recipe.variants.get(model.command, "")
+        if variant not in variants:
+            takes = [each for each in variants if argument in model(each).arguments]
+            variant = takes[0] if takes else ""
+        if variant:
+            found[recipe.key] = {"name": recipe.name, "variant": variant, "typed": _given(recipe, model(variant), {})}
+    return found
+
+
+def _given(recipe: Entry, model: DeclaredModel, typed: dict[str, Any]) -> dict[str, str]:
+    """What a recipe gives to a model, as it is typed; without what follows from other arguments."""
+    assert isinstance(recipe, Recipe)
+    given = given_by(recipe, model, typed).typed
+    return {name: _written(value) for name, value in given.items() if not isinstance(value, Derived)}
+
+
+def _written(value: Any) -> str:
+    """A value of a recipe as it is typed."""
+    if isinstance(value, Entry):
+        return value.key
+    if isinstance(value, Value):
+        return f"{value.value:.15g} {value.unit}"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _variable(variable: Variable, typed: bool) -> dict[str, Any]:
+    """A variable; its limits where it is an argument."""
+    domain = variable.domain
+    found: dict[str, Any] = {
+        "latex": variable.latex,
+        "label": variable.label,
+        "about": variable.description,
+        "unit": variable.unit if variable.unit != "count" else "",
+        "named": variable.named_unit,
+        "kind": "flag" if domain.is_flag else domain.kind if domain.kind != "real" else "",
+        "labels": list(domain.labels),
+    }
+    if typed:
+        found |= {
+            "allowed": domain.describe(),
+            "lower": domain.lower if math.isfinite(domain.lower) else None,
+            "upper": domain.upper if math.isfinite(domain.upper) else None,
+            "open": domain.open_lower,
+        }
+    return {name: value for name, value in found.items() if value not in (None, "", []) and value is not False}
+
+
+def _unit(text: str) -> dict[str, Any]:
+    """A unit of a variable: factor, dimension, and how it is written behind a number."""
+    powers = _powers(units.dimension(text))
+    return {"factor": units.factor(text), "dimension": powers, "shown": f"{units.unit(text):~P}"}
+
+
+def _powers(dimension: dict[str, int]) -> str:
+    return " ".join(f"{name}{power}" for name, power in sorted(dimension.items()))
+
+
+def _slot(model: type[DeclaredModel], slot: Slot, arguments: set[str]) -> dict[str, Any]:
+    names = [name for name in slot.gives if name in arguments]
+    return {
+        "what": slot.entry.what,
+        "gives": names,
+        "optional": slot.optional,
+        "extras": list(slot.extras),
+        "default": slot.default,
+        "entries": {entry.key: _entry(slot, entry, names) for entry in _fitting(slot)},
+    }
+
+
+def _fitting(slot: Slot) -> list[Entry]:
+    """The entries of the catalog that an argument takes."""
+    catalog = builtin()
+    return [entry for path in catalog.paths() if isinstance(entry := catalog.entry(path), slot.entry)]
+
+
+def _picked(slot: Slot) -> bool:
+    """Whether a page offers entries for an argument: not where the catalog has none, and no recipes."""
+    return not issubclass(slot.entry, Recipe) and bool(_fitting(slot))
+
+
+def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
+    """The values of an entry; those that a number format chooses by format, or why it has none."""
+    values: dict[str, Any] = {}
+    rates: dict[str, Any] = {}
+    for name in names:
+        if name not in slot.entry.by_precision:
+            if (value := slot.value(entry, name, "")) is not None:
+                values[name] = value.canonical
+            continue
+        rates[name] = {}
+        for number_format in _formats():
+            try:
+                value = slot.value(entry, name, number_format)
+            except InputError as error:
+                rates[name][""] = [error.allowed, error.hint]
+            else:
+                rates[name][number_format] = None if value is None else value.canonical
+    return {"name": entry.name, "values": values, **({"rates": rates} if rates else {})}
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rate_format(precision) for precision in PRESETS))
+
+
+def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any, int]) -> dict[str, Any]:
+    of = type(model)
+    own = Variant.of(of.variants[model.variant])
+    arguments = [name for name in model.arguments if name not in of.slots or _picked(of.slots[name])]
+    return {
+        "about": own.about,
+        "arguments": arguments,
+        "keywords": [name for name in arguments if name in of.keywords],
+        "defaults": {name: model.canonical_default(name) for name in model.defaults if name in model.arguments},
+        "headline": list(model.headline),
+        "parts": parts_shown(model),
+        "formulas": printed.variants[model.variant],
+        "texts": [printed.text_of(formula) for formula in model.formulas],
+        "requirements": [
+            requirements.setdefault(_requirement(each, printed), len(requirements)) for each in model.requirements
+        ],
+    }
+
+
+def parts_shown(model: DeclaredModel) -> dict[str, tuple[str, ...]]:
+    """For each total of the headline the outputs of it that it is made of: those declared, or terms of its formula."""
+    found = {name: model.parts_of(name) or _terms(model, name) for name in model.headline}
+    return {name: parts for name, parts in found.items() if len(parts) > 1}
+
+
+def _terms(model: DeclaredModel, name: str) -> tuple[str, ...]:
+    """The outputs of the headline that a formula adds up, alone or as the sum in a maximum."""
+    expression = model.system[name].expression
+    sums = expression.args if isinstance(expression, sympy.Max) else (expression,)
+    terms = {term for each in sums if isinstance(each, sympy.Add) for term in each.args}
+    return tuple(each for each in model.headline if variable_of(each).symbol in terms)
+
+
+def _requirement(requirement: Requirement, printed: PrintedModel) -> tuple[Any, ...]:
+    """The argument to blame, the place of its condition, and what is allowed: words, each with an input behind it."""
+    (place,) = printed.places_of([(requirement.variable.name, requirement.condition)])
+    words = tuple((text, name or "") for text, name, *_ in Formatter().parse(requirement.allowed))
+    return requirement.variable.name, place, words
+
+
+@cache
+def unit_table() -> dict[str, Any]:
+    """Names of units and prefixes as pint reads them: factor and dimension of each unit, factor of each prefix."""
+    registry = pint.UnitRegistry(str(units.DEFINITIONS))
+    names = [name for name in registry._units if name != "kilogram"]
+    table = {name: [units.factor(name), _powers(units.dimension(name))] for name in names}
+    prefixes = {name: float(found.converter.scale) for name, found in registry._prefixes.items()}
+    return {"names": table, "prefixes": prefixes}

@@ -1,0 +1,104 @@
+"""A calculator as one self-contained page: data, formulas, scripts, style and the fonts of its equations."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from mlsysim.errors import FormulaError
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.web.data import model_data
+from mlsysim.web.formulas import PrintedModel
+
+#: Scripts of a page in the order in which they stand in it; the last two need a document.
+COMPUTING = ("runtime.js", "text.js", "calculator.js")
+SHOWING = ("plot.js", "page.js")
+#: Faces that our equations use.
+FONTS = ("Main-Regular", "Math-Italic", "AMS-Regular", *(f"Size{size}-Regular" for size in (1, 2, 3, 4)))
+_FACE = re.compile(r"@font-face\{[^}]*?src:url\(fonts/KaTeX_([\w-]+)\.woff2\)[^}]*\}")
+
+
+def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
+    """The calculator of a model as an HTML page, which needs nothing beside itself.
+
+    Parameters
+    ----------
+    model : type
+        Such as ``TrainingMemoryModel``.
+    variant : str, optional
+        The variant with which it opens; that of the model's example where left out.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UnknownNameError
+        If the model has no such variant.
+    FormulaError
+        If no variant of the model has formulas that JavaScript can evaluate.
+    """
+    if variant is not None:
+        model(variant)
+    printed = PrintedModel(model)
+    if not printed.variants:
+        raise FormulaError("; ".join(printed.without.values()))
+    data = model_data(model, printed, variant)
+    scripts = data_script(data) + script(printed, COMPUTING) + "".join(map(_bare, SHOWING))
+    parts = {
+        "title": html.escape(f"{data['question']} {model.__name__} of mlsysim"),
+        "style": f"{_equation_style()}\n{_text('page.css')}",
+        "notice": f"Equations by KaTeX: {' '.join(_text('katex/LICENSE').split())}",
+        "scripts": _packed(f"{_text('katex/katex.min.js')}\n(() => {{\n'use strict';\n{scripts}}})();\n"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _text("page.html"))
+
+
+def script(printed: PrintedModel, names: Iterable[str] = COMPUTING) -> str:
+    """Scripts joined with the formulas of a model; all share one scope."""
+    first, *rest = map(_bare, names)
+    return "".join([first, printed.script(), *rest])
+
+
+def data_script(data: Any) -> str:
+    """What a page knows, as the constant that its scripts read."""
+    return f"const DATA = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+
+
+@cache
+def _text(name: str) -> str:
+    return (resources.files("mlsysim") / "web" / name).read_text(encoding="utf-8")
+
+
+def _bare(name: str) -> str:
+    """A script of ours without its comments and indents, each of which has lines of its own."""
+    return re.sub(r"^(?:\s*(?://|/\*\*).*\n|[ \n]+)", "", _text(name), flags=re.MULTILINE)
+
+
+def _packed(text: str) -> str:
+    """Text compressed as a page unpacks it: a third of its size."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+@cache
+def _equation_style() -> str:
+    """The style of KaTeX with the faces it needs inside, and without the others."""
+
+    def face(match: re.Match[str]) -> str:
+        name: Any = match[1]
+        if name not in FONTS:
+            return ""
+        path = resources.files("mlsysim") / "web" / "katex" / "fonts" / f"KaTeX_{name}.woff2"
+        data = base64.b64encode(path.read_bytes()).decode()
+        head = match[0].partition("src:")[0]
+        return f'{head}src:url(data:font/woff2;base64,{data}) format("woff2")}}'
+
+    return _FACE.sub(face, _text("katex/katex.min.css"))

@@ -1,0 +1,172 @@
+"""Every calculator in headless Chromium: what is typed is answered, and nothing is wrong with the page."""
+
+import base64
+import gzip
+import json
+import os
+import shlex
+import shutil
+from math import inf
+from pathlib import Path
+
+import pytest
+from fuzz import rest_long
+from tex.renderers import BUILD, RendererError, install, node
+from tex.renderers import INSTALLED as TEX
+from typer.testing import CliRunner
+
+import mlsysim
+from mlsysim import ParameterCountModel, TrainingMemoryModel
+from mlsysim.cli.app import app
+from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.models import every_model
+from mlsysim.study.display import listed
+from mlsysim.symbolic import variable_of
+from mlsysim.web import calculator
+from mlsysim.web.data import parts_shown
+from mlsysim.web.pages import FONTS
+
+HERE = Path(__file__).parent
+INSTALLED = BUILD / "web"
+#: Bytes of a page, milliseconds from a key to the numbers, pixels of a phone.
+LARGEST, SOON, PHONE = 500_000, 50, 390
+#: What browse.js exits with where Chromium does not start.
+NOT_STARTED = 3
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def browsed(tmp_path_factory):
+    """What Chromium sees of pages, typed into."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    try:
+        install(HERE / "package.json", INSTALLED)
+    except RendererError as reason:
+        pytest.skip(str(reason))
+    folder = tmp_path_factory.mktemp("pages")
+
+    def browse(page, *jobs):
+        (folder / "page.html").write_text(page, encoding="utf-8")
+        (folder / "jobs.json").write_text(json.dumps([{"file": str(folder / "page.html"), **job} for job in jobs]))
+        environment = {**os.environ, "NODE_PATH": str(INSTALLED / "node_modules")}
+        done = node("node", str(HERE / "browse.js"), CHROMIUM, str(folder / "jobs.json"), env=environment)
+        if done.returncode == NOT_STARTED:
+            pytest.skip("Chromium does not start here; it needs more address space than ulimit -v may leave")
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    return browse
+
+
+class Parted:
+    """Stands for a model with the parts of totals that pages show."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def parts_of(self, name):
+        return self.parts.get(name, ())
+
+
+def shown(result):
+    """The headline as a page shows it: as a table does, but for truth values and infinities in words."""
+    names = [name for name in result.model.headline if name in result.outputs]
+    values = {name: result.canonical(name) for name in names}
+    parts = {
+        total: each
+        for total, each in parts_shown(result.model).items()
+        if {total, *each} <= {*names} and sum(map(values.get, each)) <= values[total] * (1 + 1e-9) < inf
+    }
+    found = {name.strip(): text for name, text, _ in listed(Parted(parts), names, values)}
+    for name, value in values.items():
+        if variable_of(name).domain.is_flag:
+            found[name] = "yes" if value else "no"
+        if value == inf:
+            found[name] = "infinite"
+    return found
+
+
+def fine(found, width):
+    """Nothing is wrong with a page: no error, no request, no barrier, nothing too wide, raw or without a label."""
+    assert not found["wrong"]
+    assert not found["asked"]
+    assert not found["barriers"]
+    for seen in found["seen"]:
+        assert seen["width"] <= width
+        assert not seen["unlabelled"]
+        assert seen["raw"] == 0
+        assert seen["equations"]
+        assert all(seen["equations"])
+        assert seen["curve"] == 1
+
+
+@pytest.mark.parametrize("kind", rest_long(every_model(), quick=2), ids=lambda kind: kind.__name__)
+def test_a_page_answers_what_is_typed(kind, browsed):
+    page = calculator(kind)
+    assert len(page.encode()) < LARGEST
+    example = {name: value for name, value in kind.example.items() if name != "variant"}
+    name = next((each for each, value in example.items() if not isinstance(value, str)), None)
+    steps = [] if name is None else [[f"in-{name}", str(2 * example[name])], [f"in-{name}", "abc"]]
+    desktop, phone = browsed(
+        page,
+        {"width": 1280, "scheme": "light", "steps": steps, "check": True},
+        {"width": PHONE, "scheme": "dark", "steps": [], "check": True},
+    )
+    fine(desktop, 1280)
+    fine(phone, PHONE)
+    result = kind.solve_example()
+    for found in (desktop, phone):
+        assert found["seen"][0]["numbers"] == shown(result)
+    space = {}
+    exec(phone["copies"][0].partition("print(")[0], space)
+    assert shown(space["result"]) == shown(result)
+    if name is not None:
+        _, doubled, refused = desktop["seen"]
+        assert doubled["numbers"] == shown(kind.solve_example(**{name: 2 * example[name]}))
+        assert f"{name}={2 * example[name]}" in doubled["hash"]
+        with pytest.raises(InputError) as error:
+            kind.solve_example(**{name: "abc"})
+        assert refused["refusal"] == str(error.value)
+        assert refused["numbers"] == doubled["numbers"]
+        assert refused["old"]
+        assert min(seen["milliseconds"] for seen in desktop["seen"]) < SOON
+
+
+def test_a_copied_command_and_a_link_give_the_same(browsed, tmp_path):
+    page = calculator(TrainingMemoryModel, "per_operator")
+    steps = [["in-tp_size", "2"], ["in-seq_len", "4 kilotoken"], ["variant", "korthikanti"]]
+    (found,) = browsed(page, {"width": 1280, "scheme": "light", "steps": steps, "check": True})
+    last = found["seen"][-1]
+    words = shlex.split(found["copies"][1])
+    assert words[0] == "mlsysim"
+    answer = CliRunner().invoke(app, [*words[1:], "--json"])
+    told = json.loads(answer.stdout)["outputs"]["total_memory"]
+    assert last["numbers"]["total_memory"] == f"{told['value']:.3f} {told['unit']}"
+    (again,) = browsed(page, {"width": 1280, "scheme": "light", "steps": [], "check": False, "hash": last["hash"]})
+    assert again["seen"][0]["numbers"] == last["numbers"]
+
+
+def test_a_page_opens_with_the_variant_that_was_asked():
+    page = calculator(TrainingMemoryModel, "korthikanti")
+    packed = page.partition('id="packed">')[2].partition("<")[0]
+    assert b'"first":"korthikanti"' in gzip.decompress(base64.b64decode(packed))
+    with pytest.raises(UnknownNameError, match="variant of TrainingMemoryModel"):
+        calculator(TrainingMemoryModel, "nonsense")
+
+
+def test_the_command_prints_a_page():
+    answer = CliRunner().invoke(app, ["calculator", ParameterCountModel.command])
+    assert answer.stdout == calculator(ParameterCountModel)
+
+
+def test_equations_are_those_of_one_version():
+    """Script, style and fonts are the files of the KaTeX with which the book is checked."""
+    if not (own := TEX / "node_modules" / "katex").is_dir():
+        pytest.skip("KaTeX of npm is not installed: python tests/tex/renderers.py")
+    shipped = Path(mlsysim.__file__).parent / "web" / "katex"
+    names = [path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()]
+    assert len(names) == 3 + len(FONTS)
+    for name in names:
+        there = own / name if name.name == "LICENSE" else own / "dist" / name
+        assert (shipped / name).read_bytes() == there.read_bytes(), name
