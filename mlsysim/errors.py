@@ -104,6 +104,10 @@ class MissingInputError(InputError, TypeError):
         self.hint = ""
 
 
+class ArgumentsError(MlsysimError, TypeError, ValueError):
+    """Arguments that no call takes: too many without a name, or one that is given twice."""
+
+
 class InfeasibleError(MlsysimError, ValueError):
     """The best design was asked of an answer that has none: names the constraint, and how near it can be met."""
 

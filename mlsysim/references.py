@@ -10,8 +10,10 @@ from importlib import resources
 from urllib.parse import urlsplit
 
 from mlsysim.errors import DuplicateError, UnknownNameError
+from mlsysim.tracebacks import at_the_call
 
 
+@at_the_call
 @dataclass(frozen=True, slots=True)
 class Reference:
     """One cited work.
@@ -107,6 +109,7 @@ def bibliography() -> dict[str, Reference]:
     return {key: Reference(key=key, **fields) for key, fields in tomllib.loads(text).items()}
 
 
+@at_the_call
 def add_reference(work: Reference) -> None:
     """Add a work of one's own, so that formulas can cite it.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from mlsysim import formatting, units
 from mlsysim.errors import InputError
+from mlsysim.tracebacks import at_the_call
 
 #: Columns where no terminal says how many it has, and the most that lines have in a wider one.
 USUAL, MOST = 100, 120
@@ -29,6 +30,7 @@ def width() -> int:
     return min(MOST, shutil.get_terminal_size((USUAL, 24)).columns) if known else USUAL
 
 
+@at_the_call
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print rows under headers: first column left, the others right, a rule between.
 

@@ -24,6 +24,8 @@ LEFT = [0]
 HERE = Path(__file__).parent
 #: Text is printed in as many columns as where it is piped, whatever the terminal of who runs the tests.
 os.environ["COLUMNS"] = "100"
+#: A failing test shows where in mlsysim an error came from.
+os.environ["MLSYSIM_TRACEBACK"] = "full"
 
 
 def resident():

@@ -8,6 +8,7 @@ import pytest
 
 from mlsysim import Hardware, ServingCapacityModel, TrainingMemoryModel, errors
 from mlsysim.errors import (
+    ArgumentsError,
     CatalogError,
     CycleError,
     DuplicateError,
@@ -31,6 +32,7 @@ EVERY = [
     InputError("batch_size", -1, "must be a whole number >= 1", "nearest: 1"),
     UnknownNameError("hardware", "H999", ["H100", "H200"]),
     MissingInputError("TrainingMemoryModel", "batch_size", "give batch_size=..."),
+    ArgumentsError("TrainingMemoryModel: batch_size is given twice"),
     UnitError("memory_capacity='8 s': s is not a unit of GB"),
     InfeasibleError("No design meets the constraints. total_memory <= 80 GB: nearest 101.4 GB against 80.00 GB"),
     NotMeasuredError("step_time", "none was measured by first_order", "but by per_operator"),

@@ -16,6 +16,7 @@ from mlsysim import units
 from mlsysim.catalog.value import Value, problems
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
 from mlsysim.formats import NUMBER_FORMATS
+from mlsysim.tracebacks import at_the_call
 
 
 def _in(unit: str) -> pydantic.BeforeValidator:
@@ -96,6 +97,7 @@ class Entry(pydantic.BaseModel):
         """By class and name, because a table of rates has no hash of its own."""
         return hash((type(self), self.name))
 
+    @at_the_call
     def __init__(self, **fields: Any) -> None:
         try:
             super().__init__(**fields)
@@ -104,6 +106,7 @@ class Entry(pydantic.BaseModel):
             name = given if isinstance(given, str) and given else type(self).__name__
             raise CatalogError(f"{name}: {problems(error)}") from None
 
+    @at_the_call
     def changed(self, **values: Any) -> Self:
         """A copy with other values, which say that they were changed by hand and what they were.
 
@@ -375,6 +378,7 @@ class TransformerWorkload(Entry):
         return _of_dense(name) if name in _DENSE else None
 
     @classmethod
+    @at_the_call
     def from_hf(cls, path: str | Path, *, ignore: str | Iterable[str] = (), **fields: Any) -> TransformerWorkload:
         """A model of the shape a Hugging Face ``config.json`` on disk gives.
 

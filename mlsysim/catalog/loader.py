@@ -28,6 +28,7 @@ from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
 from mlsysim.catalog.traffic import Traffic
 from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError
+from mlsysim.tracebacks import at_the_call
 
 #: What a value inherits from its entry when it does not say otherwise.
 _PROVENANCE = ("source", "date", "kind")
@@ -60,6 +61,7 @@ class Group:
     def _names(self) -> list[str]:
         return self._catalog._children(self._path)
 
+    @at_the_call
     def __getattr__(self, name: str) -> Any:
         if isinstance(name, str) and name.startswith("__"):
             raise AttributeError(name)
@@ -146,6 +148,7 @@ class Catalog:
         """Full names of all entries, in file order."""
         return tuple(self._raw)
 
+    @at_the_call
     def find(self, what: str, name: str) -> Entry:
         """An entry by its full name or by the last part of it, or out of a file.
 
@@ -183,6 +186,7 @@ class Catalog:
                 return read(name)
         raise UnknownNameError(what, name, known)
 
+    @at_the_call
     def entry(self, path: str) -> Entry:
         """The entry of a full name, built and checked on first use.
 
@@ -241,6 +245,7 @@ class Catalog:
         return f"<catalog {self._origin}: {len(self._raw)} entries>"
 
 
+@at_the_call
 def load_catalog(path: str | Path) -> Catalog:
     """Read a catalog file of one's own and check every entry in it.
 

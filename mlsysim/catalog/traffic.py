@@ -16,6 +16,7 @@ import pydantic
 from mlsysim.catalog.entries import Count, Entry, _in
 from mlsysim.catalog.value import Value
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
+from mlsysim.tracebacks import at_the_call
 
 Tokens = Annotated[Value, _in("token")]
 RequestsPerSecond = Annotated[Value, _in("request/s")]
@@ -63,6 +64,7 @@ class Traffic(Entry):
         return value
 
     @classmethod
+    @at_the_call
     def from_trace(
         cls,
         trace: Any,

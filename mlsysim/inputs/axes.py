@@ -16,6 +16,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import bare_unit, quantity
 from mlsysim.symbolic import Formula, Source, System, UnitSymbol, Variable, variable_of
 from mlsysim.symbolic.dimensions import describe
+from mlsysim.tracebacks import at_the_call
 
 
 class Linked:
@@ -47,6 +48,7 @@ class Derived:
         return f"derived({self.expression!r})"
 
 
+@at_the_call
 def linked(**axes: Any) -> Linked:
     """Several arguments along one axis: the first values together, then the second ones.
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from mlsysim.catalog import Value
 from mlsysim.engine import compiled
 from mlsysim.engine.javascript import source
-from mlsysim.errors import InputError, ModelError, UnknownNameError
+from mlsysim.errors import ArgumentsError, InputError, ModelError, UnknownNameError
 from mlsysim.inputs import convert
 from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names
 from mlsysim.inputs.families import by_member
@@ -21,6 +21,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
 from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.variable import declaration_order
+from mlsysim.tracebacks import at_the_call
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ class DeclaredModel:
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     arguments: Mapping[str, Variable | None] = {}
 
+    @at_the_call
     def __init__(self, variant: str | None = None) -> None:
         if not self.variants:
             raise ModelError(f"{type(self).__name__}.variants: names no set of formulas")
@@ -238,12 +240,14 @@ class DeclaredModel:
         """The outputs that add up to an output; empty where it is no total."""
         return tuple(part for part in self.parts.get(name, ()) if part in self.system)
 
+    @at_the_call
     def latex(self, output: str | None = None, *, units: bool = False) -> str:
         """All formulas, or the ones that one output needs, as an ``align*`` block."""
         system = self.system if output is None else self.system.closure(self._named(output))
         rows = [formula.latex(units=units, aligned=True) for formula in system.printed]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
+    @at_the_call
     def source_code(self, backend: str = "numpy") -> str:
         """The generated source: one line per formula, for ``"numpy"`` scalars, ``"jax"`` arrays or ``"javascript"``."""
         if not isinstance(backend, str) or backend not in ("numpy", "jax", "javascript"):
@@ -252,6 +256,7 @@ class DeclaredModel:
             return source(self.system)
         return compiled(self.system, None, backend).source  # type: ignore[arg-type]
 
+    @at_the_call
     def output(self, name: str) -> Variable:
         """The variable of an output.
 
@@ -277,6 +282,7 @@ class DeclaredModel:
         names = list(known)
         return UnknownNameError(f"output of {kind.__name__}", name, [*names, *families_among(names)], hint)
 
+    @at_the_call
     def named_outputs(self, outputs: Any) -> tuple[str, ...]:
         """Names of outputs, from one name or several; the name of a family stands for its members that are outputs.
 
@@ -329,7 +335,7 @@ class DeclaredModel:
 
         Raises
         ------
-        TypeError
+        ArgumentsError
             If there are too many, or one is given twice.
         InputError
             If a family of inputs is not given as a mapping of its members.
@@ -339,11 +345,11 @@ class DeclaredModel:
             return inputs
         names = self.positional()
         if len(entries) > len(names):
-            raise TypeError(f"{type(self).__name__}: only {', '.join(names)} can be given without a name")
+            raise ArgumentsError(f"{type(self).__name__}: only {', '.join(names)} can be given without a name")
         given = dict(zip(names, entries, strict=False))
         for name in given:
             if name in inputs:
-                raise TypeError(f"{type(self).__name__}: {name} is given twice")
+                raise ArgumentsError(f"{type(self).__name__}: {name} is given twice")
         return {**given, **inputs}
 
     def _respelled(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import as_run
 from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Variable
+from mlsysim.tracebacks import at_the_call
 
 _SECTIONS = ("Parameters", "Returns", "Raises")
 
@@ -36,6 +37,7 @@ def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Calla
     callable
     """
 
+    @at_the_call
     @wraps(plain)
     def verb(self: DeclaredModel, *args: Any, **kwargs: Any) -> Any:
         return plain(as_run(self, kwargs), *args, **kwargs)

@@ -10,6 +10,7 @@ from typing import Any
 from mlsysim.catalog import Entry, Value, builtin
 from mlsysim.engine import compiled
 from mlsysim.symbolic import Formula, System
+from mlsysim.tracebacks import at_the_call
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,7 @@ def _system(formulas: tuple[Formula, ...]) -> System:
     return System(formulas)
 
 
+@at_the_call
 @dataclass(frozen=True)
 class Slot:
     """An argument that takes a catalog entry.

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlsysim.symbolic import Formula, Requirement
+from mlsysim.tracebacks import at_the_call
 
 
+@at_the_call
 @dataclass(frozen=True)
 class Variant:
     """A complete set of formulas, and what it asks for beyond its model.

@@ -20,6 +20,7 @@ from mlsysim.study.sensitivity import sensitivity
 from mlsysim.study.solve import solve
 from mlsysim.study.sweep import sweep
 from mlsysim.study.uncertainties.uncertainty import uncertainty
+from mlsysim.tracebacks import at_the_call
 
 #: Verbs that take the arguments of a model.
 VERBS = (
@@ -52,9 +53,10 @@ class PerformanceModel(DeclaredModel):
     solve_for = solve_for
     uncertainty = uncertainty
     calibrate = calibrate
-    derivative = derivative
+    derivative = at_the_call(derivative)
 
     @classmethod
+    @at_the_call
     def solve_example(cls, **changed: Any) -> Result:
         """Solve at the example point, with some of its arguments changed.
 
@@ -70,6 +72,7 @@ class PerformanceModel(DeclaredModel):
         point = {**cls.example, **changed}
         return solve(cls(point.pop("variant", None)), **point)
 
+    @at_the_call
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         check_arguments(cls, _taken())

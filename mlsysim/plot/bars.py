@@ -10,6 +10,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.errors import InputError, UnitError, quoted
 from mlsysim.plot import data, style
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
@@ -25,6 +26,7 @@ _ROUNDING = 1e-9
 _ROOM = 60
 
 
+@at_the_call
 def bars(
     ds: xarray.Dataset,
     parts: str | Sequence[str],

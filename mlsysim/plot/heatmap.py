@@ -8,6 +8,7 @@ import numpy as np
 
 from mlsysim.errors import InputError
 from mlsysim.plot import cells, data, style
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
@@ -17,6 +18,7 @@ _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "++", "oo")
 _INK = "0.15"
 
 
+@at_the_call
 def heatmap(
     ds: xarray.Dataset,
     output: str,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.plot import data, style
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
@@ -18,6 +19,7 @@ _MARKED = 40
 _ENTRIES = 10
 
 
+@at_the_call
 def lines(
     ds: xarray.Dataset,
     output: str,

@@ -9,11 +9,13 @@ import numpy as np
 
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.plot import data, style, tables
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@at_the_call
 def pareto(
     designs: Any,
     x: str,

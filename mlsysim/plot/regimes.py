@@ -10,6 +10,7 @@ import numpy as np
 from mlsysim.errors import InputError
 from mlsysim.plot import cells, data, style
 from mlsysim.study.binding_terms.regions import Regimes
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +25,7 @@ ACROSS = 46
 NEAR = 0.12
 
 
+@at_the_call
 def regimes(found: Regimes, *, ax: Axes | None = None) -> Axes:
     """Draw which term binds where: a map over two axes, or the output over one, coloured by regime.
 

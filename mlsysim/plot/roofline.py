@@ -10,6 +10,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.errors import InputError, UnitError, quoted
 from mlsysim.plot import ceilings, data, style
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _INK = "0.25"
 
 
+@at_the_call
 def roofline(
     ds: xarray.Dataset,
     flops: str | Sequence[str] | xarray.DataArray,

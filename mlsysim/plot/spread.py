@@ -10,6 +10,7 @@ from mlsysim import formatting, units
 from mlsysim.errors import InputError
 from mlsysim.plot import style
 from mlsysim.symbolic import variable_of
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ KINDS = "histogram", "cumulative"
 _BINS = 60
 
 
+@at_the_call
 def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histogram", ax: Axes | None = None) -> Axes:
     """Draw the draws of one output, with a line at each quantile that was asked for.
 

@@ -9,6 +9,7 @@ import numpy as np
 from mlsysim.errors import InputError
 from mlsysim.plot import style
 from mlsysim.study.sensitivities.table import Sensitivity
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ _LESS, _MORE = style.COLOURS[0], style.COLOURS[1]
 _ROOM = 34
 
 
+@at_the_call
 def tornado(found: Sensitivity, change: float = 0.1, most: int = 12, *, ax: Axes | None = None) -> Axes:
     """Draw what an output becomes where one input at a time is lowered and raised, the widest bar on top.
 

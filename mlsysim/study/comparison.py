@@ -18,6 +18,7 @@ from mlsysim.study.display import as_text, plain, presented
 from mlsysim.study.result import Result
 from mlsysim.symbolic import Formula, System, Variable, variable_of
 from mlsysim.symbolic.printing.text import symbol_text
+from mlsysim.tracebacks import at_the_call
 
 #: Rows of inputs and parts, and formulas, that are printed; all are there.
 ROWS, FORMULAS = 12, 5
@@ -158,10 +159,12 @@ class Comparison:
         """The difference of the output: the second result less the first."""
         return _amount(variable_of(self.output), self._parts.difference)
 
+    @at_the_call
     def of(self, output: str) -> Comparison:
         """The same results, with the difference of another output taken apart."""
         return compare(*self.results, output)
 
+    @at_the_call
     def __getitem__(self, name: str) -> Row:
         """An output or input of both."""
         if not all(name in each for each in self.results):
@@ -328,6 +331,7 @@ class Comparison:
         return "".join(found)
 
 
+@at_the_call
 def compare(first: Result, second: Result, output: str | None = None) -> Comparison:
     """Two results side by side, and the parts of the difference of an output, which add up to it.
 

@@ -23,6 +23,7 @@ from mlsysim.study.problem import Problem
 from mlsysim.study.result import Result
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
@@ -62,6 +63,7 @@ class Designs:
         return iter(self._results)
 
     @property
+    @at_the_call
     def best(self) -> Result:
         """The best design.
 

@@ -16,6 +16,7 @@ from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.refusal import refuse
 from mlsysim.symbolic import Variable, variable_of
+from mlsysim.tracebacks import at_the_call
 
 
 class PureFunction:
@@ -54,6 +55,7 @@ class PureFunction:
     def _pure(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         return pure_function(self._system, self.outputs)
 
+    @at_the_call
     def __call__(self, x: Mapping[str, Any] | None = None) -> Any:
         """Evaluate in the dtype of ``x``; in float32 at most, unless under ``jax.enable_x64``.
 

@@ -20,6 +20,7 @@ from mlsysim.study.notes import left_out, notes
 from mlsysim.study.result_page import page
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import members_among
+from mlsysim.tracebacks import at_the_call
 
 
 class Result:
@@ -49,11 +50,13 @@ class Result:
     def __delattr__(self, name: str) -> None:
         self.__setattr__(name, None)
 
+    @at_the_call
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return self[name]
 
+    @at_the_call
     def __getitem__(self, name: str) -> Any:
         if not isinstance(name, str) or name not in self._values:
             if isinstance(name, str) and name in self.model.system:
@@ -112,11 +115,13 @@ class Result:
         """Every input by name."""
         return {name: self[name] for name in self._binding.values}
 
+    @at_the_call
     def canonical(self, name: str) -> float:
         """A value as the bare float the formulas saw, in canonical units."""
         self[name]
         return float(self._values[name])
 
+    @at_the_call
     def source(self, name: str) -> str:
         """Where an input came from: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
 
@@ -173,6 +178,7 @@ class Result:
         found = [Reference.page(address, ", ".join(what)) for address, what in pages.items()]
         return (*works.values(), *found)
 
+    @at_the_call
     def expected_error(self, output: str) -> ExpectedError:
         """How far off an output is expected to be: the errors of the area of ``docs/validation.md`` that it belongs to.
 
@@ -193,6 +199,7 @@ class Result:
         """
         return expected_error(self, output)
 
+    @at_the_call
     def explain(self, *outputs: str) -> Explanation:
         """How the numbers came about: formula, numbers put in, value, source, and what bound.
 

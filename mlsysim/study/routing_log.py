@@ -8,11 +8,13 @@ import numpy as np
 
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.convert import refuse_masked
+from mlsysim.tracebacks import at_the_call
 
 #: Distributions that loads are drawn from.
 DISTRIBUTIONS = ("uniform", "zipf", "log_normal")
 
 
+@at_the_call
 def routing_imbalance(
     counts: Any,
     *,
@@ -71,6 +73,7 @@ def routing_imbalance(
     return _plain(per_rank.max(axis=-1) / (loads.sum(axis=-1) / ep_size))
 
 
+@at_the_call
 def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: int = 0) -> Any:
     """Share of the routed tokens that is dropped where an expert takes no more than its capacity.
 
@@ -112,6 +115,7 @@ def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: in
     return _plain(left.sum(axis=-1) / loads.sum(axis=-1))
 
 
+@at_the_call
 def expert_loads(distribution: str, experts: int, *, spread: float = 1.0, layers: int = 1, seed: int = 0) -> np.ndarray:
     """Shares of the tokens that experts get, in random order, for :func:`routing_imbalance`.
 

@@ -14,10 +14,12 @@ from mlsysim import units
 from mlsysim.errors import FormulaError, quoted
 from mlsysim.references import Reference, reference
 from mlsysim.symbolic.variable import Variable
+from mlsysim.tracebacks import at_the_call
 
 _RESULT = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(\S.*)?")
 
 
+@at_the_call
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a formula, a table or an example is printed.
@@ -51,6 +53,7 @@ class Source:
         return f"{self.key}, {self.place}" if self.place else self.key
 
 
+@at_the_call
 @dataclass(frozen=True)
 class Example:
     """A worked example: a number its source prints, or one derived by hand.

@@ -14,6 +14,7 @@ import sympy
 
 from mlsysim.errors import FormulaError, UnknownNameError
 from mlsysim.symbolic.variable import Domain, Variable, caller, declared, named_by, positive, variable_of
+from mlsysim.tracebacks import at_the_call
 
 
 class Index(sympy.Atom):
@@ -34,6 +35,7 @@ class Index(sympy.Atom):
         If a name is not a Python identifier, there is no member, or a declared variable prints as the letter.
     """
 
+    @at_the_call
     def __new__(cls, name: str, letter: str, members: Mapping[str, str]) -> Index:
         """Build an index; equal arguments give equal indices."""
         for each in (name, *members):
@@ -138,6 +140,7 @@ class Family:
 _FAMILIES: dict[str, Family] = {}
 
 
+@at_the_call
 def family(
     name: str,
     latex: str,

@@ -17,6 +17,7 @@ from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, limited, written_out
 from mlsysim.symbolic.variable import Variable, variable_of
+from mlsysim.tracebacks import at_the_call
 
 
 def _expression(given: Any, name: str) -> sympy.Basic:
@@ -30,6 +31,7 @@ def _expression(given: Any, name: str) -> sympy.Basic:
     return expression
 
 
+@at_the_call
 @dataclass(frozen=True, eq=False)
 class Formula:
     """One equation ``variable = expression``, its dimensions checked as it is declared.

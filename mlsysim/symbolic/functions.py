@@ -15,6 +15,7 @@ from mlsysim.errors import CycleError, FormulaError, UnknownNameError
 from mlsysim.symbolic.constants import label
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.variable import Variable, variable_of
+from mlsysim.tracebacks import at_the_call
 
 
 class LeastInteger(sympy.Expr):
@@ -37,6 +38,7 @@ class LeastInteger(sympy.Expr):
     is_integer = True
     is_positive = True
 
+    @at_the_call
     def __new__(cls, n: Any, condition: Any, upper: Any) -> LeastInteger:
         """Build the node; nothing is evaluated."""
         n, condition = sympy.sympify(n, strict=True), sympy.sympify(condition, strict=True)
@@ -113,6 +115,7 @@ class Root(sympy.Expr):
 
     is_real = True
 
+    @at_the_call
     def __new__(cls, x: Any, left: Any, right: Any, lower: Any, upper: Any) -> Root:
         """Build the node; nothing is evaluated."""
         x, left, right, lower, upper = (sympy.sympify(arg, strict=True) for arg in (x, left, right, lower, upper))
@@ -249,6 +252,7 @@ class EvaluatedAt(sympy.Expr):
         return sympy.Derivative(self, symbol) if symbol in self.free_symbols else sympy.S.Zero
 
 
+@at_the_call
 def evaluated_at(
     target: sympy.Symbol, changed: Mapping[sympy.Symbol, Any], formulas: Iterable[Definition]
 ) -> EvaluatedAt:
@@ -430,16 +434,19 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
     return c * blocking_slope / room + c * blocking * (1 - blocking - load * blocking_slope) / room**2
 
 
+@at_the_call
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
     """``then`` where the condition holds, else ``otherwise``."""
     return sympy.Piecewise((sympy.sympify(then, strict=True), condition), (sympy.sympify(otherwise, strict=True), True))
 
 
+@at_the_call
 def sharded(condition: Any, ways: Any) -> sympy.Expr:
     """The divisor of a tensor split ``ways`` ways where the condition holds, else one."""
     return when(condition, ways, 1)
 
 
+@at_the_call
 def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     """A table over the labels of a choice variable, in declared order.
 

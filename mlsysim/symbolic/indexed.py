@@ -13,6 +13,7 @@ from sympy.printing.precedence import PRECEDENCE
 from mlsysim.errors import FormulaError, quoted
 from mlsysim.symbolic.exchange import rebuilt
 from mlsysim.symbolic.family import Family, Index, family_of
+from mlsysim.tracebacks import at_the_call
 
 
 class Total(sympy.Expr):
@@ -79,6 +80,7 @@ class ByMember(sympy.Expr):
         return fuzzy_and(value.is_nonnegative for value in self.table.values())
 
 
+@at_the_call
 def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
     """A sum over the members of an index.
 
@@ -112,6 +114,7 @@ def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
     return Total(index, sympy.Tuple(*map(Str, members)), term)
 
 
+@at_the_call
 def by_member(**values: Any) -> ByMember:
     """A table: the expression of each member of the index that the formula, or the sum around it, has.
 

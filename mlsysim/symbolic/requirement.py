@@ -14,8 +14,10 @@ from mlsysim.errors import FormulaError, quoted
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.indexed import written_out
 from mlsysim.symbolic.variable import Variable, variable_of
+from mlsysim.tracebacks import at_the_call
 
 
+@at_the_call
 @dataclass(frozen=True, eq=False)
 class Requirement:
     """A condition on one argument, given the others.

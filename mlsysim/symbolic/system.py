@@ -12,6 +12,7 @@ from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownName
 from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import EvaluatedAt, LeastInteger
 from mlsysim.symbolic.variable import Variable
+from mlsysim.tracebacks import at_the_call
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -32,6 +33,7 @@ class System:
         If formulas need each other.
     """
 
+    @at_the_call
     def __init__(self, formulas: Iterable[Formula]) -> None:
         self._by_name: dict[str, Formula] = {}
         for formula in _plain(formulas):
@@ -217,6 +219,7 @@ def _with_expression(formula: Formula, expression: sympy.Basic) -> Formula:
     )
 
 
+@at_the_call
 def swapped(
     system: Iterable[Formula], formulas: Iterable[Formula], dropped: tuple[str, ...] = ()
 ) -> tuple[Formula, ...]:

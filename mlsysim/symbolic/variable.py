@@ -17,6 +17,7 @@ from mlsysim import units
 from mlsysim.errors import DuplicateError, FormulaError, UnknownNameError
 from mlsysim.symbolic.labels import from_name
 from mlsysim.symbolic.tex import slip_in
+from mlsysim.tracebacks import at_the_call
 
 Kind = Literal["real", "integer", "choice", "boolean"]
 
@@ -110,41 +111,49 @@ def _bound(value: float) -> str:
     return f"{value:,.0f}" if math.isfinite(value) and value == int(value) else f"{value:g}"
 
 
+@at_the_call
 def positive() -> Domain:
     """Finite and above zero."""
     return Domain(lower=0.0, open_lower=True)
 
 
+@at_the_call
 def nonnegative() -> Domain:
     """Finite, zero allowed."""
     return Domain(lower=0.0)
 
 
+@at_the_call
 def at_least(lower: float) -> Domain:
     """Finite, from ``lower`` up."""
     return Domain(lower=lower)
 
 
+@at_the_call
 def between(lower: float, upper: float, *, open_lower: bool = False) -> Domain:
     """Real, from ``lower`` (excluded if ``open_lower``) to ``upper``."""
     return Domain(lower=lower, upper=upper, open_lower=open_lower)
 
 
+@at_the_call
 def integer(lower: float = 1, upper: float = math.inf) -> Domain:
     """Whole, from ``lower`` to ``upper``."""
     return Domain(kind="integer", lower=lower, upper=upper)
 
 
+@at_the_call
 def flag() -> Domain:
     """Zero or one, entered as ``False`` or ``True``; a factor in formulas."""
     return Domain(kind="integer", lower=0, upper=1)
 
 
+@at_the_call
 def choice(*labels: str) -> Domain:
     """One of several names; compiled code sees their position."""
     return Domain(kind="choice", lower=0, upper=len(labels) - 1, labels=labels)
 
 
+@at_the_call
 def boolean() -> Domain:
     """A truth value."""
     return Domain(kind="boolean", lower=0, upper=1)
@@ -245,6 +254,7 @@ class Variable:
 _DECLARED: dict[str, tuple[Variable, str]] = {}
 
 
+@at_the_call
 def variable(
     name: str,
     latex: str,
@@ -295,7 +305,10 @@ def declared(entry: Variable, module: str) -> sympy.Symbol:
 
 def caller() -> str:
     """Name of the module that called the function which asks."""
-    return sys._getframe(2).f_globals.get("__name__", "")
+    frame = sys._getframe(2)
+    while frame.f_globals.get("__name__") == at_the_call.__module__ and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", "")
 
 
 def named_by(latex: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from mlsysim.errors import InputError
 from mlsysim.jsontext import json_text
 from mlsysim.study.binding_terms.boundaries import Boundary
 from mlsysim.symbolic import Variable
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
@@ -86,6 +87,7 @@ class Regimes:
         codes = self.map.values
         return {name: float(np.mean(codes == code)) for code, name in enumerate(self.names)}
 
+    @at_the_call
     def at(self, **point: Any) -> str:
         """The regime at the point of the grid that is nearest.
 

@@ -25,6 +25,7 @@ from mlsysim.study.display import plain
 from mlsysim.study.result import Result
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
@@ -73,6 +74,7 @@ class Calibration:
             found[each.name] = None if np.isnan(error) else each.shown(error)
         return found
 
+    @at_the_call
     def intervals(self, level: float = 0.95) -> dict[str, Any]:
         """Confidence intervals: lower and upper end of each, within its domain; None where it has no error.
 
@@ -111,6 +113,7 @@ class Calibration:
         names = list(self.free)
         return xarray.DataArray(values, coords={"input": names, "other": names}, dims=("input", "other"), name=name)
 
+    @at_the_call
     def draws(self, count: int, *, seed: int = 0) -> dict[str, Any]:
         """Values of the inputs as they may be in view of the measurements, drawn together.
 
@@ -177,11 +180,13 @@ class Calibration:
         coords = {"output": list(outputs), "input": list(self.free), "observation": np.arange(1, rows + 1)}
         return xarray.DataArray(np.nan_to_num(elastic), coords=coords, dims=tuple(coords), name="elasticity")
 
+    @at_the_call
     def solve(self, *entries: Any, **inputs: Any) -> Result:
         """The model at another point, with what was held and found here; arguments as for ``solve`` win over both."""
         typed = self.model.named_arguments(entries, inputs)
         return solve(self.model, **{**self.held, **self.values, **typed})
 
+    @at_the_call
     def predict(self, observations: Any, *, ignore: Any = (), **changed: Any) -> Residuals:
         """Outputs of other rows, beside what was measured there: rows that the calibration has not seen.
 
@@ -210,6 +215,7 @@ class Calibration:
             rows.outputs, {name: np.broadcast_to(predicted[name], shape) for name in rows.outputs}, rows.labels
         )
 
+    @at_the_call
     def save(self, path: str | os.PathLike[str], name: str, *, base: Any = None, source: str = "own") -> None:
         """Add the values to a catalog file of one's own, as a stack, and the rows to a CSV file beside it.
 

@@ -16,6 +16,7 @@ from mlsysim.study.sensitivities.row import UNCHANGED, Row, number, shown
 from mlsysim.study.sensitivities.second import SecondOrder
 from mlsysim.study.sensitivities.tornado import Bar
 from mlsysim.symbolic import Variable
+from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,6 +67,7 @@ class Sensitivity:
         self.finite = tuple(finite)
         self._bars = bars
 
+    @at_the_call
     def __getitem__(self, name: str) -> Row:
         """The row of an input."""
         for row in self.rows:
@@ -79,6 +81,7 @@ class Sensitivity:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @at_the_call
     def tornado(self, change: float = 0.1) -> tuple[Bar, ...]:
         """The output with one input changed at a time, the widest bar first.
 

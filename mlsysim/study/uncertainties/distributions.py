@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.convert import number
 from mlsysim.symbolic import Variable
+from mlsysim.tracebacks import at_the_call
 
 ARGUMENT = "distributions"
 
@@ -163,6 +164,7 @@ class FromCatalog(Distribution):
         return "catalog"
 
 
+@at_the_call
 @dataclass(frozen=True)
 class Choice(Distribution):
     """One of several values, labels or catalog entries; as likely as their weights say, or all as likely."""

@@ -19,6 +19,7 @@ from mlsysim.study.uncertainties.draws import Uncertain
 from mlsysim.study.uncertainties.evaluation import conditions_of, evaluated, shares_that_hold
 from mlsysim.study.uncertainties.sobol import Indices
 from mlsysim.symbolic import Variable, variable_of
+from mlsysim.tracebacks import at_the_call
 
 #: Shares of a distribution that are cut off and not worth a word.
 NEGLIGIBLE = 1e-6
@@ -139,12 +140,14 @@ class Uncertainty:
         together = self._asked.joint.names if self._asked.joint else ()
         return found | {name: _joint_text(self._asked, name) for name in together}
 
+    @at_the_call
     def __getitem__(self, name: str) -> Spread:
         """What the draws make of an output."""
         if name not in self._spreads:
             raise UnknownNameError("output of this answer", name, self._spreads)
         return self._spreads[name]
 
+    @at_the_call
     def __getattr__(self, name: str) -> Spread:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -159,6 +162,7 @@ class Uncertainty:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._spreads]
 
+    @at_the_call
     def draws(self, name: str) -> Any:
         """Every draw of an output or of an uncertain input that is a number.
 
@@ -184,6 +188,7 @@ class Uncertainty:
             amounts if variable.named_unit or not variable.dimension else units.Q_(amounts, units.unit(variable.unit))
         )
 
+    @at_the_call
     def probability(self, condition: Any) -> float:
         """How likely a condition holds, among the draws that are not refused.
 
