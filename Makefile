@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # A file of tests stays in one process, which compiles its systems once; files in order, so that notebooks are no tail.
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint types contracts book validation ci check bench clean
+.PHONY: demo test lint types contracts book docs validation ci check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mlsysim demo
@@ -27,6 +27,10 @@ contracts: $(VENV)/.lint
 
 book: $(VENV)/.installed
 	$(BIN)/mlsysim book
+
+# The site, in build/site/html; nothing is asked of a network.
+docs: $(VENV)/.docs
+	PYTHONPATH=docs $(BIN)/python -m website
 
 validation: $(VENV)/.test
 	$(BIN)/python tests/validation/report.py
@@ -62,7 +66,11 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(BIN)/python -m mlsysim.engine.programs
 	touch $@
 
-$(VENV)/.test: $(VENV)/.installed tests/tex/package.json
+$(VENV)/.docs: $(VENV)/.installed
+	$(PIP_INSTALL) --group docs
+	touch $@
+
+$(VENV)/.test: $(VENV)/.docs tests/tex/package.json
 	$(PIP_INSTALL) --group test
 	$(BIN)/python tests/tex/renderers.py
 	touch $@

@@ -18,7 +18,7 @@ from mlsysim.symbols import formats as vocabulary
 ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
-    "docs/how_to.md",
+    *(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/how_to/*.md"))),
     "docs/tour.md",
     "docs/grids.md",
     "docs/catalog.md",
@@ -31,9 +31,9 @@ PAGES = (
 )
 FENCE = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
-PROSE = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+PROSE = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-SAYS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("mlsysim/**/*.py")]
+SAYS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("mlsysim/**/*.py")]
 
 
 def commands(page: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import sympy
 
@@ -41,7 +41,7 @@ HOW_TO_READ = """\
 
 def overview(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
     """The first page: how to read the book, what the models answer, and every formula by topic."""
-    questions = [(_prose(m.question()), _code(f"mlsysim {words_for(m)}"), _code(m.__name__)) for m in models]
+    questions = [(prose(m.question()), code(f"mlsysim {words_for(m)}"), code(m.__name__)) for m in models]
     lines = [
         "# The formula book of mlsysim",
         "",
@@ -54,35 +54,61 @@ def overview(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
         HOW_TO_READ,
         "## Questions",
         "",
-        *_table(("Question", "Command", "Model"), questions),
+        *table(("Question", "Command", "Model"), questions),
         "",
     ]
     for topic in book.topics:
-        rows = [(_link(topic, f), inline(f.variable.latex), _code(f.name), _cite(f.source)) for f in topic.formulas]
-        lines += [f"## [{_prose(topic.title)}]({topic.name}.md)", ""]
-        lines += [*_table(("Formula", "Symbol", "Name", "Source"), rows), ""]
-    return _joined(lines)
+        lines += [f"## [{prose(topic.title)}]({topic.name}.md)", ""]
+        given = [(formula_link(topic, f), f) for f in topic.formulas]
+        rows = [(title, inline(f.variable.latex), code(f.name), _cite(f.source)) for title, f in given]
+        lines += [*table(("Formula", "Symbol", "Name", "Source"), rows), ""]
+    return joined(lines)
 
 
-def topic_page(book: Book, topic: Topic) -> str:
-    """The page of a topic: introduction, formulas, functions, symbols."""
+def no_notes(formula: Formula) -> dict[str, str]:
+    """What stands under a formula beside what it says itself: nothing."""
+    return {}
+
+
+def name_in_code(variable: Variable) -> str:
+    """The name of a variable as it stands in a table of symbols."""
+    return code(variable.name)
+
+
+def topic_page(
+    book: Book,
+    topic: Topic,
+    notes: Callable[[Formula], Mapping[str, str]] = no_notes,
+    named: Callable[[Variable], str] = name_in_code,
+) -> str:
+    """The page of a topic: introduction, formulas, functions, symbols.
+
+    Parameters
+    ----------
+    book, topic
+        What is printed.
+    notes : callable
+        Gives further notes on a formula, as Markdown by heading.
+    named : callable
+        Prints the name of a variable in the table of symbols.
+    """
     lines = [
-        f"# {_prose(topic.title)}",
+        f"# {prose(topic.title)}",
         "",
-        _prose(topic.intro),
+        prose(topic.intro),
         "",
         "Equations hold in [coherent units](README.md#how-to-read-it); [symbols](#symbols) are explained below.",
         "",
     ]
     for formula in topic.formulas:
-        lines += _formula(book, formula)
+        lines += _formula(book, formula, notes(formula))
     if topic.functions:
         lines += ["## Functions", "", *map(_function, topic.functions), ""]
-    rows = [_symbol(book, topic, variable) for variable in topic.variables]
-    lines += ["## Symbols", "", *_table(("Symbol", "Name", "Unit", "Values", "Meaning", "Given by"), rows), ""]
+    rows = [_symbol(book, topic, variable, named) for variable in topic.variables]
+    lines += ["## Symbols", "", *table(("Symbol", "Name", "Unit", "Values", "Meaning", "Given by"), rows), ""]
     for index, families in topic.families.items():
         lines += [f"## {_by(index)}", "", *_members(index, families), ""]
-    return _joined(lines)
+    return joined(lines)
 
 
 def variants_page(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
@@ -99,20 +125,20 @@ def variants_page(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
         if len(systems) < 2:
             continue
         lines += [f"## {model.__name__}", ""]
-        lines += [f"- `{name}`: {_prose(Variant.of(model.variants[name]).about)}" for name in systems]
+        lines += [f"- `{name}`: {prose(Variant.of(model.variants[name]).about)}" for name in systems]
         lines.append("")
         forms = _forms(systems)
         for name, by_formula in forms.items():
             if len(by_formula) > 1:
-                lines += [f"### {_code(name)} of {model.__name__}", ""]
+                lines += [f"### {code(name)} of {model.__name__}", ""]
                 for formula, names in by_formula.items():
                     lines += _form(book, formula, names)
         for name in systems:
             own = [f for by_formula in forms.values() for f, names in by_formula.items() if names == [name]]
-            alone = [_place(book, f, _code(f.name)) for f in own if len(forms[f.name]) == 1]
+            alone = [_place(book, f, code(f.name)) for f in own if len(forms[f.name]) == 1]
             if alone:
-                lines += [f"Only {_code(name)} needs {', '.join(alone)}.", ""]
-    return _joined(lines)
+                lines += [f"Only {code(name)} needs {', '.join(alone)}.", ""]
+    return joined(lines)
 
 
 def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]:
@@ -126,9 +152,9 @@ def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]
 
 def _form(book: Book, formula: Formula, variants: list[str]) -> list[str]:
     """A formula with the variants that use it, its equation and its accuracy."""
-    lines = [f"{', '.join(map(_code, variants))}: {_place(book, formula, _prose(formula.title))}", ""]
+    lines = [f"{', '.join(map(code, variants))}: {_place(book, formula, prose(formula.title))}", ""]
     lines += [*_equation(formula), ""]
-    return [*lines, f"Accuracy: {_prose(formula.accuracy)}", ""] if formula.accuracy else lines
+    return [*lines, f"Accuracy: {prose(formula.accuracy)}", ""] if formula.accuracy else lines
 
 
 def _place(book: Book, formula: Formula, text: str) -> str:
@@ -140,23 +166,24 @@ def reference_list(book: Book) -> str:
     """The page of cited works, each with the formulas that cite it."""
     lines = ["# References", "", "As BibTeX in [references.bib](references.bib).", ""]
     for work in book.works:
-        link = work.link()
-        text = _prose(work.text().removesuffix(link).rstrip()) + (f" <{link}>" if link else "")
+        address = work.link()
+        text = prose(work.text().removesuffix(address).rstrip()) + (f" <{address}>" if address else "")
         lines += [f"## {work.anchor}", "", text, "", "Cited in", ""]
         for topic in book.topics:
-            users = [_link(topic, formula) for formula in topic.formulas if work.key in cited(formula)]
+            users = [formula_link(topic, formula) for formula in topic.formulas if work.key in cited(formula)]
             if users:
-                lines.append(f"- [{_prose(topic.title)}]({topic.name}.md): {', '.join(users)}")
+                lines.append(f"- [{prose(topic.title)}]({topic.name}.md): {', '.join(users)}")
         lines.append("")
-    return _joined(lines)
+    return joined(lines)
 
 
 def anchor(formula: Formula) -> str:
     """The anchor GitHub and MyST give to the heading of a formula."""
-    return _anchor(_title(formula))
+    return slug(_title(formula))
 
 
-def _anchor(heading: str) -> str:
+def slug(heading: str) -> str:
+    """The anchor GitHub and MyST give to a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -186,26 +213,27 @@ def _in_letters(match: re.Match[str]) -> str:
     return _LETTERS.get(sign, sign) + (" " if letter else "")
 
 
-def _formula(book: Book, formula: Formula) -> list[str]:
+def _formula(book: Book, formula: Formula, further: Mapping[str, str]) -> list[str]:
     variable = formula.variable
     unit = f" in {unit_text(variable.unit)}" if unit_text(variable.unit) else ""
     others = [(topic, f) for topic, f in book.defining(variable) if f is not formula]
     notes = {
         "Constants": ", ".join(map(unit_text, formula.constants())),
-        "Assumes": _prose(formula.assumes),
-        "Convention": _prose(formula.convention),
-        "Accuracy": _prose(formula.accuracy),
+        "Assumes": prose(formula.assumes),
+        "Convention": prose(formula.convention),
+        "Accuracy": prose(formula.accuracy),
         "Source": _cite(formula.source),
         "Example": _example(formula),
-        "No example": _prose(formula.no_example),
-        "Other forms": ", ".join(_link(topic, f) for topic, f in others),
+        "No example": prose(formula.no_example),
+        "Other forms": ", ".join(formula_link(topic, f) for topic, f in others),
+        **further,
     }
     return [
         f"## {_heading(formula)}",
         "",
         *_equation(formula),
         "",
-        f"Gives {_code(variable.name)}{unit}{_each(formula)}.",
+        f"Gives {code(variable.name)}{unit}{_each(formula)}.",
         "",
         *(f"- **{name}:** {text}" for name, text in notes.items() if text),
         "",
@@ -218,14 +246,14 @@ def _equation(formula: Formula) -> list[str]:
         return ["$$", math(formula.latex()), "$$"]
     headers = (inline(formula.index.letter), formula.index.name, inline(formula.variable.latex), "Name")
     rows = [
-        (*_member(formula.index, each.member), inline(latex(formula.expression.table[each.member])), _code(each.name))
+        (*_member(formula.index, each.member), inline(latex(formula.expression.table[each.member])), code(each.name))
         for each in formula.members
     ]
-    return _table(headers, rows)
+    return table(headers, rows)
 
 
 def _each(formula: Formula) -> str:
-    return f", [{_by(formula.index).lower()}](#{_anchor(_by(formula.index))})" if formula.index else ""
+    return f", [{_by(formula.index).lower()}](#{slug(_by(formula.index))})" if formula.index else ""
 
 
 def _by(index: Index) -> str:
@@ -236,10 +264,10 @@ def _by(index: Index) -> str:
 def _members(index: Index, families: list[Family]) -> list[str]:
     """The members of an index, and the name of each quantity for them."""
     headers = (inline(index.letter), index.name, *(inline(family.variable.latex) for family in families))
-    return _table(
+    return table(
         headers,
         [
-            (*_member(index, member), *(_code(f[member].name) if member in f else "–" for f in families))
+            (*_member(index, member), *(code(f[member].name) if member in f else "–" for f in families))
             for member in index.members
         ],
     )
@@ -247,7 +275,7 @@ def _members(index: Index, families: list[Family]) -> list[str]:
 
 def _member(index: Index, member: str) -> tuple[str, str]:
     """A member as its subscript, and in words."""
-    return inline(member_latex(member)), _prose(index.members[member])
+    return inline(member_latex(member)), prose(index.members[member])
 
 
 def _example(formula: Formula) -> str:
@@ -255,7 +283,7 @@ def _example(formula: Formula) -> str:
     if example is None:
         return ""
     given = ", ".join(
-        f"{inline(variable_of(symbol).latex)} = {_prose(in_units(variable_of(symbol), value))}"
+        f"{inline(variable_of(symbol).latex)} = {prose(in_units(variable_of(symbol), value))}"
         for symbol, value in example.inputs.items()
     )
     given = f"for {inline(member_latex(example.member))}, {given}" if example.member else given
@@ -265,32 +293,32 @@ def _example(formula: Formula) -> str:
     return f"{given} gives {computed(formula)}; printed **{result}** in {_cite(example.source)}."
 
 
-def _symbol(book: Book, topic: Topic, variable: Variable) -> tuple[str, ...]:
+def _symbol(book: Book, topic: Topic, variable: Variable, named: Callable[[Variable], str]) -> tuple[str, ...]:
     forms = book.defining(variable)
     here = [formula for where, formula in forms if where is topic]
     if here:
         given_by = f"[this page](#{anchor(here[0])})"
     elif forms:
         where, formula = forms[0]
-        given_by = f"[{_prose(where.title)}]({where.name}.md#{anchor(formula)})"
+        given_by = f"[{prose(where.title)}]({where.name}.md#{anchor(formula)})"
     elif family := family_of(variable.name):
-        given_by = f"[{_by(family.index).lower()}](#{_anchor(_by(family.index))})"
+        given_by = f"[{_by(family.index).lower()}](#{slug(_by(family.index))})"
     else:
         given_by = "input"
     unit = unit_text(variable.unit) or "–"
     return (
         inline(variable.latex),
-        _code(variable.name),
+        named(variable),
         unit,
         _values(variable.domain),
-        _prose(variable.description),
+        prose(variable.description),
         given_by,
     )
 
 
 def _values(domain: Domain) -> str:
     if domain.kind == "choice":
-        return ", ".join(map(_code, domain.labels))
+        return ", ".join(map(code, domain.labels))
     if domain.kind == "boolean":
         return "`True`, `False`"
     return inline(domain.latex())
@@ -301,11 +329,11 @@ def _function(node: sympy.Basic) -> str:
     summary, _, rest = (inspect.getdoc(type(node)) or "").partition("\n")
     notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n|\Z)", rest, re.DOTALL | re.MULTILINE)
     definition = " " + " ".join(notes[1].split()) if notes else ""
-    return f"- {inline(latex(node))} is {_prose(summary + definition)}"
+    return f"- {inline(latex(node))} is {prose(summary + definition)}"
 
 
 def _cite(source: Source) -> str:
-    place = f", {_prose(source.place)}" if source.place else ""
+    place = f", {prose(source.place)}" if source.place else ""
     return f"[{source.work.anchor}]({_REFERENCES}#{source.work.anchor}){place}"
 
 
@@ -313,30 +341,34 @@ def _title(formula: Formula) -> str:
     return f"{formula.title} [{formula.variant}]" if formula.variant else formula.title
 
 
-def _link(topic: Topic, formula: Formula) -> str:
+def formula_link(topic: Topic, formula: Formula) -> str:
+    """A link to a formula from another page of the book."""
     return f"[{_heading(formula)}]({topic.name}.md#{anchor(formula)})"
 
 
 def _heading(formula: Formula) -> str:
-    return _prose(_title(formula)).replace("[", r"\[").replace("]", r"\]")
+    return prose(_title(formula)).replace("[", r"\[").replace("]", r"\]")
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """Plain text as Markdown: code in single backticks, nothing else with a meaning."""
     parts = re.split(r"``(.+?)``", text)
     parts[::2] = [re.sub(r"([\\*<|$~`])", r"\\\1", part) for part in parts[::2]]
-    parts[1::2] = map(_code, parts[1::2])
+    parts[1::2] = map(code, parts[1::2])
     return "".join(parts)
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Text as code."""
     return f"`{text}`"
 
 
-def _table(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+def table(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Lines of a table."""
     cells = [headers, tuple("---" for _ in headers), *rows]
     return [f"| {' | '.join(row)} |" for row in cells]
 
 
-def _joined(lines: Iterable[str]) -> str:
+def joined(lines: Iterable[str]) -> str:
+    """Lines as a page, never with two empty ones in a row."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"

@@ -376,11 +376,11 @@ function start() {
   const select = (id, text) => element("label", {}, `${text} `, element("select", { id, onchange: choose(id) }));
   const without = Object.entries(DATA.without).map(([name, reason]) => element("p", { class: "quiet" }, `${name.replace(/_/g, " ")} has no calculator: ${reason}.`));
   byId("calculator").append(
-    element("header", {}, element("h1", {}, DATA.question),
+    element("div", { class: "head" }, document.querySelector("h1") ? "" : element("h1", {}, DATA.question),
       element("p", { class: "quiet" }, `${DATA.model} of mlsysim ${DATA.version}, computed in this page. A bare number is in the unit shown; text brings its own, as in 80 GB.`),
       element("div", { class: "variant" }, element("label", { for: "variant" }, "Formulas"), element("select", { id: "variant", onchange: choose("variant") }, ...variants), element("p", { id: "about", class: "quiet" })),
       ...recipes, ...without),
-    element("main", {},
+    element("div", { class: "columns" },
       element("div", { id: "strip", "aria-hidden": "true" }),
       element("form", { id: "inputs", "aria-label": "Inputs", onsubmit: (event) => event.preventDefault() }),
       element("div", { id: "answer" },

@@ -46,20 +46,33 @@ def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
     FormulaError
         If no variant of the model has formulas that JavaScript can evaluate.
     """
+    parts = {
+        "title": html.escape(f"{model.question()} {model.__name__} of mlsysim"),
+        "style": f"{_equation_style()}\n{style()}",
+        "notice": f"Equations by KaTeX: {' '.join(_text('katex/LICENSE').split())}",
+        "scripts": _packed(f"{_text('katex/katex.min.js')}\n{embedded(model, variant)}"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _text("page.html"))
+
+
+def embedded(model: type[DeclaredModel], variant: str | None = None) -> str:
+    """The calculator of a model as a script, for a page that has KaTeX, :func:`style` and an element ``calculator``.
+
+    Parameters and errors are those of :func:`calculator`.
+    """
     if variant is not None:
         model(variant)
     printed = PrintedModel(model)
     if not printed.variants:
         raise FormulaError("; ".join(printed.without.values()))
-    data = model_data(model, printed, variant)
-    scripts = data_script(data) + script(printed, COMPUTING) + "".join(map(_bare, SHOWING))
-    parts = {
-        "title": html.escape(f"{data['question']} {model.__name__} of mlsysim"),
-        "style": f"{_equation_style()}\n{_text('page.css')}",
-        "notice": f"Equations by KaTeX: {' '.join(_text('katex/LICENSE').split())}",
-        "scripts": _packed(f"{_text('katex/katex.min.js')}\n(() => {{\n'use strict';\n{scripts}}})();\n"),
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _text("page.html"))
+    data = data_script(model_data(model, printed, variant))
+    scripts = data + script(printed, COMPUTING) + "".join(map(_bare, SHOWING))
+    return f"(() => {{\n'use strict';\n{scripts}}})();\n"
+
+
+def style() -> str:
+    """The style of a calculator, without that of its equations."""
+    return _text("page.css")
 
 
 def script(printed: PrintedModel, names: Iterable[str] = COMPUTING) -> str:

@@ -1,0 +1,136 @@
+"""Ours against theirs, drawn from the tables of the validation page, which tests hold equal to what they compute."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mlsysim.book.markdown import joined, prose, slug
+from mlsysim.plot.style import COLOURS
+from website.knowledge import Knowledge
+
+DOCS = Path(__file__).parents[1]
+#: Areas by the first words of the headings of their tables.
+AREAS = {
+    "Parameters": ("Parameters", "DeepSpeed-MoE"),
+    "Memory of training": (
+        "Model states", "Largest model", "Weights", "Activations", "DeepSpeed's estimators", "torchtitan on H100",
+        "Logits", "Adapters: memory", "Host memory", "Memory expansion: capacities",
+    ),
+    "Caches and routed tokens": ("KV cache", "Routed tokens", "Routing of a real router", "Exchanges: the bytes"),
+    "Arithmetic": ("Arithmetic", "Operators"),
+    "Kernels": ("Kernels",),
+    "Collectives and exchanges": ("Collectives", "Exchanges"),
+    "Steps of training": ("Steps", "Expert parallelism", "Adapters: time", "Memory expansion: slowdowns"),
+    "Iterations of engines": ("Engines",),
+    "Servers": ("Servers", "Capacity", "P99", "Erlang", "Economics", "ZeRO-Inference"),
+}  # fmt: skip
+#: Tables of numbers that other tables have, of a single setting, or of an order alone.
+NOT_DRAWN = ("One pass", "The tutorial's", "Memory expansion: stated")
+#: Within this factor of theirs a point lies in the shaded band.
+BAND = 1.25
+#: Units that are drawn as one, with what one of them is in it.
+_UNITS = {
+    "kB": ("bytes", 1e3), "KiB": ("bytes", 2**10), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "GiB": ("bytes", 2**30),
+    "us": ("seconds", 1e-6), "ms": ("seconds", 1e-3), "s": ("seconds", 1),
+    "days": ("seconds", 86400), "": ("counts", 1),
+}  # fmt: skip
+#: More units than these are drawn as others.
+_COLOURED = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of ours against one of theirs, both in ``unit``."""
+
+    section: str
+    theirs: float
+    ours: float
+    unit: str
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """The rows of all tables that have numbers of both."""
+    found = []
+    for section in (DOCS / "validation.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        title, _, body = section.partition("\n")
+        for line in body.partition("| Case | Theirs | Ours |")[2].splitlines()[2:]:
+            cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+            if len(cells) < 3:
+                break
+            number, _, unit = cells[1].partition(" ")
+            theirs, ours = (_number(text) for text in (number, cells[2]))
+            if theirs and ours:
+                found.append(Row(title, theirs, ours, unit))
+    return tuple(found)
+
+
+def _number(text: str) -> float | None:
+    """A number above zero; a logarithm shows no other."""
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return value if value > 0 and value != float("inf") else None
+
+
+def area_of(section: str) -> str:
+    """The area of a table; empty where it is not drawn."""
+    if section.startswith(NOT_DRAWN):
+        return ""
+    return next(area for area, words in AREAS.items() if section.startswith(words))
+
+
+def pages(known: Knowledge) -> dict[str, str | bytes]:
+    """The accuracy page with a figure for each area, and the figures."""
+    lines = [
+        (DOCS / "accuracy.md").read_text(encoding="utf-8"), "",
+        "## Ours against theirs", "",
+        "A point for each row of [the tables](validation.md) with a number of ours and one of theirs above zero. "
+        f"The band holds what is off by at most a factor of {BAND:g}. Rows that a constant was calibrated on are among "
+        "them.",
+        "",
+    ]  # fmt: skip
+    found: dict[str, str | bytes] = {}
+    for area in AREAS:
+        drawn = [row for row in rows() if area_of(row.section) == area]
+        inside = sum(1 / BAND <= row.ours / row.theirs <= BAND for row in drawn) / len(drawn)
+        name = f"{slug(area)}.svg"
+        found[f"docs/accuracy/{name}"] = figure(drawn)
+        tables = ", ".join(
+            f"[{prose(title)}](validation.md#{slug(title)})" for title in dict.fromkeys(row.section for row in drawn)
+        )
+        lines += [f"### {area}", "", f"{len(drawn)} rows, {inside:.0%} of them within the band: {tables}.", "",
+                  f"![Ours against theirs on logarithmic axes, {area.lower()}](accuracy/{name})", ""]  # fmt: skip
+    return {"docs/accuracy.md": joined(lines), **found}
+
+
+def figure(drawn: list[Row]) -> bytes:
+    """Ours over theirs as SVG; the same rows give the same bytes."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    labelled = [(*_UNITS.get(row.unit, (row.unit, 1)), row) for row in drawn]
+    common = [label for label, _ in Counter(label for label, _, _ in labelled).most_common(_COLOURED)]
+    points: dict[str, list[tuple[float, float]]] = {label: [] for label in [*common, "others"]}
+    for label, factor, row in labelled:
+        points[label if label in common else "others"].append((row.theirs * factor, row.ours * factor))
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mlsysim", "font.family": "sans-serif"}):
+        fig = Figure(figsize=(5, 4.6), layout="constrained")
+        axes = fig.subplots()
+        ends = [min(min(pair) for each in points.values() for pair in each) / 2,
+                max(max(pair) for each in points.values() for pair in each) * 2]  # fmt: skip
+        axes.fill_between(ends, [end / BAND for end in ends], [end * BAND for end in ends], color="0.9", linewidth=0)
+        axes.plot(ends, ends, color="0.4", linewidth=0.8)
+        for colour, (label, each) in zip(COLOURS, points.items(), strict=False):
+            if each:
+                axes.scatter(*zip(*each, strict=True), s=12, color=colour, alpha=0.6, linewidths=0, label=label)
+        axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, xlabel="Theirs", ylabel="Ours", aspect="equal")
+        axes.legend(loc="upper left", frameon=False)
+        written = io.BytesIO()
+        fig.savefig(written, format="svg", metadata={"Date": None})
+    return written.getvalue()

@@ -1,0 +1,92 @@
+"""The formula book as pages of the site: every symbol linked, and where each formula is used and checked."""
+
+from __future__ import annotations
+
+from mlsysim.book.contents import unit_text
+from mlsysim.book.markdown import (
+    code,
+    formula_link,
+    inline,
+    joined,
+    name_in_code,
+    overview,
+    prose,
+    reference_list,
+    slug,
+    table,
+    topic_page,
+    variants_page,
+)
+from mlsysim.symbolic import Formula, Variable
+from website.knowledge import Knowledge
+
+#: So many links stand in a line; more are folded.
+FEW = 6
+
+
+def pages(known: Knowledge) -> dict[str, str]:
+    """The pages of the topics, and the page of all symbols."""
+    found = {
+        "README": overview(known.book, known.models),
+        "symbols": _symbols(known),
+        "variants": variants_page(known.book, known.models),
+        "references": reference_list(known.book),
+        **{topic.name: _topic(known, topic) for topic in known.book.topics},
+    }
+    return {f"formulas/{name}.md": page for name, page in found.items()}
+
+
+def _topic(known: Knowledge, topic) -> str:
+    return topic_page(known.book, topic, lambda formula: notes(known, formula), anchored)
+
+
+def anchored(variable: Variable) -> str:
+    """The name of a variable, where links to it lead."""
+    return f"[{name_in_code(variable)}]{{#symbol-{variable.name}}}"
+
+
+def notes(known: Knowledge, formula: Formula) -> dict[str, str]:
+    """What the site says of a formula beside what it says itself."""
+    symbols = [f"{inline(each.latex)} [{code(each.name)}](#symbol-{each.name})" for each in formula.inputs]
+    users = [formula_link(known.topic_of[each], each) for each in known.needed_by(formula)]
+    models = [f"[{model.__name__}](../models/{model.__name__}.md) ({', '.join(map(code, variants))})"
+              for model, variants in known.uses.get(formula, {}).items()]  # fmt: skip
+    return {
+        "Symbols": ", ".join(symbols),
+        "Needed by": ", ".join(users),
+        "In models": ", ".join(models),
+        "Checked": _checked(known, formula),
+    }
+
+
+def _checked(known: Knowledge, formula: Formula) -> str:
+    """The tables of the validation page in which it counts, each with the outputs and the median error."""
+    found = {}
+    for area in known.checks.get(formula, ()):
+        found.setdefault(area["section"], area)
+    return "; ".join(
+        f"[{prose(title)}](../docs/validation.md#{slug(title)}), {', '.join(map(code, area['outputs']))} "
+        f"{area['median']:.1%} off in the median"
+        for title, area in found.items()
+    )
+
+
+def _symbols(known: Knowledge) -> str:
+    """Every variable by name, with the pages that have it."""
+    found: dict[str, tuple[Variable, list]] = {}
+    for topic in known.book.topics:
+        for variable in topic.variables:
+            found.setdefault(variable.name, (variable, []))[1].append(topic)
+    rows = []
+    for name in sorted(found, key=str.lower):
+        variable, topics = found[name]
+        defining = [topic for topic, _ in known.book.defining(variable) if topic in topics]
+        home = defining[0] if defining else topics[0]
+        rows.append((
+            f"[{code(name)}]({home.name}.md#symbol-{name})", inline(variable.latex), unit_text(variable.unit) or "–",
+            prose(variable.description),
+        ))  # fmt: skip
+    return joined([
+        "# Symbols", "", "Every quantity of the book by its name in Python. A name leads to its definition.", "",
+        *table(("Name", "Symbol", "Unit", "Meaning"), rows),
+    ])  # fmt: skip

@@ -1,0 +1,88 @@
+"""The first page, and what stands below what in the tree of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mlsysim.book.markdown import code, joined, prose, table
+from website.knowledge import Knowledge
+
+HEAD = (Path(__file__).parent / "front.md").read_text(encoding="utf-8")
+#: Captions of the tree, and the pages below each.
+TREE = {
+    "Learn": ("notebooks/tutorial", "docs/tour", "docs/how_to", "docs/further", "notebooks/index"),
+    "Answers": ("calculators/index", "models/index"),
+    "Equations": ("formulas/README", "docs/accuracy"),
+    "Numbers": ("catalog/index", "docs/benchmarks"),
+    "Reference": ("api/index", "docs/command_line", "docs/design"),
+}
+#: Pages below a page, in order; patterns stand for those that are not named elsewhere.
+BELOW = {
+    "docs/how_to.md": ("docs/how_to/*",),
+    "docs/further.md": (
+        "docs/grids", "docs/inverse", "docs/sensitivity", "docs/uncertainty", "docs/calibration", "docs/function",
+        "docs/serving", "docs/expert_parallel", "docs/memory_expansion", "docs/formats", "docs/rates", "docs/catalog",
+        "docs/your_own_model",
+    ),
+    "notebooks/index.md": ("notebooks/*",),
+    "calculators/index.md": ("calculators/*", "docs/calculators"),
+    "models/index.md": ("models/*",),
+    "formulas/README.md": ("formulas/*",),
+    "docs/accuracy.md": ("docs/validation",),
+    "catalog/index.md": ("catalog/*",),
+    "api/index.md": ("api/*",),
+    "docs/design.md": ("docs/decisions", "docs/search"),
+}  # fmt: skip
+
+
+def pages(known: Knowledge, found: Mapping[str, str | bytes]) -> dict[str, str]:
+    """The first page, pages that only list others, and pages of the repository with the tree below them."""
+    made = {
+        "index.md": _index(known),
+        "docs/further.md": "# Topics\n\nOne page for each thing that a model can do, and for each large question.\n",
+        "notebooks/index.md": "# Notebooks\n\nQuestions answered at length, as they were run.\n",
+        "models/index.md": _models(known),
+    }
+    names = {name.rpartition(".")[0]: name for name in (*found, *made) if name.endswith((".md", ".ipynb"))}
+    named = {page for pages in (*TREE.values(), *BELOW.values()) for page in pages if "*" not in page}
+    for above, below in BELOW.items():
+        text = made.get(above) or str(found[above])
+        listed = [page for pattern in below for page in _matching(pattern, names, {*named, above.rpartition(".")[0]})]
+        listed.sort(key=lambda page: text.find(f"{page.rpartition('/')[2]}.md"))
+        made[above] = text + _tree(listed, shown=above in ("docs/further.md", "notebooks/index.md"))
+    made["index.md"] += "".join(_tree(below, caption=caption) for caption, below in TREE.items())
+    return made
+
+
+def _matching(pattern: str, names: Iterable[str], named: set[str]) -> list[str]:
+    """The pages of a pattern, in the order in which they were made; a page that is named is itself."""
+    if "*" not in pattern:
+        return [pattern]
+    folder = pattern.rpartition("/")[0]
+    return [name for name in names if name.rpartition("/")[0] == folder and name not in named]
+
+
+def _tree(below: Iterable[str], caption: str = "", shown: bool = False) -> str:
+    options = [f":caption: {caption}"] if caption else []
+    options += [":maxdepth: 1"] if shown else [":hidden:"]
+    return "\n".join(["", "```{toctree}", *options, "", *(f"/{page}" for page in below), "```", ""])
+
+
+def _index(known: Knowledge) -> str:
+    return joined([HEAD, "", "## What do you want to know?", "", *_questions(known, "")]) + "\n"
+
+
+def _models(known: Knowledge) -> str:
+    return joined(
+        ["# Models", "", "A model is a set of equations that answers one question.", "", *_questions(known, "../")]
+    )
+
+
+def _questions(known: Knowledge, up: str) -> list[str]:
+    rows = [
+        (f"[{prose(model.question())}]({up}calculators/{model.__name__}.md)",
+         f"[{code(model.__name__)}]({up}models/{model.__name__}.md)")
+        for model in known.models
+    ]  # fmt: skip
+    return table(("Question, with its calculator", "Model, with its equations"), rows)

@@ -1,0 +1,181 @@
+"""The site as it is built: every warning an error, nothing asked of a network, every link leads somewhere."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tex.renderers import BUILD, RendererError, install, node
+from website import accuracy, api
+from website.markup import with_html
+from website.walk import broken, pages
+
+import mlsysim
+from mlsysim.catalog import builtin
+from mlsysim.formulas import every_formula
+from mlsysim.models import every_model
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+INSTALLED = BUILD / "web"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+#: What browse.js exits with where Chromium does not start, and pixels of a phone.
+NOT_STARTED, PHONE = 3, 390
+#: Refuses every connection but those of a kernel on this machine, then builds.
+OFFLINE = """
+import runpy, sys
+
+def refuse(event, given):
+    if event == "socket.getaddrinfo" and given[0] not in (None, "localhost", "127.0.0.1"):
+        raise OSError(f"asked the network for {given[0]}")
+    if event == "socket.connect" and isinstance(given[1], tuple) and given[1][0] != "127.0.0.1":
+        raise OSError(f"asked the network for {given[1]}")
+
+sys.addaudithook(refuse)
+sys.argv[0] = "website"
+runpy.run_module("website", run_name="__main__")
+"""
+#: A page of each kind, which is looked through for barriers.
+KINDS = (
+    "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/what_binds.html",
+    "calculators/TrainingMemoryModel.html", "models/KernelModel.html", "formulas/expert_products.html",
+    "docs/accuracy.html", "catalog/Systems.Fabrics.html", "api/results.html", "docs/design.html",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the pages, with the outputs of the tutorial as stored, which the notebook tests execute."""
+    into = tmp_path_factory.mktemp("site")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "docs"), str(ROOT)])}
+    command = [sys.executable, "-c", OFFLINE, "--stored", "--into", str(into)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=into, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return into / "html"
+
+
+@pytest.fixture(scope="module")
+def found(site):
+    return pages(site)
+
+
+@pytest.mark.long
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site, found):
+    assert broken(site, found) == []
+    assert len(found) > 140
+
+
+@pytest.mark.long
+def test_there_is_a_page_for_everything(site, found):
+    for model in every_model():
+        assert f"models/{model.__name__}.html" in found
+        assert f"../_static/calculators/{model.__name__}.js" in found[f"calculators/{model.__name__}.html"].asked
+    listed = "".join((site / name).read_text(encoding="utf-8") for name in found if name.startswith("catalog/"))
+    for path in builtin().paths():
+        assert f">{path}<" in listed, path
+    words = (site / "searchindex.js").read_text(encoding="utf-8")
+    assert '"notebooks/tutorial"' in words
+
+
+@pytest.mark.long
+def test_a_formula_leads_to_its_symbols_its_models_and_its_checks(site, found):
+    for topic, formula in every_formula():
+        page = found[f"formulas/{topic}.html"]
+        for variable in formula.inputs:
+            assert f"#symbol-{variable.name}" in page.links, formula.id
+    page = found["formulas/training_memory.html"]
+    assert "../models/TrainingMemoryModel.html" in page.links
+    assert "../docs/validation.html#torchtitan-on-h100" in page.links
+
+
+def test_every_public_name_has_a_page():
+    for name in mlsysim.__all__:
+        what = getattr(mlsysim, name)
+        assert api.page_of(name) in ("", *api.TITLES)
+        assert api.page_of(name) or not (isinstance(what, type) or callable(what)), name
+
+
+def test_every_table_of_numbers_is_drawn_in_an_area():
+    drawn = {accuracy.area_of(row.section) for row in accuracy.rows()}
+    assert drawn == {"", *accuracy.AREAS}
+    assert len(accuracy.rows()) > 1500
+    row = next(row for row in accuracy.rows() if row.section == "Parameters as published")
+    assert (row.theirs, row.ours, row.unit) == (8.03, 8.03, "B")
+
+
+def test_figures_are_the_same_whenever_they_are_drawn():
+    rows = [row for row in accuracy.rows() if accuracy.area_of(row.section) == "Kernels"]
+    assert accuracy.figure(rows) == accuracy.figure(rows)
+
+
+def test_between_headings_stands_html():
+    page = with_html(
+        "# One\n\nTwo $a_b < 1$, `x` and [three](four.md#five).\n\n| a |\n| --- |\n| [b]{#symbol-b} |\n\n$$\nx\n$$\n"
+    )
+    head, _, rest = page.partition("\n\n")
+    assert head == "# One"
+    for part in (
+        '<span class="math">a_b &lt; 1</span>', '<code class="docutils literal notranslate">x</code>',
+        'href="four.html#five"', '<span id="symbol-b">b</span>', '<div class="math display">x</div>',
+    ):  # fmt: skip
+        assert part in rest
+
+
+def test_what_leads_nowhere_is_found(tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">A</h1> <a href="b/c.html#there">1</a> <a href="b/c.html#gone">2</a> <a href="gone.html">3</a>'
+        '<a href="https://example.org/x">4</a> '
+        '<script src="https://example.org/y.js">if (a < b) "<a href=no>";</script>'
+    )
+    (tmp_path / "b" / "c.html").write_text('<p id="there"><a href="../a.html#top">5</a><img src="no.png"></p>')
+    assert broken(tmp_path, pages(tmp_path)) == [
+        ("a.html", "b/c.html#gone"),
+        ("a.html", "gone.html"),
+        ("a.html", "https://example.org/y.js"),
+        ("b/c.html", "no.png"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def browsed(site, found, tmp_path_factory):
+    """What Chromium sees of every page on a phone, and of a page of each kind on a desktop too."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    try:
+        install(ROOT / "tests" / "web" / "package.json", INSTALLED)
+    except RendererError as reason:
+        pytest.skip(str(reason))
+    jobs = [{"page": name, "width": PHONE, "scheme": "light", "check": name in KINDS} for name in found]
+    jobs += [{"page": name, "width": 1280, "scheme": "dark", "check": True} for name in KINDS]
+    path = tmp_path_factory.mktemp("jobs") / "jobs.json"
+    path.write_text(json.dumps(jobs))
+    environment = {**os.environ, "NODE_PATH": str(INSTALLED / "node_modules")}
+    done = node("node", str(HERE / "browse.js"), CHROMIUM, str(site), str(path), env=environment)
+    if done.returncode == NOT_STARTED:
+        pytest.skip("Chromium does not start here; it needs more address space than ulimit -v may leave")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return list(zip(jobs, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.long
+def test_every_page_renders_fits_a_phone_and_has_no_barrier(browsed):
+    wrong = {}
+    for job, seen in browsed:
+        said = [*seen["wrong"], *seen["asked"], *seen["barriers"], *seen["raw"]]
+        if seen["width"] > job["width"]:
+            said.append(f"{seen['width']} pixels wide: {seen['wide']}")
+        if said:
+            wrong[f"{job['page']} at {job['width']}"] = said
+    assert not wrong
+
+
+@pytest.mark.long
+def test_pages_show_the_numbers_of_the_library(site, browsed):
+    shown = {job["page"]: seen["text"] for job, seen in browsed}
+    model = next(model for model in every_model() if model.__name__ == "TrainingMemoryModel")
+    assert f"{model.solve_example().total_memory.magnitude:.3f} GB" in shown["calculators/TrainingMemoryModel.html"]
+    assert "3.35 TB/s" in shown["catalog/Hardware.Cloud.html"]
