@@ -50,8 +50,11 @@ ANSWERED = {"answer_steps", "first_stall", "short_answer_variance"}
 #: One where lengths are alike.
 LAWS = ("first_token_law", "whole_law")
 LOADS = ("replica_load", "prompt_load")
-#: Zero where nothing arrives, which tests of limits ask.
-BUSY = ("replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "ttft_log_variance", "latency_variance")
+#: Zero where nothing arrives, which tests of limits ask; and adapters, which have parameters.
+BUSY = (
+    "replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "ttft_log_variance", "latency_variance",
+    "lora_parameters_per_rank", "lora_parameters_per_token",
+)  # fmt: skip
 
 
 def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
@@ -66,8 +69,8 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         found["prompt_stay"] = point["decode_iteration_time"] + point["prompt_stay"]
     if {"e2e_mean", "replica_rate"} <= set(point):  # one in a hundred finds another there at least
         found["e2e_mean"] = point["e2e_mean"] + 10 / (found.get("replica_rate") or point["replica_rate"])
-    if "num_loras" in point and 1 < point.get("experts", 0) <= point.get("active_experts_per_token", 0):
-        found["active_experts_per_token"] = point["experts"] - 1  # no tokens have a slope by none of all experts
+    if "ttft_log_variance" in point:  # the logarithm of a variance: hundreds would overflow
+        found["ttft_log_variance"] = rng.uniform(0, 2)
     if "lost_bunch_share" in point:  # of others that began with a request some are always left
         found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
     found |= {name: 1.0 for name in LAWS if name in point and rng.random() < 0.5}
