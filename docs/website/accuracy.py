@@ -51,6 +51,13 @@ class Row:
     ours: float
     unit: str
 
+    @property
+    def drawn(self) -> tuple[str, float]:
+        """The unit in which it is drawn, and what one of its own is in that."""
+        if self.unit == "B":
+            return ("counts", 1e9) if self.section.startswith(AREAS["Parameters"]) else ("bytes", 1)
+        return _UNITS.get(self.unit, (self.unit, 1))
+
 
 @cache
 def rows() -> tuple[Row, ...]:
@@ -98,13 +105,13 @@ def pages(known: Knowledge) -> dict[str, str | bytes]:
     found: dict[str, str | bytes] = {}
     for area in AREAS:
         drawn = [row for row in rows() if area_of(row.section) == area]
-        inside = sum(1 / BAND <= row.ours / row.theirs <= BAND for row in drawn) / len(drawn)
+        inside = sum(1 / BAND <= row.ours / row.theirs <= BAND for row in drawn)
         name = f"{slug(area)}.svg"
         found[f"docs/accuracy/{name}"] = figure(drawn)
         tables = ", ".join(
             f"[{prose(title)}](validation.md#{slug(title)})" for title in dict.fromkeys(row.section for row in drawn)
         )
-        lines += [f"### {area}", "", f"{len(drawn)} rows, {inside:.0%} of them within the band: {tables}.", "",
+        lines += [f"### {area}", "", f"{inside} of {len(drawn)} rows are within the band: {tables}.", "",
                   f"![Ours against theirs on logarithmic axes, {area.lower()}](accuracy/{name})", ""]  # fmt: skip
     return {"docs/accuracy.md": joined(lines), **found}
 
@@ -114,7 +121,7 @@ def figure(drawn: list[Row]) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure
 
-    labelled = [(*_UNITS.get(row.unit, (row.unit, 1)), row) for row in drawn]
+    labelled = [(*row.drawn, row) for row in drawn]
     common = [label for label, _ in Counter(label for label, _, _ in labelled).most_common(_COLOURED)]
     points: dict[str, list[tuple[float, float]]] = {label: [] for label in [*common, "others"]}
     for label, factor, row in labelled:

@@ -15,7 +15,7 @@ def pages(known: Knowledge) -> dict[str, str]:
     found["calculators/index.md"] = joined([
         "# Calculators", "",
         "Each answers as you type, in this browser and without a server: the same equations as in Python, printed as "
-        "JavaScript. [How they are made](../docs/calculators.md).", "", *rows,
+        "JavaScript.", "", *rows, "", "[How they are made](../docs/calculators.md), and what is not in them.",
     ])  # fmt: skip
     return found
 

@@ -73,7 +73,8 @@ def _values(entry: Entry) -> list[str]:
             code(name), prose(entry.text(name)) + within, value.kind, value.date, _source(value.source),
             prose(" ".join(filter(None, (on, value.note)))),
         ))  # fmt: skip
-    return table(("Name", "Value", "Kind", "Date", "Source", "Note"), rows) if rows else []
+    lines = table(("Name", "Value", "Kind", "Date", "Source", "Note"), rows)
+    return ['<div class="values">', "", *lines, "", "</div>"] if rows else []
 
 
 def _source(key: str) -> str:

@@ -36,6 +36,8 @@ html_static_path = ["static", "../../mlsysim/web/katex"]
 html_css_files = ["katex.min.css", "site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+# A browser lets no script read other pages of a disk, which the lines under a result come from.
+html_show_search_summary = False
 html_theme_options = {"top_of_page_buttons": [], "navigation_with_keys": False}
 pygments_dark_style = "monokai"
 math_numfig = False

@@ -53,10 +53,16 @@ def notes(known: Knowledge, formula: Formula) -> dict[str, str]:
               for model, variants in known.uses.get(formula, {}).items()]  # fmt: skip
     return {
         "Symbols": ", ".join(symbols),
-        "Needed by": ", ".join(users),
+        "Needed by": _folded(users),
         "In models": ", ".join(models),
         "Checked": _checked(known, formula),
     }
+
+
+def _folded(links: list[str]) -> str:
+    """Links in a line, without those that are too many; a reader unfolds them."""
+    shown, rest = ", ".join(links[:FEW]), links[FEW:]
+    return f"{shown}<details><summary>and {len(rest)} more</summary>{', '.join(rest)}</details>" if rest else shown
 
 
 def _checked(known: Knowledge, formula: Formula) -> str:

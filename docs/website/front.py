@@ -35,6 +35,16 @@ BELOW = {
     "docs/design.md": ("docs/decisions", "docs/search"),
 }  # fmt: skip
 
+#: Titles in the tree of pages whose own are long, or alike.
+SHORT = {
+    "notebooks/tutorial": "Tutorial",
+    "formulas/README": "Formula book",
+    "docs/accuracy": "Accuracy",
+    "docs/validation": "Every check",
+    "docs/calculators": "How they are made",
+    "docs/catalog": "Your own numbers",
+}
+
 
 def pages(known: Knowledge, found: Mapping[str, str | bytes]) -> dict[str, str]:
     """The first page, pages that only list others, and pages of the repository with the tree below them."""
@@ -49,7 +59,7 @@ def pages(known: Knowledge, found: Mapping[str, str | bytes]) -> dict[str, str]:
     for above, below in BELOW.items():
         text = made.get(above) or str(found[above])
         listed = [page for pattern in below for page in _matching(pattern, names, {*named, above.rpartition(".")[0]})]
-        listed.sort(key=lambda page: text.find(f"{page.rpartition('/')[2]}.md"))
+        listed.sort(key=lambda page: text.find(f"{page.rpartition('/')[2]}.md") % (len(text) + 1))
         made[above] = text + _tree(listed, shown=above in ("docs/further.md", "notebooks/index.md"))
     made["index.md"] += "".join(_tree(below, caption=caption) for caption, below in TREE.items())
     return made
@@ -66,7 +76,11 @@ def _matching(pattern: str, names: Iterable[str], named: set[str]) -> list[str]:
 def _tree(below: Iterable[str], caption: str = "", shown: bool = False) -> str:
     options = [f":caption: {caption}"] if caption else []
     options += [":maxdepth: 1"] if shown else [":hidden:"]
-    return "\n".join(["", "```{toctree}", *options, "", *(f"/{page}" for page in below), "```", ""])
+    return "\n".join(["", "```{toctree}", *options, "", *map(_entry, below), "```", ""])
+
+
+def _entry(page: str) -> str:
+    return f"{SHORT[page]} </{page}>" if page in SHORT else f"/{page}"
 
 
 def _index(known: Knowledge) -> str:

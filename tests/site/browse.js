@@ -6,10 +6,10 @@ const TABS = 4, SERIOUS = ["serious", "critical"];
 
 const SEEN = () => ({
   width: document.documentElement.scrollWidth,
-  wide: [...document.querySelectorAll("article *")].filter((each) => each.getBoundingClientRect().right > innerWidth + 1).slice(0, 3).map((each) => each.outerHTML.slice(0, 120)),
+  wide: document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("article *")].filter((each) => each.getBoundingClientRect().right > innerWidth + 1).slice(0, 3).map((each) => each.outerHTML.slice(0, 120)),
   raw: [...document.querySelectorAll(".math")].filter((each) => !each.querySelector(".katex-html")).map((each) => `raw: ${each.textContent.slice(0, 80)}`)
     .concat([...document.querySelectorAll(".katex-error")].map((each) => `error: ${each.title}`)),
-  text: document.querySelector("article").innerText,
+  text: document.querySelector("article").textContent,
 });
 
 async function open(browser) {
@@ -26,6 +26,7 @@ async function visit(tab, site, { page: name, width, scheme, check }) {
   await page.emulateMedia({ colorScheme: scheme });
   await page.goto(`file://${site}/${name}`);
   if (await page.locator("#calculator").count()) await page.waitForSelector("#curve svg path", { state: "attached" });
+  if (name.includes("?")) await page.waitForSelector("#search-results li a");
   const found = { ...(await page.evaluate(SEEN)), wrong, asked, barriers: [] };
   if (check) {
     await page.evaluate(axe);

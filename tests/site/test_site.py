@@ -38,6 +38,8 @@ sys.addaudithook(refuse)
 sys.argv[0] = "website"
 runpy.run_module("website", run_name="__main__")
 """
+#: What is searched for.
+WORDS = "optimizer+state"
 #: A page of each kind, which is looked through for barriers.
 KINDS = (
     "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/what_binds.html",
@@ -151,6 +153,7 @@ def browsed(site, found, tmp_path_factory):
         pytest.skip(str(reason))
     jobs = [{"page": name, "width": PHONE, "scheme": "light", "check": name in KINDS} for name in found]
     jobs += [{"page": name, "width": 1280, "scheme": "dark", "check": True} for name in KINDS]
+    jobs += [{"page": f"search.html?q={WORDS}", "width": PHONE, "scheme": "light", "check": False}]
     path = tmp_path_factory.mktemp("jobs") / "jobs.json"
     path.write_text(json.dumps(jobs))
     environment = {**os.environ, "NODE_PATH": str(INSTALLED / "node_modules")}
@@ -179,3 +182,4 @@ def test_pages_show_the_numbers_of_the_library(site, browsed):
     model = next(model for model in every_model() if model.__name__ == "TrainingMemoryModel")
     assert f"{model.solve_example().total_memory.magnitude:.3f} GB" in shown["calculators/TrainingMemoryModel.html"]
     assert "3.35 TB/s" in shown["catalog/Hardware.Cloud.html"]
+    assert "Optimizer states" in shown[f"search.html?q={WORDS}"]

@@ -1,8 +1,10 @@
 // Typesets equations, and lets a keyboard scroll what is wider than the page.
+const known = new Map();
 const typeset = (each) => {
-  const options = { displayMode: each.classList.contains("display"), throwOnError: false, strict: false };
+  const source = each.textContent, displayMode = each.classList.contains("display"), key = `${displayMode} ${source}`;
   // KaTeX 0.19 writes a letter twice in the path of tall ceilings and floors, which browsers report.
-  each.innerHTML = katex.renderToString(each.textContent, options).replaceAll("\nMM", "\nM");
+  if (!known.has(key)) known.set(key, katex.renderToString(source, { displayMode, throwOnError: false, strict: false }).replaceAll("\nMM", "\nM"));
+  each.innerHTML = known.get(key);
 };
 document.querySelectorAll(".math").forEach(typeset);
 // The theme calls captions of its tree headings, and does not say of which level.
