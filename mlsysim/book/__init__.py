@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlsysim.errors import InputError
+from mlsysim.progress import looped
 
 if TYPE_CHECKING:
     from mlsysim.models import PerformanceModel
@@ -51,7 +52,7 @@ def pages(own: Iterable[type[PerformanceModel]] = ()) -> dict[str, str]:
         "variants.md": variants_page(book, models),
         "references.md": reference_list(book),
     }
-    files |= {f"{topic.name}.md": topic_page(book, topic) for topic in book.topics}
+    files |= {f"{topic.name}.md": topic_page(book, topic) for topic in looped(book.topics)}
     marked = {name: f"<!-- {MARK} -->\n\n{content}" for name, content in files.items()}
     marked |= {f"{topic.name}.tex": f"% {MARK}\n{equations(topic)}" for topic in book.topics}
     marked["references.bib"] = f"% {MARK}\n\n{bibliography(book)}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +32,7 @@ from mlsysim.cli.options import (
 from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models.registry import Registry, words_for
+from mlsysim.progress import watched
 
 #: The spelling of values, for the help of the commands that ask a grid.
 SPELLING = """
@@ -132,7 +135,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; bad input, or a file that cannot be written, ends in one line on stderr."""
-        with _in_one_line():
+        with _in_one_line(), watched("mlsysim"):
             result = super().invoke(ctx)
             sys.stdout.flush()  # a closed pipe must show up here, where it is handled quietly
         return result
@@ -140,13 +143,20 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
+    """Turn whatever ends a command early into its exit code."""
     try:
         yield
-    except (MlsysimError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
+    except (BrokenPipeError, SystemExit) as stop:  # rich makes one of the other
+        if isinstance(stop, SystemExit) and not isinstance(stop.__context__, BrokenPipeError):
             raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing is left for Python to flush when it ends
+        raise typer.Exit(Exit.UNREAD) from None
+    except (MlsysimError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(Exit.REFUSED) from None
+    except KeyboardInterrupt as stop:
+        typer.echo(": ".join(["interrupted", *getattr(stop, "__notes__", [])]), err=True)
+        raise typer.Exit(Exit.INTERRUPTED) from None
 
 
 def _own_models(args: list[str]) -> tuple[list[str], list[str]]:
@@ -278,6 +288,7 @@ def search(
         Path | None, typer.Option(metavar="FILE", help="Keeps what streaming has found, to go on from.")
     ] = None,
     variant: Variants = None,
+    plot: Plot = None,
     catalog: OwnCatalog = None,
     as_json: Json = False,
     strict: Strict = False,
@@ -296,6 +307,7 @@ def search(
         time_limit=time_limit,
         checkpoint=checkpoint,
         variant=variant,
+        plot=plot,
         catalog=catalog,
         as_json=as_json,
         strict=strict,
@@ -431,4 +443,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # symbols must not fail on an ASCII terminal
-    app()
+    try:
+        app()
+    except Exception:
+        traceback.print_exc()
+        typer.echo("error: this is a fault of mlsysim, not of what you typed; please report the lines above", err=True)
+        sys.exit(Exit.FAULT)

@@ -9,10 +9,13 @@ class Exit(IntEnum):
     """Exit codes, each with its meaning."""
 
     ANSWERED = 0, "answered"
-    STALE = 1, "the book is out of date"
-    REFUSED = 2, "bad input"
-    INFEASIBLE = 3, "infeasible (with --strict)"
+    STALE = 1, "the book is out of date (with --check)"
+    REFUSED = 2, "bad input, or a file that cannot be read or written"
+    INFEASIBLE = 3, "infeasible, or no answer (with --strict)"
+    UNPROVEN = 4, "the time limit came before the proof (with --strict)"
+    FAULT = 70, "a fault of mlsysim"
     INTERRUPTED = 130, "interrupted"
+    UNREAD = 141, "what reads the output closed it"
 
     meaning: str
 

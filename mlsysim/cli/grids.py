@@ -40,10 +40,13 @@ def _resumable(file: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        if file is not None:
-            notes = getattr(stop, "__notes__", [f"what is finished stays in {file}; the same call goes on from there"])
-            typer.echo(f"interrupted: {notes[0].replace('same call', 'same command')}", err=True)
-        raise typer.Exit(Exit.INTERRUPTED) from None
+        notes = getattr(stop, "__notes__", [])
+        if file is None:
+            notes = []
+        elif not notes:
+            notes = [f"what is finished stays in {file}; the same call goes on from there"]
+        stop.__notes__ = [note.replace("same call", "same command") for note in notes[:1]]
+        raise
 
 
 @contextmanager
@@ -131,11 +134,14 @@ def search(
     checkpoint: Path | None,
     variant: str | None,
     catalog: Path | None,
+    plot: Path | None,
     as_json: bool,
     strict: bool,
 ) -> None:
     """Print the best designs of a grid and why there is none better."""
     model, given = _asked(kind, words, variant, catalog)
+    if plot is not None:
+        drawable(plot)
     with _resumable(checkpoint):
         designs = model.search(
             minimize=minimize,
@@ -147,7 +153,12 @@ def search(
             checkpoint=checkpoint,
             **given,
         )
-        _answer(designs, as_json, strict)
+    if plot is not None and len(designs):
+        figure, (panel,) = _figure(1)
+        designs.plot(ax=panel)
+        _save(figure, plot)
+    written = f"Written: {plot}" if plot is not None and not as_json and len(designs) else ""
+    _answer(designs, as_json, strict, more=written)
 
 
 @_as_typed()
@@ -190,6 +201,8 @@ def _answer(designs: Designs, as_json: bool, strict: bool, *, ranked: bool = Tru
     if more:
         print(more)
     feasible = 0 not in designs.infeasible if ranked else len(designs.infeasible) < len(designs)
+    if strict and not designs.certificate.proven:
+        raise typer.Exit(Exit.UNPROVEN)
     if strict and not (len(designs) and feasible):
         raise typer.Exit(Exit.INFEASIBLE)
 
@@ -276,7 +289,29 @@ def _draw(ds: Any, name: str, long: Sequence[str], plot: Path) -> None:
             draw.lines(part, name, ax=panel)
         else:
             draw.heatmap(part, name, ax=panel)
+    if len(panels) > 1:
+        _one_legend(figure, panels)
     _save(figure, plot)
+
+
+def _one_legend(figure: Any, panels: Sequence[Any]) -> None:
+    """The entries of all panels, each once, below them."""
+    from mlsysim.plot.heatmap import WHOLE
+
+    entries: dict[str, Any] = {}
+    for panel in panels:
+        legend, own = panel.get_legend(), {}
+        if legend is not None:
+            words = [text.get_text() for text in legend.texts]
+            own = dict(zip(words, legend.legend_handles, strict=True))
+            legend.remove()
+        # What holds of one panel alone stands above it, where the legend was.
+        alone = [word for word in WHOLE.values() if own.pop(word, None) is not None]
+        panel.set_title(", ".join([panel.get_title(loc="left"), *alone]), loc="left", fontsize="medium", pad=6)
+        entries |= own
+    if entries:
+        look = {"loc": "outside lower left", "ncols": 4, "frameon": False, "fontsize": "small"}
+        figure.legend(list(entries.values()), list(entries), **look)
 
 
 def _save(figure: Any, plot: Path) -> None:

@@ -15,6 +15,7 @@ from mlsysim.models import (
     ServingCapacityModel,
     TrainingMemoryModel,
 )
+from mlsysim.progress import looped
 from mlsysim.study.display import as_text
 from mlsysim.study.result import Result
 from mlsysim.symbolic import variable_of
@@ -44,14 +45,18 @@ LEFT_OUT: tuple[tuple[type[PerformanceModel], str], ...] = (
 def run() -> None:
     """Print the whole tutorial, every number computed here and now."""
     output.heading("Training memory, serving capacity and MoE routing: the tutorial, with the formulas behind it")
-    training_memory()
-    serving_capacity()
-    moe_routing()
-    zero_stages()
-    more_output_tokens()
-    left_out()
-    measured_variants()
-    from_fit_to_cost()
+    parts = (
+        training_memory,
+        serving_capacity,
+        moe_routing,
+        zero_stages,
+        more_output_tokens,
+        left_out,
+        measured_variants,
+        from_fit_to_cost,
+    )
+    for part in looped(parts):
+        part()
 
 
 def training_memory() -> None:

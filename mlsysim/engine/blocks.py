@@ -6,12 +6,15 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mlsysim.engine.budget import abandon, abandonable
 from mlsysim.errors import InputError
+from mlsysim.progress import loop
 
 #: Points of a block; one output of so many takes 32 MB.
 POINTS = 2**22
@@ -162,12 +165,22 @@ def filled(
         for name, found in compute(region).items():
             arrays[name][region] = found
 
-    if threads == 1:
-        for number in range(parts.count):
-            fill(number)
-        return arrays
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, range(parts.count)))
+    with loop(parts.count) as advance:
+        if threads == 1:
+            for number in range(parts.count):
+                fill(number)
+                advance(1)
+            return arrays
+        with ThreadPoolExecutor(threads) as pool, abandonable():
+            futures = [pool.submit(copy_context().run, fill, number) for number in range(parts.count)]
+            try:
+                for future in futures:
+                    future.result()
+                    advance(1)
+            except BaseException:  # an interrupt does not wait for what has not begun
+                abandon()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     return arrays
 
 

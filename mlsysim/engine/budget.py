@@ -84,6 +84,23 @@ def spent() -> float:
     return 0.0 if budget is None else budget.done
 
 
+@contextmanager
+def abandonable() -> Iterator[None]:
+    """What is done inside ends under a budget of its own, if none is running, so that it can be abandoned."""
+    token = _running.set(_running.get() or Budget())
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def abandon() -> None:
+    """Let what other threads do under the budget that is running end the next time they look at the clock."""
+    budget = _running.get()
+    if budget is not None:
+        budget.deadline = -math.inf
+
+
 def look_at_the_clock() -> None:
     """Stop a loop of unknown length when the time is over.
 

@@ -9,6 +9,7 @@ from typing import Any
 from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.signature import with_signature
+from mlsysim.progress import shown
 from mlsysim.study.calibration.calibrate import calibrate
 from mlsysim.study.derivative import derivative
 from mlsysim.study.function import function
@@ -35,6 +36,9 @@ VERBS = (
     "uncertainty",
     "calibrate",
 )
+
+#: Those that never take long enough for a line on how far they are.
+QUICK = ("solve", "function")
 
 #: Options of the command of a model, and names in the data set of a sweep.
 OPTIONS = ("variant", "catalog", "json", "as_json", "explain", "strict", "help", "refused", "input", "outputs")
@@ -77,7 +81,8 @@ class PerformanceModel(DeclaredModel):
         super().__init_subclass__(**kwargs)
         check_arguments(cls, _taken())
         for verb in VERBS:
-            setattr(cls, verb, with_signature(cls, getattr(PerformanceModel, verb)))
+            plain = getattr(PerformanceModel, verb)
+            setattr(cls, verb, with_signature(cls, plain if verb in QUICK else shown(plain)))
 
 
 @cache

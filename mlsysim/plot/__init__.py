@@ -1,6 +1,7 @@
 """Figures: what is feasible, what binds, curves, stacked parts, fronts, rooflines, spread, tornado diagrams."""
 
 from mlsysim.plot.bars import bars
+from mlsysim.plot.designs import designs
 from mlsysim.plot.heatmap import heatmap
 from mlsysim.plot.lines import lines
 from mlsysim.plot.pareto import pareto
@@ -8,5 +9,6 @@ from mlsysim.plot.regimes import regimes
 from mlsysim.plot.roofline import roofline
 from mlsysim.plot.spread import spread
 from mlsysim.plot.tornado import tornado
+from mlsysim.plot.waterfall import waterfall
 
-__all__ = ["bars", "heatmap", "lines", "pareto", "regimes", "roofline", "spread", "tornado"]
+__all__ = ["bars", "designs", "heatmap", "lines", "pareto", "regimes", "roofline", "spread", "tornado", "waterfall"]

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-_INK = "0.15"
 _REST = "0.78"
 #: Share of the room of a group that its bars take.
 _WIDTH = 0.8
 #: Parts may miss their total by this share, which is rounding.
 _ROUNDING = 1e-9
-#: Characters under the bars that stand side by side; more are turned.
-_ROOM = 60
+#: Share of the width of a figure that bars surely have.
+SHARE = 0.55
 
 
 @at_the_call
@@ -41,7 +40,7 @@ def bars(
 ) -> Axes:
     """Draw the parts of an amount on top of each other, one bar per point.
 
-    Infeasible bars are hatched. Where a point was refused, or is infinite, a column is grey instead.
+    Infeasible bars are pale, with a dashed outline. Refused and infinite points are grey columns.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def bars(
     unit : str, optional
         Of the axis; by default that of the first part.
     feasible : str, optional
-        The truth value that tells plain from hatched; None for all plain.
+        The truth value that tells plain from pale; None for all plain.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -96,6 +95,7 @@ def bars(
         labels, colours = [*labels, "rest"], [*colours, _REST]
     line = None if limit is None else _limit(ds, limit, unit)
     truth = data.truth(ds, feasible)
+    said = "" if line is None else f"Limit {style.short(float(line))} {unit}".rstrip() if line.name == "limit" else ""
     ax = style.axes_of(ax)
     infinite = ~np.isfinite(heights).all(axis=0) & ~refused
     drawn = ~refused & ~infinite
@@ -103,7 +103,7 @@ def bars(
     places, width = _places(*drawn.shape)
     handles = _stacks(ax, places, width, np.where(drawn, heights, 0.0), labels, colours, hatched)
     if line is not None:
-        handles.append(_across(ax, places, width, plane(line), style.entry(line)))
+        handles.append(_across(ax, places, width, plane(line), style.entry(line) if line.name != "limit" else said))
     for where, word, colour in ((refused, "refused", style.REFUSED), (infinite, "infinite", style.INFINITE)):
         handles += _columns(ax, places[where], width, word, colour)
     _mark(ax, places, [ds[name] for name in (x, *others)])
@@ -113,7 +113,7 @@ def bars(
     if (heights[:, drawn] >= 0).all():
         ax.set_ylim(bottom=0)
     style.beside(ax, handles)
-    style.titled(ax, data.setting(ds))
+    style.titled(ax, style.asked(f"Parts of {style.plain(ds[total])}" if total is not None else "Parts", ds[x], ds))
     return ax
 
 
@@ -193,9 +193,11 @@ def _stacks(
         if height.any():
             handles.insert(0, Patch(facecolor=colour, label=label))
     if hatched.any():
-        look = {"facecolor": "none", "edgecolor": _INK, "hatch": "///", "linewidth": 0, "label": "infeasible"}
-        ax.bar(places[hatched], (top - bottom)[hatched], 0.92 * width, bottom[hatched], alpha=0.6, **look)
-        handles.append(Patch(**{**look, "linewidth": 0.7}))
+        # What is infeasible is pale behind a veil, with a dashed outline.
+        ax.bar(places[hatched], (top - bottom)[hatched], 0.92 * width, bottom[hatched], color="white", alpha=0.6)
+        look = {**style.MISSED, "label": "infeasible"}
+        ax.bar(places[hatched], (top - bottom)[hatched], 0.92 * width, bottom[hatched], **{**look, "facecolor": "none"})
+        handles.append(Patch(**look))
     return handles
 
 
@@ -232,7 +234,9 @@ def _mark(ax: Axes, places: np.ndarray, along: list[Any]) -> None:
         ax.set_xlabel(style.label(along[0]))
         return
     members = style.words(along[1]) * len(words)
-    turned = sum(map(len, members)) > _ROOM
+    # The legend stands beside the axes, which then have about half of the width.
+    room = 72 * ax.figure.get_figure(root=True).get_figwidth() * SHARE / len(words)
+    turned = _depth(members, turned=True) > room * _WIDTH / max(1, along[1].size)
     # The middle of a group may be the middle of a bar, too.
     axis.remove_overlapping_locs = False
     axis.set_ticks(places.ravel().tolist(), labels=members, minor=True, fontsize="small", rotation=90 * turned)

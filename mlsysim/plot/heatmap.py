@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-_HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "++", "oo")
+_HATCHES = ("///", "...", "\\\\\\", "xxx", "---", "|||", "++", "oo")
+#: Labels that say that nothing binds, and have no hatch.
+_PLAIN = ("Feasible", "None")
+#: What the legend says where no boundary can.
+WHOLE = {True: "all feasible", False: "nothing feasible"}
 _INK = "0.15"
 
 
@@ -74,10 +78,8 @@ def heatmap(
     refused = plane(data.refused(ds)).astype(bool)
     if data.is_label(values):
         handles = _kinds(ax, grid, values, plane(data.codes(values)), refused)
-        title = f"{style.label(values)}\n"
     else:
         handles = _amounts(ax, grid, values, plane(values).astype(float), refused)
-        title = ""
     if refused.any():
         handles.append(_patch(ax, grid, refused, "refused", facecolor=style.REFUSED))
     if binds is not None and binds.name != output:
@@ -86,7 +88,8 @@ def heatmap(
         handles += _limit(ax, grid, plane(limit).astype(bool), ~refused)
     grid.mark(ax)
     ax.set(xlabel=style.label(ds[x]), ylabel=style.label(ds[y]))
-    style.titled(ax, title + data.setting(ds), handles)
+    title = f"{style.description(values)} by {style.plain(ds[x])} and {style.plain(ds[y])}"
+    style.titled(ax, f"{title}\n{data.setting(ds)}".strip(), handles)
     return ax
 
 
@@ -141,18 +144,17 @@ def _kinds(ax: Axes, grid: cells.Grid, array: Any, codes: np.ndarray, refused: n
 
 
 def _outlined(ax: Axes, grid: cells.Grid, array: Any, codes: np.ndarray, refused: np.ndarray) -> list[Any]:
-    """Regions of a label: thin outlines, and a hatch per label; the largest region has none."""
+    """Regions of a label: thin outlines, and a hatch per label, the same in every figure."""
     words = data.meanings(array)
     codes = np.where(refused, -1, codes)
-    present = [code for code in words if (codes == code).any()]
-    present.sort(key=lambda code: -int((codes == code).sum()))
-    handles = []
-    for place, code in enumerate(present):
+    what, handles = style.description(array), []
+    look: dict[str, Any] = {"facecolor": "none", "edgecolor": _INK, "linewidth": 0, "alpha": 0.5}
+    for place, code in enumerate(words):
         inside = codes == code
-        hatch = _HATCHES[place % len(_HATCHES)]
-        handles.append(
-            _patch(ax, grid, inside, words[code], facecolor="none", edgecolor=_INK, hatch=hatch, linewidth=0, alpha=0.5)
-        )
+        if not inside.any():
+            continue
+        hatch = "" if words[code] in _PLAIN else _HATCHES[place % len(_HATCHES)]
+        handles.append(_patch(ax, grid, inside, f"{what}: {words[code]}", hatch=hatch, **look))
         for line in cells.boundary(inside, ~refused, grid):
             ax.plot(*line, color=_INK, linewidth=0.7, gid=f"region {words[code]}")
     return handles
@@ -165,8 +167,7 @@ def _limit(ax: Axes, grid: cells.Grid, good: np.ndarray, known: np.ndarray) -> l
     from matplotlib.patches import Patch
 
     if known.any() and (good[known].all() or not good[known].any()):
-        word = "all feasible" if good[known].all() else "nothing feasible"
-        return [Patch(facecolor="none", edgecolor="none", label=word)]
+        return [Patch(facecolor="none", edgecolor="none", label=WHOLE[bool(good[known].all())])]
     look: dict[str, Any] = {"color": "black", "linewidth": 1.6, "solid_capstyle": "butt"}
     ticked = [patheffects.withTickedStroke(spacing=7, angle=90, length=0.6)]
     for line in cells.boundary(good, known, grid):

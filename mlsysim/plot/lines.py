@@ -85,7 +85,7 @@ def lines(
         chosen = curves[:: -(-len(curves) // _ENTRIES)] if split else []
         style.beside(ax, chosen + _keys(good, drawn), style.narrow(ds[split]) if split else "")
     ax.grid(alpha=0.25, linewidth=0.6)
-    style.titled(ax, data.setting(ds))
+    style.titled(ax, style.asked(style.description(series), along, ds))
     return ax
 
 

@@ -82,17 +82,22 @@ def pareto(
         best = np.flatnonzero(points.front)
         best = best[np.lexsort((signs[1] * up[best], signs[0] * across[best]))]
     ax = style.axes_of(ax)
-    ax.plot(across, up, ".", color="0.72", markersize=4, rasterized=len(across) > 2000, label="feasible", gid="cloud")
+    word = "feasible" if feasible is not None else "designs"
+    ax.plot(across, up, ".", color="0.72", markersize=4, rasterized=len(across) > 2000, label=word, gid="cloud")
     look: dict[str, Any] = {"color": style.COLOURS[0], "marker": "o", "markersize": 4, "label": "front"}
     ax.plot(across[best], up[best], drawstyle="steps-post", gid="front", **look)
+    if points.missed[best].any():
+        look |= {"linestyle": "none", "markerfacecolor": "white", "label": "infeasible"}
+        ax.plot(across[best][points.missed[best]], up[best][points.missed[best]], gid="infeasible", **look)
     for axis, values, name in ((ax.xaxis, across, x), (ax.yaxis, up, y)):
         style.numeric(axis, values, style.spread(values))
         axis.set_label_text(style.label(ds[name], "higher is better" if name in maximize else "lower is better"))
     chosen = best[np.unique(np.linspace(0, len(best) - 1, annotate).round().astype(int))] if len(best) else best
     keys = [_numbered(ax, place, points, told, number) for number, place in enumerate(chosen, start=1)]
-    style.beside(ax, [*ax.get_lines()[:2], *keys])
+    drawn = ax.get_lines()[len(best) == len(across) :]
+    style.beside(ax, [*drawn, *keys])
     ax.grid(alpha=0.25, linewidth=0.6)
-    style.titled(ax, data.setting(ds))
+    style.titled(ax, f"{style.description(ds[y])} against {style.plain(ds[x])}\n{data.setting(ds)}".strip())
     return ax
 
 

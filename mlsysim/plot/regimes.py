@@ -55,7 +55,7 @@ def regimes(found: Regimes, *, ax: Axes | None = None) -> Axes:
         _line(ax, found)
     else:
         _map(ax, found)
-    ax.set_title(data.setting(found.dataset), loc="left", fontsize="medium")
+    style.titled(ax, f"What binds {found.output.label.lower()}\n{data.setting(found.dataset)}".strip())
     return ax
 
 

@@ -110,7 +110,7 @@ def roofline(
     ax.set(xlabel=style.label(ceilings.described("arithmetic_intensity")), ylabel=" ".join(reached))
     style.beside(ax, [*keys, *_styles(drawn & ~fits, machine)], "" if hue is None else style.narrow(ds[hue]))
     ax.grid(alpha=0.25, linewidth=0.6)
-    style.titled(ax, data.setting(ds))
+    style.titled(ax, f"{reached[0]} by arithmetic intensity\n{data.setting(ds)}".strip())
     return ax
 
 

@@ -79,4 +79,5 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
     ax.margins(y=0.3)
     unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
     ax.set_xlabel(f"{variable.label}{unit}")
+    style.titled(ax, f"{variable.label}: spread of {len(draws):,} draws")
     return ax

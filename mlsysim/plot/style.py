@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.extras import require
-from mlsysim.plot.data import is_label, meanings
+from mlsysim.plot.data import is_label, meanings, setting
 from mlsysim.symbolic.labels import from_name
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colours: apart for every kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#F0E442", "#000000")
 REFUSED, INFINITE = "0.85", "0.6"
+#: Bars that are infeasible: pale, with a dashed outline, as curves are dashed and points hollow there. No hatch.
+MISSED: dict[str, Any] = {"facecolor": "#cfdfec", "edgecolor": "0.15", "linestyle": (0, (3, 2)), "linewidth": 0.9}
 #: Up to so many values of a dimension get a tick each.
 FEW = 12
 _LINE = 50
@@ -61,6 +63,18 @@ def description(array: xarray.DataArray) -> str:
     text = str(array.attrs.get("label") or array.attrs.get("long_name") or from_name(str(array.name)))
     first = re.split(r"[:;]", text)[0].strip()
     return _escaped(first[:1].upper() + first[1:]) or str(array.name)
+
+
+def plain(array: xarray.DataArray) -> str:
+    """The label of a variable within a sentence."""
+    text = description(array)
+    first = text.partition(" ")[0]
+    return text[:1].lower() + text[1:] if first[1:] == first[1:].lower() else text
+
+
+def asked(what: str, along: xarray.DataArray, ds: xarray.Dataset) -> str:
+    """The title of a figure: what it shows by what, and on the next line what it holds for."""
+    return f"{what} by {plain(along)}\n{setting(ds)}".strip()
 
 
 def _unit(array: xarray.DataArray) -> str:

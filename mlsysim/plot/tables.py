@@ -63,6 +63,8 @@ class Points:
         across, up = first.values.astype(float).ravel(), second.values.astype(float).ravel()
         self._places = np.flatnonzero(good.values.ravel() & np.isfinite(across) & np.isfinite(up))
         self.x, self.y = across[self._places], up[self._places]
+        fits = xarray.ones_like(first, bool) if "feasible" not in ds.data_vars else ds["feasible"].astype(bool)
+        self.missed = ~fits.broadcast_like(first).transpose(*first.dims).values.ravel()[self._places]
         on_front = None if front is None else front.broadcast_like(first).transpose(*first.dims).values.ravel()
         self.front = None if on_front is None else on_front[self._places]
 

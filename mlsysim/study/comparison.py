@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlsysim import formatting, show, units
 from mlsysim.errors import InputError, UnknownNameError
@@ -19,6 +19,9 @@ from mlsysim.study.result import Result
 from mlsysim.symbolic import Formula, System, Variable, variable_of
 from mlsysim.symbolic.printing.text import symbol_text
 from mlsysim.tracebacks import at_the_call
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Rows of inputs and parts, and formulas, that are printed; all are there.
 ROWS, FORMULAS = 12, 5
@@ -214,6 +217,35 @@ class Comparison:
     @staticmethod
     def _at(result: Result, cause: Cause) -> Any:
         return result[cause.name] if cause.kind == "variable" and cause.name in result._values else None
+
+    def plot(self, most: int = 8, *, ax: Axes | None = None) -> Axes:
+        """Draw how the output goes from the first result to the second, cause by cause.
+
+        Parameters
+        ----------
+        most : int
+            How many causes, the largest.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from importlib import import_module
+
+        return import_module("mlsysim.plot").waterfall(self, most, ax=ax)
+
+    @property
+    def heads(self) -> tuple[str, str]:
+        """What the two results are called: models or variants where those differ, else the one input that does."""
+        first, second = self._heads()
+        if (first, second) == ("First", "Second") and len(self.inputs) and self.inputs[0].first is not None:
+            name = self.inputs[0].name
+            cells = [self._cell(name, side) for side in (0, 1)]
+            entries = any(name in each.entries for each in self.results)
+            first, second = cells if entries else [f"{name} = {cell}" for cell in cells]
+        return first, second
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the models, outputs, inputs and formulas that differ, and the parts of the difference."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from mlsysim import show
 from mlsysim.errors import InfeasibleError
+from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
 from mlsysim.study.certificate import Certificate
 from mlsysim.study.columns import Column, columns, entry_names, number, render, swept_entries, swept_inputs, value_of
@@ -27,12 +28,43 @@ from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
 
 #: The output of a model that says whether a design meets its limits, such as the memory of its device.
 FEASIBLE = "feasible"
 #: Most designs that are named.
 NAMED = 8
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An objective.
+
+    Attributes
+    ----------
+    expression : Expression
+        Of outputs and inputs.
+    higher : bool
+        Whether more is better.
+    """
+
+    expression: Expression
+    higher: bool
+
+    @property
+    def text(self) -> str:
+        """As it was asked."""
+        return self.expression.text
+
+    @property
+    def unit(self) -> str:
+        """Its unit; empty for a number."""
+        return "" if self.expression.unit == "count" else self.expression.unit
+
+    def shown(self, canonical: float) -> float:
+        """A value in its unit."""
+        return float(number(self.expression, canonical))
 
 
 class Designs:
@@ -137,6 +169,34 @@ class Designs:
             found[slot] = ("design", list(entry_names(asked, self.places, slot)))
         coords = {"design": ("design", np.arange(1, len(self) + 1), {"long_name": "Design, best first"})}
         return xarray.Dataset(found, coords=coords, attrs=self._attrs())
+
+    def plot(self, most: int = 12, *, ax: Axes | None = None) -> Axes:
+        """Draw a bar per design, the best on top, or the front of two objectives.
+
+        Parameters
+        ----------
+        most : int
+            How many bars, the best.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from importlib import import_module
+
+        return import_module("mlsysim.plot").designs(self, most, ax=ax)
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The objectives, as they were asked."""
+        return tuple(Goal(expression, sign < 0) for expression, sign in self._asked.objectives)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Swept arguments and entries, which tell designs apart."""
+        return (*swept_entries(self._asked), *swept_inputs(self._asked))
 
     def to_pandas(self) -> Any:
         """:meth:`to_dataset` as a data frame."""

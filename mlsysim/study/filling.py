@@ -13,8 +13,8 @@ import numpy as np
 
 from mlsysim.engine.blocks import Blocks, blocks
 from mlsysim.errors import InputError, StoreError
+from mlsysim.progress import bar
 from mlsysim.study.checkpoint import Checkpoint, resumable, told
-from mlsysim.study.progress import bar
 from mlsysim.study.store import remove, store_at
 from mlsysim.study.template import Template
 

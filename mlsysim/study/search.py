@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import replace
 from typing import Any
@@ -16,14 +17,14 @@ import numpy as np
 from mlsysim.engine import Front, collector, nondominated
 from mlsysim.engine.blocks import cores
 from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
-from mlsysim.engine.budget import Budget
+from mlsysim.engine.budget import Budget, abandon, abandonable
 from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.progress import bar, status
 from mlsysim.study.certificate import Certificate, undefined
 from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem, problem
-from mlsysim.study.progress import bar, status
 from mlsysim.study.refused import refused
 from mlsysim.study.streamed_front import pareto as streamed_front
 from mlsysim.study.streamed_search import smallest
@@ -309,8 +310,12 @@ def _enumerated(
     """The best of all points, in NumPy and chunk by chunk; or of the first chunks if the budget is used up."""
     total, done = math.prod(sizes), 0
     values = np.full(total, math.inf)
-    with bar("search", total, show=progress) as advance, budget.running():
-        for block, (found, good) in _looked_at(points, points, sizes):
+    with (
+        bar("search", total, show=progress, step=points.chunk) as advance,
+        budget.running(),
+        closing(_looked_at(points, points, sizes)) as parts,
+    ):
+        for block, (found, good) in parts:
             values[block] = np.where(good, found, math.inf)
             done += len(block)
             advance(len(block))
@@ -329,7 +334,7 @@ def _enumerated(
 
 def _looked_at(
     evaluate: Callable[[np.ndarray], Any], points: Points, sizes: tuple[int, ...]
-) -> Iterator[tuple[np.ndarray, Any]]:
+) -> Generator[tuple[np.ndarray, Any], None, None]:
     """Yield the points of a grid in C order, chunk by chunk, and what they evaluate to; iterations on all cores."""
     total = math.prod(sizes)
 
@@ -352,6 +357,8 @@ def _looked_at(
             while ahead:
                 yield ahead.popleft().result()
         finally:
+            if ahead:
+                abandon()
             for each in ahead:
                 each.cancel()
 
@@ -360,8 +367,12 @@ def _enumerated_front(asked: Problem, progress: bool | None) -> Front:
     """The front of a grid, in NumPy."""
     total, sizes = asked.grid.points, asked.grid.sizes
     values, indices, feasible = np.empty((0, len(asked.objectives))), np.empty(0, np.int64), 0
-    with bar("pareto", total, show=progress) as advance:
-        for block, (found, good) in _looked_at(asked.points.columns, asked.points, sizes):
+    with (
+        bar("pareto", total, show=progress, step=asked.points.chunk) as advance,
+        abandonable(),
+        closing(_looked_at(asked.points.columns, asked.points, sizes)) as parts,
+    ):
+        for block, (found, good) in parts:
             feasible += int(good.sum())
             values, indices = np.concatenate([values, found[:, good].T]), np.concatenate([indices, block[good]])
             values, indices = nondominated(values, indices)

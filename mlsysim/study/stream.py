@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.engine.blocks import POINTS, Blocks, blocks
+from mlsysim.progress import bar
 from mlsysim.study.cluster import each
 from mlsysim.study.filling import Filling
 from mlsysim.study.grid import Grid
-from mlsysim.study.progress import bar
 from mlsysim.study.template import Template
 
 if TYPE_CHECKING:

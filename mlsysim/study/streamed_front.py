@@ -12,9 +12,9 @@ import sympy
 from mlsysim.engine import Front, front_of, joined_fronts
 from mlsysim.engine.blocks import POINTS, Blocks, all_within, blocks, shape
 from mlsysim.errors import InputError
+from mlsysim.progress import bar
 from mlsysim.study.cluster import each
 from mlsysim.study.grid import Grid
-from mlsysim.study.progress import bar
 
 
 def pareto(

@@ -14,10 +14,10 @@ import sympy
 
 from mlsysim.engine import DenseSearch, Scan, Smallest
 from mlsysim.errors import InputError
+from mlsysim.progress import bar
 from mlsysim.study.checkpoint import Checkpoint, resumable, told
 from mlsysim.study.cluster import each
 from mlsysim.study.grid import Grid
-from mlsysim.study.progress import bar
 
 #: Seconds between two checkpoints of a search.
 OFTEN = 1.0

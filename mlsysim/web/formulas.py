@@ -11,6 +11,7 @@ import sympy
 from mlsysim.engine.javascript import Functions, PrintedFormula, printed_formulas
 from mlsysim.errors import FormulaError
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.progress import looped
 from mlsysim.symbolic import ChunkedPrefill, Formula, LeastInteger, Root, System
 from mlsysim.symbolic.printing.template import template
 
@@ -44,7 +45,7 @@ class PrintedModel:
         self.texts: list[tuple[str, list[int], bool]] = []
         self.variants: dict[str, list[int]] = {}
         self.without: dict[str, str] = {}
-        for variant in model.variants:
+        for variant in looped(tuple(model.variants)):
             try:
                 formulas, _ = printed_formulas(model(variant).system, self._functions)
             except FormulaError as error:

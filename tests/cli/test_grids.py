@@ -335,14 +335,14 @@ def test_interrupted_a_grid_on_disk_goes_on_where_it_stopped(tmp_path):
         assert not bool(found.total_memory.isnull().any())
 
 
-def test_an_interrupt_without_a_file_is_quiet(run, monkeypatch):
+def test_an_interrupt_without_a_file_says_no_more(run, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TrainingMemoryModel, "sweep", stop)
     done = run("sweep", "memory", *SMALL)
     assert done.exit_code == 130
-    assert done.output == ""
+    assert done.output == "interrupted\n"
 
 
 @pytest.mark.parametrize("verb", grids.VERBS)

@@ -92,13 +92,14 @@ def test_nothing_is_left_where_parts_are_the_total(ax, stages):
         bars(whole, STATES, total="both", ax=ax)
 
 
-def test_what_does_not_fit_is_hatched(ax, stages):
+def test_what_does_not_fit_is_pale_with_a_dashed_outline(ax, stages):
     bars(stages, STATES, ax=ax)
     assert not stages.feasible.all()
     left, bottoms, heights = rectangles(ax, 3)
     np.testing.assert_allclose(left, rectangles(ax, 0)[0][~stages.feasible.values])
     np.testing.assert_allclose(bottoms + heights, sum(stages[name] for name in STATES)[~stages.feasible.values])
-    assert {bar.get_hatch() for bar in ax.containers[3]} == {"///"}
+    assert {bar.get_facecolor()[:3] for bar in ax.containers[3]} == {(1.0, 1.0, 1.0)}
+    assert not any(bar.get_hatch() for bar in ax.patches)
     assert legend(ax)[-1] == "infeasible"
     ax.clear()
     bars(stages, STATES, feasible=None, ax=ax)
@@ -110,7 +111,7 @@ def test_a_limit_is_one_line(ax, stages, limit):
     bars(stages, STATES, limit=limit, ax=ax)
     (line,) = lines(ax)
     np.testing.assert_allclose(line.get_ydata(), 80)
-    assert legend(ax)[-1] == "Limit"
+    assert legend(ax)[-1] == "Limit 80 GB"
 
 
 def test_bars_and_limit_stand_within_the_axes(ax, stages):

@@ -47,7 +47,7 @@ def test_axes_and_colour_bar_name_symbol_and_unit(ax, memory, serving):
     assert ax.get_ylabel() == "ZeRO stage $Z$"
     (bar,) = [other for other in ax.figure.axes if other is not ax]
     assert bar.get_ylabel() == "Total memory $M$ [GB]"
-    assert ax.get_title(loc="left").replace("\N{NO-BREAK SPACE}", " ") == "Llama 3 8B, H100"
+    assert ax.get_title(loc="left").replace("\N{NO-BREAK SPACE}", " ").endswith("\nLlama 3 8B, H100")
     ax.clear()
     heatmap(serving, "qps_capacity", ax=ax)
     assert ax.get_xlabel() == "Target P99 latency $T^{*}$ [ms]"
@@ -127,10 +127,11 @@ def test_regions_are_hatched_by_label_and_listed(ax, serving, layouts, name):
     words = [word.replace("_", " ") for word in ds[name].flag_meanings.split()]
     present = {words[code] for code in np.unique(codes) if code >= 0}
     assert len(present) > 1
-    found = patches(ax)
+    said = " ".join(word.capitalize() if not place else word for place, word in enumerate(name.split("_")))
+    found = {word.removeprefix(f"{said}: "): patch for word, patch in patches(ax).items()}
     for word in present:
         np.testing.assert_array_equal(cells_in(found[word], codes.shape), codes == words.index(word))
-    assert present <= set(legend(ax))
+    assert {f"{said}: {word}" for word in present} <= set(legend(ax))
     assert len({found[word].get_hatch() for word in present}) == len(present)
     assert not set(words) - present & set(legend(ax))
 
@@ -141,7 +142,7 @@ def test_a_label_is_drawn_in_one_colour_per_meaning(ax, serving):
     assert legend(ax)[:2] == ["Base Latency", "Feasible"]
     codes = serving.bottleneck.values
     np.testing.assert_array_equal(cells_in(patches(ax)["Base Latency"], codes.shape), codes == 1)
-    assert ax.get_title(loc="left").startswith("Bottleneck\n")
+    assert ax.get_title(loc="left").startswith("Bottleneck by target")
 
 
 def test_a_truth_value_can_be_the_output(ax, masked):

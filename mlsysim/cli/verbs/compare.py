@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Question, Words
+from mlsysim.cli.options import Json, OwnCatalog, Plot, Question, Words
 
 HELP = """Two answers side by side, and what makes the difference.
 
@@ -30,6 +30,7 @@ def compare(
     variant: Annotated[
         str | None, typer.Option("--variant", metavar="NAMES", help="One set of formulas, or two.")
     ] = None,
+    plot: Plot = None,
     catalog: OwnCatalog = None,
     as_json: Json = False,
 ) -> None:
@@ -37,5 +38,11 @@ def compare(
     from mlsysim.cli.verbs import compare_answer
 
     compare_answer.answer(
-        ctx.obj.model(question, variant), words, output=output, variant=variant, catalog=catalog, as_json=as_json
+        ctx.obj.model(question, variant),
+        words,
+        output=output,
+        variant=variant,
+        plot=plot,
+        catalog=catalog,
+        as_json=as_json,
     )

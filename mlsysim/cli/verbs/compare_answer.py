@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlsysim.cli import axes
+from mlsysim.cli import axes, grids
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.axes import Linked
@@ -22,10 +22,13 @@ def answer(
     *,
     output: str | None,
     variant: str | None,
+    plot: Path | None,
     catalog: Path | None,
     as_json: bool,
 ) -> None:
     """Print two answers side by side."""
+    if plot is not None:
+        grids.drawable(plot)
     try:
         given = axes.arguments(kind, words, shelf_of(catalog))
         variants = [name.strip() for name in variant.split(",")] if variant else [None]
@@ -36,6 +39,12 @@ def answer(
         message = re.sub(r"^output=", "--output ", str(error))
         raise MlsysimError(as_choices(message, ("variant",))) from None
     print(found.to_json() if as_json else found)
+    if plot is not None:
+        figure, (panel,) = grids._figure(1)
+        found.plot(ax=panel)
+        grids._save(figure, plot)
+        if not as_json:
+            print(f"Written: {plot}")
 
 
 def _two(given: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:

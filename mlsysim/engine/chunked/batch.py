@@ -19,6 +19,7 @@ from mlsysim.engine.chunked.load import IterationTime, Load
 from mlsysim.engine.chunked.point import outputs
 from mlsysim.engine.chunked.result import OUTPUTS, ChunkedLatencies, unpacked
 from mlsysim.engine.chunked.slopes import SLOS, Direction, slopes
+from mlsysim.progress import loop
 
 
 @dataclass(frozen=True)
@@ -142,9 +143,16 @@ def solved(
 
 def _each(one: Callable[[int], Any], points: int) -> list[Any]:
     """What a function gives at every point, by as many threads as there are processors."""
-    threads = min(cores(), points)
+    threads, found = min(cores(), points), list[Any]()
     if threads <= 1:
         return [one(place) for place in range(points)]
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) as pool, loop(points) as advance:
         futures = [pool.submit(copy_context().run, one, place) for place in range(points)]
-        return [future.result() for future in futures]
+        try:
+            for future in futures:
+                found.append(future.result())
+                advance(1)
+        except BaseException:  # an interrupt does not wait for the points that have not begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return found

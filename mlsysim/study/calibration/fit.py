@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.progress import loop
+
 Vector = Callable[[np.ndarray], np.ndarray]
 
 #: Relative change of cost, step and gradient at which a fit has arrived, and one that is compared with others;
@@ -78,13 +80,14 @@ def fit(
     -------
     Fit
     """
-    best = None
-    if len(starts) > 1:
-        for start in starts:
+    best, tried = None, starts if len(starts) > 1 else ()
+    with loop(len(tried) + 1) as advance:
+        for start in tried:
             end = _descended(residuals, jacobian, start, lower, upper, COMPARED)
             if best is None or end.cost < best.cost * (1 - LOWER):
                 best = end
-    found = _descended(residuals, jacobian, starts[0] if best is None else best.x, lower, upper, tolerance)
+            advance(1)
+        found = _descended(residuals, jacobian, starts[0] if best is None else best.x, lower, upper, tolerance)
     if tolerance == ARRIVED:
         found = _polished(residuals, jacobian, found, lower, upper)
     return _on_bounds(residuals, jacobian, found, lower, upper)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mlsysim.progress import looped
 from mlsysim.study.calibration.estimates import Estimates
 from mlsysim.study.calibration.parameters import values_of
 from mlsysim.study.calibration.residuals import Residuals
@@ -45,7 +46,7 @@ def leave_one_out(found: Estimates) -> LeaveOneOut:
     counts = sum(each.astype(int) for each in used.values())
     predicted = {name: np.full(rows, np.nan) for name in used}
     values = {name: np.full(rows, np.nan) for name in found.names}
-    for row in np.flatnonzero(counts):
+    for row in looped(np.flatnonzero(counts).tolist()):
         weights = {name: np.where(np.arange(rows) == row, 0.0, each) for name, each in problem.weights.items()}
         without = replace(problem, weights=weights)
         if not any(each.any() for each in without.used.values()):

@@ -10,6 +10,7 @@ import numpy as np
 
 from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, Axis
+from mlsysim.progress import loop
 from mlsysim.study.dataset import attributes, coordinates, described, flags, whole_counts
 from mlsysim.study.display import named
 from mlsysim.study.inverse.at_point import ENDLESS, closely
@@ -61,12 +62,13 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
         x = real_values(unknown.domain, landscape.usual, dense=alone)
     value, status, count = np.empty(points), np.empty(points, np.int8), np.empty(points, np.int32)
     step = 1 if alone else max(1, TOGETHER // len(x))
-    for start in range(0, points, step):
-        places = np.arange(start, min(start + step, points))
-        block = landscape.block(places)
-        look = whole_pieces if landscape.whole else closely if alone else real_pieces
-        found = look(block, x)
-        value[places], status[places], count[places] = _chosen(landscape, found, len(places), which)
+    look = whole_pieces if landscape.whole else closely if alone else real_pieces
+    with loop(points, step) as advance:
+        for start in range(0, points, step):
+            places = np.arange(start, min(start + step, points))
+            found = look(landscape.block(places), x)
+            value[places], status[places], count[places] = _chosen(landscape, found, len(places), which)
+            advance(len(places))
     sizes, dims = landscape.sizes, landscape.dims
     long_name = f"{named(unknown)['long_name']}, for {' and '.join(landscape.targets.texts)}"
     data = {

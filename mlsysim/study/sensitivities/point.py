@@ -11,6 +11,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.engine import derivatives
+from mlsysim.progress import looped
 from mlsysim.study.display import as_text, presented
 from mlsysim.study.sensitivities.finite import TIMES, finite_at
 from mlsysim.study.sensitivities.jumps import Jump, next_jumps
@@ -53,7 +54,7 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     jumps = next_jumps(moves.system, output, [v for v in real if through[v.name]], values)
     beside = _Beside(moves)
     rows = []
-    for by in moves.system.inputs:
+    for by in looped(moves.system.inputs):
         row = Row(by.name, _kind(by, smooth), as_text(by, values[by.name]), through=through[by.name])
         if by.name in smooth:
             row = _with_slope(row, moves, by, _number(found, by.name))

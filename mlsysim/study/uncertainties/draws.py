@@ -14,6 +14,7 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.refusal import refuse
+from mlsysim.progress import loop
 from mlsysim.study.uncertainties.distributions import ARGUMENT, Choice, Distribution
 from mlsysim.study.uncertainties.placed import Correlated, Placed, correlated, named_matrix, placed
 from mlsysim.study.varied import Varied
@@ -127,6 +128,13 @@ class Uncertain:
         rows = max(1, POINTS // max(1, int(np.prod(self.sizes))))
         for first in range(0, len(shares), rows):
             yield shares[first : first + rows]
+
+    def watched(self, shares: np.ndarray) -> Iterator[np.ndarray]:
+        """The same parts, saying how far they are."""
+        with loop(len(shares), POINTS) as advance:
+            for block in self.blocks(shares):
+                yield block
+                advance(len(block))
 
     def shaped(self, values: np.ndarray, draws: int) -> np.ndarray:
         """An array over draws and axes, whatever it depends on."""

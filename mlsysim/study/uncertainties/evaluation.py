@@ -56,7 +56,7 @@ def evaluated(
     named = tuple((f"condition_{place}", lower(each.sympy)) for place, each in enumerate(conditions))
     function = compiled(asked.varied.binding.system, None, "vector", named) if named else None
     first = 0
-    for block in asked.blocks(shares):
+    for block in asked.watched(shares):
         rows, count = slice(first, first + len(block)), len(block)
         given = asked.inputs(block)
         allowed[rows] = good = asked.shaped(asked.varied.allowed(given), count)

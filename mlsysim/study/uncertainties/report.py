@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from mlsysim.study.uncertainties.evaluation import conditions_of, evaluated, sha
 from mlsysim.study.uncertainties.sobol import Indices
 from mlsysim.symbolic import Variable, variable_of
 from mlsysim.tracebacks import at_the_call
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Shares of a distribution that are cut off and not worth a word.
 NEGLIGIBLE = 1e-6
@@ -187,6 +190,24 @@ class Uncertainty:
         return (
             amounts if variable.named_unit or not variable.dimension else units.Q_(amounts, units.unit(variable.unit))
         )
+
+    def plot(self, output: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw how the draws of an output are spread.
+
+        Parameters
+        ----------
+        output : str, optional
+            A number; the first one by default.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from importlib import import_module
+
+        return import_module("mlsysim.plot").spread(self, output, ax=ax)
 
     @at_the_call
     def probability(self, condition: Any) -> float:

@@ -127,7 +127,7 @@ def indices(asked: Uncertain, outputs: list[str], samples: int, seed: int) -> di
     shares = sampling.sample(problem, samples, calc_second_order=False, seed=seed)
     drawn: dict[str, list[np.ndarray]] = {name: [] for name in outputs}
     refused = 0
-    for block in asked.blocks(shares):
+    for block in asked.watched(shares):
         given = asked.inputs(block)
         refused += len(block) - int(asked.shaped(asked.varied.allowed(given), len(block)).sum())
         values = asked.varied.values(given)

@@ -1,0 +1,288 @@
+"""How far a computation is: a line on a terminal once it takes longer than two seconds, and nothing anywhere else.
+
+Loops of known length say how far they are, in whatever room they stand; the line shows it with an estimate of the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import wraps
+from typing import Any, TypeVar
+
+#: Seconds after which a computation is shown.
+SOON = 2.0
+#: The share that is shown at most: what is at its end is taken away.
+UNFINISHED = 0.999
+
+Item = TypeVar("Item")
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+@dataclass
+class _Loop:
+    """Steps of a loop in all, those that are done, and how many of them the one that is going on is."""
+
+    total: float
+    done: float
+    step: float
+    began: float = field(default_factory=lambda: time.monotonic())
+
+
+class Line:
+    """What is shown of one computation.
+
+    Parameters
+    ----------
+    title : str
+        What is computed.
+    after : float
+        Seconds after which it is shown.
+    """
+
+    def __init__(self, title: str, after: float) -> None:
+        self.loops: list[_Loop] = []
+        self.thread = threading.get_ident()
+        self._title, self._said = title, ""
+        self._shown: Any = None
+        self._began = time.monotonic()
+        self._lock, self._over = threading.Lock(), False
+        self._timer = threading.Timer(after, self._show)
+        self._timer.daemon = True
+        if after:
+            self._timer.start()
+        else:
+            self._show()
+
+    @property
+    def fraction(self) -> float | None:
+        """The share that is done; None where no loop says."""
+        found = 0.0
+        for each in reversed(self.loops):
+            found = min(1.0, (each.done + found * each.step) / each.total) if each.total else 1.0
+        return found if self.loops else None
+
+    def name(self, title: str) -> None:
+        """What is computed now."""
+        self._title = title
+        self.tell()
+
+    def say(self, text: str) -> None:
+        """What stands behind the bar."""
+        self._said = text
+        self.tell()
+
+    def tell(self) -> None:
+        """Show how far it is."""
+        with self._lock:
+            self._update()
+
+    def close(self) -> None:
+        """Take it away."""
+        self._timer.cancel()
+        with self._lock:
+            self._over = True
+            if self._shown is not None:
+                self._update()
+                self._shown.stop()
+
+    def _update(self) -> None:
+        if self._shown is not None:
+            share = self.fraction
+            known: dict[str, Any] = {"left": self._left(share)}
+            if share is not None:
+                known |= {"total": 1.0, "completed": min(share, UNFINISHED)}
+            self._shown.update(self._shown.task_ids[0], description=self._title, said=self._said, **known)
+
+    def _left(self, share: float | None) -> str:
+        """The time that the rest takes at the pace so far."""
+        if not share or not self.loops:
+            return ""
+        seconds = (time.monotonic() - self.loops[0].began) * (1 - share) / share
+        return f"{timedelta(seconds=math.ceil(seconds))} left"
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        with self._lock:
+            if self._over:
+                return
+            console = Console(stderr=True)
+            columns = "{task.description}", "{task.fields[said]}", "{task.fields[left]}"
+            title, said, left = map(TextColumn, columns)
+            # What is printed meanwhile stands above the line, unless it goes elsewhere.
+            self._shown = Progress(
+                title, BarColumn(24), TaskProgressColumn(), said, TimeElapsedColumn(), left,
+                console=console, transient=console.is_terminal,
+                redirect_stdout=sys.stdout.isatty(), redirect_stderr=False,
+            )  # fmt: skip
+            self._shown.add_task(self._title, total=None, said=self._said, left="")
+            self._shown.tasks[0].start_time = self._began
+            self._update()
+            self._shown.start()
+
+
+_line: ContextVar[Line | None] = ContextVar("line", default=None)
+
+
+@contextmanager
+def watched(title: str, show: bool | None = None) -> Iterator[Line | None]:
+    """Show how far the computation inside is, on one line whatever else it calls.
+
+    Parameters
+    ----------
+    title : str
+        What is computed.
+    show : bool, optional
+        True shows it at once, False never; by default after two seconds if standard error is a terminal.
+
+    Yields
+    ------
+    Line or None
+        The line, or that of a computation around; None where nothing is shown.
+    """
+    around = _line.get()
+    if show is False or (show is None and around is None and not sys.stderr.isatty()):
+        yield None
+        return
+    if around is not None:
+        around.name(title)
+        yield around
+        return
+    line = Line(title, 0.0 if show else SOON)
+    token = _line.set(line)
+    try:
+        yield line
+    finally:
+        _line.reset(token)
+        line.close()
+
+
+def shown(verb: Verb) -> Verb:
+    """Show how far a verb is, which may have an argument ``progress``."""
+    title = verb.__name__.replace("_", " ")
+
+    @wraps(verb)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with watched(title, kwargs.get("progress")):
+            return verb(*args, **kwargs)
+
+    return called  # type: ignore[return-value]
+
+
+@contextmanager
+def loop(total: float, step: float = 1, done: float = 0) -> Iterator[Callable[[float], None]]:
+    """Say how far a loop is, to the line that is shown, if there is one. A loop within a step of another is its part.
+
+    Parameters
+    ----------
+    total : float
+        Steps in all.
+    step : float
+        How many are told of at a time.
+    done : float
+        Those finished already.
+
+    Yields
+    ------
+    callable
+        Takes the number of steps finished since the last call.
+    """
+    line = _line.get()
+    if line is None or line.thread != threading.get_ident():
+        yield lambda steps: None
+        return
+    own = _Loop(total, done, step)
+    line.loops.append(own)
+
+    def advance(steps: float) -> None:
+        own.done += steps
+        line.tell()
+
+    try:
+        yield advance
+    finally:
+        line.loops.remove(own)
+
+
+def looped(items: Sequence[Item]) -> Iterator[Item]:
+    """The items one by one, saying how far it is."""
+    with loop(len(items)) as advance:
+        for item in items:
+            yield item
+            advance(1)
+
+
+@contextmanager
+def bar(
+    title: str, total: int, done: int = 0, show: bool | None = None, step: float = 1
+) -> Iterator[Callable[[int], None]]:
+    """Show how far a loop over points is.
+
+    Parameters
+    ----------
+    title : str
+        What is computed.
+    total, done : int
+        Points in all, and those finished already.
+    show : bool, optional
+        As for :func:`watched`.
+    step : float
+        Points that are told of at a time.
+
+    Yields
+    ------
+    callable
+        Takes the number of points finished since the last call.
+    """
+    with watched(title, show) as line, loop(total, step, done) as advance:
+        so_far = done
+
+        def told(points: int) -> None:
+            nonlocal so_far
+            so_far += points
+            if line is not None:
+                line.say(f"{so_far:.3g} of {total:.3g} points")
+            advance(points)
+
+        yield told
+
+
+@contextmanager
+def status(show: bool | None = None) -> Iterator[Callable[[Any, Any], None] | None]:
+    """One line on how far a branch and bound is.
+
+    Parameters
+    ----------
+    show : bool, optional
+        As for :func:`watched`.
+
+    Yields
+    ------
+    callable or None
+        Takes the progress and the best points so far; None where nothing is shown.
+    """
+    with watched("search", show) as line:
+        if line is None:
+            yield None
+            return
+
+        def report(seen: Any, best: Any) -> None:
+            value = f"{best.values[0]:.6g}" if len(best.values) else "none yet"
+            line.say(f"{seen.boxes:,} boxes, {seen.points:,} points, best {value}, bound {seen.bound:.6g}")
+
+        yield report
