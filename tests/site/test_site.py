@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from tex.renderers import BUILD, RendererError, install, node
-from website import accuracy, api
+from website import accuracy, api, formulas
+from website.knowledge import Knowledge
 from website.markup import with_html
 from website.walk import broken, pages
 
@@ -124,6 +125,15 @@ def test_between_headings_stands_html():
         'href="four.html#five"', '<span id="symbol-b">b</span>', '<div class="math display">x</div>',
     ):  # fmt: skip
         assert part in rest
+
+
+def test_long_lists_are_folded_and_no_link_is_lost():
+    known = Knowledge()
+    formula = max((formula for _, formula in known.book.formulas), key=lambda each: len(known.needed_by(each)))
+    users = known.needed_by(formula)
+    text = formulas.notes(known, formula)["Needed by"]
+    assert f"and {len(users) - formulas.FEW} more" in text
+    assert text.count(".md#") == len(users)
 
 
 def test_what_leads_nowhere_is_found(tmp_path):
