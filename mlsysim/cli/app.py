@@ -155,6 +155,8 @@ def _in_one_line() -> Iterator[None]:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(Exit.REFUSED) from None
     except KeyboardInterrupt as stop:
+        # Python notes an interrupt out of a string that is executed, and ends by the signal; another one forgets it.
+        exec("")
         typer.echo(": ".join(["interrupted", *getattr(stop, "__notes__", [])]), err=True)
         raise typer.Exit(Exit.INTERRUPTED) from None
 

@@ -1,6 +1,8 @@
 """Exit codes: one table, in the help and on the page, and every command keeps to it."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,11 @@ def test_a_fault_of_ours(process):
     assert "RuntimeError: a fault" in done.stderr
     assert done.stderr.endswith("please report the lines above\n")
     assert done.stdout == ""
+
+
+def test_an_interrupt_while_a_string_is_executed_has_the_code_too(tmp_path):
+    """Functions are compiled out of strings, and Python would end by the signal itself."""
+    own = tmp_path / "own.py"
+    own.write_text('exec("raise KeyboardInterrupt")\n', encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "mlsysim", "--with", str(own), "list"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "interrupted\n")
