@@ -25,6 +25,7 @@ from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import Listed, words_for
 from mlsysim.study.display import as_text, listed
+from mlsysim.study.notes import INFINITE, endless
 from mlsysim.study.result import Result
 from mlsysim.symbolic import Variable, variable_of
 
@@ -286,7 +287,7 @@ def _ask(
         outputs = {name: found["outputs"][name] for name in names} if shown else found["outputs"]
         print(json_text({**found, "outputs": outputs}, 2))
     else:
-        print_result(result, names, () if shown else _left_out(result))
+        print_result(result, names, () if shown else _left_out(result), () if shown else endless(result, names))
         if explain:
             print()
             output.block(str(explanation))
@@ -316,17 +317,35 @@ def _left_out(result: Result) -> list[str]:
     return [name for name in result.model.headline if name not in result.outputs]
 
 
-def print_result(result: Result, names: Sequence[str], lost: Sequence[str]) -> None:
-    """Print outputs of a result as a table, with what each means, and which ones were left out for want of what."""
+def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infinite: Sequence[str] = ()) -> None:
+    """Print outputs of a result as a table, with what each means; first why it has none, if so, and last what it lacks.
+
+    Parameters
+    ----------
+    result : Result
+        Of ``solve``.
+    names : sequence of str
+        Its outputs to print.
+    lost : sequence of str
+        Outputs that it lacks for want of an argument.
+    infinite : sequence of str
+        Of the outputs those that are only named.
+    """
     entries = result.to_dict()["entries"]
     if entries:
         output.heading(", ".join(f"{argument}: {name}" for argument, name in entries.items()))
+        if result.obstacle:
+            output.paragraph(result.obstacle)
         print()
-    values = {name: result.canonical(name) for name in names}
-    output.listing(("Output", "Value", "Meaning"), listed(result.model, names, values), numbers=("Value",))
+    told = [name for name in names if name not in infinite]
+    values = {name: result.canonical(name) for name in told}
+    output.listing(("Output", "Value", "Meaning"), listed(result.model, told, values), numbers=("Value",))
+    if infinite:
+        output.paragraph(INFINITE.format(", ".join(infinite)))
     _print_inputs(result, names)
     for note in result.notes:
-        output.paragraph(note)
+        if note != result.obstacle:
+            output.paragraph(note)
     if lost:
         absent = dict.fromkeys(option_name(each) for name in lost for each in result.missing_for(name))
         output.paragraph(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")

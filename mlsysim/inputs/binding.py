@@ -27,8 +27,6 @@ from mlsysim.symbolic.family import families_among
 
 GIVEN, DEFAULT = "given", "default"
 
-#: Inputs that are missing from which on a call is taken to lack an entry.
-MANY = 4
 #: Arguments that choose the peak rate, and what each is for a model without it.
 _CHOOSE_RATE = {"precision": "", "compute_dtype": "as_precision"}
 
@@ -562,20 +560,57 @@ class _Binder:
         return extended(system, tuple(derived.values())) if derived else system
 
     def _refuse_missing(self, needed: list[str]) -> None:
-        """Refuse a call that lacks inputs: without any entry by the one that gives most of them, else by the first."""
-        model, name = type(self.model), needed[0]
-        given = {
-            argument: sum(each in slot.gives for each in needed)
+        """Refuse a call that lacks inputs: name all of them, first the entries that would give some."""
+        model, groups = type(self.model).__name__, self._missing_entries(needed)
+        alone = [name for name in needed if all(name not in lost for lost in groups.values())]
+        if len(needed) == 1:
+            raise MissingInputError(model, needed[0], self._how_to_give(needed[0]))
+        recipe = f"{self.recipe_argument}=..." if groups and self.recipe_argument not in (*self.typed, "") else ""
+        one = f", or what it gives one by one, as in {next(iter(groups.values()))[0]}=..." if groups else ""
+        if len(groups) == 1 and not alone:
+            ways = [*filter(None, [recipe]), *(f"{name}=..." for name in next(iter(groups)))]
+            raise MissingInputError(model, next(iter(groups))[0], f"give {' or '.join(ways)}{one}")
+        ways = [" or ".join(f"{name}=..." for name in names) for names in groups]
+        ways += self._ways_one_by_one(alone)
+        more = "; or what an entry gives one by one" if groups else ""
+        more += f", or {recipe}, which gives several of them" if recipe else ""
+        wanted = ", ".join([*(names[0] for names in groups), *alone])
+        raise MissingInputError(model, wanted, f"give {', '.join(ways)}{more}")
+
+    def _ways_one_by_one(self, names: list[str]) -> list[str]:
+        """How inputs can be given by name, those that the same entries would give together."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for name in names:
+            givers = [argument for argument, slot in self.model.slots.items() if name in slot.gives]
+            has_none = any(argument in self.entries for argument in givers)
+            found.setdefault(() if has_none else tuple(givers), []).append(name)
+        return [
+            " or ".join([*(f"{each}=..." for each in givers), " and ".join(f"{name}=..." for name in together)])
+            for givers, together in found.items()
+        ]
+
+    def _missing_entries(self, needed: list[str]) -> dict[tuple[str, ...], list[str]]:
+        """Arguments that take an entry, with the inputs that it would give; most first.
+
+        An argument is left out where one of its inputs is typed: the others are then wanted by name.
+        """
+        slots = {
+            argument: slot
             for argument, slot in self.model.slots.items()
-            if argument in self.model.arguments and not slot.default
+            if argument in self.model.arguments
+            and not slot.default
+            and argument not in self.entries
+            and self.typed.keys().isdisjoint(slot.gives)
         }
-        most = max(given, key=given.__getitem__, default="")
-        if self.entries or given.get(most, 0) < MANY:
-            raise MissingInputError(model.__name__, name, self._how_to_give(name))
-        ways = [f"{each}=..." for each in (self.recipe_argument, most) if each]
-        first = next(each for each in needed if each in self.model.slots[most].gives)
-        how = f"give {' or '.join(ways)}, or what it gives one by one, as in {first}=..."
-        raise MissingInputError(model.__name__, most, how)
+        found: dict[tuple[str, ...], list[str]] = {}
+        left = list(needed)
+        while True:
+            lost = {argument: [name for name in left if name in slot.gives] for argument, slot in slots.items()}
+            most = max(lost.values(), key=len, default=[])
+            if not most:
+                return found
+            found[tuple(argument for argument, names in lost.items() if names == most)] = most
+            left = [name for name in left if name not in most]
 
     def _how_to_give(self, name: str) -> str:
         """How a missing input can be given; the entries that were given have no value for it."""

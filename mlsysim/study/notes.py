@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.catalog import Recipe
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
 NOTHING = 0.01
 #: From this share on, two answers disagree.
 MUCH = 0.05
+#: How outputs are named that tables leave out, being infinite because nothing has room.
+INFINITE = "Infinite, as it does not fit: {}"
 #: Most ranks that a copy of the weights is tried on.
 MOST_RANKS = 256
 
 
 def notes(result: Result) -> tuple[str, ...]:
-    """What a recipe gave in vain, what a better variant says, what would fit, what to know, and what saves nothing.
+    """What would fit, what a recipe gave in vain, what a better variant says, what to know, and what saves nothing.
 
     Parameters
     ----------
@@ -32,10 +36,10 @@ def notes(result: Result) -> tuple[str, ...]:
         Of ``solve``.
     """
     lines = (
+        result.obstacle,
         left_out(result),
         _as_run(result),
         _contradiction(result),
-        _room(result),
         *_caveats(result),
         *_vain(result),
     )
@@ -80,8 +84,8 @@ def _contradiction(result: Result) -> str:
     return f"{better.variant}: {as_text(variable, other.canonical(better.decides))} {variable.label.lower()}"
 
 
-def _room(result: Result) -> str:
-    """The smallest layout that has room for a request, where this one has none."""
+def obstacle(result: Result) -> str:
+    """What has no room, and the smallest layout that has; empty where a request has room."""
     room = next((room for room in result.model.room if _is_full(result, room)), None)
     if room is None:
         return ""
@@ -100,6 +104,11 @@ def _room(result: Result) -> str:
     if found[1] == ranks[1]:
         return f"{said}: {near} >= {found[0]}"
     return f"{said}: {near}={found[0]}, {far}={found[1]}"
+
+
+def endless(result: Result, names: Iterable[str]) -> list[str]:
+    """Those of the outputs that are infinite because nothing has room."""
+    return [name for name in names if result.obstacle and math.isinf(result.canonical(name))]
 
 
 def _is_full(result: Result, room: Room) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from mlsysim.catalog import Entry, Sourced
@@ -16,7 +17,7 @@ from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import as_text, listed, plain, presented
 from mlsysim.study.expected_error import ExpectedError, expected_error
 from mlsysim.study.explanation import Explanation
-from mlsysim.study.notes import left_out, notes
+from mlsysim.study.notes import INFINITE, endless, left_out, notes, obstacle
 from mlsysim.study.result_page import page
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import members_among
@@ -159,9 +160,14 @@ class Result:
         """What the recipe gives and the model has no argument for."""
         return self._binding.left_out
 
+    @cached_property
+    def obstacle(self) -> str:
+        """Why not one request has room, with the smallest layout that has; empty where one has."""
+        return obstacle(self)
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a recipe gave in vain, what a better variant says, what costs time and saves nothing; one line each."""
+        """The obstacle, what a recipe gave in vain, what a better variant says, what saves nothing; one line each."""
         return notes(self)
 
     def references(self) -> tuple[Reference, ...]:
@@ -259,7 +265,13 @@ class Result:
 
     def __repr__(self) -> str:
         heads = [name for name in self.model.headline if name in self._computed]
-        lines = [f"  {name:<28} {text}" for name, text, _ in listed(self.model, heads, self._values)]
+        infinite = endless(self, heads)
+        told = [name for name in heads if name not in infinite]
+        lines = [f"  {name:<28} {text}" for name, text, _ in listed(self.model, told, self._values)]
+        if self.obstacle:
+            lines = [f"  {self.obstacle}", *lines]
+        if infinite:
+            lines.append(f"  {INFINITE.format(', '.join(infinite))}")
         return "\n".join([f"<Result of {self.model!r}>", *lines])
 
     def _repr_html_(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlsysim.inputs.binding import DEFAULT, GIVEN
 from mlsysim.study.display import listed
+from mlsysim.study.notes import INFINITE, endless
 
 #: Colours of a bar that read on light and dark pages.
 FILLED, EMPTY = "#4c78a8", "rgba(128, 128, 128, 0.2)"
@@ -24,12 +25,17 @@ def page(result: Any) -> str:
         What was solved.
     """
     model = result.model
-    heads = [name for name in model.headline if name in result.outputs]
-    others = [name for name in result.outputs if name not in heads and not result.is_zero_member(name)]
+    answers = [name for name in model.headline if name in result.outputs]
+    infinite = endless(result, answers)
+    heads = [name for name in answers if name not in infinite]
+    others = [name for name in result.outputs if name not in answers and not result.is_zero_member(name)]
     asked = ", ".join(f"{argument}: {entry.name}" for argument, entry in result.entries.items())
     lines = [f"<strong>{html.escape(model.question())}</strong>", *map(html.escape, filter(None, (repr(model), asked)))]
     title = "".join(f"<p>{line}</p>" for line in lines)
-    notes = "".join(f"<p>{html.escape(note)}</p>" for note in result.notes)
+    title += f"<p><strong>{html.escape(result.obstacle)}</strong></p>" if result.obstacle else ""
+    lines = [INFINITE.format(", ".join(infinite))] if infinite else []
+    lines += [note for note in result.notes if note != result.obstacle]
+    notes = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     rest = f"<details><summary>{len(others)} values on the way</summary>{_table(result, others)}</details>"
     return f"<div>{title}{_table(result, heads)}{_inputs(result)}{notes}{rest if others else ''}</div>"
 

@@ -435,8 +435,30 @@ def test_without_inputs_a_recipe_or_a_model_is_asked_for(run):
     asked = run("ep")
     assert asked.exit_code == 2
     assert asked.stderr.startswith(
-        "error: ExpertParallelModel needs model: give --recipe ... or --model ..., or what it"
+        "error: ExpertParallelModel needs model, fleet, batch_size: give --model ..., --fleet ..., --batch-size ...; "
     )
+    assert asked.stderr.endswith(", or --recipe ..., which gives several of them\n")
+
+
+def test_what_is_missing_is_named_at_once_and_entries_first(run):
+    said = "needs model, hardware, batch_size: give --model ..., --hardware ..., --batch-size ...; or what an entry"
+    assert said in run("memory").stderr
+    assert "needs hardware, batch_size: give --hardware ..., --batch-size ...;" in run("memory", *LLAMA[1:3]).stderr
+    priced = run("cost", *LLAMA[1:3]).stderr
+    assert priced.startswith("error: EconomicsModel needs fleet, batch_size: give --fleet ..., --batch-size ...;")
+    assert "attention_peak_flops" not in priced
+
+
+def test_what_does_not_fit_is_said_before_the_table(run):
+    asked = ("serve", "--model", "Llama3_3_70B", "--hardware", "H100", "--request-rate", "5")
+    lines = run(*asked).stdout.splitlines()
+    assert lines[1] == "Llama3_3_70B and a request do not fit one H100: tp_size >= 2"
+    assert sum("do not fit" in line for line in lines) == 1
+    assert not any("∞" in line for line in lines)
+    assert any(line.startswith("Infinite, as it does not fit: deployed_replicas, ttft_mean, ") for line in lines)
+    named = run(*asked, "ttft_mean").stdout.splitlines()
+    assert lines[1] == named[1]
+    assert any(line.split()[:3] == ["ttft_mean", "∞", "ms"] for line in named)
 
 
 def test_a_recipe_that_is_none(run):

@@ -274,13 +274,13 @@ CASES = [
         SERVING,
         {"hardware": None, "memory_capacity": 80},
         MissingInputError,
-        "ServingCapacityModel needs memory_bandwidth: give hardware=... or memory_bandwidth=...",
+        "ServingCapacityModel needs memory_bandwidth, peak_flops: give hardware=... or memory_bandwidth=... and ",
     ),
     (
         ROUTING,
         {"model": None},
         MissingInputError,
-        "MoERoutingModel needs active_experts_per_token: give model=... or active_experts_per_token=...",
+        "MoERoutingModel needs model: give model=..., or what it gives one by one, as in active_experts_per_token=...",
     ),
     # One value, not many.
     (

@@ -1,5 +1,7 @@
 """Lines beside a result: what a better variant says against it, and what saves nothing."""
 
+import html
+
 import pytest
 
 from mlsysim import DistributedModel, ServingCapacityModel, ServingModel, TrainingMemoryModel
@@ -91,6 +93,31 @@ def test_what_does_not_fit_says_what_would(changed, said):
     assert ServingModel.solve_example(**{**given, **fits}).serving_bottleneck != "Memory"
     smaller = {**fits, "tp_size": fits["tp_size"] // 2}
     assert ServingModel.solve_example(**{**given, **smaller}).serving_bottleneck == "Memory"
+
+
+def test_what_does_not_fit_is_said_first_and_what_is_infinite_in_one_line():
+    found = ServingModel.solve_example(model="OPT_66B", precision="bf16", tp_size=1)
+    said = "OPT_66B and a request do not fit one H100: tp_size >= 2"
+    assert found.obstacle == said
+    lines = repr(found).splitlines()
+    assert lines[1].strip() == said
+    assert lines[-1].startswith("  Infinite, as it does not fit: ")
+    assert {"ttft_mean", "e2e_p99"} < {*lines[-1].replace(",", "").split()}
+    assert not any("∞" in line for line in lines)
+    page = found._repr_html_()
+    reason = html.escape(said)
+    assert page.count(reason) == 1
+    assert page.index(reason) < page.index("<table>")
+    table = page[page.index("<table>") : page.index("</table>")]
+    assert "ttft_mean" not in table
+    assert "engine_slots" in table
+    assert "Infinite, as it does not fit: " in page
+
+
+def test_a_number_that_is_infinite_for_another_reason_keeps_its_row():
+    found = ServingModel.solve_example(request_rate=1e6, num_replicas=1)
+    assert not found.obstacle
+    assert any(line.split() == ["ttft_mean", "∞", "ms"] for line in repr(found).splitlines())
 
 
 def test_a_deployment_with_room_says_nothing_of_it():

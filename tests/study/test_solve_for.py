@@ -80,6 +80,20 @@ def test_no_solution_says_what_is_reached():
     assert "total_memory goes from" in found.reason
 
 
+def test_no_solution_is_false_and_its_first_words_say_so():
+    found = TrainingMemoryModel().solve_for("batch_size", feasible=True, model="Llama3_70B", hardware="H100")
+    assert not found
+    said = "no batch_size holds feasible: total_memory is at least 1150.1 GB, at batch_size = 1, and "
+    assert " ".join(repr(found).split()).startswith(f"{said}memory_capacity is 85.90 GB")
+    assert found._repr_html_().startswith("<table><caption>no batch_size holds feasible: ")
+
+
+def test_a_solution_is_true_also_at_zero():
+    found = TrainingMemoryModel().solve_for("zero_stage", total_memory=">= 1 GB", batch_size=8, **POINT)
+    assert found.value == 0
+    assert found
+
+
 def test_what_holds_everywhere_is_said():
     found = TrainingMemoryModel().solve_for("zero_stage", total_memory=">= 1 GB", batch_size=8, **POINT)
     assert (found.status, found.value, found.which) == ("everywhere", 0, "smallest")
@@ -195,14 +209,17 @@ def test_a_closed_form_says_in_which_cases_it_holds():
 def test_a_value_outside_the_domain_is_said():
     found = MoERoutingModel().solve_for("routing_imbalance_factor", all_to_all_latency="0.5 s", **ROUTED)
     assert (found.status, found.value) == ("outside", None)
-    assert "it would have to be 0.475, outside its domain (a finite number >= 1)" in repr(found)
+    assert "it would have to be 0.475, outside its domain (a finite number >= 1)" in found.reason
+    assert repr(found).startswith(
+        "no routing_imbalance_factor holds all_to_all_latency = 500.0 ms: it would have to be"
+    )
 
 
 @pytest.mark.parametrize("one", ["1 GB", "1 kB"])
 def test_a_target_of_one_unit_that_nothing_meets(one):
     found = TrainingMemoryModel().solve_for("batch_size", total_memory=f"<= {one}", **POINT)
     assert found.status == "none"
-    assert "total_memory goes from" in found.reason
+    assert found.reason.startswith("total_memory is at least 75.38 GB, at batch_size = 1, and must be at most ")
 
 
 def test_outside_says_what_is_reached_within():

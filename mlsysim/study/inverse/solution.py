@@ -25,7 +25,7 @@ STATUSES = {
 
 
 class Solution:
-    """The value of one input at which targets hold.
+    """The value of one input at which targets hold; false where there is none.
 
     Attributes
     ----------
@@ -115,7 +115,8 @@ class Solution:
     def _headline(self) -> str:
         name = self.unknown
         if self.value is None:
-            return f"{name}: {self.reason}"
+            holds = self.status not in ("none", "outside")
+            return f"{name}: {self.reason}" if holds else f"no {name} holds {' and '.join(self.targets)}: {self.reason}"
         said = f"{name} = {as_text(self._variable, self._at)}"
         if not self.which:
             return said
@@ -175,6 +176,10 @@ class Solution:
     def to_json(self, indent: int | None = 2) -> str:
         """:meth:`to_dict` as JSON."""
         return json_text(self.to_dict(), indent)
+
+    def __bool__(self) -> bool:
+        """Whether there is a value, also where it is zero."""
+        return self.value is not None
 
     def __repr__(self) -> str:
         return self.text()

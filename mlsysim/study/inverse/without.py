@@ -47,7 +47,10 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
     if len(found.dropped):
         return "none", _dropped(block, found)
     jumped = _jumped(block, x, accepted, found, compared)
-    reached = _range(block, x, accepted, compared) if jumped and compared else _reached(block, x, accepted, compared)
+    if jumped and compared:
+        reached = _range(block, x, accepted, compared)
+    else:
+        reached = _reached(block, x, accepted, compared, landscape.comparison)
     return "none", "; ".join(filter(None, [jumped, reached, _alone(block, x, accepted)]))
 
 
@@ -139,7 +142,9 @@ def _range(block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides) -
     return f"{name} is {low}" if low == high else f"{name} goes from {low} to {high}"
 
 
-def _reached(block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides | None) -> str:
+def _reached(
+    block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides | None, bound: Comparison | None = None
+) -> str:
     """What is reached over the domain, and where it comes nearest; nothing where it comes to what is asked."""
     if compared is None:
         return ""
@@ -157,6 +162,10 @@ def _reached(block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides 
     if low == high:
         return f"{name} is {low} whatever {unknown.name} is, and never {asked}"
     where = f"{unknown.name} = {as_text(unknown, float(x[near]))}"
+    if bound is not None and not bound.equal and np.ptp(right[known]) == 0:
+        least, most = ("at least", "at most") if bound.at_most else ("at most", "at least")
+        limit = f"{bound.right.text} is {asked}" if bound.right.names else f"must be {most} {asked}"
+        return f"{name} is {least} {best}, at {where}, and {limit}"
     return f"{name} goes from {low} to {high}; it comes nearest to {asked} with {best}, at {where}"
 
 
@@ -172,7 +181,8 @@ def _alone(block: Block, x: np.ndarray, accepted: np.ndarray) -> str:
         met = np.broadcast_to(evaluated(each, values), (len(x), 1))[:, 0]
         if not (met.astype(bool) & accepted).any():
             parts = landscape.comparisons_of(each)
-            reached = _reached(block, x, accepted, (parts[0].left, parts[0].right)) if len(parts) == 1 else ""
+            sides = (parts[0].left, parts[0].right) if len(parts) == 1 else None
+            reached = _reached(block, x, accepted, sides, parts[0]) if sides else ""
             never.append(f"{each.text} holds nowhere" + (f": {reached}" if reached else ""))
     if never:
         return "; ".join(never)
