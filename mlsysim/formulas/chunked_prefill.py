@@ -299,7 +299,7 @@ cleared_tokens = Formula(
     Min(
         A_c,
         Max(
-            A_c / 50,
+            Min(s_n, A_c / 50),
             when(k_c < 1, c_g, (1 - om_c) * r_c + om_c * s_n) - om_c * A_c / (exp(Min(_LARGE, A_c / c_g)) - 1),
         ),
     ),

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from string import Formatter
 from typing import Any, ClassVar
 
 from mlsysim.catalog import Value
@@ -78,9 +79,9 @@ class Caveat:
     Parameters
     ----------
     where : sympy condition
-        On inputs and outputs; it does not hold where a result has not all of them.
+        On inputs and outputs; it does not hold where a result has not all of them, and of the text.
     said : str
-        What is to be known, with values of these in braces, by name.
+        What is to be known, with values of inputs and outputs in braces, by name.
     variants : tuple of str
         The variants that it concerns; all where left out.
     """
@@ -88,6 +89,11 @@ class Caveat:
     where: Any
     said: str
     variants: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> set[str]:
+        """Names of the values in the text."""
+        return {name for _, name, _, _ in Formatter().parse(self.said) if name}
 
 
 class DeclaredModel:

@@ -94,6 +94,14 @@ ADAPTER_CAVEATS = (
         "adapters take {lora_memory}, and nothing is left for caches: max_loras says how many are held at a time",
     ),
 )
+ENGINE_CAVEATS = (
+    *ADAPTER_CAVEATS,
+    Caveat(
+        t > n_node,
+        "tensor parallelism over {tp_size} ranks leaves a node of {accelerators_per_node}: each of its collectives "
+        "goes over the fabric",
+    ),
+)
 #: How an engine stands on accelerators, and how its experts exchange.
 LAYOUT = (
     "tp_size",
@@ -219,7 +227,7 @@ class IterationModel(PerformanceModel):
         "output_tokens": 128,
         "max_batch_size": 4096,
     }
-    caveats = ADAPTER_CAVEATS
+    caveats = ENGINE_CAVEATS
     requirements = (
         divides(t, a),
         divides(t, d_ff),

@@ -27,7 +27,7 @@ from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.iteration import ADAPTER_CAVEATS, ADAPTERS, ENGINE_DEFAULTS, LAYOUT, IterationModel
+from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, LAYOUT, IterationModel
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
@@ -44,7 +44,9 @@ from mlsysim.symbols.deployment import (
     d_pre,
     e_pre,
     lam_all,
+    mu_e,
     p_pre,
+    rho_e,
     s_in,
     t_pre,
 )
@@ -242,7 +244,7 @@ class ServingModel(PerformanceModel):
         ),
     )
     caveats = (
-        *ADAPTER_CAVEATS,
+        *ENGINE_CAVEATS,
         Caveat(
             And(Z_all > 0, lam_all > 0),
             "request_rate, {request_rate}, is not used: concurrency says that {concurrency} are in flight",
@@ -271,7 +273,18 @@ class ServingModel(PerformanceModel):
         Caveat(
             And(P_s > Rational(1, 20), B_e < 16),
             "engine_slots is {engine_slots} and slot_wait_probability {slot_wait_probability}: the law of that wait is "
-            "one of many slots, and was held against no simulation of fewer than 16",
+            "one of many slots, and was held against no simulation of fewer than 16: a promise may need twice the "
+            "replicas",
+        ),
+        Caveat(
+            And(Z_all <= 0, rho_e >= 1, mu_e > 0),
+            "requests come faster than they are completed, and wait without end: deployed_replicas is "
+            "{deployed_replicas} of {replica_capacity} each",
+        ),
+        Caveat(
+            And(Z_all <= 0, c_given <= 0, T_1 <= 0, T_2 <= 0, T_3 <= 0, rho_e > Rational(9, 10), rho_e < 1),
+            "no promise is given: the fewest replicas that keep up, {deployed_replicas}, have a replica_load of "
+            "{replica_load}, at which requests may wait long; give ttft_slo or tpot_slo",
         ),
     )
     slots = {

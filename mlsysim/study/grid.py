@@ -15,7 +15,10 @@ import sympy
 from mlsysim.engine import OutputSpec, ReasonCode, evaluate_outputs
 from mlsysim.engine.blocks import Region, all_within, shape
 from mlsysim.engine.versions import versions
-from mlsysim.symbolic import System, reason_code
+from mlsysim.symbolic import ChunkedPrefill, System, reason_code
+
+#: Points of a block where a chain is solved at each: seconds, after which there is an estimate and something is kept.
+CHAINED = 16
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ class Grid:
     def points(self) -> int:
         """Points in all."""
         return math.prod(self.sizes)
+
+    @property
+    def block_points(self) -> int | None:
+        """Most points of a block where each takes long; None where any number will do."""
+        wanted = self.system.closure([output.name for output in self.outputs])
+        return CHAINED if any(formula.expression.has(ChunkedPrefill) for formula in wanted) else None
 
     @property
     def dtypes(self) -> dict[str, np.dtype]:

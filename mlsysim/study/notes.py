@@ -133,7 +133,7 @@ def _caveats(result: Result) -> list[str]:
     """What the model wants to be known of such a result."""
     found, known = [], {*result.inputs, *result.outputs}
     for each in result.model.caveats:
-        names = {symbol.name for symbol in each.where.free_symbols}
+        names = {symbol.name for symbol in each.where.free_symbols} | each.told
         if not names <= known or (each.variants and result.model.variant not in each.variants):
             continue
         values = {name: result.canonical(name) for name in names}

@@ -24,7 +24,7 @@ def write(
     template: Template,
     path: str | os.PathLike[str],
     *,
-    block_points: int = POINTS,
+    block_points: int | None = None,
     client: Any = None,
     progress: bool | None = None,
 ) -> xarray.Dataset:
@@ -42,8 +42,9 @@ def write(
         Names, coordinates and attributes.
     path : path
         Path of a Zarr group (``.zarr``) or a NetCDF file (``.nc``).
-    block_points : int
-        Most points held at once; a store that was begun with smaller blocks goes on with those.
+    block_points : int, optional
+        Most points held at once, four million by default, and 16 where each takes long; a store that was begun with
+        smaller blocks goes on with those.
     client : dask.distributed.Client, optional
         Client of a cluster that computes the blocks.
     progress : bool, optional
@@ -65,7 +66,9 @@ def write(
     def compute(parts: Blocks, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
         return each(_block, (grid, parts), numbers, client)
 
-    return Filling(path, template, grid.fingerprint()).run(compute, block_points, progress)
+    return Filling(path, template, grid.fingerprint()).run(
+        compute, block_points or grid.block_points or POINTS, progress
+    )
 
 
 def gather(
@@ -78,13 +81,14 @@ def gather(
     grid, client, progress
         As for :func:`write`.
     block_points : int, optional
-        Most points computed at once; all of them by default, on a cluster four million.
+        Most points computed at once; all of them by default, on a cluster four million, and 16 where each takes long.
 
     Returns
     -------
     dict
         Array per variable, in the shape of the grid.
     """
+    block_points = block_points or grid.block_points
     if block_points is None and client is None:
         return grid.arrays(tuple(slice(0, size) for size in grid.sizes))
     parts = blocks(grid.sizes, POINTS if block_points is None else block_points)

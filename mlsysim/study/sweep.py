@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlsysim.engine.blocks import POINTS
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
@@ -75,8 +74,8 @@ def sweep(
         block that has changed on disk is computed again. Beside the store lie ``.progress``, which notes the
         finished blocks and their checksums, and its lock.
     block_points : int, optional
-        Most points held at once; four million by default. A store that was begun with smaller blocks goes
-        on with those.
+        Most points held at once; four million by default, 16 where a chain is solved at each. A store that was begun
+        with smaller blocks goes on with those.
     client : dask.distributed.Client, optional
         Of a cluster that computes the blocks.
     progress : bool, optional
@@ -117,8 +116,7 @@ def sweep(
     grids = [_grid(binding, names, reasons) for binding in bindings]
     if store is not None:
         template = _template(model, bindings[0], names, grids[0], reasons)
-        points = POINTS if block_points is None else block_points
-        dataset = write(grids[0], template, store, block_points=points, client=client, progress=progress)
+        dataset = write(grids[0], template, store, block_points=block_points, client=client, progress=progress)
     else:
         found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
         dataset = _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")

@@ -132,3 +132,14 @@ def test_slopes_are_those_of_differences(by, step):
         low, high = np.broadcast_to(ends[name], 2)
         share = (high - low) / (2 * step * value)
         assert slope * at / value == pytest.approx(share, rel=0.05, abs=0.005), name
+
+
+@pytest.mark.parametrize("rate", [1e-3, 5])
+def test_a_prompt_of_one_token_takes_a_step(rate):
+    """By the estimate as by the chain, as near as the estimate is."""
+    asked = {"model": "Llama3_3_70B", "hardware": "H100", "precision": "w8a8", "tp_size": 4, "isl": 1, "osl": 64}
+    chain, estimate = (
+        ServingModel(variant).solve(**asked, request_rate=rate, num_replicas=1).canonical("ttft_mean")
+        for variant in ("chunked", "chunked_estimate")
+    )
+    assert estimate == pytest.approx(chain, rel=0.08)

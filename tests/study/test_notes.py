@@ -4,7 +4,7 @@ import html
 
 import pytest
 
-from mlsysim import DistributedModel, ServingCapacityModel, ServingModel, TrainingMemoryModel
+from mlsysim import DistributedModel, IterationModel, ServingCapacityModel, ServingModel, TrainingMemoryModel
 from mlsysim.errors import InputError
 
 #: Activations that the constants of the first-order form leave out.
@@ -174,3 +174,33 @@ def test_a_wait_for_one_of_few_slots_is_said_to_be_a_rough_one():
 
     assert noted(2)
     assert not noted(64)
+
+
+@pytest.mark.parametrize("variant", ServingModel.variants)
+def test_more_requests_than_can_be_completed_are_named(variant):
+    found = ServingModel(variant).solve(**{**SERVED, "request_rate": 1000}, num_replicas=1)
+    (note,) = (note for note in found.notes if note.startswith("requests come faster than they are completed"))
+    assert f"deployed_replicas is 1 of {int(found.canonical('replica_capacity'))}." in note
+
+
+@pytest.mark.parametrize("variant", ServingModel.variants)
+def test_replicas_that_just_keep_up_are_named(variant):
+    def noted(**given):
+        notes = ServingModel(variant).solve(**{**SERVED, "request_rate": 200, **given}).notes
+        return any(note.startswith("no promise is given") for note in notes)
+
+    assert noted()
+    assert not noted(ttft_slo="10 s")
+    assert not noted(num_replicas=1000)
+
+
+def test_tensor_parallelism_beyond_a_node_is_named():
+    def notes(ranks):
+        return IterationModel().solve(
+            model="Llama3_70B", hardware="H100", tp_size=ranks, decode_requests=8, context_tokens=1000
+        ).notes  # fmt: skip
+
+    assert notes(16) == (
+        "tensor parallelism over 16 ranks leaves a node of 8: each of its collectives goes over the fabric",
+    )
+    assert notes(8) == ()

@@ -15,7 +15,7 @@ from mlsysim.engine import OutputSpec, evaluate_outputs
 from mlsysim.engine.front import nondominated
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
-from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
+from mlsysim.models import ServingCapacityModel, ServingModel, TrainingMemoryModel
 from mlsysim.study import stream
 from mlsysim.study.checkpoint import Checkpoint
 from mlsysim.study.grid import Grid
@@ -301,3 +301,23 @@ def test_stores_are_plain_data_sets(grid, template, tmp_path):
         xarray.open_dataset(tmp_path / "a.nc") as nc,
     ):
         xarray.testing.assert_equal(zarr.load(), nc.load())
+
+
+def test_chains_are_solved_a_few_at_a_time(monkeypatch):
+    """So that there is an estimate, and an interrupted sweep keeps something."""
+    computed, whole = [], Grid.arrays
+
+    def counted(grid, region):
+        found = whole(grid, region)
+        computed.append(found["tpot_mean"].size)
+        return found
+
+    monkeypatch.setattr(Grid, "arrays", counted)
+    given = {**ServingModel.example, "num_replicas": 2}
+    asked = {**given, "request_rate": np.linspace(1, 2, 20), "outputs": ["tpot_mean"]}
+    chained = ServingModel("chunked").sweep(**asked)["tpot_mean"]
+    assert computed == [16, 4]
+    ServingModel("chunked_estimate").sweep(**asked)
+    assert computed == [16, 4, 20]
+    alone = ServingModel("chunked").solve(**{**given, "request_rate": 2})
+    assert float(chained[-1]) == pytest.approx(alone["tpot_mean"].magnitude, rel=1e-9)
