@@ -13,7 +13,7 @@ from fuzz import rest_long
 from markdown_it import MarkdownIt
 
 from mlsysim import book
-from mlsysim.book.markdown import math
+from mlsysim.book.markdown import math, prose
 from mlsysim.errors import InputError
 from mlsysim.formulas import TOPICS, every_formula, topic
 from mlsysim.references import bibliography
@@ -370,3 +370,16 @@ def test_the_equations_for_papers_are_well_formed(pages, name):
     assert unescaped.count("{") == unescaped.count("}")
     assert (r"\mathbb" in text) == (r"\providecommand{\mathbb}" in text)
     assert not re.search(r"\\noindent .*(?<!\\)[%&#]", text)
+
+
+def test_pages_that_a_text_names_are_links():
+    assert prose("Near (docs/a_b.md).") == "Near ([docs/a_b.md](../docs/a_b.md))."
+    for text in ("``docs/a.md``", "https://example.org/docs/a.md", "docs/a.toml"):
+        assert "](" not in prose(text)
+
+
+def test_functions_of_a_page_have_no_raw_roles(book_pages):
+    listed = [page for name, page in book_pages.items() if name.endswith(".md") and "## Functions" in page]
+    assert listed
+    assert any(r"$\Phi(x)$" in page for page in listed)
+    assert not [page for page in listed if re.search(r":\w+:.?`", page)]

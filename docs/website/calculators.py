@@ -36,7 +36,7 @@ def _page(model: Model) -> str:
         "```{raw} html",
         '<link rel="stylesheet" href="../_static/calculators/calculator.css">',
         '<link rel="stylesheet" href="../_static/calculator.css">',
-        '<div id="calculator"></div>',
+        '<div id="calculator" data-pages="../docs"></div>',
         "<noscript>This page computes in the browser and needs JavaScript.</noscript>",
         f'<script defer src="../_static/calculators/{name}.js"></script>',
         "```",

@@ -8,6 +8,7 @@ from mlsysim.book.markdown import code, joined, prose, table
 from mlsysim.catalog import Entry, builtin
 from mlsysim.references import is_page, reference
 from website.knowledge import Knowledge
+from website.markup import boxed
 
 #: What a group of the catalog holds.
 TITLES = {
@@ -73,8 +74,7 @@ def _values(entry: Entry) -> list[str]:
             code(name), prose(entry.text(name)) + within, value.kind, value.date, _source(value.source),
             prose(" ".join(filter(None, (on, value.note)))),
         ))  # fmt: skip
-    lines = table(("Name", "Value", "Kind", "Date", "Source", "Note"), rows)
-    return ['<div class="values">', "", *lines, "", "</div>"] if rows else []
+    return boxed("values", table(("Name", "Value", "Kind", "Date", "Source", "Note"), rows)) if rows else []
 
 
 def _source(key: str) -> str:

@@ -19,7 +19,6 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 _FENCE = "`" * 6
 
-
 #: What is printed in other words than those of Markdown: what the theme and the script of the site look for.
 _SHAPES = {
     "math_inline": '<span class="math">{}</span>',
@@ -39,10 +38,17 @@ def _reader() -> MarkdownIt:
 
 
 def _shaped(shape: str, tokens: Sequence[Token], place: int, *_: Any) -> str:
-    return shape.format(html.escape(tokens[place].content.strip(), quote=False))
+    text = html.escape(tokens[place].content.strip(), quote=False)
+    # A long name may break after an underscore.
+    return shape.format(text.replace("_", "_<wbr>") if tokens[place].type == "code_inline" else text)
 
 
 _READER = _reader()
+
+
+def boxed(name: str, lines: list[str]) -> list[str]:
+    """Lines of Markdown in a box that the style of the site knows by a name."""
+    return [f'<div class="{name}">', "", *lines, "", "</div>"]
 
 
 def with_html(page: str) -> str:

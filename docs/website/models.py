@@ -9,6 +9,7 @@ from mlsysim.models.registry import words_for
 from mlsysim.study.expected_error import areas
 from mlsysim.symbolic import Formula, Variable
 from website.knowledge import Knowledge, Model
+from website.markup import boxed
 
 
 def pages(known: Knowledge) -> dict[str, str]:
@@ -36,9 +37,9 @@ def _answers(known: Knowledge, systems) -> list[str]:
     for name in dict.fromkeys(name for each in systems.values() for name in each.headline):
         forms = {each.system[name].printed: None for each in systems.values() if name in each.system}
         variable = next(each.system[name].variable for each in systems.values() if name in each.system)
-        links = ", ".join(formula_from_models(known, formula) for formula in forms)
+        links = ", ".join(formula_from_models(known, formula, briefly=len(forms) > 1) for formula in forms)
         rows.append((inline(variable.latex), code(name), _unit(variable), prose(variable.description), links))
-    return table(("Symbol", "Name", "Unit", "Meaning", "Given by"), rows)
+    return boxed("answers", table(("Symbol", "Name", "Unit", "Meaning", "Given by"), rows))
 
 
 def _inputs(systems) -> list[str]:
@@ -49,11 +50,11 @@ def _inputs(systems) -> list[str]:
             if isinstance(variable, Variable):
                 found.setdefault(argument, (variable, []))[1].append(name)
     rows = [
-        (code(name), inline(variable.latex), _unit(variable), prose(variable.domain.describe()),
+        (f"{code(name)} {inline(variable.latex)}", _unit(variable), prose(variable.domain.describe()),
          prose(variable.description), _variants(names, systems))
         for name, (variable, names) in found.items()
     ]  # fmt: skip
-    return table(("Name", "Symbol", "Unit", "Values", "Meaning", "Variants"), rows)
+    return boxed("inputs", table(("Name and symbol", "Unit", "Values", "Meaning", "Variants"), rows))
 
 
 def _accuracy(model: Model) -> list[str]:
@@ -87,10 +88,11 @@ def _formulas(known: Knowledge, systems) -> list[str]:
     return lines
 
 
-def formula_from_models(known: Knowledge, formula: Formula) -> str:
-    """A link to a formula from a folder beside the book."""
+def formula_from_models(known: Knowledge, formula: Formula, briefly: bool = False) -> str:
+    """A link to a formula from a folder beside the book; briefly by the name of its variant, where it has one."""
     variant = rf" \[{formula.variant}\]" if formula.variant else ""
-    return f"[{prose(formula.title)}{variant}](../formulas/{known.topic_of[formula].name}.md#{anchor(formula)})"
+    shown = formula.variant if briefly and variant else f"{prose(formula.title)}{variant}"
+    return f"[{shown}](../formulas/{known.topic_of[formula].name}.md#{anchor(formula)})"
 
 
 def _unit(variable: Variable) -> str:

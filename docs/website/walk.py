@@ -13,6 +13,8 @@ TAG = re.compile(r"<([a-z][\w-]*)((?:\s+[\w:@-]+(?:=(?:\"[^\"]*\"|'[^']*'|[^\s>]
 ATTRIBUTE = re.compile(r"([\w:-]+)=\"([^\"]*)\"")
 #: Attributes by which a browser asks for something while it shows a page.
 ASKED = {"img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src", "video": "src"}
+#: A role of Markdown or reStructuredText that nothing has read, before what it was to print.
+ROLE = re.compile(r"(?:\{[\w:]+\}|:[\w:]*\w:)`")
 #: Links of a head that say where a page belongs and load nothing.
 TOLD = {"canonical", "next", "prev", "index", "search", "author", "copyright", "top"}
 
@@ -33,6 +35,8 @@ class Page:
         Addresses of what it loads.
     equations : int
         Elements that hold mathematics.
+    roles : tuple of str
+        Roles that stand in its text as they were written.
     """
 
     path: str
@@ -40,6 +44,7 @@ class Page:
     links: tuple[str, ...]
     asked: tuple[str, ...]
     equations: int
+    roles: tuple[str, ...]
 
 
 def read(path: Path, name: str) -> Page:
@@ -57,7 +62,8 @@ def read(path: Path, name: str) -> Page:
         elif (key := ASKED.get(tag)) in attributes and attributes.get("rel") not in TOLD:
             asked.append(attributes[key])
         equations += "math" in attributes.get("class", "").split()
-    return Page(name, frozenset(anchors), tuple(links), tuple(asked), equations)
+    roles = ROLE.findall(re.sub(r"<(code|pre)\b.*?</\1>", "`", text, flags=re.DOTALL))
+    return Page(name, frozenset(anchors), tuple(links), tuple(asked), equations, tuple(roles))
 
 
 def pages(folder: Path) -> dict[str, Page]:

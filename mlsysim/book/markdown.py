@@ -329,7 +329,7 @@ def _function(node: sympy.Basic) -> str:
     summary, _, rest = (inspect.getdoc(type(node)) or "").partition("\n")
     notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n|\Z)", rest, re.DOTALL | re.MULTILINE)
     definition = " " + " ".join(notes[1].split()) if notes else ""
-    return f"- {inline(latex(node))} is {prose(summary + definition)}"
+    return f"- {inline(latex(node))} is {_docstring(summary + definition)}"
 
 
 def _cite(source: Source) -> str:
@@ -350,11 +350,28 @@ def _heading(formula: Formula) -> str:
     return prose(_title(formula)).replace("[", r"\[").replace("]", r"\]")
 
 
+#: A page of ours as texts name it; what is printed stands in folders beside that of these pages.
+_PAGE = re.compile(r"(?<![\w/])docs/\w+\.md")
+#: A role in a docstring, and what it holds.
+_ROLE = re.compile(r":(\w+):`([^`]+)`")
+
+
 def prose(text: str) -> str:
-    """Plain text as Markdown: code in single backticks, nothing else with a meaning."""
+    """Plain text as Markdown: code in single backticks, pages of ours as links, nothing else with a meaning."""
     parts = re.split(r"``(.+?)``", text)
-    parts[::2] = [re.sub(r"([\\*<|$~`])", r"\\\1", part) for part in parts[::2]]
+    parts[::2] = [_PAGE.sub(r"[\g<0>](../\g<0>)", re.sub(r"([\\*<|$~`])", r"\\\1", part)) for part in parts[::2]]
     parts[1::2] = map(code, parts[1::2])
+    return "".join(parts)
+
+
+def _docstring(text: str) -> str:
+    """A docstring as Markdown: what its roles hold as mathematics or code."""
+    parts = _ROLE.split(text)
+    parts[::3] = map(prose, parts[::3])
+    parts[2::3] = [
+        inline(held) if role == "math" else code(held) for role, held in zip(parts[1::3], parts[2::3], strict=True)
+    ]
+    del parts[1::3]
     return "".join(parts)
 
 

@@ -18,6 +18,13 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** Text with the pages that it names as links, where they stand beside the calculator. */
+function linked(text) {
+  const { pages } = byId("calculator").dataset;
+  if (!pages) return [text];
+  return text.split(/\bdocs\/(\w+\.md)/).map((part, place) => place % 2 ? element("a", { href: `${pages}/${part.replace(".md", ".html")}` }, `docs/${part}`) : part);
+}
+
 /** What is typed for the present variant. */
 function typedHere() {
   const here = DATA.variants[state.variant].arguments;
@@ -66,7 +73,7 @@ function build() {
     group("More inputs", more, true),
     group("In place of the catalog", instead, true),
   );
-  byId("about").textContent = chosen.about;
+  byId("about").replaceChildren(...linked(chosen.about));
   const numbers = chosen.formulas.map((place) => ROWS[place].name);
   if (!numbers.includes(state.plot)) state.plot = [DATA.answer, ...chosen.headline].find((name) => numbers.includes(name));
   const steps = rest.filter((name) => !["choice", "flag"].includes(variableOf(name).kind));

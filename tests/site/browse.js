@@ -9,6 +9,9 @@ const SEEN = () => ({
   wide: document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("article *")].filter((each) => each.getBoundingClientRect().right > innerWidth + 1).slice(0, 3).map((each) => each.outerHTML.slice(0, 120)),
   raw: [...document.querySelectorAll(".math")].filter((each) => !each.querySelector(".katex-html")).map((each) => `raw: ${each.textContent.slice(0, 80)}`)
     .concat([...document.querySelectorAll(".katex-error")].map((each) => `error: ${each.title}`)),
+  hidden: [...document.querySelectorAll(".values .table-wrapper")].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.textContent.slice(0, 80)),
+  widest: [...document.querySelectorAll(":is(.answers, .inputs) tr:first-child")].filter((each) => each.querySelector("th")).map((each) => [...each.children].reduce((one, other) => other.offsetWidth > one.offsetWidth ? other : one).textContent),
+  named: [...document.querySelectorAll("#about a")].map((each) => each.getAttribute("href")),
   text: document.querySelector("article").textContent,
 });
 

@@ -12,7 +12,7 @@ from tex.renderers import BUILD, RendererError, install, node
 from website import accuracy, api, formulas
 from website.knowledge import Knowledge
 from website.markup import with_html
-from website.walk import broken, pages
+from website.walk import broken, pages, read
 
 import mlsysim
 from mlsysim.catalog import builtin
@@ -69,6 +69,7 @@ def found(site):
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site, found):
     assert broken(site, found) == []
     assert len(found) > 140
+    assert {name: page.roles for name, page in found.items() if page.roles} == {}
 
 
 @pytest.mark.long
@@ -77,6 +78,7 @@ def test_there_is_a_page_for_everything(site, found):
         assert f"models/{model.__name__}.html" in found
         assert f"../_static/calculators/{model.__name__}.js" in found[f"calculators/{model.__name__}.html"].asked
     listed = "".join((site / name).read_text(encoding="utf-8") for name in found if name.startswith("catalog/"))
+    listed = listed.replace("<wbr>", "")
     for path in builtin().paths():
         assert f">{path}<" in listed, path
     words = (site / "searchindex.js").read_text(encoding="utf-8")
@@ -116,12 +118,12 @@ def test_figures_are_the_same_whenever_they_are_drawn():
 
 def test_between_headings_stands_html():
     page = with_html(
-        "# One\n\nTwo $a_b < 1$, `x` and [three](four.md#five).\n\n| a |\n| --- |\n| [b]{#symbol-b} |\n\n$$\nx\n$$\n"
+        "# One\n\nTwo $a_b < 1$, `x_y` and [three](four.md#five).\n\n| a |\n| --- |\n| [b]{#symbol-b} |\n\n$$\nx\n$$\n"
     )
     head, _, rest = page.partition("\n\n")
     assert head == "# One"
     for part in (
-        '<span class="math">a_b &lt; 1</span>', '<code class="docutils literal notranslate">x</code>',
+        '<span class="math">a_b &lt; 1</span>', '<code class="docutils literal notranslate">x_<wbr>y</code>',
         'href="four.html#five"', '<span id="symbol-b">b</span>', '<div class="math display">x</div>',
     ):  # fmt: skip
         assert part in rest
@@ -150,6 +152,15 @@ def test_what_leads_nowhere_is_found(tmp_path):
         ("a.html", "https://example.org/y.js"),
         ("b/c.html", "no.png"),
     ]
+
+
+@pytest.mark.parametrize("text", ["{py:class}`mlsysim.Model`", "{doc}<code>serving</code>", "the :math:`x`"])
+def test_a_role_that_nothing_has_read_is_found(tmp_path, text):
+    page = tmp_path / "a.html"
+    page.write_text(f"<p>A: <code>b</code>, <code>{{c}}`d`</code>, {text}</p>")
+    assert len(read(page, "a.html").roles) == 1
+    page.write_text("<p>A: <code>b</code>, <code>{c}`d`</code></p>")
+    assert read(page, "a.html").roles == ()
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +192,10 @@ def test_every_page_renders_fits_a_phone_and_has_no_barrier(browsed):
         said = [*seen["wrong"], *seen["asked"], *seen["barriers"], *seen["raw"]]
         if seen["width"] > job["width"]:
             said.append(f"{seen['width']} pixels wide: {seen['wide']}")
+        if job["width"] == PHONE:
+            said += [f"reaches out of the screen: {each}" for each in seen["hidden"]]
+        elif narrow := set(seen["widest"]) - {"Meaning"}:
+            said.append(f"wider than what is said: {narrow}")
         if said:
             wrong[f"{job['page']} at {job['width']}"] = said
     assert not wrong
@@ -191,5 +206,7 @@ def test_pages_show_the_numbers_of_the_library(site, browsed):
     shown = {job["page"]: seen["text"] for job, seen in browsed}
     model = next(model for model in every_model() if model.__name__ == "TrainingMemoryModel")
     assert f"{model.solve_example().total_memory.magnitude:.3f} GB" in shown["calculators/TrainingMemoryModel.html"]
+    named = next(seen["named"] for job, seen in browsed if job["page"] == "calculators/ServingModel.html")
+    assert named == ["../docs/serving.html"]
     assert "3.35 TB/s" in shown["catalog/Hardware.Cloud.html"]
     assert "Optimizer states" in shown[f"search.html?q={WORDS}"]
