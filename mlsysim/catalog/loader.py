@@ -38,6 +38,10 @@ _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
 _FREE_TEXT = ("name", "description", "architecture", "variants")
 #: What reads an entry of a kind from a file of such an ending.
 _READ_BY = {"traffic": (".csv", Traffic.from_trace), "model": (".json", TransformerWorkload.from_hf)}
+_READ_FROM = {
+    "traffic": "traffic is read from a CSV file of a trace",
+    "model": "a model is read from a Hugging Face config.json, or from the folder that holds it",
+}
 _REFERENCES = {
     "node": "Systems.Nodes",
     "fabric": "Systems.Fabrics",
@@ -184,7 +188,21 @@ class Catalog:
             ending, read = _READ_BY[what]
             if name.endswith(ending) or (what == "model" and Path(name).is_dir()):
                 return read(name)
-        raise UnknownNameError(what, name, known)
+            if os.path.isfile(name):
+                raise InputError(what, name, f"is a file, but its name does not end in {ending}", _READ_FROM[what])
+        other = self._kind_of(name) if isinstance(name, str) else ""
+        raise UnknownNameError(what, name, known, f"it is an entry for {other}" if other else "")
+
+    def _kind_of(self, name: str) -> str:
+        """The kind of the entry of a name; empty where there is none, or where several kinds have it."""
+        found = {
+            _class_of(path, fields).what
+            for catalog in (self, self._base)
+            if catalog is not None
+            for path, fields in catalog._raw.items()
+            if path == name or path.endswith(f".{name}")
+        }
+        return found.pop() if len(found) == 1 else ""
 
     @at_the_call
     def entry(self, path: str) -> Entry:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlsysim.catalog import Catalog
 from mlsysim.cli.words import typed_text
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.axes import Linked, derived, linked
 from mlsysim.inputs.spellings import own_name, unknown_argument
 from mlsysim.models import PerformanceModel
@@ -50,6 +50,8 @@ def arguments(model: type[PerformanceModel], words: Sequence[str], shelf: Catalo
     for word in words:
         name, given, text = word.partition("=")
         name, text = _named(model, name), text.strip()
+        if given and name == "variant":
+            raise MlsysimError(f"variant={text}: a set of formulas is an option: use --variant {text}")
         if not given or not name:
             raise InputError("argument", word, "must be NAME=VALUES", "as in batch_size=8 or tp_size=1,2,4")
         if name in found:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain, count
 from pathlib import Path
 
 from mlsysim.cli import output, tutorial
 from mlsysim.cli.files import replaced
 from mlsysim.models import KernelModel, TrainingMemoryModel
 
-#: Where the figure goes.
+#: Where the figure goes, and what stands in it, so that no other file of that name is lost.
 FIGURE = Path("mlsysim_demo.png")
+TITLE = "The first minute of mlsysim"
 #: What the search asks: which layout trains a model on the fewest accelerators.
 GRID = {
     "model": "Llama3_70B",
@@ -86,6 +89,24 @@ def _figure() -> None:
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     found = KernelModel("roofline").regimes("product_rows", "product_inner", **MAP)
     import_module("mlsysim.plot").regimes(found, ax=figure.add_subplot())
-    with replaced(FIGURE) as beside:
-        figure.savefig(beside, dpi=150)
-    output.paragraph(f"Written: {FIGURE}")
+    place = _free_place()
+    with replaced(place) as beside:
+        figure.savefig(beside, dpi=150, metadata={"Title": TITLE})
+    kept = "" if place == FIGURE else f"; {FIGURE} was not written by this command and stays"
+    output.paragraph(f"Written: {place}{kept}")
+
+
+def _free_place() -> Path:
+    """Where the figure can be written: where nothing is, or an earlier figure of this command."""
+    names = (FIGURE.with_stem(f"{FIGURE.stem}_{number}") for number in count(2))
+    return next(place for place in chain([FIGURE], names) if not os.path.lexists(place) or _is_ours(place))
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a file is a PNG with the title of the figure among its first bytes."""
+    try:
+        with file.open("rb") as opened:
+            begin = opened.read(1024)
+    except OSError:
+        return False
+    return begin.startswith(b"\x89PNG\r\n") and f"tEXtTitle\0{TITLE}".encode() in begin

@@ -398,7 +398,12 @@ class _Reader:
         return found, named
 
     def _not_alike(self, beside: Any, dimension: Any, number: Any, own: Any) -> UnitError:
-        said = f"{self.argument}={quoted(self.text)}: {beside} is {describe(dimension)}"
+        given = f"{self.argument}={quoted(self.text)}:"
+        said = f"{given} {beside} is {describe(dimension)}"
+        constant, other = (number, beside) if _variables(beside) else (beside, number)
+        if constant.free_symbols and not _variables(constant):
+            wanted = _unit_beside(other, own if other is number else dimension)
+            return UnitError(f"{given} {_written_unit(constant)} is not a unit of {wanted}")
         if own or number.free_symbols:
             return UnitError(f"{said} but {number} is {describe(own)}")
         name = next((v for v in _variables(beside) if self._dimension(v) == dimension), None)
@@ -453,6 +458,21 @@ def _unit(expression: Any, dimension: Mapping[str, Any]) -> str:
     """The unit to print a value in: that of the only variable with its dimension, else the canonical one."""
     alike = {v.unit for v in map(variable_of, _variables(expression)) if v.dimension and v.dimension == dimension}
     return alike.pop() if len(alike) == 1 else canonical_unit(dimension)
+
+
+def _written_unit(constant: Any) -> str:
+    """The unit of a number as it was typed, else the canonical one."""
+    written = [symbol.name for symbol in constant.free_symbols]
+    dimension: Any = dimension_of(constant)
+    return written[0] if len(written) == 1 else canonical_unit(dimension)
+
+
+def _unit_beside(expression: Any, dimension: Mapping[str, Any]) -> str:
+    """The unit that a number beside an expression has, in words."""
+    if expression.free_symbols and not _variables(expression):
+        return _written_unit(expression)
+    alone = variable_of(expression.name).unit if isinstance(expression, sympy.Symbol) else ""
+    return alone or _unit(expression, dimension) or "a pure number"
 
 
 def _variables(expression: Any) -> list[sympy.Symbol]:

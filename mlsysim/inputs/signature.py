@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from mlsysim.errors import InputError, UnknownNameError, nearest
+from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import as_run
+from mlsysim.inputs.spellings import ELSEWHERE, SPELLINGS
 from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Variable
+from mlsysim.symbolic.family import families_among
 from mlsysim.tracebacks import at_the_call
 
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _SECTIONS = ("Parameters", "Returns", "Raises")
+
+
+def _refuse_misspelt(verb: str, name: str, own: Sequence[str], others: Sequence[str]) -> None:
+    """Refuse a keyword that is spelled nearly as one of the verb itself, and is no other name and nearer to none."""
+    close = [] if name in others else nearest(name, [*own, *others])
+    if close and close[0] in own:
+        raise UnknownNameError(f"argument of {verb}", name, own, close=close)
 
 
 def annotation(variable: Variable) -> str:
@@ -36,10 +48,21 @@ def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Calla
     -------
     callable
     """
+    own = [p.name for p in inspect.signature(plain).parameters.values() if p.kind in _BY_NAME]
+    known = {*own, *cls.arguments, *families_among(cls.arguments), *SPELLINGS, *ELSEWHERE}
 
     @at_the_call
     @wraps(plain)
     def verb(self: DeclaredModel, *args: Any, **kwargs: Any) -> Any:
+        if "variant" in kwargs and "variant" not in own:
+            chosen = kwargs["variant"]
+            known_one = isinstance(chosen, str) and chosen in cls.variants
+            hint = f"use {cls.__name__}({chosen!r})" if known_one else f"there are {', '.join(cls.variants)}"
+            raise InputError("variant", chosen, "the set of formulas is chosen where the model is made", hint)
+        for name in kwargs.keys() - known if own else ():
+            if not isinstance(kwargs[name], Linked):
+                others = [*self.arguments, *(v.name for v in self.outputs)]
+                _refuse_misspelt(f"{cls.__name__}.{plain.__name__}", name, own, others)
         return plain(as_run(self, kwargs), *args, **kwargs)
 
     verb.__qualname__ = f"{cls.__qualname__}.{plain.__name__}"

@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import formatting, show, units
+from mlsysim.catalog import Entry
 from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.inputs.binding import GIVEN
 from mlsysim.jsontext import json_text
 from mlsysim.study.decomposition import Cause, Decomposition, Side, largest_first
 from mlsysim.study.display import as_text, plain, presented
@@ -238,14 +240,32 @@ class Comparison:
 
     @property
     def heads(self) -> tuple[str, str]:
-        """What the two results are called: models or variants where those differ, else the one input that does."""
-        first, second = self._heads()
-        if (first, second) == ("First", "Second") and len(self.inputs) and self.inputs[0].first is not None:
-            name = self.inputs[0].name
-            cells = [self._cell(name, side) for side in (0, 1)]
-            entries = any(name in each.entries for each in self.results)
-            first, second = cells if entries else [f"{name} = {cell}" for cell in cells]
-        return first, second
+        """What the two results are called: models or variants where those differ, else the one argument that does."""
+        first, second = self.results
+        for one, other in ((type(first.model).__name__, type(second.model).__name__),
+                           (first.model.variant, second.model.variant)):  # fmt: skip
+            if one != other:
+                return one, other
+        given = [row.name for row in self.inputs if any(row.name in each.inputs_as(GIVEN) for each in self.results)]
+        entries = [name for name in first.entries if first.entries[name] != second.entries.get(name)]
+        if len(entries) == 1 and entries[0] in second.entries:
+            keys = [_key(each.entries[entries[0]]) for each in self.results]
+            return (keys[0], keys[1]) if keys[0] != keys[1] else ("First", "Second")
+        if len(given) == 1 and not entries and all(given[0] in each for each in self.results):
+            return tuple(f"{given[0]} = {self._cell(given[0], side)}" for side in (0, 1))  # type: ignore[return-value]
+        return "First", "Second"
+
+    @property
+    def _equal(self) -> list[str]:
+        """Rows of the headline that are left out because both results say the same, unless all do."""
+        same = [row.name for row in self._shown if row.first == row.second]
+        return same if len(same) < len(self._shown) else []
+
+    @property
+    def _shown(self) -> list[Row]:
+        """The outputs of the headline, and the one whose difference is taken apart."""
+        heads = self.results[0].model.headline
+        return [row for row in self.outputs if row.name in heads or row.name == self.output]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the models, outputs, inputs and formulas that differ, and the parts of the difference."""
@@ -293,17 +313,9 @@ class Comparison:
         variants = " and ".join(dict.fromkeys((first.variant, second.variant)))
         return f"{type(first).__name__}, {variants}"
 
-    def _heads(self) -> list[str]:
-        """What the two are called: variants where they differ, else first and second."""
-        names = [each.model.variant for each in self.results]
-        kinds = [type(each.model).__name__ for each in self.results]
-        if kinds[0] != kinds[1]:
-            return kinds
-        return names if names[0] != names[1] else ["First", "Second"]
-
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-        heads = self._heads()
-        shown = [row for row in self.outputs if row.name in self.results[0].model.headline or row.name == self.output]
+        heads, equal = self.heads, self._equal
+        shown = [row for row in self._shown if row.name not in equal]
         headers, rows = ["Output", *heads, "Difference", "Ratio"], [self._cells(row) for row in shown]
         if show.extent(show.render(headers, rows)) > show.width():
             headers, *rows = ([*cells[:3], cells[4]] for cells in (headers, *rows))
@@ -320,6 +332,11 @@ class Comparison:
                 cells = [[_short(each.name), each.kind, _text(each.difference), _percent(each.share)] for each in terms]
                 yield _more(title, terms), ["Part", "Kind", "Difference", "Share"], cells[:ROWS]
 
+    @property
+    def _said_equal(self) -> str:
+        """How many outputs are left out, and which."""
+        return f"{len(self._equal)} more that are equal: {', '.join(self._equal)}"
+
     def _cells(self, row: Row) -> list[str]:
         difference = "" if row.difference is None else _text(row.difference)
         ratio = "" if row.ratio is None else f"{row.ratio:.4g}"
@@ -335,7 +352,9 @@ class Comparison:
         lines = [self._title]
         for title, headers, rows in self._tables():
             lines += ["", *([title] if title else []), show.fitted(headers, rows)]
-        for head, place in zip(self._heads(), ("second", "first"), strict=True):
+            if not title and self._equal:
+                lines += textwrap.wrap(self._said_equal, show.width(), subsequent_indent="  ", break_long_words=False)
+        for head, place in zip(self.heads, ("second", "first"), strict=True):
             alone = [row.name for row in self.inputs if getattr(row, place) is None]
             if alone:
                 said = f"Only {head} takes {', '.join(alone)}"
@@ -347,7 +366,7 @@ class Comparison:
             lines += ["", _more("Formulas that differ", self.formulas, FORMULAS)]
             for row in self.formulas[:FORMULAS]:
                 lines.append(f"  {row.name}")
-                for head, shown in zip(self._heads(), (row.first, row.second), strict=True):
+                for head, shown in zip(self.heads, (row.first, row.second), strict=True):
                     said = f"{head}: {shown or 'an input or unknown'}"
                     lines += textwrap.wrap(said, show.width(), initial_indent="    ", subsequent_indent="        ")
         return "\n".join(lines)
@@ -357,9 +376,11 @@ class Comparison:
         tables = [*self._tables()]
         if self.formulas:
             cells = [[row.name, row.first, row.second] for row in self.formulas]
-            tables.append(("Formulas that differ", ["Formula", *self._heads()], cells))
+            tables.append(("Formulas that differ", ["Formula", *self.heads], cells))
         for title, headers, rows in tables:
             found.append(show.html_table(headers, rows, title))
+            if not title and self._equal:
+                found.append(f"<p>{html.escape(self._said_equal)}</p>")
         return "".join(found)
 
 
@@ -418,6 +439,11 @@ def _amount(variable: Variable, canonical: float) -> Any:
 
 def _formula(system: System, name: str) -> Formula | None:
     return system[name] if name in system else None  # noqa: SIM401  # a system is no dict
+
+
+def _key(entry: Entry) -> str:
+    """An entry as it is typed; one of a user's own by its name."""
+    return _short(getattr(entry, "key", "").rpartition(".")[2] or entry.name)
 
 
 def _text(amount: Any) -> str:

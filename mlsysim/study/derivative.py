@@ -49,6 +49,7 @@ class Derivative:
 
     def __init__(self, model: DeclaredModel, output: str, by: str, *, relax: bool = False) -> None:
         self.model = model
+        self._relax = relax
         self.output = _number_variable(model.output(output))
         names = [variable.name for variable in model.inputs]
         if not isinstance(by, str) or by not in names:
@@ -93,8 +94,10 @@ class Derivative:
         return slopes.get(self.output.name, 0.0)
 
     def __str__(self) -> str:
-        note = f"\n  steps, counted as constant: {', '.join(self.steps)}" if self.steps else ""
-        return self.text() + note
+        if not self.steps:
+            return self.text()
+        more = "" if self._relax else "; relax=True takes ceilings and floors as lines"
+        return f"{self.text()}\n  steps, counted as constant: {', '.join(self.steps)}{more}"
 
     __repr__ = __str__
 

@@ -7,7 +7,7 @@ import pytest
 
 from mlsysim import Hardware, Models, Systems
 from mlsysim.catalog import Accelerator, Catalog, Group, builtin
-from mlsysim.errors import UnknownNameError
+from mlsysim.errors import InputError, UnknownNameError
 
 
 def test_attributes_and_brackets_give_the_same_object():
@@ -130,7 +130,9 @@ class TestFind:
             builtin().find("hardware", "oud.H100")
 
     def test_an_entry_of_another_kind_is_not_found(self):
-        with pytest.raises(UnknownNameError, match=r"^unknown hardware 'Llama3_8B': known: H100, H200"):
+        with pytest.raises(
+            UnknownNameError, match=r"^unknown hardware 'Llama3_8B': known: H100, .*; it is an entry for model$"
+        ):
             builtin().find("hardware", "Llama3_8B")
 
     @pytest.mark.parametrize("name", ["", None, 3, "H999"])
@@ -163,3 +165,13 @@ def test_entries_pickle():
     again = pickle.loads(pickle.dumps(Hardware.Cloud.H100))
     assert isinstance(again, Accelerator)
     assert again == Hardware.Cloud.H100
+
+
+def test_a_file_that_is_none_of_the_kind_says_what_is_read(tmp_path):
+    notes = tmp_path / "NOTES.md"
+    notes.write_text("x")
+    with pytest.raises(InputError) as refused:
+        builtin().find("model", str(notes))
+    assert "is a file, but its name does not end in .json; a model is read from a Hugging Face" in str(refused.value)
+    with pytest.raises(UnknownNameError):
+        builtin().find("model", str(tmp_path / "NO.md"))

@@ -2,7 +2,10 @@
 
 import re
 
+import matplotlib.figure
 import pytest
+
+from mlsysim.cli import demo
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,23 @@ def test_a_search_stands_there_with_its_proof(shown):
 def test_a_figure_is_written(shown):
     assert "Written: mlsysim_demo.png" in shown[0]
     assert (shown[1] / "mlsysim_demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_figure_of_ones_own_stays(shown, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    own, second = tmp_path / "mlsysim_demo.png", tmp_path / "mlsysim_demo_2.png"
+    assert demo._free_place().name == own.name
+    own.write_bytes((shown[1] / own.name).read_bytes())
+    assert demo._free_place().name == own.name
+    mine = matplotlib.figure.Figure()
+    mine.savefig(own)
+    kept = own.read_bytes()
+    demo._figure()
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Written: mlsysim_demo_2.png; mlsysim_demo.png was not written by this command and stays" in said
+    assert own.read_bytes() == kept
+    assert demo._is_ours(second)
+    assert demo._free_place().name == second.name
 
 
 @pytest.mark.parametrize("place", range(4))

@@ -274,6 +274,7 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
          "others, as in pp_size=..."),
         (("sweep", "memory", *LLAMA, "batch_size=8,16", "sequence_parallel=true"), "sequence_parallel=True: the "
          "variant first_order does not use it; --variant korthikanti or per_operator does"),
+        (("sweep", "serve", "variant=chunked", "request_rate=1,2"), "use --variant chunked"),
         (("search", "memory", *SMALL), "a search needs an objective: give --minimize ... or --maximize ..., an "),
         (("search", "memory", *SMALL, "--minimize", "total_memry"), "unknown input or output of TrainingMemoryModel "
          "'total_memry': did you mean total_memory?"),
@@ -284,7 +285,7 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
         (("search", "memory", *SMALL, "--minimize", "total_memory", "--method", "bounds", "--checkpoint", "a"),
          "--method 'bounds': a checkpoint or a cluster is for streaming; use --method dense"),
         (("search", "memory", *SMALL, "--minimize", "total_memory", "--subject-to", "total_memory <= 3 s"),
-         "--subject-to 'total_memory <= 3 s': total_memory is information but 3*s is time"),
+         "--subject-to 'total_memory <= 3 s': s is not a unit of GB"),
         (("pareto", "memory", *SMALL, "--minimize", "total_memory"), "--minimize ['total_memory']: takes at least two "
          "objectives together with maximize; use mlsysim search"),
         (("pareto", "memory", *SMALL, "--minimize", "2 * total_memory", "--minimize", "weights", "--plot", "a.png"),

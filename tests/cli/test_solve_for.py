@@ -31,6 +31,13 @@ def test_a_condition_is_a_word_in_quotes():
     assert found["result"]["outputs"]["estimated_p99_latency"]["value"] == pytest.approx(2000)
 
 
+def test_a_bare_number_of_a_target_is_in_the_unit_of_the_output():
+    bare, typed = (run("memory", "batch_size", *POINT, f"total_memory <= {most}") for most in ("80", "80 GB"))
+    assert bare.exit_code == 0
+    assert bare.output == typed.output
+    assert "a bare number is in the unit of the output" in " ".join(run("--help").output.split())
+
+
 def test_a_grid_is_a_table():
     answer = run("serve", "memory_bandwidth", *SERVED, "hardware=H100,A100", "estimated_p99_latency=2000,3000")
     assert answer.exit_code == 0
@@ -50,7 +57,8 @@ def test_strict_fails_without_a_value():
     [
         (["batch", *POINT, "feasible=true"], "did you mean batch_size"),
         (["batch_size", *POINT, "feasble=true"], "did you mean feasible"),
-        (["batch_size", *POINT, "total_memory <= 3"], "needs a unit"),
+        (["batch_size", *POINT, "total_memory <= 3 s"], "target 'total_memory <= 3 s': s is not a unit of GB"),
+        (["batch_size", *POINT, "feasible=1", "--subject-to", "dp_size <= 3 s"], "--subject-to 'dp_size <= 3 s': s is"),
         (["batch_size", *POINT, "feasible=true", "--which", "best"], "--which 'best': must be"),
         (["batch_size", *POINT, "feasible=true", "total_memory=1", "total_memory=2"], "is given twice"),
         (["capacity_factor", *POINT, "feasible=true"], "--variant per_operator does"),

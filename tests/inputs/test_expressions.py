@@ -207,6 +207,10 @@ def test_sympy_expressions_of_the_model():
 REFUSED = [
     ("total_memory <= 70", UnitError, "total_memory is information, so 70 needs a unit, as in '70 GB'"),
     ("step_time + 3 > 4 s", UnitError, "step_time is time, so 3 needs a unit, as in '3 s'"),
+    ("total_memory <= 80 TFLOP", UnitError, ": TFLOP is not a unit of GB"),
+    ("80 TFLOP >= total_memory", UnitError, ": TFLOP is not a unit of GB"),
+    ("tp_size <= 3 GB", UnitError, ": GB is not a unit of count"),
+    ("80 TFLOP >= 8 GB", UnitError, ": TFLOP is not a unit of GB"),
     ("step_time <= total_memory", UnitError, "step_time is time but total_memory is information"),
     ("step_time <= tp_size", UnitError, "step_time is time but tp_size is a pure number"),
     ("log(step_time) > 1", UnitError, "step_time is time, not a pure number"),

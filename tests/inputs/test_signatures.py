@@ -11,6 +11,7 @@ from mlsysim import (
     ServingCapacityModel,
     TrainingMemoryModel,
 )
+from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.signature import only_in
 
 REQUIRED = inspect.Parameter.empty
@@ -344,3 +345,40 @@ def test_formulas_stand_after_what_they_need(model):
     for formula in model().formulas:
         assert {v.name for v in formula.inputs} <= seen
         seen.add(formula.name)
+
+
+BOARD = {"model": "Llama3_8B", "hardware": "H100"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "typed", "meant"),
+    [
+        ("search", "minimise", "minimize"),
+        ("search", "subjectto", "subject_to"),
+        ("pareto", "minimise", "minimize"),
+        ("sweep", "output", "outputs"),
+        ("solve_for", "whch", "which"),
+        ("sensitivity", "outputs", "output"),
+        ("uncertainty", "n_samples", "samples"),
+        ("calibrate", "observation", "observations"),
+    ],
+)
+def test_a_misspelt_keyword_of_a_verb_is_told_the_right_one(verb, typed, meant):
+    with pytest.raises(UnknownNameError) as refused:
+        getattr(TrainingMemoryModel(), verb)(**{typed: "x"}, **BOARD)
+    said = f"unknown argument of TrainingMemoryModel.{verb} {typed!r}: did you mean {meant}?"
+    assert str(refused.value) == said
+
+
+def test_a_misspelt_argument_of_the_model_is_still_told_its_own():
+    with pytest.raises(UnknownNameError, match="did you mean batch_size"):
+        TrainingMemoryModel().search(minimize="dp_size", batchsize=[1, 2], **BOARD)
+
+
+@pytest.mark.parametrize("verb", ["solve", "search", "solve_for", "function"])
+def test_a_variant_beside_the_arguments_is_told_where_it_belongs(verb):
+    with pytest.raises(InputError) as refused:
+        getattr(TrainingMemoryModel(), verb)(variant="per_operator", **BOARD)
+    assert str(refused.value).endswith(" where the model is made; use TrainingMemoryModel('per_operator')")
+    both = TrainingMemoryModel().sweep(variant=["first_order", "per_operator"], batch_size=[1], **BOARD)
+    assert both.sizes["variant"] == 2

@@ -208,6 +208,25 @@ class TestShown:
         assert (found.terms, found.causes, found.inputs, found.formulas) == ((), (), (), ())
         assert "First" in repr(found)
 
+    def test_columns_are_called_by_what_differs_and_equal_rows_are_counted(self):
+        boards = [TrainingMemoryModel().solve(**{**MEMORY, "hardware": name}) for name in ("H100", "H200")]
+        found = compare(*boards)
+        assert found.heads == ("H100", "H200")
+        lines = repr(found).splitlines()
+        assert lines[2].split() == ["Output", "H100", "H200", "Difference", "Ratio"]
+        assert not any(line.startswith("weights") for line in lines)
+        equal = [name for name in boards[0].model.headline if boards[0][name] == boards[1][name]]
+        said = f"{len(equal)} more that are equal: {', '.join(equal)}"
+        assert said in " ".join(" ".join(lines).split())
+        assert said in found._repr_html_()
+        assert "<code>weights" not in found._repr_html_()
+
+    def test_two_arguments_that_differ_name_no_column(self):
+        other = TrainingMemoryModel().solve(**{**MEMORY, "batch_size": 3, "seq_len": 1024})
+        assert compare(self.first, other).heads == ("First", "Second")
+        longer = TrainingMemoryModel().solve(**{**MEMORY, "seq_len": 1024})
+        assert compare(self.first, longer).heads[1] == "seq_len = 1024 token"
+
     def test_another_output(self):
         assert self.found.of("weights").output == "weights"
 

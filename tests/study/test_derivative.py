@@ -157,8 +157,14 @@ def test_in_print(derivative, text, unit, steps):
     assert derivative.text() == text
     assert derivative.unit == unit
     assert derivative.steps == steps
-    note = f"\n  steps, counted as constant: {', '.join(steps)}" if steps else ""
+    more = "; relax=True takes ceilings and floors as lines"
+    note = f"\n  steps, counted as constant: {', '.join(steps)}{more}" if steps else ""
     assert str(derivative) == repr(derivative) == text + note
+
+
+def test_relaxed_steps_are_not_told_to_relax():
+    assert "relax" in str(MEMORY.derivative("total_memory", "batch_size"))
+    assert "relax" not in str(MEMORY.derivative("total_memory", "batch_size", relax=True))
 
 
 def test_as_latex():

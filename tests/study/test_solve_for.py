@@ -115,7 +115,7 @@ def test_an_input_that_changes_nothing_is_refused():
         ("batch_size", {}, InputError, "at least one output"),
         ("batch_size", {"feasible": True, "batch_size": 4}, InputError, "leave it out"),
         ("batch_size", {"total_memory": "3 s"}, UnitError, "total_memory"),
-        ("batch_size", {"total_memory": "<= 3 s"}, UnitError, "time"),
+        ("batch_size", {"total_memory": "<= 3 s"}, UnitError, "s is not a unit of GB"),
         ("batch_size", {"total_memory": float("inf")}, InputError, "finite"),
         ("batch_size", {"feasible": True, "which": "best"}, InputError, "largest"),
         ("batch_size", {"zero_stage": 7, "feasible": True}, InputError, "zero_stage"),

@@ -18,7 +18,7 @@ mlsysim solve-for serve memory_bandwidth model=Llama3_3_70B hardware=H100 tp_siz
     request_rate=2 num_replicas=1 "tpot_mean <= 20 ms"
 
 A word that names an output is a target: OUTPUT=VALUE, or "OUTPUT <= VALUE" and the other
-comparisons, in quotes. All targets must hold.
+comparisons, in quotes; a bare number is in the unit of the output. All targets must hold.
 """
 
 

@@ -13,12 +13,13 @@ from mlsysim.cli import axes, output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.summary import print_sweep
 from mlsysim.cli.words import as_choices, shelf_of
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.errors import InputError, MlsysimError, quoted
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.study.inverse import Solution
-from mlsysim.study.inverse.targets import unknown_name
+from mlsysim.study.inverse.targets import unknown_name, with_unit
+from mlsysim.symbolic import variable_of
 from mlsysim.symbolic.family import families_among
 
 _WORD = re.compile(r"\s*([\w-]+)\s*(<=|>=|==|!=|<|>|=)\s*(.*)", re.S)
@@ -38,13 +39,14 @@ def answer(
 ) -> None:
     """Print the value of one argument at which targets hold; on a grid a table of values."""
     name = unknown.replace("-", "_")
+    conditions: list[str] = []
     try:
         arguments, targets, conditions = _sorted(kind(variant), words)
         given = axes.arguments(kind, arguments, shelf_of(catalog))
         model = as_run(kind(variant), given)
         found = model.solve_for(name, which=which, subject_to=[*conditions, *subject_to], **given, **targets)
     except MlsysimError as error:
-        raise MlsysimError(_as_typed(str(error))) from None
+        raise MlsysimError(_as_typed(str(error), conditions)) from None
     if isinstance(found, Solution):
         print(found.to_json()) if as_json else output.block(found.text())
         missing = found.value is None
@@ -55,8 +57,10 @@ def answer(
         raise typer.Exit(Exit.INFEASIBLE)
 
 
-def _as_typed(message: str) -> str:
-    """An error of the library in the words of the command line."""
+def _as_typed(message: str, conditions: Sequence[str]) -> str:
+    """An error of the library in the words of the command line; a condition that was a word is a target."""
+    for word in conditions:
+        message = message.replace(f"subject_to={quoted(word)}: ", f"target {quoted(word)}: ")
     message = re.sub(r"^(which|subject_to)=", lambda m: f"--{m[1].replace('_', '-')} ", message)
     message = re.sub(r"^unknown=", "the argument asked for, ", message)
     message = re.sub(r"\bvariant=(?=[\w ]+ (?:does|has \w+)$)", "--variant ", message)
@@ -74,6 +78,8 @@ def _sorted(model: PerformanceModel, words: Sequence[str]) -> tuple[list[str], d
         name = matched[1].replace("-", "_") if matched else ""
         if matched is None or name in model.arguments or (matched[2] == "=" and (name in names or ";" in matched[3])):
             arguments.append(word)
+        elif matched[2] != "=" and name in model.system:
+            conditions.append(f"{name} {with_unit(variable_of(name), f'{matched[2]} {matched[3]}')}")
         elif matched[2] != "=":
             conditions.append(word)
         elif name in targets:

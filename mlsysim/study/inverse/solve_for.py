@@ -27,7 +27,7 @@ def solve_for(
 
     A keyword that is an argument of the model is an argument; one that is an output is a target: a value that it must
     have (``step_time="2 s"``, ``feasible=True``), or text that begins with a comparison
-    (``total_memory="<= 0.9 * memory_capacity"``). All targets must hold.
+    (``total_memory="<= 0.9 * memory_capacity"``). A bare number is in the unit of the output. All targets must hold.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ from mlsysim.study.display import as_text
 from mlsysim.symbolic import Variable, label, variable_of
 from mlsysim.symbolic.family import families_among, members_among
 
+_BARE = re.compile(r"\s*(?:<=|>=|==|!=|<|>)\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
 _COMPARES = re.compile(r"\s*(<=|>=|==|!=|<|>|not in\b|in\b)")
 
 
@@ -152,7 +153,7 @@ def _take(found: Targets, model: DeclaredModel, variable: Variable, value: Any, 
     if value is None:
         raise InputError(name, None, "is an output: give the value that it must have")
     if isinstance(value, str) and _COMPARES.match(value):
-        _add(found, condition(f"{name} {value}", model, known, name), model, known)
+        _add(found, condition(f"{name} {with_unit(variable, value)}", model, known, name), model, known)
     elif convert.is_axis(value):
         _take_axis(found, variable, value)
     elif kind == "choice":
@@ -164,6 +165,12 @@ def _take(found: Targets, model: DeclaredModel, variable: Variable, value: Any, 
         found.conditions.append(Expression(name if truth else f"not {name}", _is(variable, truth), {}, ""))
     else:
         _take_number(found, model, variable, value, known)
+
+
+def with_unit(variable: Variable, comparison: str) -> str:
+    """A comparison with a number, such as ``"<= 80"``, in the unit of the variable; any other as it is."""
+    has_unit = bool(variable.dimension) and not variable.named_unit
+    return f"{comparison.strip()} {variable.unit}" if has_unit and _BARE.fullmatch(comparison) else comparison
 
 
 def _take_axis(found: Targets, variable: Variable, value: Any) -> None:
