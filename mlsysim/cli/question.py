@@ -24,8 +24,7 @@ from mlsysim.inputs.spellings import ELSEWHERE, own_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import Listed, words_for
-from mlsysim.study.display import as_text, listed
-from mlsysim.study.notes import INFINITE, endless
+from mlsysim.study.display import INFINITE, as_text, endless, listed
 from mlsysim.study.result import Result
 from mlsysim.symbolic import Variable, variable_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mlsysim import formatting, units
@@ -12,6 +12,8 @@ from mlsysim.symbolic import Variable, variable_of
 
 #: Totals from and up to which, in their unit, parts are shown with decimals in common.
 FIXED = 1e-2, 1e6
+#: How outputs are named that tables leave out, being infinite because nothing has room.
+INFINITE = "Infinite, as it does not fit: {}"
 
 
 def presented(variable: Variable, value: Any) -> Any:
@@ -89,3 +91,8 @@ def plain(variable: Variable, value: Any) -> dict[str, Any]:
     number = units.magnitude(seen)
     unit = "" if variable.unit == "count" else variable.unit
     return {"value": number, "unit": unit}
+
+
+def endless(result: Any, names: Iterable[str]) -> list[str]:
+    """Those of the outputs of a result that are infinite because nothing has room."""
+    return [name for name in names if result.obstacle and math.isinf(result.canonical(name))]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.catalog import Recipe
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 NOTHING = 0.01
 #: From this share on, two answers disagree.
 MUCH = 0.05
-#: How outputs are named that tables leave out, being infinite because nothing has room.
-INFINITE = "Infinite, as it does not fit: {}"
 #: Most ranks that a copy of the weights is tried on.
 MOST_RANKS = 256
 
@@ -104,11 +100,6 @@ def obstacle(result: Result) -> str:
     if found[1] == ranks[1]:
         return f"{said}: {near} >= {found[0]}"
     return f"{said}: {near}={found[0]}, {far}={found[1]}"
-
-
-def endless(result: Result, names: Iterable[str]) -> list[str]:
-    """Those of the outputs that are infinite because nothing has room."""
-    return [name for name in names if result.obstacle and math.isinf(result.canonical(name))]
 
 
 def _is_full(result: Result, room: Room) -> bool:

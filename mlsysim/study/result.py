@@ -14,10 +14,10 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
-from mlsysim.study.display import as_text, listed, plain, presented
+from mlsysim.study.display import INFINITE, as_text, endless, listed, plain, presented
 from mlsysim.study.expected_error import ExpectedError, expected_error
 from mlsysim.study.explanation import Explanation
-from mlsysim.study.notes import INFINITE, endless, left_out, notes, obstacle
+from mlsysim.study.notes import left_out, notes, obstacle
 from mlsysim.study.result_page import page
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import members_among

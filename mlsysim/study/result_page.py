@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlsysim.inputs.binding import DEFAULT, GIVEN
-from mlsysim.study.display import listed
-from mlsysim.study.notes import INFINITE, endless
+from mlsysim.study.display import INFINITE, endless, listed
 
 #: Colours of a bar that read on light and dark pages.
 FILLED, EMPTY = "#4c78a8", "rgba(128, 128, 128, 0.2)"

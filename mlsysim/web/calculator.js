@@ -105,20 +105,32 @@ function refuseMissing(data, chosen, typed, missing, takers) {
   const optional = new Set(takers.flatMap((slot) => (data.slots[slot].optional ? data.slots[slot].gives : data.slots[slot].extras)));
   const needed = missing.filter((name) => used.has(name) && !optional.has(name)).sort();
   if (!needed.length) return;
-  const gives = (slot) => data.slots[slot].gives.filter((name) => needed.includes(name)).length;
-  const most = takers.filter((slot) => !data.slots[slot].default).sort((a, b) => gives(b) - gives(a))[0];
+  const open = takers.filter((slot) => !data.slots[slot].default && !typed[slot] && !data.slots[slot].gives.some((name) => name in typed));
   const given = takers.filter((slot) => typed[slot]);
-  const say = (argument, how) => {
-    const refusal = new Refusal(argument, "", "");
-    refusal.message = `${data.model} needs ${argument}: ${how}`;
+  const say = (wanted, how) => {
+    const refusal = new Refusal(wanted[0], "", "");
+    refusal.message = `${data.model} needs ${wanted.join(", ")}: ${how}`;
     throw refusal;
   };
-  if (!given.length && most && gives(most) >= 4) say(most, `give ${most}=..., or what it gives one by one, as in ${needed.find((name) => data.slots[most].gives.includes(name))}=...`);
+  const entries = [];
+  let left = needed;
+  for (;;) {
+    const lost = (slot) => left.filter((name) => data.slots[slot].gives.includes(name));
+    const [most] = [...open].sort((a, b) => lost(b).length - lost(a).length);
+    if (!most || !lost(most).length) break;
+    entries.push([most, lost(most)[0]]);
+    left = left.filter((name) => !lost(most).includes(name));
+  }
+  if (needed.length > 1) {
+    const one = entries.length ? `, or what it gives one by one, as in ${entries[0][1]}=...` : "";
+    const wanted = [...entries.map(([slot]) => slot), ...left];
+    say(wanted, `give ${wanted.map((name) => `${name}=...`).join(", ")}${one}`);
+  }
   const [name] = needed;
   const lacking = given.filter((slot) => data.slots[slot].gives.includes(name)).map((slot) => data.slots[slot].entries[typed[slot]].name);
-  if (lacking.length) say(name, `${lacking.join(" and ")} has no value for it; give ${name}=...`);
+  if (lacking.length) say([name], `${lacking.join(" and ")} has no value for it; give ${name}=...`);
   const ways = takers.filter((slot) => data.slots[slot].gives.includes(name)).map((slot) => `${slot}=...`);
-  say(name, `give ${[...ways, `${name}=...`].join(" or ")}`);
+  say([name], `give ${[...ways, `${name}=...`].join(" or ")}`);
 }
 
 /** The refusal of inputs that do not fit each other, with the nearest whole numbers that do. */
