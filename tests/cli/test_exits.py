@@ -1,8 +1,6 @@
 """Exit codes: one table, in the help and on the page, and every command keeps to it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -103,9 +101,9 @@ def test_a_fault_of_ours(process):
     assert done.stdout == ""
 
 
-def test_an_interrupt_while_a_string_is_executed_has_the_code_too(tmp_path):
+def test_an_interrupt_while_a_string_is_executed_has_the_code_too(process, tmp_path):
     """Functions are compiled out of strings, and Python would end by the signal itself."""
     own = tmp_path / "own.py"
     own.write_text('exec("raise KeyboardInterrupt")\n', encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "mlsysim", "--with", str(own), "list"], capture_output=True, text=True)
+    done = process("-m", "mlsysim", "--with", str(own), "list")
     assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "interrupted\n")

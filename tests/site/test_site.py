@@ -2,13 +2,12 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tex.renderers import BUILD, RendererError, install, node
+from web.chromium import PHONE, installed, seen_by
 from website import accuracy, api, formulas
 from website.knowledge import Knowledge
 from website.markup import with_html
@@ -21,10 +20,6 @@ from mlsysim.models import every_model
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-INSTALLED = BUILD / "web"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-#: What browse.js exits with where Chromium does not start, and pixels of a phone.
-NOT_STARTED, PHONE = 3, 390
 #: Refuses every connection but those of a kernel on this machine, then builds.
 OFFLINE = """
 import runpy, sys
@@ -166,23 +161,13 @@ def test_a_role_that_nothing_has_read_is_found(tmp_path, text):
 @pytest.fixture(scope="module")
 def browsed(site, found, tmp_path_factory):
     """What Chromium sees of every page on a phone, and of a page of each kind on a desktop too."""
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    try:
-        install(ROOT / "tests" / "web" / "package.json", INSTALLED)
-    except RendererError as reason:
-        pytest.skip(str(reason))
+    installed()
     jobs = [{"page": name, "width": PHONE, "scheme": "light", "check": name in KINDS} for name in found]
     jobs += [{"page": name, "width": 1280, "scheme": "dark", "check": True} for name in KINDS]
     jobs += [{"page": f"search.html?q={WORDS}", "width": PHONE, "scheme": "light", "check": False}]
     path = tmp_path_factory.mktemp("jobs") / "jobs.json"
     path.write_text(json.dumps(jobs))
-    environment = {**os.environ, "NODE_PATH": str(INSTALLED / "node_modules")}
-    done = node("node", str(HERE / "browse.js"), CHROMIUM, str(site), str(path), env=environment)
-    if done.returncode == NOT_STARTED:
-        pytest.skip("Chromium does not start here; it needs more address space than ulimit -v may leave")
-    assert done.returncode == 0, done.stderr[-3000:]
-    return list(zip(jobs, json.loads(done.stdout), strict=True))
+    return list(zip(jobs, seen_by(HERE / "browse.js", site, path), strict=True))
 
 
 @pytest.mark.long

@@ -3,17 +3,15 @@
 import base64
 import gzip
 import json
-import os
 import shlex
-import shutil
 from math import inf
 from pathlib import Path
 
 import pytest
 from fuzz import rest_long
-from tex.renderers import BUILD, RendererError, install, node
 from tex.renderers import INSTALLED as TEX
 from typer.testing import CliRunner
+from web.chromium import PHONE, installed, seen_by
 
 import mlsysim
 from mlsysim import ParameterCountModel, TrainingMemoryModel
@@ -27,34 +25,20 @@ from mlsysim.web.data import parts_shown
 from mlsysim.web.pages import FONTS
 
 HERE = Path(__file__).parent
-INSTALLED = BUILD / "web"
-#: Bytes of a page, milliseconds from a key to the numbers, pixels of a phone.
-LARGEST, SOON, PHONE = 500_000, 50, 390
-#: What browse.js exits with where Chromium does not start.
-NOT_STARTED = 3
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+#: Bytes of a page, milliseconds from a key to the numbers.
+LARGEST, SOON = 500_000, 50
 
 
 @pytest.fixture(scope="module")
 def browsed(tmp_path_factory):
     """What Chromium sees of pages, typed into."""
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    try:
-        install(HERE / "package.json", INSTALLED)
-    except RendererError as reason:
-        pytest.skip(str(reason))
+    installed()
     folder = tmp_path_factory.mktemp("pages")
 
     def browse(page, *jobs):
         (folder / "page.html").write_text(page, encoding="utf-8")
         (folder / "jobs.json").write_text(json.dumps([{"file": str(folder / "page.html"), **job} for job in jobs]))
-        environment = {**os.environ, "NODE_PATH": str(INSTALLED / "node_modules")}
-        done = node("node", str(HERE / "browse.js"), CHROMIUM, str(folder / "jobs.json"), env=environment)
-        if done.returncode == NOT_STARTED:
-            pytest.skip("Chromium does not start here; it needs more address space than ulimit -v may leave")
-        assert done.returncode == 0, done.stderr[-3000:]
-        return json.loads(done.stdout)
+        return seen_by(HERE / "browse.js", folder / "jobs.json")
 
     return browse
 
