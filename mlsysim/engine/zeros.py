@@ -28,8 +28,8 @@ class Beside(sympy.Function):
     is_commutative = True
 
     def sort_key(self, order: Any = None) -> Any:
-        """Place in a product: that of the quantity."""
-        return self.args[0].sort_key(order)
+        """Place in a product: that of the quantity, and right behind it, or two runs might print two orders."""
+        return (*self.args[0].sort_key(order), 1)
 
 
 def kept_zero(

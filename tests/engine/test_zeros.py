@@ -8,6 +8,7 @@ import pytest
 import sympy
 
 from mlsysim.engine import compiled, pure_function, slopes
+from mlsysim.engine.zeros import Beside
 from mlsysim.symbolic import LeastInteger, Root, evaluated_at
 
 BACKENDS = ("numpy", "vector", "jax")
@@ -139,3 +140,11 @@ def test_slopes_at_zero_are_finite(names, system_of):
         assert {name: value["zero_y"] for name, value in found.items()} == {"zero_a": 0, "zero_b": 0, "zero_c": by_rate}
         pure = pure_function(system, ("zero_y",))
         assert jax.grad(lambda c, point=point, pure=pure: pure({**point, "zero_c": c})["zero_y"])(0.0) == by_rate
+
+
+def test_a_quantity_and_itself_beside_a_factor_have_one_order():
+    """Else it would be that of a set, another one in every process."""
+    x, y = sympy.symbols("x y")
+    for sums in (x + Beside(x, y), Beside(x, y) + x):
+        assert sums.as_ordered_terms() == [x, Beside(x, y)]
+    assert (Beside(x, y) * y).as_ordered_factors() == [Beside(x, y), y]
