@@ -284,6 +284,8 @@ class TransformerWorkload(Entry):
         Yes or no; no where left out. A LayerNorm has a bias, an RMSNorm has none.
     learned_positions : Value, optional
         Rows of a learned position embedding.
+    max_position_embeddings : Value, optional
+        Most tokens of a prompt and its answer that the model is made for.
     attention_sinks, sandwich_norm : Value, optional
         Yes or no; no where left out. A learned sink per head; norms behind the blocks as well as in front.
     q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim : Value, optional
@@ -318,6 +320,7 @@ class TransformerWorkload(Entry):
     gated: Flag | None = None
     tied_embeddings: Flag | None = None
     learned_positions: Count | None = None
+    max_position_embeddings: Count | None = None
     qkv_bias: Flag | None = None
     attention_output_bias: Flag | None = None
     mlp_bias: Flag | None = None
@@ -337,7 +340,7 @@ class TransformerWorkload(Entry):
 
     @pydantic.model_validator(mode="after")
     def _shape(self) -> TransformerWorkload:
-        for field in ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size"):
+        for field in ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "max_position_embeddings"):
             _whole(self, field, 1)
         for field in ("ffn_dim", "learned_positions", "q_lora_rank", "kv_lora_rank"):
             _whole(self, field, 0)

@@ -204,8 +204,8 @@ HARMLESS = _words(
 #: Rotary positions, and windows of types whose layers have none.
 ROTARY = _words(
     """
-    attention_chunk_size layer_types max_position_embeddings max_window_layers partial_rotary_factor rope_interleave
-    rope_parameters rope_scaling rope_theta sliding_window use_mrope use_sliding_window
+    attention_chunk_size layer_types max_window_layers partial_rotary_factor rope_interleave rope_parameters
+    rope_scaling rope_theta sliding_window use_mrope use_sliding_window
     """
 )
 #: How experts are picked and trained.
@@ -219,6 +219,7 @@ LATER_TOKENS = "num_nextn_predict_layers"
 
 LAYERS = whole("num_hidden_layers")
 HEADS = whole("num_attention_heads")
+CONTEXT = whole("max_position_embeddings", default=always(None))
 ONE_STACK: dict[str, Any] = {"is_encoder_decoder": False, "pruned_heads": {}}
 
 
@@ -234,6 +235,7 @@ def _decoder(**fields: Reader) -> dict[str, Reader]:
         "gated": always(True),
         "vocab_size": whole("vocab_size"),
         "tied_embeddings": yes("tie_word_embeddings", default=False),
+        "max_position_embeddings": CONTEXT,
         **fields,
     }
 
@@ -363,6 +365,7 @@ _GPT2 = Layout(
         "gated": always(False),
         "vocab_size": whole("vocab_size"),
         "learned_positions": whole("n_positions"),
+        "max_position_embeddings": whole("n_positions"),
         "tied_embeddings": yes("tie_word_embeddings", default=True),
         **dict.fromkeys(("qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias"), always(True)),
     },
@@ -384,6 +387,7 @@ _OPT = Layout(
         "vocab_size": whole("vocab_size"),
         # The first two rows of the table are never looked up.
         "learned_positions": scaled(whole("max_position_embeddings"), plus=2),
+        "max_position_embeddings": CONTEXT,
         "tied_embeddings": yes("tie_word_embeddings", default=True),
         **dict.fromkeys(("qkv_bias", "attention_output_bias", "mlp_bias"), yes("enable_bias", default=True)),
         "norm_bias": always(True),
@@ -416,6 +420,7 @@ _GEMMA3 = _gemma(
     whole("vocab_size", default=always(262_208)),
     all_but_every(whole("sliding_window_pattern", "_sliding_window_pattern", default=always(6))),
     qk_norm=always(True),
+    max_position_embeddings=whole("max_position_embeddings", default=always(131_072)),
 )
 _PICTURES = _words("boi_token_index eoi_token_index image_token_index tie_word_embeddings vision_config")
 

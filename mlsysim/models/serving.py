@@ -361,6 +361,7 @@ class ServingModel(PerformanceModel):
     requirements = (
         *IterationModel.requirements,
         Requirement(s_pre, (M_pre <= 0) | (s_pre <= s_in), "must be at most {isl}"),
+        Requirement(Z_all, (Z_all <= 0) | (Z_all >= request), "must be at least 1 in flight, or 0 for no closed loop"),
     )
     automatic = {"num_replicas": 0}
     common = (

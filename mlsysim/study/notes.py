@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.catalog import Recipe
+from mlsysim.catalog import Recipe, TransformerWorkload
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import Room
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 NOTHING = 0.01
 #: From this share on, two answers disagree.
 MUCH = 0.05
+#: Arguments for the tokens of a request.
+REQUESTS = (("isl", "osl"), ("seq_len", "output_tokens"))
 #: Most ranks that a copy of the weights is tried on.
 MOST_RANKS = 256
 
 
 def notes(result: Result) -> tuple[str, ...]:
-    """What would fit, what a recipe gave in vain, what a better variant says, what to know, and what saves nothing.
+    """What would fit, what is too long, was left out, a better variant says, is to be known, and what saves nothing.
 
     Parameters
     ----------
@@ -33,6 +35,7 @@ def notes(result: Result) -> tuple[str, ...]:
     """
     lines = (
         result.obstacle,
+        _beyond_context(result),
         left_out(result),
         _as_run(result),
         _contradiction(result),
@@ -40,6 +43,22 @@ def notes(result: Result) -> tuple[str, ...]:
         *_vain(result),
     )
     return tuple(note for note in lines if note)
+
+
+def _beyond_context(result: Result) -> str:
+    """That requests are longer than the model is made for; empty where they are not, or nobody says how long."""
+    entry = result.entries.get("model")
+    names = next((names for names in REQUESTS if {*names} <= {*result.inputs}), ())
+    tokens = sum(result.canonical(name) for name in names)
+    if not isinstance(entry, TransformerWorkload) or entry.max_position_embeddings is None:
+        return ""
+    longest = entry.max_position_embeddings.value
+    if tokens <= longest:
+        return ""
+    return (
+        f"{' + '.join(names)} is {tokens:,.0f} tokens, and {entry.key or entry.name} is made for {longest:,.0f} "
+        "(max_position_embeddings): engines refuse longer requests unless told otherwise"
+    )
 
 
 def left_out(result: Result) -> str:

@@ -98,3 +98,11 @@ def test_requests_of_a_closed_loop_wait_for_a_slot_after_their_first_token():
     whole = 64 / found.canonical("replica_rate")
     assert found.canonical("ttft_mean") + 255 * found.canonical("tpot_mean") == pytest.approx(whole)
     assert found["slot_wait_probability"] == 0
+
+
+@pytest.mark.parametrize("variant", ServingModel.variants)
+def test_a_closed_loop_has_a_request_in_flight_at_least(variant):
+    with pytest.raises(InputError, match=r"concurrency=0\.5: must be at least 1 in flight, or 0 for no closed loop"):
+        ServingModel(variant).solve(model="Llama3_1_8B", hardware="H100", concurrency=0.5)
+    alone = ServingModel(variant).solve(model="Llama3_1_8B", hardware="H100", concurrency=1)
+    assert alone.replica_rate.magnitude == pytest.approx(1e3 / alone.e2e_mean.magnitude)

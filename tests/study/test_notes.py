@@ -129,6 +129,21 @@ def test_a_context_that_no_ranks_hold_is_said_to_fit_none():
     assert found.notes[0].endswith("nor any tp_size and pp_size of up to 256 ranks that this model can be cut over")
 
 
+@pytest.mark.parametrize(
+    ("solved", "said"),
+    [
+        (lambda tokens: ServingModel().solve(model="Llama3_8B", hardware="H100", isl=tokens - 9, osl=9), "isl + osl"),
+        (lambda tokens: ServingCapacityModel().solve(model="Llama3_8B", hardware="H100", qps=1, seq_len=tokens - 192,
+                                                     target_p99_latency_ms=1e5, output_tokens=192),
+         "seq_len + output_tokens"),
+    ],
+)  # fmt: skip
+def test_requests_longer_than_the_model_is_made_for_are_named(solved, said):
+    assert not [note for note in solved(8192).notes if "max_position_embeddings" in note]
+    (note,) = [note for note in solved(8193).notes if "max_position_embeddings" in note]
+    assert note.startswith(f"{said} is 8,193 tokens, and Llama3_8B is made for 8,192 ")
+
+
 DEPLOYED = {"model": "Llama3_1_8B", "hardware": "H100", "isl": 1024, "osl": 128}
 
 
