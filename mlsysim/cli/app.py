@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import shlex
@@ -31,7 +32,7 @@ from mlsysim.cli.options import (
 )
 from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty
 from mlsysim.errors import InputError, MlsysimError
-from mlsysim.models.registry import Registry, words_for
+from mlsysim.models.registry import Registry
 from mlsysim.progress import watched
 
 #: The spelling of values, for the help of the commands that ask a grid.
@@ -66,13 +67,15 @@ class Grid(TyperCommand):
         """Say how an argument is written that was typed as an option."""
         question = next((word for word in args if word in ctx.obj.commands), "")
         if question and not ctx.resilient_parsing:
-            model = ctx.obj.model(question, _typed("--variant", args))
-            others = [each.load() for each in ctx.obj.beside(model)]
-            words = _as_words(args, {option_name(name): name for each in (*others, model) for name in each.arguments})
+            from mlsysim.cli.forms import form
+
+            listed = ctx.obj.listed(question, _typed("--variant", args))
+            own, others = form(listed, ctx.obj), {each.words: form(each, ctx.obj) for each in ctx.obj.beside(listed)}
+            words = _as_words(args, {option_name(n): n for each in (*others.values(), own) for n in each.arguments})
             for name in (word.partition("=")[0].replace("-", "_") for word in words):
-                for other in others if name not in model.arguments else ():
+                for called, other in others.items() if name not in own.arguments else ():
                     if name in other.arguments:
-                        raise MlsysimError(f"{name}: an argument of `mlsysim {self.name} {words_for(other)}`")
+                        raise MlsysimError(f"{name}: an argument of `mlsysim {self.name} {called}`")
             if words != args:
                 meant = f"`mlsysim {self.name} {shlex.join(words)}`"
                 raise MlsysimError(f"options with the names of arguments: here those are NAME=VALUES, {meant}")
@@ -125,12 +128,12 @@ class Commands(TyperGroup):
             from mlsysim.cli.question import question_command
 
             try:
-                model = ctx.obj.model(name, _typed("--variant", rest))
+                listed = ctx.obj.listed(name, _typed("--variant", rest))
             except InputError:
                 if not ctx.resilient_parsing:  # completion offers what it can
                     raise
-                model = ctx.obj.model(name)
-            command = question_command(model, ctx.obj.program(name), ctx.obj.beside(model))
+                listed = ctx.obj.listed(name)
+            command = question_command(listed, ctx.obj)
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
@@ -442,6 +445,7 @@ def demo(
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    gc.set_threshold(20_000, 20, 20)  # formulas are kept until the end, and looking for garbage takes time
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # symbols must not fail on an ASCII terminal

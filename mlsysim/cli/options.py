@@ -21,15 +21,16 @@ def _questions(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _words(ctx: typer.Context, incomplete: str) -> list[str]:
     """Arguments of the question, then the values of one, also behind a comma."""
-    from mlsysim.cli.words import offered_values
+    from mlsysim.cli.forms import form
 
-    model = ctx.find_root().obj.model(ctx.params["question"])
+    registry = ctx.find_root().obj
+    own = form(registry.listed(ctx.params["question"]), registry)
     name, given, text = incomplete.partition("=")
     if not given:
-        return [f"{argument}=" for argument in model.arguments if argument.startswith(incomplete)]
+        return [f"{argument}=" for argument in own.arguments if argument.startswith(incomplete)]
     before, comma, last = text.rpartition(",")
     start = f"{name}={before}{comma}"
-    return [f"{start}{value}" for value in offered_values(model, name.replace("-", "_")) if value.startswith(last)]
+    return [f"{start}{value}" for value in own.offered(name.replace("-", "_")) if value.startswith(last)]
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mlsysim.catalog import Catalog, builtin, load_catalog
 from mlsysim.cli.options import option_name
-from mlsysim.inputs.slot import Slot
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
 from mlsysim.symbolic import Variable
@@ -21,20 +20,6 @@ YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 def shelf_of(catalog: Path | None) -> Catalog:
     """The catalog in which names are looked up: a file of the user's own, or ours."""
     return load_catalog(catalog) if catalog else builtin()
-
-
-def offered_values(model: type[PerformanceModel], name: str) -> tuple[str, ...]:
-    """Values of an argument that can be named: entries, labels, or yes and no."""
-    if name in model.slots:
-        return _entry_names(model.slots[name])
-    variable = model.arguments.get(name)
-    return () if variable is None else (YES[0], NO[0]) if variable.domain.is_flag else variable.domain.labels
-
-
-def _entry_names(slot: Slot) -> tuple[str, ...]:
-    catalog = builtin()
-    fitting = [path for path in catalog.paths() if isinstance(catalog.entry(path), slot.entry)]
-    return tuple(path.rpartition(".")[2] for path in fitting)
 
 
 def typed_text(variable: Variable | None, text: str) -> bool | int | float | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -32,16 +32,18 @@ class CompiledFunction:
         Argument names, in order.
     outputs : tuple of str
         Names of the returned values: every variable of the system, in order of evaluation.
-    source : str
-        The generated source, one line per formula.
     raw : callable
         The function itself: positional canonical values in, list out.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    source: str
     raw: Any
+
+    @cached_property
+    def source(self) -> str:
+        """The generated source, one line per formula."""
+        return inspect.getsource(self.raw).replace("_lambdifygenerated", "compiled", 1)
 
     def __call__(self, values: Mapping[str, float]) -> dict[str, float]:
         """Evaluate at canonical values: numbers, or arrays that broadcast if the backend takes arrays.
@@ -126,9 +128,8 @@ def compiled(
         cse=formula_by_formula,  # pyright: ignore[reportArgumentType]
         docstring_limit=0,
     )
-    source = inspect.getsource(function).replace("_lambdifygenerated", "compiled", 1)
     returned = tuple(name for name, _ in expressions) or tuple(f.name for f in part)
-    return CompiledFunction(tuple(symbol.name for symbol in inputs), returned, source, function)
+    return CompiledFunction(tuple(symbol.name for symbol in inputs), returned, function)
 
 
 def _namespace(backend: Backend) -> dict[str, Any]:
@@ -148,4 +149,4 @@ def compiled_expression(expression: sympy.Basic, infinite: frozenset[sympy.Symbo
     _, asked = kept_zero((), [lowered], infinite)
     function = sympy.lambdify(inputs, asked, modules=[vector.NAMESPACE], printer=CodePrinter, docstring_limit=0)
     names = tuple(symbol.name for symbol in inputs)  # type: ignore[attr-defined]
-    return CompiledFunction(names, ("value",), "", function)
+    return CompiledFunction(names, ("value",), function)

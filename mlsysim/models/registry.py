@@ -70,6 +70,11 @@ class Listed:
     load: Callable[[], type[PerformanceModel]]
     variants: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> str:
+        """What a shell calls it: see :func:`words_for`."""
+        return _words(self.command, self.name, self.variants)
+
 
 class Registry:
     """Models by command: ours, those of installed packages, and those of files and modules.
@@ -104,7 +109,11 @@ class Registry:
                 raise _second(listed, f"{known[0].name} of {known[0].origin}")
 
     def model(self, command: str, variant: str | None = None) -> type[PerformanceModel]:
-        """The model of a command.
+        """The model of a command: see :meth:`listed`."""
+        return self.listed(command, variant).load()
+
+    def listed(self, command: str, variant: str | None = None) -> Listed:
+        """The model of a command, before its formulas are loaded.
 
         Parameters
         ----------
@@ -124,7 +133,7 @@ class Registry:
             raise UnknownNameError("question", command, self.commands)
         asked = self.commands[command]
         if len(asked) == 1 or not variant:
-            return asked[0].load()
+            return asked[0]
         having = {name: each for each in asked for name in each.variants}
         names = [name.strip() for name in variant.split(",")]
         for name in names:
@@ -133,11 +142,11 @@ class Registry:
         found = {having[name].name: having[name] for name in names}
         if len(found) > 1:
             raise InputError("variant", variant, f"these are of {' and '.join(found)}", "choose those of one model")
-        return found.popitem()[1].load()
+        return found.popitem()[1]
 
-    def beside(self, model: type[PerformanceModel]) -> tuple[Listed, ...]:
+    def beside(self, listed: Listed) -> tuple[Listed, ...]:
         """The other models of the command of a model."""
-        return tuple(each for each in self.commands.get(model.command, ()) if each.name != model.__name__)
+        return tuple(each for each in self.commands[listed.command] if each.name != listed.name)
 
     def program(self, command: str) -> str:
         """What a shell runs for a command: with its file, where a file brings it."""
@@ -167,9 +176,12 @@ def ours() -> tuple[Listed, ...]:
 
 def words_for(model: type[PerformanceModel]) -> str:
     """What a shell calls a model: its command, with a variant where another model answers without one."""
-    first = next((each for each in ours() if each.command == model.command), None)
-    aside = first is not None and first.name != model.__name__
-    return f"{model.command} --variant {next(iter(model.variants))}" if aside else model.command
+    return _words(model.command, model.__name__, tuple(model.variants))
+
+
+def _words(command: str, name: str, variants: tuple[str, ...]) -> str:
+    first = next((each for each in ours() if each.command == command), None)
+    return f"{command} --variant {variants[0]}" if first is not None and first.name != name else command
 
 
 def home_of(name: str) -> str:

@@ -10,7 +10,7 @@ from mlsysim.cli.options import option_name
 from mlsysim.cli.question import question_command
 from mlsysim.cli.words import command_line
 from mlsysim.models import every_model
-from mlsysim.models.registry import words_for
+from mlsysim.models.registry import Registry, words_for
 
 MODELS = {words_for(model): model for model in every_model()}
 FIRST_ORDER = "serve --variant first_order"
@@ -34,7 +34,9 @@ def command(name):
 
 
 def options(name):
-    return {option.name: option for option in question_command(MODELS[name]).params}
+    registry = Registry()
+    listed = next(each for each in registry.commands[MODELS[name].command] if each.words == name)
+    return {option.name: option for option in question_command(listed, registry).params}
 
 
 @pytest.mark.parametrize("name", rest_long(MODELS, quick=2))

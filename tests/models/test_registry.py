@@ -34,7 +34,7 @@ def test_the_variant_says_which_model_of_a_command_is_asked():
     known = registry.Registry()
     assert known.model("serve") is known.model("serve", "colocated,chunked") is mlsysim.ServingModel
     assert known.model("serve", "first_order, prefill_aware") is mlsysim.ServingCapacityModel
-    assert [each.name for each in known.beside(mlsysim.ServingModel)] == ["ServingCapacityModel"]
+    assert [each.name for each in known.beside(known.listed("serve"))] == ["ServingCapacityModel"]
     assert registry.words_for(mlsysim.ServingCapacityModel) == "serve --variant first_order"
     assert registry.words_for(mlsysim.ServingModel) == "serve"
     with pytest.raises(UnknownNameError, match="unknown variant of serve 'colocate': did you mean colocated"):

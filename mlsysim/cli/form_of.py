@@ -1,0 +1,127 @@
+"""The form of a model; ``python -m mlsysim.cli.form_of`` prints those of ours."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from mlsysim.catalog import Traffic, TransformerWorkload, builtin
+from mlsysim.cli.forms import CATALOG, INPUTS, OVERRIDES, STORED, Choice, Form
+from mlsysim.cli.options import option_name
+from mlsysim.cli.words import NO, YES, command_line
+from mlsysim.inputs.signature import only_in
+from mlsysim.inputs.slot import Slot
+from mlsysim.jsontext import json_text
+from mlsysim.models import PerformanceModel
+from mlsysim.models.registry import Listed, Registry, ours
+from mlsysim.symbolic import Variable
+
+UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80 GB'."
+
+
+def form_of(model: type[PerformanceModel], program: str = "mlsysim", beside: Sequence[Listed] = ()) -> Form:
+    """The form of a model.
+
+    Parameters
+    ----------
+    model : type
+        Whose arguments become options.
+    program : str
+        With what the command begins, for the example in its help.
+    beside : sequence of Listed
+        Other models that have the same command, with variants and options of their own.
+    """
+    return Form(
+        command=model.command,
+        help=_help(model, program, beside),
+        choices=tuple(_choices(model)),
+        common=_common(model),
+        given={name: slot.described for name, slot in model.slots.items()},
+        variants=tuple(model.variants),
+        outputs=tuple(variable.name for variable in model().outputs),
+        strict="feasible" in model.headline,
+    )
+
+
+def printed() -> str:
+    """The forms of our models by class, as JSON."""
+    registry = Registry()
+    return json_text({each.name: asdict(form_of(each.load(), beside=registry.beside(each))) for each in ours()}) + "\n"
+
+
+def _common(model: type[PerformanceModel]) -> tuple[str, ...]:
+    """The inputs that help shows: those declared as common, of the example, and without a default."""
+    own = model()
+    needed = [name for name in model.keywords if name in own.arguments and name not in own.defaults]
+    return tuple(dict.fromkeys([*needed, *model.example, *model.common]))
+
+
+def _help(model: type[PerformanceModel], program: str, beside: Sequence[Listed]) -> str:
+    """The question with the sentence that follows it, the command of the example, and how numbers are read.
+
+    Other models of the command follow with their questions.
+    """
+    question, _, more = inspect.cleandoc(model.__doc__ or "").partition("\n")
+    summary = "" if more.lstrip().startswith("Parameters\n") else more.lstrip().partition("\n\n")[0]
+    example = f"\b\n{command_line(model, 74, program)}" if model.example else ""
+    others = [f"\b\n{program} {each.words} --help\n    {each.question}" for each in beside]
+    return "\n\n".join(filter(None, (f"{question} {summary}".strip(), example, UNITS, *others)))
+
+
+def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
+    for name, slot in model.slots.items():
+        lost = "; without it, what needs them is left out" if slot.optional else ""
+        lost += f"; {slot.default} by default" if slot.default else ""
+        or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
+        or_file = ", or a CSV file of a trace" if issubclass(slot.entry, Traffic) else or_file
+        text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}{lost}."
+        yield Choice(name, text, "NAME", CATALOG, _offered(model, name))
+    for name, variable in model.arguments.items():
+        if variable is not None and model.variants_using(name):
+            panel = INPUTS if name in model.keywords else OVERRIDES
+            only = only_in(model, name)
+            allowed = f"{variable.domain.describe()}; {_default(model, variable)}{only and f'; {only.lower()}'}"
+            text = f"{variable.description} ({allowed})"
+            yield Choice(name, text, _metavar(variable), panel, _offered(model, name))
+
+
+def _offered(model: type[PerformanceModel], name: str) -> tuple[str, ...]:
+    """Values of an argument that can be named: entries, labels, or yes and no."""
+    if name in model.slots:
+        return _entry_names(model.slots[name])
+    variable = model.arguments.get(name)
+    return () if variable is None else (YES[0], NO[0]) if variable.domain.is_flag else variable.domain.labels
+
+
+def _entry_names(slot: Slot) -> tuple[str, ...]:
+    catalog = builtin()
+    fitting = [path for path in catalog.paths() if isinstance(catalog.entry(path), slot.entry)]
+    return tuple(path.rpartition(".")[2] for path in fitting)
+
+
+def _default(model: type[PerformanceModel], variable: Variable) -> str:
+    """What an option left out means; for each variant where they differ."""
+    name = variable.name
+    unit = "" if variable.unit in ("", "count") else f" {variable.unit}"
+    givers = [option_name(argument) for argument, slot in model.slots.items() if name in slot.gives]
+    without = f"default from {' or '.join(givers)}" if givers else "required"
+    meant: dict[str, list[str]] = {}
+    for variant in model.variants_using(name):
+        defaults = model(variant).defaults
+        meant.setdefault(f"default {defaults[name]}{unit}" if name in defaults else without, []).append(variant)
+    if len(meant) == 1:
+        return next(iter(meant))
+    return "; ".join(f"{text} for {' and '.join(variants)}" for text, variants in meant.items())
+
+
+def _metavar(variable: Variable) -> str:
+    if variable.domain.kind == "choice":
+        return "NAME"
+    if variable.domain.is_flag:
+        return "TRUE|FALSE"
+    return variable.unit if variable.unit not in ("", "count") else "NUMBER"
+
+
+if __name__ == "__main__":
+    STORED.write_text(printed(), encoding="utf-8")

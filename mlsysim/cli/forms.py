@@ -1,0 +1,100 @@
+"""What the command of a model takes, as plain data: for ours it is printed beforehand, so that help needs no sympy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mlsysim.models.registry import Listed, Registry, ours
+
+CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
+
+#: The forms of our own models; ``python -m mlsysim.cli.form_of`` prints them.
+STORED = Path(__file__).with_name("forms.json")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One option of a command, which is an argument of the model.
+
+    Attributes
+    ----------
+    name : str
+        The argument.
+    text, metavar : str
+        Its help, and what stands for a value.
+    panel : str
+        The heading under which help lists it.
+    offered : tuple of str
+        Values that can be named: entries of the catalog, labels, or yes and no.
+    """
+
+    name: str
+    text: str
+    metavar: str
+    panel: str
+    offered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    """The command of a model, without the model.
+
+    Attributes
+    ----------
+    command, help : str
+        Its name and the text above the options.
+    choices : tuple of Choice
+        Its arguments.
+    common : tuple of str
+        The arguments that the short help lists.
+    given : mapping
+        Per argument that takes an entry of the catalog, the inputs that the entry gives, in words.
+    variants, outputs : tuple of str
+        Names of the sets of formulas, and of the outputs of the first.
+    strict : bool
+        Whether an answer can be infeasible.
+    """
+
+    command: str
+    help: str
+    choices: tuple[Choice, ...]
+    common: tuple[str, ...]
+    given: Mapping[str, str]
+    variants: tuple[str, ...]
+    outputs: tuple[str, ...]
+    strict: bool
+
+    def offered(self, argument: str) -> tuple[str, ...]:
+        """Values of an argument that can be named."""
+        return next((each.offered for each in self.choices if each.name == argument), ())
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the arguments."""
+        return tuple(each.name for each in self.choices)
+
+
+def form(listed: Listed, registry: Registry) -> Form:
+    """The form of a model: as it was printed for ours, else made of the model."""
+    if listed in ours():
+        return _stored()[listed.name]
+    from mlsysim.cli.form_of import form_of
+
+    return form_of(listed.load(), registry.program(listed.command), registry.beside(listed))
+
+
+@cache
+def _stored() -> Mapping[str, Form]:
+    """The forms of our models, by class."""
+    return {name: _read(each) for name, each in json.loads(STORED.read_text(encoding="utf-8")).items()}
+
+
+def _read(stored: dict[str, Any]) -> Form:
+    choices = tuple(Choice(**{**each, "offered": tuple(each["offered"])}) for each in stored["choices"])
+    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    return Form(**{**stored, **lists, "choices": choices})
