@@ -78,10 +78,16 @@ def take(operations: float, elements: int) -> None:
     budget.done += operations * (elements + CALL)
 
 
-def spent() -> float:
-    """Operations that are counted so far against the budget that is running; zero if there is none."""
-    budget = _running.get()
-    return 0.0 if budget is None else budget.done
+@contextmanager
+def aside() -> Iterator[Budget]:
+    """Count what is done inside apart from the budget that is running, of which the deadline holds all the same."""
+    outer = _running.get()
+    counted = Budget() if outer is None else Budget(deadline=outer.deadline)
+    token = _running.set(counted)
+    try:
+        yield counted
+    finally:
+        _running.reset(token)
 
 
 @contextmanager

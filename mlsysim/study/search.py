@@ -16,7 +16,7 @@ import numpy as np
 
 from mlsysim.engine import Front, collector, nondominated
 from mlsysim.engine.blocks import cores
-from mlsysim.engine.bounds import Best, Points, Progress, Search, Translator
+from mlsysim.engine.bounds import Best, Points, Progress
 from mlsysim.engine.budget import Budget, abandon, abandonable
 from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
@@ -26,6 +26,7 @@ from mlsysim.study.certificate import Certificate, undefined
 from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.refused import refused
+from mlsysim.study.solver import solver
 from mlsysim.study.streamed_front import pareto as streamed_front
 from mlsysim.study.streamed_search import smallest
 
@@ -254,9 +255,8 @@ def _bounds(
     may_stream = may_stream and total <= LARGEST_STREAM
     if may_stream:
         budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-    solver = _solver(asked)
-    with status(progress) as report:
-        best, seen = solver.run(top, budget, report)
+    with solver(asked, budget) as bounding, status(progress) as report:
+        best, seen = bounding.run(top, budget, report)
     if not seen.proven and may_stream:
         if in_numpy > streamed:
             return None
@@ -283,19 +283,10 @@ def _looked_through(asked: Problem, top: int, started: float, budget: Budget, pr
 def _bound(asked: Problem, budget: Budget) -> float:
     """A value that no feasible point betters; infinitely low if there was no time for one."""
     found, sizes = np.full(1, -math.inf), asked.binding.sizes
-    with budget.running():
-        search = _solver(asked)
+    with budget.running(), solver(asked, budget) as bounding:
         last = np.array(sizes, dtype=np.int64)[:, None] - 1
-        found = search.bound(np.zeros_like(last), last)
+        found = bounding.bound(np.zeros_like(last), last)
     return float(found[0])
-
-
-def _solver(asked: Problem) -> Search:
-    """The branch and bound of a problem."""
-    binding, (goal,) = asked.binding, asked.goals
-    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
-    conditions = translator.require(asked.required)
-    return Search(translator.plans, translator.sum(goal), conditions, asked.points, binding.sizes)
 
 
 def _operations(asked: Problem) -> tuple[float, float]:

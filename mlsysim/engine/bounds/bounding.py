@@ -11,7 +11,7 @@ import numpy as np
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
-from mlsysim.engine.budget import CALL, Budget, spent, take
+from mlsysim.engine.budget import CALL, aside, take
 from mlsysim.engine.programs import Program, Recorder, UnrecordableError, is_loaded, worthwhile
 
 
@@ -113,13 +113,23 @@ class Bounding:
         return bound, alive
 
     def _in_numpy(self, low: np.ndarray, high: np.ndarray, thorough: bool) -> tuple[np.ndarray, np.ndarray]:
-        before = spent()
+        count = low.shape[1]
+        bound = np.full(count, np.inf)
         with np.errstate(all="ignore"):
             ranges = Ranges(self.plans, low, high, thorough=thorough)
-            alive = self._alive(ranges)
-            bound = ranges.lower(self.objective) if alive.any() else np.full(low.shape[1], np.inf)
-        self._last += spent() - before
+            with aside() as counted:
+                alive = self._alive(ranges)
+            self._take(counted.done, count)
+            if alive.any():
+                with aside() as counted:
+                    bound = ranges.lower(self.objective)
+                self._take(counted.done, count)
         return bound, alive
+
+    def _take(self, operations: float, count: int) -> None:
+        """Count operations in NumPy as those of a program are, so that a budget ends either in the same round."""
+        self._last += operations
+        take(operations / (count + CALL), count)
 
     def _alive(self, ranges: Ranges) -> Any:
         """Whether all conditions may hold."""
@@ -137,17 +147,17 @@ class Bounding:
         return self._recorded[thorough]
 
     def _record(self, thorough: bool, axes: int) -> Recorded | None:
-        recorder, aside = Recorder(), Budget()
+        recorder = Recorder()
         ends = recorder.inputs(2 * axes)
         try:
-            with aside.running(), np.errstate(all="ignore"):
+            with aside() as counted, np.errstate(all="ignore"):
                 ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
                 alive = self._alive(ranges)
-                conditions = aside.done
+                conditions = counted.done
                 bound = ranges.lower(self.objective)
             # The left half along an axis has another last index, the right half another first one.
             changes = [] if thorough else [*range(axes, 2 * axes), *range(axes)]
             program = Program(recorder, [alive, bound], changes)
         except UnrecordableError:
             return None
-        return Recorded(program, conditions / (1 + CALL), (aside.done - conditions) / (1 + CALL))
+        return Recorded(program, conditions / (1 + CALL), (counted.done - conditions) / (1 + CALL))

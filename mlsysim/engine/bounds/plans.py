@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, has_positive_factors, shows_positive
+from mlsysim.engine.budget import aside
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -74,7 +75,8 @@ class Plans:
     def lower(self, of: Sum) -> Plan:
         """The plan of a sum."""
         if of.number not in self._plans:
-            self._plans[of.number] = self._plan(of, self.BUDGET)
+            with aside():  # a plan is made once, whoever asks for it first
+                self._plans[of.number] = self._plan(of, self.BUDGET)
         return self._plans[of.number]
 
     def groups(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
@@ -84,7 +86,8 @@ class Plans:
         same axes. Each term comes with the sum it is to be multiplied by, or None.
         """
         if of.number not in self._groups:
-            self._groups[of.number] = found = self._grouped(of)
+            with aside():
+                self._groups[of.number] = found = self._grouped(of)
             for _, inner in found:
                 if inner is not None:  # a quotient is bounded as it is, or the two would take turns for ever
                     for side in (inner, self.forms.scale(inner, -1.0)):

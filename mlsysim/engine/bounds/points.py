@@ -159,6 +159,9 @@ class _Function:
 
     def __call__(self, points: np.ndarray) -> Any:
         take(self.operations, points.shape[1])
+        return self._evaluated(points)
+
+    def _evaluated(self, points: np.ndarray) -> Any:
         if self._specialized is not None:
             with self._lock:
                 if self._prepared is None:
@@ -197,8 +200,8 @@ class _Function:
         return self._recorded(list(places))[0]
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether the first expression holds at points."""
-        return np.broadcast_to(np.asarray(self(points)[0], bool), points.shape[1:])
+        """Whether the first expression holds at points; not counted, see :class:`~.stages.Checks`."""
+        return np.broadcast_to(np.asarray(self._evaluated(points)[0], bool), points.shape[1:])
 
 
 def _symbols(expression: sympy.Basic) -> set[Any]:

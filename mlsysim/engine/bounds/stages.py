@@ -31,7 +31,7 @@ class Check(Protocol):
         ...
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether points (an index per axis in each column) meet it."""
+        """Whether points (an index per axis in each column) meet it; who asks counts the operations."""
         ...
 
     @property
@@ -95,9 +95,11 @@ class Checks:
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions."""
-        program = self._program.after(self._operations * points.shape[1], points.shape[0]) if self._checks else None
+        if not self._checks:
+            return np.ones(points.shape[1], bool)
+        take(self._operations, points.shape[1])
+        program = self._program.after(self._operations * points.shape[1], points.shape[0])
         if program is not None:
-            take(self._operations, points.shape[1])
             return program(points)[0] != 0
         good = np.ones(points.shape[1], bool)
         for check in self._checks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -63,9 +63,7 @@ class Translator:
         somewhere = np.random.default_rng(0).integers(0, last + 1, (len(sizes), SAMPLE))
         self.plans.sample = Ranges(self.plans, somewhere, somewhere, thorough=False)
         names = {s.name for e in needed for s in lower(e).free_symbols}  # type: ignore[attr-defined]
-        inside = [name for name in names if name in system]
-        self._system = system.closure(inside) if inside else System(())
-        self._infinite = may_be_infinite((f.variable.symbol, lower(f.expression)) for f in self._system)
+        self._system, self._infinite = _part(system, frozenset(names))
         self._function = compiled(self._system, None, "vector")
         self._values = {name: np.asarray(value, float) for name, value in values.items()}
         self._axes_of_name: dict[str, frozenset[int]] = {n: self._swept(v) for n, v in self._values.items()}
@@ -504,6 +502,14 @@ class Translator:
             found = compiled_expression(expression, self._infinite)(values)["value"]
         mask = np.broadcast_to(np.asarray(found, bool), (self.sizes[first], self.sizes[second]))
         return self.forms.pairs(first, second, mask)
+
+
+@lru_cache(maxsize=64)
+def _part(system: System, names: frozenset[str]) -> tuple[System, frozenset[sympy.Symbol]]:
+    """The formulas that some variables need, and which of their variables may be infinite."""
+    inside = [name for name in names if name in system]
+    part = system.closure(inside) if inside else System(())
+    return part, may_be_infinite((f.variable.symbol, lower(f.expression)) for f in part)
 
 
 def _number(of: Sum) -> int:

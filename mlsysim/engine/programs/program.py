@@ -229,7 +229,7 @@ class Program:
 
     def _line(self, name: str, operands: tuple[Operand, ...], place: int) -> Line:
         """The instruction of an operation."""
-        with_number = isinstance(operands[-1], float) and name in WITH_NUMBER
+        with_number = name in WITH_NUMBER and isinstance(operands[-1], float)
         coded = f"{name} number" if with_number else name
         if coded not in CODES:
             raise UnrecordableError(name)

@@ -240,6 +240,26 @@ def test_programs_change_nothing(conditions, monkeypatch):
     assert found[0][2].boxes > 1000
 
 
+@pytest.mark.parametrize("operations", [3e6, 8e6, 2e7, math.inf])
+def test_programs_end_a_budget_in_the_same_round(operations, monkeypatch):
+    """What is counted hangs neither on the machine nor on what it did before."""
+    pytest.importorskip("numba", reason="the machine needs numba")
+    of = (hashed(N, M, 7919, 10007) + 900) * B + sympy.ceiling(5000 / (N * M)) * M + sympy.Max(B * M, 30 * N / M)
+    case = grid(of, b=np.linspace(1, 2, 20), n=range(1, 61), m=range(1, 61))
+    conditions = [sympy.Eq(sympy.Mod(N * M, 6), 0), N * B <= 100, M + N >= 12]
+    found = []
+    for threshold, loaded in ((math.inf, False), (0.0, False), (1e7, False), (math.inf, True)):
+        for name in ("RECORDING", "LOADING"):
+            monkeypatch.setattr(lazily, name, threshold)
+        monkeypatch.setattr(bounding, "is_loaded", lambda loaded=loaded: loaded)
+        one, budget = solver(case, conditions), Budget(operations)
+        for _ in range(2):  # a second time all plans and programs are there
+            budget = Budget(operations)
+            best, seen = one.run(4, budget)
+            found.append((best.values.tolist(), best.points.tolist(), seen, pytest.approx(budget.done, rel=1e-9)))
+    assert all(each == found[0] for each in found[1:])
+
+
 def test_bounds_prune():
     """A sum of monotone terms on 1e14 points takes some boxes, not a walk."""
     case = grid((10**6 / N + M) * B + N, b=np.linspace(1, 2, 10**4), n=range(1, 10**5 + 1), m=range(1, 10**5 + 1))

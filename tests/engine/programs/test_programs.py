@@ -6,6 +6,7 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlsysim.engine import vector
 from mlsysim.engine.bounds.tables import Plane
 from mlsysim.engine.programs import Lazily, Program, Recorder, UnrecordableError, steps
 from mlsysim.engine.programs.codes import CODES, TABLE_FIRST
@@ -171,6 +172,7 @@ def test_many_elements_and_outputs_that_are_numbers():
         pytest.param(lambda x: np.asarray(x, float), id="an array"),
         pytest.param(lambda x: np.add.reduce(x), id="a reduction"),
         pytest.param(lambda x: x.astype(int), id="another type"),
+        pytest.param(lambda x: vector.root(lambda y, at: y * y - at, 0.0, 9.0, (x,)), id="a root"),
     ],
 )
 def test_what_cannot_be_recorded_is_left_to_numpy(use):

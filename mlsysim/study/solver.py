@@ -1,0 +1,60 @@
+"""The branch and bound of a problem, kept in case the same problem is solved again: with another limit, or for more."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.bounds import Search, Translator
+from mlsysim.engine.budget import Budget
+from mlsysim.study.problem import Problem
+
+#: Problems that are kept, and most values of the inputs of one: its tables take some times as much.
+KEPT, LARGEST = 4, 1 << 17
+
+_kept: OrderedDict[Any, Search] = OrderedDict()
+_lock = Lock()
+
+
+@contextmanager
+def solver(asked: Problem, budget: Budget) -> Iterator[Search]:
+    """The branch and bound of a problem, which nobody else uses meanwhile.
+
+    Parameters
+    ----------
+    asked : Problem
+        What is solved.
+    budget : Budget
+        Under which it is. What its deadline broke off is not kept.
+    """
+    binding = asked.binding
+    numbers = {name: np.asarray(value, float) for name, value in binding.numbers.items()}
+    # The forms hold what the values are, the programs what is done to them: all of it hangs on nothing else.
+    key = binding.system, asked.goals, asked.required, binding.sizes, _told(numbers)
+    with _lock:
+        found = _kept.pop(key, None)
+    if found is None:
+        found = _made(asked)
+    yield found
+    if sum(value.size for value in numbers.values()) <= LARGEST and time.perf_counter() <= budget.deadline:
+        with _lock:
+            _kept[key] = found
+            while len(_kept) > KEPT:
+                _kept.popitem(last=False)
+
+
+def _told(numbers: dict[str, np.ndarray]) -> tuple[Any, ...]:
+    return tuple((name, value.shape, value.tobytes()) for name, value in sorted(numbers.items()))
+
+
+def _made(asked: Problem) -> Search:
+    binding, (goal,) = asked.binding, asked.goals
+    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
+    conditions = translator.require(asked.required)
+    return Search(translator.plans, translator.sum(goal), conditions, asked.points, binding.sizes)

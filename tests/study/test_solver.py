@@ -1,0 +1,78 @@
+"""What bounds make of a problem is kept for when it is asked again, and changes no answer."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from study.search_cases import random_problem, searched
+
+from mlsysim import TrainingMemoryModel
+from mlsysim.engine.budget import Budget
+from mlsysim.study import search as module
+from mlsysim.study.problem import problem
+from mlsysim.study.solver import _kept, solver
+
+POINT = {"model": "Llama3_8B", "hardware": "H100"}
+AXES = {"batch_size": range(1, 90), "tp_size": [1, 2, 4, 8], "zero_stage": range(4), "seq_len": range(512, 9000, 512)}
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch):
+    monkeypatch.setattr(module, "AT_ONCE", -1.0)
+    _kept.clear()
+
+
+def asked(objective="total_memory", constraint="batch_size >= 17", **axes):
+    model = TrainingMemoryModel("per_operator")
+    return problem(model, {**POINT, **AXES, **axes}, objective, None, constraint)
+
+
+def taken(of, budget=None):
+    with solver(of, budget or Budget()) as found:
+        return found
+
+
+def test_the_same_problem_is_solved_by_the_same_bounds():
+    assert taken(asked()) is taken(asked())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"objective": "-total_memory"},
+        {"constraint": "batch_size >= 18"},
+        {"batch_size": range(2, 91)},
+        {"batch_size": range(1, 91)},
+        {"precision": "fp8"},
+        {"hardware": "H200"},
+    ],
+    ids=str,
+)
+def test_another_problem_is_not(other):
+    assert taken(asked()) is not taken(asked(**other))
+
+
+def test_bounds_that_are_in_use_are_left_alone():
+    with solver(asked(), Budget()) as first, solver(asked(), Budget()) as second:
+        assert first is not second
+
+
+def test_bounds_that_a_deadline_broke_off_are_made_again():
+    assert taken(asked(), Budget(deadline=-math.inf)) is not taken(asked())
+
+
+def test_few_are_kept_and_none_that_are_large(monkeypatch):
+    for n in range(9):
+        taken(asked(constraint=f"batch_size >= {n}"))
+    assert len(_kept) == 4
+    monkeypatch.setattr("mlsysim.study.solver.LARGEST", 100)
+    large = asked(constraint="batch_size >= 50")
+    assert taken(large) is not taken(large)
+
+
+@pytest.mark.parametrize("seed", [3, 7, 11])
+def test_asked_again_the_answer_and_its_certificate_are_the_same(seed):
+    case = random_problem(seed, 20_000)
+    found = [searched(case, method="bounds", top=3) for _ in range(3)]
+    assert len({repr(replace(each.certificate, seconds=0.0)) for each in found}) == 1
+    assert len({repr((each.places.tolist(), each.objectives)) for each in found}) == 1
