@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ def printed_book(monkeypatch, book_pages):
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="every test at full size, those marked long too")
     parser.addoption("--only-long", action="store_true", help="only the tests that a quick run leaves out")
+    parser.addoption("--share", type=int, default=1, help="with --only-long one test in so many, always the same ones")
 
 
 def pytest_configure(config):
@@ -87,9 +89,11 @@ def pytest_ignore_collect(collection_path, config):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("long") and not config.getoption("only_long"):
         return
+    share = config.getoption("share") if config.getoption("only_long") else 1
     asked = {True: [], False: []}
     for item in items:
-        asked[_is_long(item) == config.getoption("long")].append(item)
+        in_share = zlib.crc32(item.nodeid.encode()) % share == 0
+        asked[_is_long(item) == config.getoption("long") and in_share].append(item)
     config.hook.pytest_deselected(items=asked[False])
     items[:] = asked[True]
 

@@ -93,7 +93,15 @@ class Book:
 
     def defining(self, variable: Variable) -> tuple[tuple[Topic, Formula], ...]:
         """The forms of a variable, or of the family it is a member of, with their topics; none for an input."""
-        return tuple((topic, f) for topic, f in self.formulas if variable in (f.variable, *defined(f)))
+        return tuple(self._defining.get(variable, ()))
+
+    @cached_property
+    def _defining(self) -> dict[Variable, list[tuple[Topic, Formula]]]:
+        found: dict[Variable, list[tuple[Topic, Formula]]] = {}
+        for entry in self.formulas:
+            for variable in dict.fromkeys((entry[1].variable, *defined(entry[1]))):
+                found.setdefault(variable, []).append(entry)
+        return found
 
 
 def read_book(own: Iterable[type[DeclaredModel]] = ()) -> Book:

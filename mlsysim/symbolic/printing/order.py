@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import sympy
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
-from mlsysim.symbolic.exchange import exchanged
+from mlsysim.symbolic.exchange import exchanged, rebuilt
 from mlsysim.symbolic.functions import Root
 from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.variable import Variable, declaration_order, variable_of
@@ -34,6 +35,7 @@ def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
     )
 
 
+@lru_cache(maxsize=2048)
 def prepared(expression: sympy.Basic) -> sympy.Basic:
     """The expression as both printers take it."""
     return divisors_below(in_declared_order(expression))
@@ -58,18 +60,20 @@ class Cases(sympy.Function):
 
 def divisors_below(expression: sympy.Basic) -> sympy.Basic:
     """Cases whose every value is a reciprocal (how a tensor is sharded), written as a divisor."""
+    if not expression.has(sympy.Piecewise):
+        return expression
+    found = rebuilt(expression, [divisors_below(arg) for arg in expression.args])
+    if not isinstance(found, sympy.Piecewise) or not all(map(_is_share, found.args)):
+        return found
+    pairs: Any = found.args
+    cases: Any = Cases(sympy.Piecewise(*((1 / value, condition) for value, condition in pairs)))
+    return 1 / cases
 
-    def shards(node: Any) -> bool:
-        if not isinstance(node, sympy.Piecewise):
-            return False
-        pairs: Any = node.args
-        return all(value == 1 or (value.is_Pow and value.exp == -1) for value, _ in pairs)
 
-    def below(node: Any) -> Any:
-        cases: Any = Cases(sympy.Piecewise(*((1 / value, condition) for value, condition in node.args)))
-        return 1 / cases
-
-    return expression.replace(shards, below)
+def _is_share(pair: Any) -> bool:
+    """Whether the value of a case is 1 or a reciprocal."""
+    value, _ = pair
+    return bool(value == 1 or (value.is_Pow and value.exp == -1))
 
 
 def in_order_of_size(conditions: Any) -> list[Any]:
