@@ -15,3 +15,9 @@ def in_unit(value: Any, scale: float) -> Any:
     if scale < 1.0 and inverse == math.floor(inverse):
         return value * inverse
     return value / scale
+
+
+def into_canonical(scale: float) -> tuple[str, float]:
+    """What takes a number of a unit worth ``scale`` to its canonical amount: ``"*"`` or ``"/"``, and by how much."""
+    inverse = 1.0 / scale
+    return ("/", inverse) if scale < 1.0 and inverse == math.floor(inverse) else ("*", scale)

@@ -6,7 +6,6 @@ canonical units: second, byte, FLOP, token, request, USD, watt. This module conv
 
 from __future__ import annotations
 
-import math
 import re
 from functools import cache
 from importlib import resources
@@ -15,7 +14,7 @@ from typing import Any
 import pint
 
 from mlsysim.errors import UnitError, quoted
-from mlsysim.scaling import in_unit
+from mlsysim.scaling import in_unit, into_canonical
 
 #: The file that defines them.
 DEFINITIONS = resources.files("mlsysim") / "units.txt"
@@ -126,10 +125,8 @@ def to_canonical(value: Any, text: str) -> Any:
 
 
 def _scaled(value: Any, scale: float) -> Any:
-    inverse = 1.0 / scale
-    if scale < 1.0 and inverse == math.floor(inverse):
-        return value / inverse
-    return value * scale
+    operator, amount = into_canonical(scale)
+    return value / amount if operator == "/" else value * amount
 
 
 @cache

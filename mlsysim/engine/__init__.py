@@ -5,6 +5,7 @@ from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
 from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
 from mlsysim.engine.grid import default_dtype, evaluate, evaluate_outputs, is_traced, iterates, pure_function
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
+from mlsysim.engine.plain import PlainFunction, plain_function
 from mlsysim.engine.refused import Refusals, RefusedBy
 from mlsysim.engine.slopes import derivatives, slopes
 
@@ -13,6 +14,7 @@ __all__ = [
     "DenseSearch",
     "Front",
     "OutputSpec",
+    "PlainFunction",
     "ReasonCode",
     "Refusals",
     "RefusedBy",
@@ -29,6 +31,7 @@ __all__ = [
     "iterates",
     "joined_fronts",
     "nondominated",
+    "plain_function",
     "pure_function",
     "slopes",
     "smallest",

@@ -65,6 +65,8 @@ class Binding:
         What the recipe gives and the model has no argument for.
     free : tuple of str
         Inputs whose values are found or drawn later. Those that nothing gives a value are nan.
+    plan : Plan or None
+        What later calls with the same names and entries have in common with this one; None where nothing is kept.
     """
 
     model: DeclaredModel = field(repr=False)
@@ -78,6 +80,11 @@ class Binding:
     by_recipe: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
+    plan: Plan | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the plan, whose compiled code stays in its process."""
+        return {**self.__dict__, "plan": None}
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -297,17 +304,18 @@ class _Binder:
             plan.reasons,
             by_recipe=tuple(self.recipe.typed),
             left_out=self.recipe.left_out,
+            plan=plan,
         )
 
     def _keep_plan(self, bound: Binding) -> None:
         """Keep what later calls with the same names and entries have in common with this one."""
         typed = tuple(v for name, v in self.model.arguments.items() if v is not None and name in self.typed)
         code = reason_function(bound.reasons, bound.system) if bound.reasons else None
-        plan = Plan(
+        bound.plan = Plan(
             self.model, dict(self.model.defaults), dict(self.entries), self.by_format, self._rate_format,
             dict(bound.values), dict(bound.origins), typed, bound.by_recipe, bound.system, bound.reasons, code,
         )  # fmt: skip
-        _PLANS.keep(self.typed, plan)
+        _PLANS.keep(self.typed, bound.plan)
 
     def _bind_all(self, given: Mapping[str, Derived]) -> Binding:
         """Bind every input of the model."""

@@ -12,6 +12,7 @@ from mlsysim.inputs.axes import Typed
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, Origin
+from mlsysim.inputs.recurring import Answer
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import INFINITE, as_text, endless, listed, plain, presented
@@ -38,12 +39,33 @@ class Result:
     """
 
     model: DeclaredModel
-    _binding: Binding
-    _values: dict[str, Any]
-    _computed: dict[str, Any]
+    _answer: Answer
 
     def __init__(self, model: DeclaredModel, binding: Binding, values: dict[str, Any]) -> None:
-        self.__dict__.update(model=model, _binding=binding, _values={**binding.values, **values}, _computed=values)
+        self.__dict__.update(model=model, _binding=binding, _computed=values)
+
+    @classmethod
+    def _of(cls, model: DeclaredModel, answer: Answer) -> Result:
+        """The result of a call that recurs; inputs, sources and values are put together when they are asked for."""
+        found = cls.__new__(cls)
+        found.__dict__.update(model=model, _answer=answer)
+        return found
+
+    @cached_property
+    def _binding(self) -> Binding:
+        return self._answer.binding(self.model)
+
+    @cached_property
+    def _computed(self) -> dict[str, Any]:
+        return self._answer.computed()
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return {**self._binding.values, **self._computed}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Inputs and values, without what answers the next call."""
+        return {"model": self.model, "_binding": self._binding, "_computed": self._computed}
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a result cannot be changed: {name} is what the model says of its inputs")

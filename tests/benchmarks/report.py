@@ -80,6 +80,7 @@ def main():
     page = HEAD.format(cores=machine["cpu"].get("count", "?"), python=machine["python_version"])
     for heading, part in (
         ("Against mlsysim 0.3.0", "test_against_mlsysim_0_3_0"),
+        ("One point", "test_solve"),
         ("A sweep against a loop over `solve`", "test_grid"),
         ("Millions of points against hand-written loops", "test_dense"),
         ("The exact optimum of grids nobody could enumerate", "test_search"),

@@ -1,0 +1,195 @@
+"""Calls that recur with other numbers: all that they have in common is kept, and the rest is one generated function.
+
+A call is answered here if one with the same names, labels and catalog entries was answered before and its numbers are
+plain and allowed. Whatever is odd about it is left to :func:`mlsysim.inputs.binding.bind`, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from mlsysim import units
+from mlsysim.catalog import Entry, Recipe, builtin
+from mlsysim.engine import PlainFunction, compiled, plain_function
+from mlsysim.inputs.binding import Binding
+from mlsysim.inputs.convert import LARGEST, LARGEST_INTEGER, SMALLEST
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.plan import Plan
+from mlsysim.inputs.refusal import Reason, reason_function
+from mlsysim.scaling import into_canonical
+from mlsysim.symbolic import System, Variable, variable_of
+
+#: Kinds of calls that are remembered, and calls of a kind after which a function is generated for the next ones.
+LARGEST_NUMBER, CALLS_BEFORE = 256, 64
+
+_NUMBERS = frozenset({float, int, np.float64, np.int64})
+_PLAIN = frozenset({str, bool, type(None)})
+
+
+@dataclass(frozen=True, eq=False)
+class Recurring:
+    """A call, to be asked again with other numbers.
+
+    Attributes
+    ----------
+    plan : Plan
+        Of such calls.
+    headline : tuple of str
+        Outputs that must have a value.
+    values : dict
+        Canonical values of the inputs in that call.
+    computed : dict
+        Every output in that call.
+    numbers : tuple of str
+        Inputs that were typed as plain numbers.
+    outputs : tuple of str
+        Outputs that depend on them.
+    solved : callable
+        From arguments as typed: the canonical values of ``numbers``, then ``outputs``; None for whatever is odd.
+    """
+
+    plan: Plan
+    headline: tuple[str, ...]
+    values: dict[str, float]
+    computed: dict[str, Any]
+    numbers: tuple[str, ...]
+    outputs: tuple[str, ...]
+    solved: Callable[[Mapping[str, Any]], tuple[Any, ...] | None]
+
+    def answer(self, model: DeclaredModel, arguments: Mapping[str, Any]) -> Answer | None:
+        """What the model says of other numbers; None where it must be asked in the longer way."""
+        if not (self.plan.fits(model) and model.headline == self.headline):
+            return None
+        found = self.solved(arguments)
+        return None if found is None else Answer(self, found)
+
+
+class Answer:
+    """What a recurring call says: the numbers that were asked with, and what follows from them."""
+
+    __slots__ = ("_call", "_found")
+
+    def __init__(self, call: Recurring, found: tuple[Any, ...]) -> None:
+        self._call = call
+        self._found = found
+
+    def binding(self, model: DeclaredModel) -> Binding:
+        """The inputs as :func:`mlsysim.inputs.binding.bind` gives them."""
+        call, plan = self._call, self._call.plan
+        values = {**call.values, **dict(zip(call.numbers, self._found, strict=False))}
+        return Binding(
+            model, values, dict(plan.origins), {}, dict(plan.entries), plan.system, plan.reasons, plan=plan
+        )  # fmt: skip
+
+    def computed(self) -> dict[str, Any]:
+        """Every output, as compiled code returns it."""
+        call = self._call
+        found = self._found[len(call.numbers) :]
+        typed = (np.bool_(x) if type(x) is bool else np.float64(x) for x in found)
+        return {**call.computed, **dict(zip(call.outputs, typed, strict=True))}
+
+
+class Calls:
+    """Kinds of recent calls, with how often they came or, for those that recur, what answers them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, int | Recurring] = {}
+        self._lock = Lock()
+
+    def find(self, kind: Hashable) -> Recurring | None:
+        """What answers calls of this kind, if they recur."""
+        found = self._kept.get(kind)
+        return found if type(found) is Recurring else None
+
+    def came(self, kind: Hashable, arguments: Mapping[str, Any], binding: Binding, computed: dict[str, Any]) -> None:
+        """Remember a call that was answered in the longer way, and what it said."""
+        with self._lock:
+            before = self._kept.get(kind, 0)
+            if not isinstance(before, int):
+                return
+            self._keep(kind, before + 1)
+        if before + 1 == CALLS_BEFORE and (call := _recurring(arguments, binding, computed)) is not None:
+            with self._lock:
+                self._keep(kind, call)
+
+    def _keep(self, kind: Hashable, what: int | Recurring) -> None:
+        """Keep what is known of a kind; the oldest one goes first."""
+        if kind not in self._kept and len(self._kept) >= LARGEST_NUMBER:
+            del self._kept[next(iter(self._kept))]
+        self._kept[kind] = what
+
+
+def kind_of(model: DeclaredModel, arguments: Mapping[str, Any]) -> Hashable:
+    """What calls have in common that differ in plain numbers alone; None where one has something else.
+
+    An entry counts by its identity, which is no other one's for as long as a recurring call holds the entry.
+    """
+    common = []
+    for value in arguments.values():
+        kind = type(value)
+        if kind in _NUMBERS:
+            common.append(0)
+        elif kind in _PLAIN:
+            common.append((value,))
+        elif _is_entry(kind):
+            common.append((kind, id(value)))
+        else:
+            return None
+    return type(model), model.variant, tuple(arguments), tuple(common)
+
+
+@lru_cache(maxsize=256)
+def _is_entry(kind: type) -> bool:
+    return issubclass(kind, Entry)
+
+
+def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[str, Any]) -> Recurring | None:
+    """What answers further calls of a kind; None where they have no plan, a recipe, or no plain form."""
+    plan, model = binding.plan, binding.model
+    if plan is None or not all(_is_fixed(plan, name, value) for name, value in arguments.items()):
+        return None
+    numbers = tuple(name for name, value in arguments.items() if type(value) in _NUMBERS)
+    function = _plain(plan.system, plan.reasons, numbers, tuple(name for name in model.headline if name in computed))
+    if function is None:
+        return None
+    known = {**binding.values, **computed}
+    solved = function.make(*(known[name] for name in function.known))
+    return Recurring(plan, model.headline, binding.values, computed, numbers, function.outputs, solved)
+
+
+def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
+    """Whether an argument means the same in the next call: no file, and no recipe, whose ranks depend on numbers."""
+    if value is None or name not in plan.model.slots:
+        return True
+    entry = plan.entries[name]
+    is_file = isinstance(value, str) and builtin().find(entry.what, value) is not entry
+    return not (is_file or isinstance(entry, Recipe))
+
+
+@lru_cache(maxsize=64)
+def _plain(
+    system: System, reasons: tuple[Reason, ...], numbers: tuple[str, ...], headline: tuple[str, ...]
+) -> PlainFunction | None:
+    code = reason_function(reasons, system) if reasons else None
+    reading = {name: _reading(variable_of(name)) for name in numbers}
+    return plain_function(compiled(system), reading, code, headline)
+
+
+def _reading(variable: Variable) -> str:
+    """Statements that take a typed number to its canonical value, unless :mod:`mlsysim.inputs.convert` refuses it."""
+    name, domain = variable.name, variable.domain
+    lower = "<" if domain.open_lower else "<="
+    inside = f"{domain.lower!r} {lower} {name} <= {domain.upper!r}"
+    if domain.kind == "integer":
+        allowed = f"{inside} and {name} < {LARGEST_INTEGER} and {name}.is_integer()"
+    else:
+        allowed = f"{inside} and ({name} == 0.0 or {SMALLEST!r} <= abs({name}) <= {LARGEST!r})"
+    operator, amount = into_canonical(units.factor(variable.unit))
+    scaled = "" if amount == 1.0 else f"\n{name} = {name} {operator} {amount!r}"
+    return f"{name} = float(_given[{name!r}])\nif not ({allowed}): return None{scaled}"
