@@ -19,6 +19,9 @@ from mlsysim.study.constraints import Comparison, comparisons
 from mlsysim.study.grid import Grid
 from mlsysim.units import Q_, unit
 
+#: Most values of the inputs of a problem of which something is kept for the next one: tables take some times as much.
+LARGEST_KEPT = 1 << 17
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -78,6 +81,18 @@ class Problem:
             binding.sizes,
             conditions=tuple((1, condition) for condition in binding.conditions),
         )
+
+    @cached_property
+    def over(self) -> tuple[Any, ...]:
+        """The system and its inputs, by their values: the same for all problems over one grid."""
+        numbers = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
+        told = tuple((name, value.shape, value.tobytes()) for name, value in sorted(numbers.items()))
+        return self.binding.system, self.binding.sizes, told
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its inputs have so few values that what is found of them may be kept."""
+        return sum(map(np.size, self.binding.numbers.values())) <= LARGEST_KEPT
 
     @property
     def known(self) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +14,9 @@ from mlsysim.inputs.convert import Axis
 from mlsysim.inputs.refusal import Gap, Reason
 from mlsysim.study.certificate import Refused
 from mlsysim.study.problem import Problem
+
+#: Grids of which counts are kept.
+KEPT = 4
 
 
 def refused(asked: Problem) -> tuple[tuple[int, int], dict[str, Refused]]:
@@ -21,14 +27,36 @@ def refused(asked: Problem) -> tuple[tuple[int, int], dict[str, Refused]]:
     asked : Problem
         Whose grid is counted. It depends on the problem alone and not on how it is solved.
     """
-    binding = asked.binding
-    counts = Refusals(binding.system, binding.conditions, binding.numbers, binding.sizes)
+    accepted, by_reason = _counted(asked)
     found = {
         reason.text: Refused(each.count, tuple(_entries(asked, reason, each)))
-        for reason, each in zip(binding.reasons, counts.each(), strict=True)
+        for reason, each in zip(asked.binding.reasons, by_reason, strict=True)
         if each.count[1]
     }
-    return counts.accepted(), found
+    return accepted, found
+
+
+#: What was counted on the last grids, which several questions are asked of.
+_counts: OrderedDict[Any, tuple[tuple[int, int], list[RefusedBy]]] = OrderedDict()
+_lock = Lock()
+
+
+def _counted(asked: Problem) -> tuple[tuple[int, int], list[RefusedBy]]:
+    """The fewest and the most points that are accepted, and what each reason refuses."""
+    binding = asked.binding
+    key = (asked.over, binding.conditions) if asked.is_small else None
+    with _lock:
+        known = _counts.get(key)
+    if known is not None:
+        return known
+    counts = Refusals(binding.system, binding.conditions, binding.numbers, binding.sizes)
+    found = counts.accepted(), counts.each()
+    if key is not None:
+        with _lock:
+            _counts[key] = found
+            while len(_counts) > KEPT:
+                _counts.popitem(last=False)
+    return found
 
 
 def _entries(asked: Problem, reason: Reason, refused: RefusedBy) -> Iterator[str]:

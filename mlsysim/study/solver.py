@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from mlsysim.engine.bounds import Search, Translator
 from mlsysim.engine.budget import Budget
 from mlsysim.study.problem import Problem
 
-#: Problems that are kept, and most values of the inputs of one: its tables take some times as much.
-KEPT, LARGEST = 4, 1 << 17
+#: Problems that are kept.
+KEPT = 4
 
 _kept: OrderedDict[Any, Search] = OrderedDict()
 _lock = Lock()
@@ -33,24 +31,18 @@ def solver(asked: Problem, budget: Budget) -> Iterator[Search]:
     budget : Budget
         Under which it is. What its deadline broke off is not kept.
     """
-    binding = asked.binding
-    numbers = {name: np.asarray(value, float) for name, value in binding.numbers.items()}
     # The forms hold what the values are, the programs what is done to them: all of it hangs on nothing else.
-    key = binding.system, asked.goals, asked.required, binding.sizes, _told(numbers)
+    key = asked.over, asked.goals, asked.required
     with _lock:
         found = _kept.pop(key, None)
     if found is None:
         found = _made(asked)
     yield found
-    if sum(value.size for value in numbers.values()) <= LARGEST and time.perf_counter() <= budget.deadline:
+    if asked.is_small and time.perf_counter() <= budget.deadline:
         with _lock:
             _kept[key] = found
             while len(_kept) > KEPT:
                 _kept.popitem(last=False)
-
-
-def _told(numbers: dict[str, np.ndarray]) -> tuple[Any, ...]:
-    return tuple((name, value.shape, value.tobytes()) for name, value in sorted(numbers.items()))
 
 
 def _made(asked: Problem) -> Search:

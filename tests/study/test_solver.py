@@ -1,5 +1,6 @@
 """What bounds make of a problem is kept for when it is asked again, and changes no answer."""
 
+import importlib
 import math
 from dataclasses import replace
 
@@ -7,11 +8,13 @@ import pytest
 from study.search_cases import random_problem, searched
 
 from mlsysim import TrainingMemoryModel
+from mlsysim.engine import Refusals
 from mlsysim.engine.budget import Budget
 from mlsysim.study import search as module
 from mlsysim.study.problem import problem
 from mlsysim.study.solver import _kept, solver
 
+counting = importlib.import_module("mlsysim.study.refused")
 POINT = {"model": "Llama3_8B", "hardware": "H100"}
 AXES = {"batch_size": range(1, 90), "tp_size": [1, 2, 4, 8], "zero_stage": range(4), "seq_len": range(512, 9000, 512)}
 
@@ -65,9 +68,22 @@ def test_few_are_kept_and_none_that_are_large(monkeypatch):
     for n in range(9):
         taken(asked(constraint=f"batch_size >= {n}"))
     assert len(_kept) == 4
-    monkeypatch.setattr("mlsysim.study.solver.LARGEST", 100)
+    monkeypatch.setattr("mlsysim.study.problem.LARGEST_KEPT", 100)
     large = asked(constraint="batch_size >= 50")
     assert taken(large) is not taken(large)
+
+
+def test_what_is_refused_is_counted_once_on_a_grid(monkeypatch):
+    made = []
+    monkeypatch.setattr(counting, "Refusals", lambda *of: made.append(of) or Refusals(*of))
+    axes = {"pp_size": range(1, 41), "gradient_accumulation_steps": [1, 2, 4, 8]}
+    first = counting.refused(asked(**axes))
+    assert counting.refused(asked("-total_memory", "batch_size >= 3", **axes)) == first
+    assert first[1]
+    assert len(made) == 1
+    other = counting.refused(asked(**{**axes, "pp_size": range(1, 42)}))
+    assert len(made) == 2
+    assert other != first
 
 
 @pytest.mark.parametrize("seed", [3, 7, 11])

@@ -220,6 +220,8 @@ class Search:
         self._mark = None
         # A round that is broken off leaves its boxes among those that are open.
         with self._budget.running():
+            # A bound of the whole grid comes first, so that an answer has a gap however dear its points are.
+            self._round(boxes, 1, best, seen)
             self._descend(best, seen)
             self._look(boxes, best, seen)
             width = 16

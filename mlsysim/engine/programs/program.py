@@ -17,7 +17,7 @@ from mlsysim.engine.programs.recording import Operand, Recorder, UnrecordableErr
 #: Registers that an instruction reads at most, and numbers, places in tables and lengths of rows that it has.
 READ, MORE = 4, 2
 #: Elements of a block; and where one input after another is changed, when many more registers are in use.
-BLOCK, VARIED = 256, 64
+BLOCK, VARIED = 256, 128
 #: Least instructions, times elements, that a thread is given; and parts per thread where they take unlike times.
 PER_THREAD, UNLIKE = 1 << 18, 4
 

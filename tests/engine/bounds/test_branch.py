@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine.bounds import Best, Points, Search, bounding, branch
-from mlsysim.engine.budget import Budget
+from mlsysim.engine.budget import Budget, SpentError
 from mlsysim.engine.programs import lazily
 from mlsysim.engine.ties import band
 from mlsysim.symbolic import LeastInteger, Root
@@ -258,6 +258,17 @@ def test_programs_end_a_budget_in_the_same_round(operations, monkeypatch):
             best, seen = one.run(4, budget)
             found.append((best.values.tolist(), best.points.tolist(), seen, pytest.approx(budget.done, rel=1e-9)))
     assert all(each == found[0] for each in found[1:])
+
+
+def test_a_search_that_ends_while_it_looks_for_a_first_point_has_a_bound(monkeypatch):
+    def no_time(*_):
+        raise SpentError
+
+    monkeypatch.setattr(branch, "descend", no_time)
+    case = grid(N / M + B * M + 3, b=[1, 2], n=COUNTS, m=COUNTS)
+    _, seen = solver(case).run(1)
+    assert not seen.proven
+    assert 3 < seen.bound <= every_value(case).min()
 
 
 def test_bounds_prune():
