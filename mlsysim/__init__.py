@@ -80,6 +80,8 @@ _HOME = {
     "total": "mlsysim.symbolic",
     "variable": "mlsysim.symbolic",
     "when": "mlsysim.symbolic",
+    "verify": "mlsysim.models.verify",
+    "Verification": "mlsysim.study.verification",
     "Q_": "mlsysim.units",
     "ureg": "mlsysim.units",
 }
@@ -147,6 +149,7 @@ __all__ = [
     "TransformerWorkload",
     "UnitSymbol",
     "Variant",
+    "Verification",
     "__version__",
     "add_reference",
     "at_least",
@@ -179,6 +182,7 @@ __all__ = [
     "total",
     "ureg",
     "variable",
+    "verify",
     "when",
 ]
 
@@ -217,12 +221,14 @@ if TYPE_CHECKING:
         ServingModel,
         TrainingMemoryModel,
     )
+    from mlsysim.models.verify import verify
     from mlsysim.references import Reference, add_reference
     from mlsysim.study.comparison import compare
     from mlsysim.study.inverse.solution import Solution
     from mlsysim.study.result import Result
     from mlsysim.study.routing_log import dropped_tokens, expert_loads, routing_imbalance
     from mlsysim.study.uncertainties import distributions
+    from mlsysim.study.verification import Verification
     from mlsysim.symbolic import (
         Example,
         Formula,

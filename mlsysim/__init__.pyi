@@ -79,10 +79,12 @@ from mlsysim.symbolic import token as token
 from mlsysim.symbolic import total as total
 from mlsysim.symbolic import variable as variable
 from mlsysim.symbolic import when as when
+from mlsysim.models.verify import verify as verify
+from mlsysim.study.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):

@@ -199,6 +199,26 @@ class StoreError(MlsysimError, OSError, ValueError):
         super().__init__(f"{quoted(path)}: {problem}; {remedy}")
 
 
+class CertificateError(MlsysimError, ValueError):
+    """A saved certificate that does not hold.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    where : str
+        Which part of it does not.
+    problem : str
+        What is wrong with it.
+    """
+
+    def __init__(self, path: PurePath, where: str, problem: str) -> None:
+        self.path = path
+        self.where = where
+        self.problem = problem
+        super().__init__(f"{quoted(path)} does not hold: {where}: {problem}")
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The known names closest to a mistyped one, best first.
 

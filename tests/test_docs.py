@@ -65,14 +65,19 @@ def test_page_prints_what_it_says(page):
         assert printed.getvalue() == expected
 
 
-@pytest.mark.parametrize(
-    "command", [command for page in (*PAGES, "docs/command_line.md") for command in commands(page)]
-)
+COMMANDS = [command for page in (*PAGES, "docs/command_line.md", "docs/search.md") for command in commands(page)]
+#: What writes the certificates that other commands read.
+WRITERS = {file: command for command in COMMANDS for file in re.findall(r"--certificate (\S+)", command)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_command_answers(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for file in re.findall(r"verify (\S+)", command):
+        CliRunner().invoke(app, shlex.split(WRITERS[file])[1:], prog_name="mlsysim")
     answer = CliRunner().invoke(app, shlex.split(command)[1:], prog_name="mlsysim")
     assert answer.exit_code == 0, answer.output
-    files = re.findall(r"--(?:plot|output) (\S+)", command)
+    files = re.findall(r"--(?:plot|output|certificate) (\S+)", command)
     assert {path.name for path in tmp_path.iterdir()} >= set(files)
 
 

@@ -10,6 +10,7 @@ from mlsysim import Hardware, ServingCapacityModel, TrainingMemoryModel, errors
 from mlsysim.errors import (
     ArgumentsError,
     CatalogError,
+    CertificateError,
     CycleError,
     DuplicateError,
     FormulaError,
@@ -40,6 +41,7 @@ EVERY = [
     DuplicateError("two formulas define x"),
     CycleError("formulas need each other: a -> b -> a"),
     StoreError(PurePath("grid.zarr"), "cannot be written: No space left on device", "2 of 3 blocks are kept"),
+    CertificateError(PurePath("best.json"), "design 1", "step_time is 2.1 s, and 2.0 s in the file"),
     CatalogError("mine.toml: Hardware.Mine.X: X: name: Field required"),
     ModelError("mine.py: has no model"),
     UndefinedError("tokens = (1 − a²)/(1 − a) is not a number at a=1"),

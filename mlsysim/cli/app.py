@@ -30,7 +30,7 @@ from mlsysim.cli.options import (
     Words,
     option_name,
 )
-from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty
+from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty, verify
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models.registry import Registry
 from mlsysim.progress import watched
@@ -292,6 +292,9 @@ def search(
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keeps what streaming has found, to go on from.")
     ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Saves the answer with its proof, for `mlsysim verify`.")
+    ] = None,
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
@@ -311,6 +314,7 @@ def search(
         method=method,
         time_limit=time_limit,
         checkpoint=checkpoint,
+        certificate=certificate,
         variant=variant,
         plot=plot,
         catalog=catalog,
@@ -361,6 +365,7 @@ app.command(cls=Grid, help=uncertainty.HELP + SPELLING)(uncertainty.uncertainty)
 
 
 app.command(cls=Grid, help=calibrate.HELP)(calibrate.calibrate)
+app.command(help=verify.HELP)(verify.verify)
 
 
 @app.command()

@@ -29,8 +29,8 @@ from mlsysim.study.designs import Designs
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
 #: Panels of a figure, one per value of a third axis.
 PANELS = 6
-OPTIONS = ("minimize", "maximize", "subject_to", "top", "method", "time_limit", "checkpoint", "outputs", "refused",
-           "output", "plot")  # fmt: skip
+OPTIONS = ("minimize", "maximize", "subject_to", "top", "method", "time_limit", "checkpoint", "certificate",
+           "outputs", "refused", "output", "plot")  # fmt: skip
 VERBS = "sweep", "search", "pareto"
 
 
@@ -132,6 +132,7 @@ def search(
     method: str,
     time_limit: float | None,
     checkpoint: Path | None,
+    certificate: Path | None,
     variant: str | None,
     catalog: Path | None,
     plot: Path | None,
@@ -151,13 +152,15 @@ def search(
             method=method,
             time_limit=time_limit,
             checkpoint=checkpoint,
+            certificate=certificate,
             **given,
         )
     if plot is not None and len(designs):
         figure, (panel,) = _figure(1)
         designs.plot(ax=panel)
         _save(figure, plot)
-    written = f"Written: {plot}" if plot is not None and not as_json and len(designs) else ""
+    files = [str(file) for file in (certificate, plot if len(designs) else None) if file is not None]
+    written = f"Written: {', '.join(files)}" if files and not as_json else ""
     _answer(designs, as_json, strict, more=written)
 
 

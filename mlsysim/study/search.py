@@ -16,7 +16,7 @@ import numpy as np
 
 from mlsysim.engine import Front, collector, nondominated
 from mlsysim.engine.blocks import cores
-from mlsysim.engine.bounds import Best, Points, Progress
+from mlsysim.engine.bounds import Best, Cuts, Points, Progress
 from mlsysim.engine.budget import Budget, abandon, abandonable
 from mlsysim.engine.ties import band, in_order
 from mlsysim.errors import InputError
@@ -26,6 +26,7 @@ from mlsysim.study.certificate import Certificate, undefined
 from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.refused import refused
+from mlsysim.study.saved import Saved
 from mlsysim.study.solver import solver
 from mlsysim.study.streamed_front import pareto as streamed_front
 from mlsysim.study.streamed_search import smallest
@@ -59,6 +60,7 @@ def search(
     method: str = "auto",
     time_limit: float | None = None,
     checkpoint: Any = None,
+    certificate: Any = None,
     client: Any = None,
     progress: bool | None = None,
     **axes: Any,
@@ -86,6 +88,9 @@ def search(
         exist; by streaming, the best of the points looked at, to go on from the checkpoint.
     checkpoint : path, optional
         File that keeps what streaming has found, to go on from; one call uses it at a time.
+    certificate : path, optional
+        File (JSON) in which the question, the answer and the parts of the grid that were ruled out are saved, for
+        ``mlsysim.verify`` to check without this search.
     client : dask.distributed.Client, optional
         Of a cluster that streams the grid.
     progress : bool, optional
@@ -103,6 +108,8 @@ def search(
     ------
     InputError
         As for ``solve``, or if objective, constraint or unit does not fit the model.
+    StoreError
+        If a file cannot be written.
     """
     started = time.perf_counter()
     if not isinstance(method, str) or method not in METHODS:
@@ -119,12 +126,32 @@ def search(
     if len(asked.objectives) != 1:
         raise InputError("minimize", minimize, "takes one objective", "use pareto() for several")
     deadline = math.inf if time_limit is None else started + time_limit
+    if certificate is None:
+        return _searched(asked, top, started, deadline, method, checkpoint, client, progress)
+    file, cuts = Saved(certificate, asked, top), Cuts()
+    found = _searched(asked, top, started, deadline, method, checkpoint, client, progress, cuts)
+    file.write(found, cuts)
+    return found
+
+
+def _searched(
+    asked: Problem,
+    top: int,
+    started: float,
+    deadline: float,
+    method: str,
+    checkpoint: Any,
+    client: Any,
+    progress: bool | None,
+    cuts: Cuts | None = None,
+) -> Designs:
+    """The best designs, by the method that was asked for."""
     if method == "dense" or checkpoint is not None or client is not None:
         return _dense(asked, top, started, deadline, checkpoint, client, progress)
     automatic = method == "auto"
     if automatic and _iterates(asked):
         return _looked_through(asked, top, started, Budget(deadline=deadline), progress)
-    found = _bounds(asked, top, started, automatic and time_limit is None, Budget(deadline=deadline), progress)
+    found = _bounds(asked, top, started, automatic and deadline == math.inf, Budget(deadline=deadline), progress, cuts)
     return _dense(asked, top, started, deadline, None, None, progress) if found is None else found
 
 
@@ -244,7 +271,13 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
 
 @collector.paused()
 def _bounds(
-    asked: Problem, top: int, started: float, may_stream: bool, budget: Budget, progress: bool | None
+    asked: Problem,
+    top: int,
+    started: float,
+    may_stream: bool,
+    budget: Budget,
+    progress: bool | None,
+    cuts: Cuts | None = None,
 ) -> Designs | None:
     """Branch and bound; None if streaming the grid takes fewer operations."""
     binding, points = asked.binding, asked.points
@@ -256,7 +289,7 @@ def _bounds(
     if may_stream:
         budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
     with solver(asked, budget) as bounding, status(progress) as report:
-        best, seen = bounding.run(top, budget, report)
+        best, seen = bounding.run(top, budget, report, cuts)
     if not seen.proven and may_stream:
         if in_numpy > streamed:
             return None

@@ -41,7 +41,20 @@ the best point it knows, and splits the others.
 """
 
 from mlsysim.engine.bounds.branch import Best, Progress, Search
+from mlsysim.engine.bounds.cuts import Cuts
 from mlsysim.engine.bounds.points import Points, at_points
+from mlsysim.engine.bounds.recheck import Claim, Recheck, Shown
 from mlsysim.engine.bounds.translate import Translator
 
-__all__ = ["Best", "Points", "Progress", "Search", "Translator", "at_points"]
+__all__ = [
+    "Best",
+    "Claim",
+    "Cuts",
+    "Points",
+    "Progress",
+    "Recheck",
+    "Search",
+    "Shown",
+    "Translator",
+    "at_points",
+]

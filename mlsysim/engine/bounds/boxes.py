@@ -34,13 +34,18 @@ class Boxes:
         return self._low[:, : self._count]
 
     @property
+    def high(self) -> np.ndarray:
+        """Last index per axis and box."""
+        return self._high[:, : self._count]
+
+    @property
     def bound(self) -> np.ndarray:
         """Lower bound of every box."""
         return self._bound[: self._count]
 
     def take(self, width: int) -> Some:
         """Remove the foremost boxes, at most so many."""
-        places = np.sort(_foremost(self.low, self._high[:, : self._count], self.bound, width))
+        places = np.sort(_foremost(self.low, self.high, self.bound, width))
         taken = self._low[:, places], self._high[:, places], self._bound[places]
         # The last boxes that stay move to where earlier ones were taken from.
         left = self._count - places.size
@@ -66,7 +71,7 @@ class Boxes:
     def keep(self, which: np.ndarray) -> None:
         """Drop all boxes but some."""
         if not which.all():
-            self._low, self._high = self.low[:, which], self._high[:, : self._count][:, which]
+            self._low, self._high = self.low[:, which], self.high[:, which]
             self._bound = self.bound[which]
             self._count = self._bound.size
 

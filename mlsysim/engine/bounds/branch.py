@@ -16,6 +16,7 @@ import numpy as np
 
 from mlsysim.engine.bounds.bounding import Bounding
 from mlsysim.engine.bounds.boxes import Boxes
+from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts
 from mlsysim.engine.bounds.effects import effects
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.implied import implied
@@ -188,6 +189,7 @@ class Search:
         decided = {axis for stage in self._stages for axis in stage.axes}
         self._undecided = [axis for axis in range(len(sizes)) if axis not in decided]
         self._mark: tuple[Any, ...] | None = None
+        self._cuts: Cuts | None = None
 
     def bound(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """A lower bound of the objective in every box, given by the first and last index per axis (rows)."""
@@ -195,7 +197,11 @@ class Search:
         return np.where(alive, bound, np.inf)
 
     def run(
-        self, k: int, budget: Budget | None = None, report: Callable[[Progress, Best], None] | None = None
+        self,
+        k: int,
+        budget: Budget | None = None,
+        report: Callable[[Progress, Best], None] | None = None,
+        cuts: Cuts | None = None,
     ) -> tuple[Best, Progress]:
         """Find the k best points.
 
@@ -207,6 +213,8 @@ class Search:
             Operations and time this may take. When they are used up, it returns what is known.
         report : callable, optional
             Called with the progress and the best points after every round.
+        cuts : Cuts, optional
+            Keeps what becomes of every part of the grid.
 
         Returns
         -------
@@ -214,6 +222,7 @@ class Search:
         """
         self._budget = Budget() if budget is None else budget
         best, seen = Best(k), Progress()
+        self._cuts = cuts
         low = np.zeros((len(self.sizes), 1), dtype=np.int64)
         high = np.array(self.sizes, dtype=np.int64)[:, None] - 1
         boxes = Boxes(low, high, np.full(1, -np.inf))
@@ -233,13 +242,23 @@ class Search:
                     report(seen, best)
         self._look(boxes, best, seen)
         seen.first = not len(boxes) and not best.lossy
+        self._cut(boxes.low, boxes.high, OPEN)
+        self._cuts = None
         return best, seen
+
+    def _cut(self, low: np.ndarray, high: np.ndarray, fate: int | np.ndarray) -> None:
+        if self._cuts is not None:
+            self._cuts.add(low, high, fate)
 
     def _look(self, boxes: Boxes, best: Best, seen: Progress) -> None:
         """Drop boxes that can hold no better point, nor an earlier equal one, and see what is proven."""
         mark = best.mark
         if mark != self._mark:
-            boxes.keep(best.matters(boxes.bound, boxes.low))
+            keep = best.matters(boxes.bound, boxes.low)
+            self._cut(boxes.low[:, ~keep], boxes.high[:, ~keep], BOUND)
+            if self._cuts is not None:
+                self._cuts.commit()
+            boxes.keep(keep)
             self._mark = mark
         pruned = band(best.threshold)[0]
         least = float(boxes.bound.min()) if len(boxes) else math.inf
@@ -256,8 +275,13 @@ class Search:
         try:
             low, high, bound = self._taken(*taken, best, seen)
             keep = best.matters(bound, low)
+            self._cut(low[:, ~keep], high[:, ~keep], BOUND)
             left = low[:, keep], high[:, keep], bound[keep]
+            if self._cuts is not None:
+                self._cuts.commit()
         finally:
+            if self._cuts is not None:
+                self._cuts.rollback()
             boxes.put(*left)
 
     def _taken(
@@ -268,6 +292,7 @@ class Search:
         small = volume <= self.LEAF
         if small.any():
             self._enumerate(low[:, small], high[:, small], best, seen)
+            self._cut(low[:, small], high[:, small], EVALUATED)
         low, high, bound = low[:, ~small], high[:, ~small], bound[~small]
         if not bound.size:
             return low, high, bound
@@ -275,7 +300,10 @@ class Search:
         seen.boxes += bound.size
         seen.infeasible += _volume(low[:, ~alive], high[:, ~alive])
         bound = np.maximum(bound, better)
-        alive &= best.matters(bound, low)
+        self._cut(low[:, ~alive], high[:, ~alive], INFEASIBLE)
+        worse = alive & ~best.matters(bound, low)
+        self._cut(low[:, worse], high[:, worse], BOUND)
+        alive &= ~worse
         low, high, bound = low[:, alive], high[:, alive], bound[alive]
         if not bound.size:
             return low, high, bound
@@ -292,6 +320,8 @@ class Search:
         left, right = may & (self._matters(child, low, middles, best) | ~open_axes)
         left_empty, right_empty = ~may
         dead = (~left & ~right).any(axis=0)
+        if self._cuts is not None:
+            self._cuts.halves(low, high, (left, right), (left_empty, right_empty))
         new_low, new_high, new_bound = low.copy(), high.copy(), bound.copy()
         only_right, only_left = ~left & right, left & ~right
         new_low[only_right], new_high[only_left] = middles[only_right] + 1, middles[only_left]

@@ -18,7 +18,7 @@ The machine of :mod:`~.machine` runs it on blocks of elements that stay in the p
 :class:`UnrecordableError` and is left to NumPy.
 """
 
-from mlsysim.engine.programs.lazily import Lazily, is_loaded, worthwhile
+from mlsysim.engine.programs.lazily import Lazily, is_loaded, without_programs, worthwhile
 from mlsysim.engine.programs.program import Program
 from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value, recorded, recorder_of
 from mlsysim.engine.programs.replay import Replay
@@ -33,5 +33,6 @@ __all__ = [
     "is_loaded",
     "recorded",
     "recorder_of",
+    "without_programs",
     "worthwhile",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +35,17 @@ class _InNumpy:
 
 
 _in_numpy = _InNumpy()
+_programs = ContextVar("programs", default=True)
+
+
+@contextmanager
+def without_programs() -> Iterator[None]:
+    """No program is recorded inside: what is made there is computed in NumPy, as by those who check a program."""
+    token = _programs.set(False)
+    try:
+        yield
+    finally:
+        _programs.reset(token)
 
 
 def worthwhile(operations: float, last: float) -> bool:
@@ -45,6 +58,8 @@ def worthwhile(operations: float, last: float) -> bool:
     last : float
         Those since this was last asked. Until the machine is loaded it is all that the process did that counts.
     """
+    if not _programs.get():
+        return False
     _in_numpy.operations += last
     enough = operations >= RECORDING and (is_loaded() or _in_numpy.operations >= LOADING)
     return enough and installed("numba")

@@ -1,0 +1,79 @@
+"""A saved certificate, verified by the model that it names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from mlsysim.catalog import Catalog, builtin
+from mlsysim.errors import CertificateError, MlsysimError, UnknownNameError
+from mlsysim.models.base import PerformanceModel
+from mlsysim.models.registry import Registry
+from mlsysim.progress import shown
+from mlsysim.study.saved import read
+from mlsysim.study.verification import Verification, verified
+from mlsysim.tracebacks import at_the_call
+
+
+@at_the_call
+@shown
+def verify(
+    path: str | os.PathLike[str],
+    model: type[PerformanceModel] | None = None,
+    catalog: Catalog | None = None,
+    *,
+    registry: Registry | None = None,
+) -> Verification:
+    """Verify a certificate that ``search(certificate=...)`` saved, without the search.
+
+    The model is built afresh. The designs are solved again. The boxes that were ruled out must tile the grid, and each
+    is bounded again, by NumPy and not by the programs of the search. Points that were evaluated are evaluated again.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    model : type, optional
+        The model that was searched, where it is not one of ours or of an installed package.
+    catalog : Catalog, optional
+        Where names of entries are looked up first; that of the package by default.
+    registry : Registry, optional
+        The models among which the one of the question is looked up; ours and those of installed packages by default.
+
+    Returns
+    -------
+    Verification
+        What was shown, in words and numbers.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is no certificate.
+    CertificateError
+        If it does not hold: which part of it, and why.
+    """
+    content, shelf = read(path), catalog or builtin()
+    return verified(content, Path(path), _model(content, Path(path), model, registry or Registry()), shelf.find)
+
+
+def _model(
+    content: dict[str, Any], path: Path, given: type[PerformanceModel] | None, registry: Registry
+) -> PerformanceModel:
+    question = content["question"]
+    command, name, variant = (question.get(key) for key in ("command", "model", "variant"))
+    if not all(isinstance(each, str) for each in (command, name, variant)):
+        raise CertificateError(path, "question", "command, model and variant must be texts")
+    found = given
+    if found is None:
+        asked = registry.commands.get(command, ())
+        listed = next((each for each in asked if each.name == name), None)
+        if listed is None:
+            raise UnknownNameError("model of the certificate", name, [each.name for each in asked], "give model=...")
+        found = listed.load()
+    if found.__name__ != name:
+        raise CertificateError(path, "question", f"it asks {name}, and not {found.__name__}")
+    try:
+        return found(variant)
+    except MlsysimError as error:
+        raise CertificateError(path, "question", str(error)) from None

@@ -1,0 +1,249 @@
+"""A certificate as a file: the question, the answer, and the boxes that were ruled out.
+
+The file holds what somebody needs who does not trust the search: the question as it was asked, a digest of every
+formula and the value of every input by which changes are noticed, the designs with what they are worth, and the tree of
+halvings (:mod:`mlsysim.engine.bounds.cuts`) whose leaves tile the grid.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import uuid
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
+from mlsysim.errors import CertificateError, InputError
+from mlsysim.inputs.expressions import Expression
+from mlsysim.jsontext import json_text
+from mlsysim.study.checkpoint import reason_of, told
+from mlsysim.study.columns import number
+from mlsysim.study.designs import Designs
+from mlsysim.study.problem import Problem
+from mlsysim.study.written import as_plain
+from mlsysim.version import __version__
+
+FORMAT = "mlsysim certificate 1"
+#: What becomes of a box, as the file calls it.
+FATES = {"bound": BOUND, "infeasible": INFEASIBLE, "evaluated": EVALUATED, "open": OPEN}
+#: Parts of a file, and of which type each is.
+PARTS = {"question": dict, "fingerprint": dict, "designs": list, "certificate": dict, "axes": dict}
+#: Most bytes of a file, and of the tree in it.
+LARGEST, LARGEST_TREE = 1 << 30, 1 << 29
+#: Letters of a digest.
+DIGITS = 24
+
+
+class Saved:
+    """The file of a certificate that is to be written once the search is over.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    asked : Problem
+        What is searched.
+    top : int
+        How many designs.
+
+    Raises
+    ------
+    InputError
+        If the path is none, or an argument of the question cannot be written down.
+    """
+
+    def __init__(self, path: Any, asked: Problem, top: int) -> None:
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise InputError("certificate", path, "must be a path", "as in certificate='best.json'") from None
+        if not self.path.name or self.path.is_dir():
+            raise InputError("certificate", str(path), "must be the path of a file", "as in certificate='best.json'")
+        if not self.path.absolute().parent.is_dir():
+            raise InputError("certificate", str(path), "must be in a folder that exists")
+        self._asked, self._question = asked, question_of(asked, top)
+        for argument, expression in _untold(asked):
+            hint = "give it as text, as in 'total_memory <= 80 GB'"
+            raise InputError(argument, expression.text, "a certificate holds texts, and this one says less", hint)
+
+    def write(self, found: Designs, cuts: Cuts) -> None:
+        """Write the file; a file that was there is replaced, or kept where that fails.
+
+        Parameters
+        ----------
+        found : Designs
+            The answer.
+        cuts : Cuts
+            What became of every part of the grid, where bounds ruled them out.
+        """
+        asked = self._asked
+        by_bounds = found.certificate.method == "bounds"
+        content = {
+            "format": FORMAT,
+            "mlsysim": __version__,
+            "question": self._question,
+            "fingerprint": fingerprint(asked),
+            "axes": dict(zip(asked.binding.axes, asked.grid.sizes, strict=True)),
+            "designs": [
+                {"place": place.tolist(), "arguments": arguments_at(asked, place), "objectives": objectives}
+                for place, objectives in zip(found.places, _objectives(found), strict=True)
+            ],
+            "certificate": asdict(found.certificate),
+            "boxes": _boxes(cuts, asked.grid.sizes) if by_bounds else None,
+        }
+        beside = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex}.new")
+        with told(self.path, "cannot be written", lambda: "what it held before is kept"):
+            try:
+                beside.write_text(json_text(content, 1) + "\n", encoding="utf-8", newline="\n")
+                os.replace(beside, self.path)
+            finally:
+                beside.unlink(missing_ok=True)
+
+
+def _untold(asked: Problem) -> Iterator[tuple[str, Expression]]:
+    """The expressions of a question, by argument, whose text says something else."""
+    given = [("minimize" if sign > 0 else "maximize", e, asked.quantity) for e, sign in asked.objectives]
+    given += [("subject_to", constraint, asked.condition) for constraint in asked.constraints]
+    for argument, expression, reader in given:
+        try:
+            same = reader(expression.text).sympy == expression.sympy
+        except InputError:
+            same = False
+        if not same:
+            yield argument, expression
+
+
+def question_of(asked: Problem, top: int) -> dict[str, Any]:
+    """The question as it was asked, as plain data."""
+    model = asked.model
+    texts = {sign: [expression.text for expression, s in asked.objectives if s == sign] for sign in (1, -1)}
+    return {
+        "command": type(model).command,
+        "model": type(model).__name__,
+        "variant": model.variant,
+        "arguments": {name: as_plain(name, value) for name, value in asked.typed.items()},
+        "minimize": texts[1],
+        "maximize": texts[-1],
+        "subject_to": [constraint.text for constraint in asked.constraints],
+        "top": top,
+    }
+
+
+def fingerprint(asked: Problem) -> dict[str, dict[str, Any]]:
+    """What the answer follows from, by name: digests of formulas and conditions, and the values of inputs."""
+    binding = asked.binding
+    conditions = {reason.text: str(reason.condition) for reason in binding.reasons}
+    conditions |= {constraint.text: str(constraint.sympy) for constraint in asked.constraints}
+    return {
+        "formulas": {formula.name: _digest(str(formula.expression)) for formula in binding.system},
+        "objectives": {e.text: _digest(str(goal)) for (e, _), goal in zip(asked.objectives, asked.goals, strict=True)},
+        "conditions": {name: _digest(text) for name, text in conditions.items()},
+        "inputs": {name: _value(value) for name, value in sorted(binding.numbers.items())},
+    }
+
+
+def arguments_at(asked: Problem, place: Any) -> dict[str, Any]:
+    """The swept arguments at a point, as plain data."""
+    return {name: as_plain(name, value) for name, value in asked.swept(place).items()}
+
+
+def read(path: Any) -> dict[str, Any]:
+    """The content of a file, of which the parts are there.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is no certificate.
+    CertificateError
+        If a part of it is missing.
+    """
+
+    def refused(why: str) -> InputError:
+        return InputError("certificate", str(path), why, "search(certificate=...) and `mlsysim search` write one")
+
+    try:
+        file = Path(path)
+        if file.stat().st_size > LARGEST:
+            raise refused(f"is longer than {LARGEST:,} bytes")
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise refused(f"cannot be read: {reason_of(error)}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise refused("is no certificate of mlsysim, or is damaged: it is no JSON") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise refused(f"is no certificate of mlsysim: its format is not {FORMAT!r}")
+    for name, kind in PARTS.items():
+        if not isinstance(content.get(name), kind):
+            raise CertificateError(file, name, "is missing, or of another type")
+    return content
+
+
+def boxes_in(content: Mapping[str, Any], sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """First and last indices of the boxes of a file, and what became of each; None where it has none.
+
+    Raises
+    ------
+    ValueError
+        If they do not tile the grid, or are not as many as the file says.
+    """
+    boxes = content.get("boxes")
+    if boxes is None:
+        return None
+    try:
+        unpacking = zlib.decompressobj()
+        tree = unpacking.decompress(base64.b64decode(boxes["tree"], validate=True), LARGEST_TREE)
+        counts = {name: int(boxes[name]) for name in FATES}
+    except (KeyError, TypeError, zlib.error) as error:
+        raise ValueError(f"the tree cannot be unpacked: {type(error).__name__}: {error}") from None
+    if not unpacking.eof:
+        raise ValueError("the tree cannot be unpacked: it is cut off, or too long")
+    low, high, fates = leaves(tree, sizes)
+    for name, fate in FATES.items():
+        if counts[name] != (found := int((fates == fate).sum())):
+            raise ValueError(f"{counts[name]:,} boxes are said to be {name}, and the tree has {found:,}")
+    return low, high, fates
+
+
+def _boxes(cuts: Cuts, sizes: tuple[int, ...]) -> dict[str, Any]:
+    tree = cuts.tree(sizes)
+    _, _, fates = leaves(tree, sizes)
+    counts = {name: int((fates == fate).sum()) for name, fate in FATES.items()}
+    return {**counts, "tree": base64.b64encode(zlib.compress(tree, 9)).decode()}
+
+
+def _objectives(found: Designs) -> list[dict[str, Any]]:
+    """Per design its objectives, by the text of each, in their units."""
+    return [
+        {
+            goal.text: {"value": number(goal.expression, value), "unit": goal.unit}
+            for goal, value in zip(found.goals, values, strict=True)
+        }
+        for values in found.objectives
+    ]
+
+
+def _value(value: Any) -> Any:
+    """A number as it is, an array by its shape and digest."""
+    array = np.ascontiguousarray(value, float)
+    if array.size == 1:
+        return float(array.ravel()[0])
+    return {"shape": list(array.shape), "digest": _digest(array.tobytes())}
+
+
+def _digest(of: str | bytes) -> str:
+    return hashlib.sha256(of.encode() if isinstance(of, str) else of).hexdigest()[:DIGITS]

@@ -1,0 +1,357 @@
+"""Whether a saved certificate holds: the answer solved again, and its boxes bounded again, without the search."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.bounds import Claim, Recheck, Shown
+from mlsysim.engine.bounds.cuts import EVALUATED, volumes
+from mlsysim.engine.programs import without_programs
+from mlsysim.engine.ties import band
+from mlsysim.errors import CertificateError, InputError, MlsysimError
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.progress import looped
+from mlsysim.study.columns import value_of
+from mlsysim.study.problem import Problem, problem
+from mlsysim.study.refused import refused
+from mlsysim.study.saved import arguments_at, boxes_in, fingerprint
+from mlsysim.study.solve import solve
+from mlsysim.study.written import Find, as_given
+from mlsysim.units import from_canonical
+
+#: Operations of evaluating every point of a grid of which no boxes were saved: a minute or two.
+EVERY_POINT = 6e10
+#: Boxes of halvings in which such a grid of more points is tried to be shown by bounds.
+TRIED = 1 << 12
+#: Boxes that are looked at between two steps of the line that says how far it is.
+STEP = 1024
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was shown of a saved certificate.
+
+    Attributes
+    ----------
+    path : path
+        Of the file.
+    complete : bool
+        Whether all that it claims was shown; else ``said`` says what was not.
+    designs : int
+        Designs that were solved again.
+    points : int
+        Size of the grid.
+    boxes : mapping of str to int
+        Boxes of the grid by how they were shown to hold nothing better: by a bound of the objective, or by the
+        condition that cannot hold in them.
+    evaluated : int
+        Points evaluated again.
+    said : tuple of str
+        Sentences.
+    seconds : float
+        Time it took.
+    """
+
+    path: Path
+    complete: bool
+    designs: int
+    points: int
+    boxes: Mapping[str, int]
+    evaluated: int
+    said: tuple[str, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        head = f"{self.path} holds" if self.complete else f"{self.path} does not contradict itself, but is not shown"
+        return "\n".join([f"{head}, looked at in {self.seconds:.3g} s.", *self.said])
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self) | {"path": str(self.path)}
+
+
+def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find: Find) -> Verification:
+    """Verify a certificate.
+
+    Parameters
+    ----------
+    content : mapping
+        Of the file.
+    path : path
+        Of the file, for errors.
+    model : DeclaredModel
+        The model that the question asks.
+    find : callable
+        Finds entries of the catalog by kind and name.
+
+    Raises
+    ------
+    CertificateError
+        If something does not hold: which part, and why.
+    """
+    started = time.perf_counter()
+
+    def wrong(where: str, why: str) -> CertificateError:
+        return CertificateError(path, where, why)
+
+    with without_programs():
+        asked, top = _asked(content, model, find, wrong)
+        _compare(content, asked, wrong)
+        values = _solved_again(content, asked, top, wrong)
+        claims = content["certificate"]
+        places = np.array([design["place"] for design in content["designs"]], np.int64).reshape(
+            len(values), len(asked.grid.sizes)
+        )
+        shown, said, complete = _grid_shown(content, asked, top, values, places, wrong)
+        _counts(claims, asked, shown, complete, wrong)
+    return Verification(
+        path=path,
+        complete=complete,
+        designs=len(values),
+        points=asked.grid.points,
+        boxes=dict(shown.by),
+        evaluated=shown.evaluated,
+        said=tuple(said),
+        seconds=time.perf_counter() - started,
+    )
+
+
+Wrong = Callable[[str, str], CertificateError]
+
+
+def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: Wrong) -> tuple[Problem, int]:
+    """The question that the file asks, built afresh, and how many designs it asks for."""
+    question = content["question"]
+    try:
+        arguments = {name: as_given(name, plain, find) for name, plain in question["arguments"].items()}
+        asked = problem(model, arguments, question["minimize"], question["maximize"], question["subject_to"])
+        top = question["top"]
+    except MlsysimError as error:
+        raise wrong("question", str(error)) from None
+    except (KeyError, AttributeError, TypeError) as error:
+        raise wrong("question", f"cannot be read: {type(error).__name__}: {error}") from None
+    if len(asked.objectives) != 1:
+        raise wrong("question", f"a search has one objective, and this one has {len(asked.objectives)}")
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise wrong("question", f"top must be a whole number >= 1, and is {top!r}")
+    return asked, top
+
+
+def _compare(content: Mapping[str, Any], asked: Problem, wrong: Wrong) -> None:
+    """Whether formulas, conditions and inputs are those of the search."""
+    axes = dict(zip(asked.binding.axes, asked.grid.sizes, strict=True))
+    if content["axes"] != axes:
+        raise wrong("axes", f"the question has {axes}, and the file says {content['axes']}")
+    there = content["fingerprint"]
+    for part, here in fingerprint(asked).items():
+        saved = there.get(part)
+        if not isinstance(saved, Mapping):
+            raise wrong("fingerprint", f"{part} are missing")
+        for name in {**here, **saved}:
+            if name not in saved or name not in here:
+                which = "is new since" if name in here else "is no longer there"
+                raise wrong(part, f"{name} {which}: the search was of other {part}")
+            if saved[name] != here[name]:
+                told = ""
+                if isinstance(here[name], float) and isinstance(saved[name], int | float):
+                    told = f": {saved[name]:g} there, {here[name]:g} here, in canonical units"
+                raise wrong(part, f"{name} is another than in the search{told}")
+
+
+def _solved_again(content: Mapping[str, Any], asked: Problem, top: int, wrong: Wrong) -> list[float]:
+    """The objective of every design, to be minimised, by ``solve``; each is what the file says, and feasible."""
+    designs, sizes = content["designs"], asked.grid.sizes
+    (expression, sign), found = asked.objectives[0], []
+    if len(designs) > top:
+        raise wrong("designs", f"there are {len(designs)}, and {top} were asked for")
+    for number, design in enumerate(designs, start=1):
+        where = f"design {number}"
+        try:
+            place, said = design["place"], design["objectives"][expression.text]["value"]
+            inside = len(place) == len(sizes) and all(
+                isinstance(at, int) and 0 <= at < size for at, size in zip(place, sizes, strict=True)
+            )
+            arguments = design["arguments"]
+        except (KeyError, TypeError) as error:
+            raise wrong(where, f"cannot be read: {type(error).__name__}: {error}") from None
+        if not inside:
+            raise wrong(where, f"place {place} is not on the grid")
+        if arguments != (here := arguments_at(asked, place)):
+            other = next((name for name in here if arguments.get(name) != here[name]), "arguments")
+            raise wrong(where, f"{other} is {here.get(other)!r} at its place, and {arguments.get(other)!r} in the file")
+        try:
+            result = solve(asked.model, **asked.at(place))
+        except InputError as error:
+            raise wrong(where, f"is refused: {error}") from None
+        _, good = asked.points.columns(np.array(place, np.int64)[:, None])
+        if not good[0]:
+            raise wrong(where, "does not meet the constraints")
+        value = value_of(expression, result)
+        own = float(from_canonical(value, expression.unit))
+        if not isinstance(said, int | float) or not math.isclose(own, said, rel_tol=1e-9, abs_tol=1e-300):
+            raise wrong(where, f"{expression.text} is {own!r} {expression.unit}, and {said!r} in the file")
+        found.append(sign * value)
+    if len({tuple(design["place"]) for design in designs}) < len(designs):
+        raise wrong("designs", "one of them is there twice")
+    return found
+
+
+def _grid_shown(
+    content: Mapping[str, Any], asked: Problem, top: int, values: list[float], places: np.ndarray, wrong: Wrong
+) -> tuple[Shown, list[str], bool]:
+    """Show that no point of the grid is better than the file says, or raise."""
+    claims, sign = content["certificate"], asked.objectives[0][1]
+    proven, first, bound = _claims(claims, values, top, sign, wrong)
+    known = frozenset(map(tuple, places.tolist()))
+    last = max(values) if len(values) == top else math.inf
+    tied = places[[value >= band(last)[0] for value in values]].tolist() if len(values) == top else []
+    mark = max(map(tuple, tied)) if tied and first else ()
+    below, above = band(last)
+    answer = Claim(below, above if mark else below, mark, known)
+    rest = answer if proven else Claim(min(band(bound)[0], below), min(band(bound)[0], below), (), known)
+    names = [(c.text, c.sympy) for c in asked.constraints]
+    names += [(reason.text, reason.condition) for reason in asked.binding.reasons]
+    checker = Recheck(asked.binding.system, asked.goals[0], names, asked.binding.numbers, asked.grid.sizes)
+    shown, total = Shown(), asked.grid.points
+    try:
+        boxes = boxes_in(content, asked.grid.sizes)
+    except ValueError as error:
+        raise wrong("boxes", str(error)) from None
+    if boxes is not None:
+        low, high, fates = boxes
+        if sum(volumes(low, high)) != total:
+            raise wrong("boxes", f"they hold {sum(volumes(low, high)):,} points, and the grid has {total:,}")
+        was_evaluated = fates == EVALUATED
+        for part in looped(_parts(low[:, was_evaluated], high[:, was_evaluated])):
+            checker.evaluate(*part, answer, shown)
+            _refute(shown, asked, wrong)
+        for part in looped(_parts(low[:, ~was_evaluated], high[:, ~was_evaluated])):
+            checker.show(*part, rest, shown)
+            _refute(shown, asked, wrong)
+        said = [f"{fates.size:,} boxes tile the grid of {total:,} points:", *_ways(shown, int(was_evaluated.sum()))]
+        return shown, [*_answered(values, claims), *said], True
+    last_place = np.array(asked.grid.sizes, np.int64)[:, None] - 1
+    whole = np.zeros_like(last_place), last_place
+    operations = total * asked.points.operations(asked.grid.sizes)
+    if not proven:
+        return shown, [*_answered(values, claims), "It claims no proof, and has no boxes."], True
+    if operations <= EVERY_POINT:
+        checker.evaluate(*whole, answer, shown)
+        _refute(shown, asked, wrong)
+        said = f"It has no boxes, as every point was looked at: all {total:,} were evaluated again."
+        return shown, [*_answered(values, claims), said], True
+    said = (
+        f"It has no boxes, as every point was looked at, and to evaluate {total:,} points again takes too long. "
+        "search(method='bounds') finds a proof that can be verified."
+    )
+    if asked.points.iterates:
+        return shown, [*_answered(values, claims), said], False
+    checker.show(*whole, rest, shown, TRIED)
+    if shown.missed:
+        shown.missed.clear()
+        _refute(shown, asked, wrong)
+        return shown, [*_answered(values, claims), said], False
+    _refute(shown, asked, wrong)
+    said = f"It has no boxes, as every point was looked at; bounds show the same of all {total:,}:"
+    return shown, [*_answered(values, claims), said, *_ways(shown)], True
+
+
+def _claims(
+    claims: Mapping[str, Any], values: list[float], top: int, sign: int, wrong: Wrong
+) -> tuple[bool, bool, float]:
+    """What is claimed: proven, first, and a bound, to be minimised; raise where these contradict one another."""
+    try:
+        proven, first = claims["proven"], claims["first"]
+        bound, gap = (_number(claims[name]) for name in ("bound", "gap"))
+    except (KeyError, TypeError) as error:
+        raise wrong("certificate", f"cannot be read: {type(error).__name__}: {error}") from None
+    if not isinstance(proven, bool) or not isinstance(first, bool):
+        raise wrong("certificate", "proven and first must be true or false")
+    if proven and values and not math.isclose(bound, sign * min(values), rel_tol=1e-9, abs_tol=1e-300):
+        raise wrong("certificate", f"the bound is {bound!r}, and the best design is worth {sign * min(values)!r}")
+    if proven and gap != 0:
+        raise wrong("certificate", f"it is proven, and the gap is {gap!r}")
+    if not proven and math.isfinite(gap):
+        value = max(values) if values else math.inf
+        right = (value - sign * bound) / abs(value) if value else math.inf
+        if not math.isclose(gap, right, rel_tol=1e-6, abs_tol=1e-9):
+            raise wrong("certificate", f"the gap is {gap!r}, and {right!r} by the bound and the design")
+    # Where nothing was found, nothing may be there.
+    return proven, first, sign * bound if not proven else math.inf
+
+
+def _number(plain: Any) -> float:
+    """A number of the file; infinity is written as an object."""
+    if isinstance(plain, Mapping):
+        return {"positive": math.inf, "negative": -math.inf}.get(plain.get("infinite", ""), math.nan)
+    return float(plain)
+
+
+def _parts(low: np.ndarray, high: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    return [(low[:, at : at + STEP], high[:, at : at + STEP]) for at in range(0, low.shape[1], STEP)]
+
+
+def _refute(shown: Shown, asked: Problem, wrong: Wrong) -> None:
+    """Raise for a better point that was found, or a box that was not shown to hold none."""
+    expression, sign = asked.objectives[0]
+    if shown.better:
+        value, place = min(shown.better)
+        own = f"{float(from_canonical(sign * value, expression.unit)):.10g} {expression.unit}".strip()
+        at = ", ".join(f"{name}={text}" for name, text in arguments_at(asked, place).items())
+        raise wrong("designs", f"{expression.text} is {own} at {at}, which is better, or as good and earlier")
+    if shown.missed:
+        low, high, bound = shown.missed[0]
+        own = f"{float(from_canonical(sign * bound, expression.unit)):.10g} {expression.unit}".strip()
+        ends = ", ".join(
+            f"{name} {a} to {b}" for name, a, b in zip(asked.binding.axes, low, high, strict=True) if a < b
+        )
+        raise wrong("boxes", f"in the box {ends} (places on the axes), {expression.text} is bounded by {own} only")
+
+
+def _counts(claims: Mapping[str, Any], asked: Problem, shown: Shown, complete: bool, wrong: Wrong) -> None:
+    """Whether the counts of the certificate agree with what is found here."""
+    accepted, refusals = refused(asked)
+    here = {"points": asked.grid.points, "accepted": list(accepted)}
+    here["refused"] = {
+        name: {"count": list(each.count), "entries": list(each.entries)} for name, each in refusals.items()
+    }
+    for name, value in here.items():
+        if claims.get(name) != value:
+            raise wrong("certificate", f"{name} is {value} here, and {claims.get(name)} in the file")
+    feasible = claims.get("feasible")
+    if not (isinstance(feasible, list) and len(feasible) == 2 and all(isinstance(each, int) for each in feasible)):
+        raise wrong("certificate", f"feasible must be the fewest and the most points, and is {feasible!r}")
+    fewest, most = shown.feasible, asked.grid.points - shown.infeasible
+    if complete and (feasible[1] < fewest or feasible[0] > most or feasible[0] > feasible[1]):
+        raise wrong("certificate", f"{feasible} points are said to be feasible, and here {fewest} to {most}")
+
+
+def _ways(shown: Shown, evaluated: int = 0) -> list[str]:
+    """How boxes were shown to hold nothing better, a line each."""
+    lines = [f"{evaluated:>10,}  evaluated again, {shown.evaluated:,} points"] * bool(shown.evaluated)
+    for name, count in sorted(shown.by.items(), key=lambda each: -each[1]):
+        what = "bounded by a value that is no better" if name == "bound" else f"{name}: cannot hold"
+        lines.append(f"{count:>10,}  {what}")
+    return [*lines, f"{shown.halved:>10,}  halved on the way"] if shown.halved else lines
+
+
+def _answered(values: list[float], claims: Mapping[str, Any]) -> list[str]:
+    """What was shown of the designs, in words."""
+    if not values:
+        return ["No point meets the constraints."] if claims["proven"] else ["It has no design."]
+    which = "The design was" if len(values) == 1 else f"The {len(values)} designs were"
+    gap = (
+        ""
+        if claims["proven"]
+        else f" It is not proven best: a design up to {100 * _number(claims['gap']):.3g}% better may exist."
+    )
+    return [f"{which} solved again, by the formulas and inputs of the search.{gap}"]
