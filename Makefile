@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # A file of tests stays in one process, which compiles its systems once; files in order, so that notebooks are no tail.
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint types contracts book docs validation ci check bench clean
+.PHONY: demo test lint types contracts book docs validation ci check bench bench-gpu clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mlsysim demo
@@ -46,8 +46,12 @@ check: lint types contracts
 
 bench: $(VENV)/.test $(PEER)/.installed
 	mkdir -p build
-	$(BIN)/python -m pytest --long tests/benchmarks --benchmark-enable --benchmark-only -p no:xdist --benchmark-json=build/benchmarks.json
+	$(BIN)/python -m pytest --long tests/benchmarks --ignore=tests/benchmarks/test_gpu.py --benchmark-enable --benchmark-only -p no:xdist --benchmark-json=build/benchmarks.json
 	$(BIN)/python tests/benchmarks/report.py build/benchmarks.json docs/benchmarks.md
+
+# Where JAX has a GPU: needs the build of jaxlib for it in the environment.
+bench-gpu: $(VENV)/.test
+	$(BIN)/python -m pytest --long tests/benchmarks/test_gpu.py --benchmark-enable --benchmark-only -p no:xdist -rs -s
 
 # The mlsysim 0.3.0 of PyPI in an environment of its own, to be timed beside us.
 $(PEER)/.installed: tests/benchmarks/constraints-0.3.0.txt

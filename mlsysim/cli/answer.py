@@ -10,10 +10,10 @@ import typer
 
 from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
-from mlsysim.cli.options import option_name
 from mlsysim.cli.words import as_options, shelf_of, typed_text
 from mlsysim.errors import MlsysimError, quoted
 from mlsysim.inputs.binding import DEFAULT, GIVEN
+from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for

@@ -28,10 +28,10 @@ from mlsysim.cli.options import (
     SubjectTo,
     Variants,
     Words,
-    option_name,
 )
 from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty, verify
 from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
 from mlsysim.progress import watched
 

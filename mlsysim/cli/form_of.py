@@ -8,10 +8,10 @@ from dataclasses import asdict
 
 from mlsysim.catalog import Traffic, TransformerWorkload, builtin
 from mlsysim.cli.forms import CATALOG, INPUTS, OVERRIDES, STORED, Choice, Form
-from mlsysim.cli.options import option_name
 from mlsysim.cli.words import NO, YES, command_line
 from mlsysim.inputs.signature import only_in
 from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import Listed, Registry, ours

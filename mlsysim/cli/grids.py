@@ -15,12 +15,12 @@ import typer
 from mlsysim.cli import axes
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced
-from mlsysim.cli.options import option_name
 from mlsysim.cli.summary import as_records, cell_text, print_sweep, write_csv
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.inputs.recipe import as_run
+from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for

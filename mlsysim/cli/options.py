@@ -10,11 +10,6 @@ import typer
 from mlsysim.cli.exits import Exit
 
 
-def option_name(argument: str) -> str:
-    """The option of an argument: ``batch_size`` is ``--batch-size``."""
-    return f"--{argument.replace('_', '-')}"
-
-
 def _questions(ctx: typer.Context, incomplete: str) -> list[str]:
     return [command for command in ctx.find_root().obj.commands if command.startswith(incomplete)]
 

@@ -10,9 +10,9 @@ import typer
 from typer.core import TyperCommand
 
 from mlsysim.cli.forms import ANSWER, INPUTS, OVERRIDES, Choice, Form, form
-from mlsysim.cli.options import Json, OwnCatalog, Strict, option_name
+from mlsysim.cli.options import Json, OwnCatalog, Strict
 from mlsysim.errors import MlsysimError
-from mlsysim.inputs.spellings import ELSEWHERE, own_name
+from mlsysim.inputs.spellings import ELSEWHERE, option_name, own_name
 from mlsysim.models.registry import Listed, Registry
 
 SHOWN = "Outputs"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mlsysim.catalog import Catalog, builtin, load_catalog
-from mlsysim.cli.options import option_name
+from mlsysim.inputs.spellings import option_name
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
 from mlsysim.symbolic import Variable

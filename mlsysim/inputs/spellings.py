@@ -1,4 +1,4 @@
-"""Arguments by the names that others have for them."""
+"""Arguments by the names that a shell and others have for them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ ELSEWHERE = {
     "dtype": ("precision", "weight_dtype"),
     "quantization": ("precision", "weight_dtype"),
 }
+
+
+def option_name(argument: str) -> str:
+    """The option of an argument: ``batch_size`` is ``--batch-size``."""
+    return f"--{argument.replace('_', '-')}"
 
 
 def own_name(typed: str, known: Collection[str]) -> str:

@@ -7,11 +7,16 @@ builds it anew: that took most of the time of printing and compiling.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cmp_to_key
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 
 from mlsysim.symbolic.extremes import as_written
+
+#: The order in which sympy keeps terms and factors: numbers, then what else there is.
+IN_ORDER = cmp_to_key(sympy.Basic.compare)
 
 
 def rebuilt(node: Any, args: Sequence[Any]) -> Any:
@@ -34,6 +39,17 @@ def numbered(node: Any, args: Sequence[Any]) -> Any:
     if isinstance(node, sympy.Piecewise):
         settled = any(pair.cond in (sympy.true, sympy.false) for pair in args[:-1])
         return node.func(*args, evaluate=settled)
+    return rebuilt(node, args)
+
+
+def renamed(node: Any, args: Sequence[Any]) -> Any:
+    """A node with other symbols, of which no more is known: nothing can be simplified that was not."""
+    if all(new is old for new, old in zip(args, node.args, strict=True)):
+        return node
+    if isinstance(node, sympy.Add | sympy.Mul):
+        return node.func._from_args(sorted(args, key=IN_ORDER))
+    if isinstance(node, sympy.Pow | sympy.Piecewise | Relational):
+        return node.func(*args, evaluate=False)
     return rebuilt(node, args)
 
 

@@ -15,7 +15,7 @@ from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.dimensions import describe, dimension_of, same
 from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.family import Family, Index, family_of
-from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, limited, written_out
+from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, holds, limited, written_out
 from mlsysim.symbolic.variable import Variable, variable_of
 from mlsysim.tracebacks import at_the_call
 
@@ -126,9 +126,9 @@ class Formula:
             raise FormulaError(f"formula for {name}: give an example, or say why there is none")
         if self.family is not None:
             object.__setattr__(self, "covers", tuple(self.family))
-        if self.family is not None or any(map(family_of, symbols)) or self.expression.has(ByMember):
+        if self.family is not None or any(map(family_of, symbols)) or holds(self.expression, ByMember):
             self._check_index()
-        elif self.example is not None and not self.expression.has(Total):
+        elif self.example is not None and not holds(self.expression, Total):
             self._check_example(self)
 
     def _symbols(self) -> set[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 import sympy
@@ -13,7 +13,7 @@ from sympy.logic.boolalg import Boolean
 
 from mlsysim.errors import CycleError, FormulaError, UnknownNameError
 from mlsysim.symbolic.constants import label
-from mlsysim.symbolic.exchange import exchanged
+from mlsysim.symbolic.exchange import exchanged, renamed
 from mlsysim.symbolic.variable import Variable, variable_of
 from mlsysim.tracebacks import at_the_call
 
@@ -236,9 +236,7 @@ class EvaluatedAt(sympy.Expr):
     @property
     def free_symbols(self) -> set[sympy.Basic]:
         """Symbols of all steps that no step defines."""
-        steps = self.definitions
-        used: set[sympy.Basic] = set().union(*(expression.free_symbols for _, expression in steps))
-        return used - {symbol for symbol, _ in steps}
+        return set(_free_symbols(self))
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
@@ -250,6 +248,13 @@ class EvaluatedAt(sympy.Expr):
 
     def _eval_derivative(self, symbol: sympy.Symbol) -> sympy.Expr:
         return sympy.Derivative(self, symbol) if symbol in self.free_symbols else sympy.S.Zero
+
+
+@lru_cache(maxsize=1024)
+def _free_symbols(at: EvaluatedAt) -> frozenset[sympy.Basic]:
+    steps = at.definitions
+    used: set[sympy.Basic] = set().union(*(expression.free_symbols for _, expression in steps))
+    return frozenset(used - {symbol for symbol, _ in steps})
 
 
 @at_the_call
@@ -279,14 +284,28 @@ def evaluated_at(
     CycleError
         If formulas need each other.
     """
-    bound: dict[Any, sympy.Dummy] = {symbol: sympy.Dummy(symbol.name, real=True) for symbol in changed}
+    moved = _moved(target, tuple(changed), frozenset(formulas))
+    bound: dict[Any, sympy.Dummy] = {each: sympy.Dummy(each.name, real=True) for each in (*changed, *moved)}
     steps = [sympy.Tuple(bound[symbol], sympy.sympify(value, strict=True)) for symbol, value in changed.items()]
+    steps += [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
+    return EvaluatedAt(Str(target.name), sympy.Tuple(*(Str(symbol.name) for symbol in changed)), sympy.Tuple(*steps))
+
+
+@lru_cache(maxsize=256)
+def _moved(
+    target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition]
+) -> dict[Any, sympy.Basic]:
+    """What moves with what is changed and leads to the target, by its formula, each after what it needs.
+
+    They are the same whatever the values, and found for many of them.
+    """
+    moved: dict[Any, sympy.Basic] = {}
     known = {member.symbol: member.expression for formula in formulas for member in formula.members}
     followed: set[Any] = set(changed)
     open_: list[str] = []
 
     def follow(symbol: Any) -> None:
-        """Add the steps that lead to a symbol, if it moves at all."""
+        """Add what leads to a symbol, if it moves at all."""
         if symbol.name in open_:
             raise CycleError(f"formulas need each other: {' -> '.join([*open_, symbol.name])}")
         if symbol in followed or symbol not in known:
@@ -297,15 +316,14 @@ def evaluated_at(
             follow(each)
         open_.pop()
         followed.add(symbol)
-        if needed & bound.keys():
-            bound[symbol] = sympy.Dummy(symbol.name, real=True)
-            steps.append(sympy.Tuple(bound[symbol], exchanged(known[symbol], bound)))
+        if needed & {*changed, *moved}:
+            moved[symbol] = known[symbol]
 
     follow(target)
-    if target in changed or target not in bound:
+    if target in changed or target not in moved:
         names = " or ".join(symbol.name for symbol in changed)
         raise FormulaError(f"no formulas lead from {names or 'nothing'} to {target.name}")
-    return EvaluatedAt(Str(target.name), sympy.Tuple(*(Str(symbol.name) for symbol in changed)), sympy.Tuple(*steps))
+    return moved
 
 
 class ErlangC(sympy.Function):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -14,6 +15,9 @@ from mlsysim.errors import FormulaError, quoted
 from mlsysim.symbolic.exchange import rebuilt
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.tracebacks import at_the_call
+
+#: Parts of expressions of which it is known what they hold: many formulas have the same parts.
+SHARED = 2**15
 
 
 class Total(sympy.Expr):
@@ -138,6 +142,13 @@ def by_member(**values: Any) -> ByMember:
     return ByMember(*rows)
 
 
+@lru_cache(maxsize=SHARED)
+def holds(expression: sympy.Basic, kind: type[Total | ByMember]) -> bool:
+    """Whether a sum, or a table, stands anywhere in an expression."""
+    return isinstance(expression, kind) or any(holds(part, kind) for part in expression.args)
+
+
+@lru_cache(maxsize=SHARED)
 def unbound(expression: sympy.Basic) -> dict[Index, set[Family]]:
     """The families whose generic symbols stand outside every sum over their index, by index."""
     if isinstance(expression, Total):
@@ -157,7 +168,7 @@ def tables(expression: sympy.Basic) -> Iterator[ByMember]:
     """The tables outside every sum."""
     if isinstance(expression, ByMember):
         yield expression
-    elif not isinstance(expression, Total):
+    elif not isinstance(expression, Total) and holds(expression, ByMember):
         for part in expression.args:
             yield from tables(part)
 
@@ -242,7 +253,7 @@ def written_out(what: str, expression: sympy.Basic) -> sympy.Basic:
         If a quantity or a table with an index stands outside every sum.
     """
     check_index(what, expression, None)
-    return expanded(expression, {}) if expression.has(Total) else expression
+    return expanded(expression, {}) if holds(expression, Total) else expression
 
 
 def limited(expression: sympy.Basic, members: Iterable[str]) -> sympy.Basic:

@@ -6,9 +6,9 @@ import pytest
 from fuzz import rest_long
 
 from mlsysim import TrainingMemoryModel
-from mlsysim.cli.options import option_name
 from mlsysim.cli.question import question_command
 from mlsysim.cli.words import command_line
+from mlsysim.inputs.spellings import option_name
 from mlsysim.models import every_model
 from mlsysim.models.registry import Registry, words_for
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes
-from mlsysim.cli.options import option_name
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
+from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.study.calibration.calibration import Calibration
