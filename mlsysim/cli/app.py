@@ -335,6 +335,12 @@ def pareto(
         list[str] | None, typer.Option(metavar="EXPRESSION", help="An objective; may be repeated.")
     ] = None,
     subject_to: SubjectTo = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
+    ] = "auto",
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Answer after so long, and say what is not known.")
+    ] = None,
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
@@ -350,6 +356,8 @@ def pareto(
         minimize=minimize or (),
         maximize=maximize or (),
         subject_to=subject_to or (),
+        method=method,
+        time_limit=time_limit,
         variant=variant,
         plot=plot,
         catalog=catalog,

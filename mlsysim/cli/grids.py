@@ -172,6 +172,8 @@ def pareto(
     minimize: Sequence[str],
     maximize: Sequence[str],
     subject_to: Sequence[str],
+    method: str,
+    time_limit: float | None,
     variant: str | None,
     catalog: Path | None,
     plot: Path | None,
@@ -185,7 +187,14 @@ def pareto(
         drawable(plot)
         if len(objectives) != 2 or not all(name in model.system for name in objectives):
             raise InputError("plot", str(plot), "a front is drawn of two objectives that are outputs by name")
-    designs = model.pareto(list(minimize), maximize=list(maximize), subject_to=list(subject_to), **given)
+    designs = model.pareto(
+        list(minimize),
+        maximize=list(maximize),
+        subject_to=list(subject_to),
+        method=method,
+        time_limit=time_limit,
+        **given,
+    )
     if plot is not None and len(designs):
         figure, (panel,) = _figure(1)
         told = [name for name in given if name in axes.swept(given) and name in model.arguments]

@@ -11,6 +11,7 @@ import numpy as np
 import sympy
 
 from mlsysim.engine.compiled import compiled
+from mlsysim.engine.ties import SPARE
 from mlsysim.symbolic import System
 
 #: Points with which every point of a block is compared first, and the stride of the sample they are taken from.
@@ -26,7 +27,7 @@ class Front:
     Attributes
     ----------
     values : ndarray
-        One row per point, one column per objective; ascending.
+        One row per point, one column per objective, to the digits that count; ascending.
     indices : ndarray of int
         C-order index of each point in the grid; of points alike in every objective the first.
     feasible : int
@@ -151,6 +152,11 @@ def _functions(function: Any, number: int, shape: tuple[int, ...]) -> tuple[Any,
     import jax
     import jax.numpy as jnp
 
+    def rounded(objective: Any) -> Any:
+        """As :func:`mlsysim.engine.ties.rounded`, on the device."""
+        bits = jax.lax.bitcast_convert_type(jnp.asarray(objective, jnp.float64) + 0.0, jnp.int64)
+        return jax.lax.bitcast_convert_type((bits + (1 << (SPARE - 1))) >> SPARE << SPARE, jnp.float64)
+
     @jax.jit
     def evaluated(values: Mapping[str, Any]) -> Any:
         found = function.raw(*[values[name] for name in function.inputs])
@@ -160,7 +166,7 @@ def _functions(function: Any, number: int, shape: tuple[int, ...]) -> tuple[Any,
         for condition in found[number:]:
             allowed = allowed & (jnp.asarray(condition) != False)  # noqa: E712
         allowed = jnp.broadcast_to(allowed, shape)
-        columns = [jnp.where(allowed, objective, jnp.inf).reshape(-1) for objective in found[:number]]
+        columns = [jnp.where(allowed, rounded(objective), jnp.inf).reshape(-1) for objective in found[:number]]
         return columns, jnp.sum(allowed, dtype=jnp.int64)
 
     @jax.jit

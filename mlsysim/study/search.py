@@ -18,12 +18,13 @@ from mlsysim.engine import Front, collector, nondominated
 from mlsysim.engine.blocks import cores
 from mlsysim.engine.bounds import Best, Cuts, Points, Progress
 from mlsysim.engine.budget import Budget, abandon, abandonable
-from mlsysim.engine.ties import band, in_order
+from mlsysim.engine.ties import band, in_order, rounded
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import bar, status
 from mlsysim.study.certificate import Certificate, undefined
 from mlsysim.study.designs import Designs
+from mlsysim.study.front_search import LARGEST, front_by_bounds
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.refused import refused
 from mlsysim.study.saved import Saved
@@ -112,14 +113,9 @@ def search(
         If a file cannot be written.
     """
     started = time.perf_counter()
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError("method", method, f"must be one of {', '.join(METHODS)}")
+    _checked(method, time_limit)
     if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
         raise InputError("top", top, "must be a whole number from 1 to 10,000")
-    if time_limit is not None and (
-        isinstance(time_limit, bool) or not (isinstance(time_limit, int | float) and time_limit > 0)
-    ):
-        raise InputError("time_limit", time_limit, "must be a number of seconds > 0")
     if method == "bounds" and (checkpoint is not None or client is not None):
         raise InputError("method", method, "a checkpoint or a cluster is for streaming", "use method='dense'")
     asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to)
@@ -162,6 +158,8 @@ def pareto(
     *entries: Any,
     maximize: Any = (),
     subject_to: Any = (),
+    method: str = "auto",
+    time_limit: float | None = None,
     client: Any = None,
     progress: bool | None = None,
     **axes: Any,
@@ -172,34 +170,84 @@ def pareto(
     ----------
     minimize, maximize : sequence of str or sympy.Expr
         Objectives, together at least two.
-    subject_to, client, progress
+    subject_to, method, client, progress
         As for ``search``.
+    time_limit : float, optional
+        Seconds after which bounds answer with the front of the points looked at. The gap of the certificate then says
+        how far from it any design may be: by no more than this share better in every objective.
 
     Returns
     -------
     Designs
-        By the first objective. Of designs alike in every objective the first on the axes.
+        By the first objective. Objectives are compared to 30 binary digits; of designs alike in every one the
+        first on the axes.
 
     Raises
     ------
     InputError
         As for ``search``.
     """
+    started = time.perf_counter()
+    _checked(method, time_limit)
     asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to)
     if len(asked.objectives) < 2:
         raise InputError("minimize", minimize, "takes at least two objectives together with maximize", "use search()")
-    started = time.perf_counter()
+    if client is not None and (method == "bounds" or time_limit is not None):
+        raise InputError("client", client, "a cluster looks at every point", "leave out method and time_limit")
+    if method == "dense" and time_limit is not None:
+        raise InputError("time_limit", time_limit, "only bounds end early", "leave it out, or method")
+    in_numpy, streamed = _operations(asked)
+    every = _iterates(asked) or in_numpy <= COMPILING * len(asked.binding.system)
+    if client is None and method != "dense" and (method == "bounds" or time_limit is not None or not every):
+        if asked.grid.points > LARGEST:
+            raise InputError("axes", tuple(asked.binding.axes), f"a front is of at most {LARGEST:,} points")
+        budget = Budget(deadline=math.inf if time_limit is None else started + time_limit)
+        may_stream = method == "auto" and time_limit is None and asked.grid.points <= LARGEST_STREAM
+        if may_stream:
+            budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
+        front, seen, gap = front_by_bounds(asked, budget, progress)
+        if seen.proven or not may_stream:
+            return _front(asked, front, _found_by_bounds(asked, front, seen, gap, started))
     _refuse_stream(asked)
-    in_numpy, _ = _operations(asked)
-    if client is None and (_iterates(asked) or in_numpy <= COMPILING * len(asked.binding.system)):
+    if client is None and method != "dense" and every:
         method, front = "enumeration", _enumerated_front(asked, progress)
     else:
         method = "dense"
         front = streamed_front(asked.grid, asked.goals, asked.conditions, client=client, progress=progress)
+    return _front(asked, front, _looked_at_all(asked, method, math.nan, front.feasible, started))
+
+
+def _front(asked: Problem, front: Front, certificate: Certificate) -> Designs:
     order = np.lexsort((front.indices, *front.values.T[::-1]))
     places = np.array(np.unravel_index(front.indices[order], asked.grid.sizes), dtype=np.int64)
-    certificate = _looked_at_all(asked, method, math.nan, front.feasible, started)
     return Designs(asked, places.T, certificate, _first_of)
+
+
+def _found_by_bounds(asked: Problem, front: Front, seen: Progress, gap: float, started: float) -> Certificate:
+    """The certificate of a front that bounds found."""
+    certificate = _looked_at_all(asked, "bounds", math.nan, front.feasible, started)
+    most = min(asked.grid.points - seen.infeasible, certificate.accepted[1])
+    feasible = max(seen.feasible, len(front.indices)), most if len(front.indices) or not seen.proven else 0
+    return replace(
+        certificate,
+        proven=seen.proven,
+        first=seen.first,
+        gap=gap,
+        boxes=seen.boxes,
+        evaluated=seen.points,
+        feasible=feasible,
+        undefined=undefined(bool(asked.constraints), certificate.accepted, feasible),
+    )
+
+
+def _checked(method: Any, time_limit: Any) -> None:
+    """Refuse a method or a limit that is none."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError("method", method, f"must be one of {', '.join(METHODS)}")
+    if time_limit is not None and (
+        isinstance(time_limit, bool) or not (isinstance(time_limit, int | float) and time_limit > 0)
+    ):
+        raise InputError("time_limit", time_limit, "must be a number of seconds > 0")
 
 
 def _refuse_stream(asked: Problem) -> None:
@@ -398,7 +446,10 @@ def _enumerated_front(asked: Problem, progress: bool | None) -> Front:
     ):
         for block, (found, good) in parts:
             feasible += int(good.sum())
-            values, indices = np.concatenate([values, found[:, good].T]), np.concatenate([indices, block[good]])
+            values, indices = (
+                np.concatenate([values, rounded(found[:, good].T)]),
+                np.concatenate([indices, block[good]]),
+            )
             values, indices = nondominated(values, indices)
             advance(len(block))
     return Front(values, indices, feasible, total)

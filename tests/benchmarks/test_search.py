@@ -13,7 +13,7 @@ from statistics import median
 
 import pytest
 
-from mlsysim import DistributedModel, TrainingMemoryModel
+from mlsysim import DistributedModel, TrainingMemoryModel, verify
 
 HERE = Path(__file__).parent
 FIXED = {"model": "Llama3_70B", "hardware": "H100", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
@@ -68,9 +68,13 @@ SHARE = 0.9
 ASKED = {"a new question": False, "asked again": True}
 
 
+def constraints(share=SHARE):
+    return f"total_memory <= {share!r} * memory_capacity", "batch_size >= 1024"
+
+
 def search(points, objective, share=SHARE, **how):
-    constraints = (f"total_memory <= {share!r} * memory_capacity", "batch_size >= 1024")
-    return DistributedModel().search(**FIXED, **layouts(points), **OBJECTIVES[objective], subject_to=constraints, **how)
+    asked = {**FIXED, **layouts(points), **OBJECTIVES[objective], "subject_to": constraints(share)}
+    return DistributedModel().search(**asked, **how)
 
 
 def shares(again):
@@ -164,6 +168,56 @@ def test_warm_search(benchmark, points, objective, asked):
         ours=seconds,
         theirs=1.0,
         ratio=seconds,
+    )
+
+
+@pytest.mark.parametrize("objectives", [("step_time", "fleet_size"), ("step_time", "total_memory")], ids="-".join)
+@pytest.mark.parametrize("points", [1e12, 1e17])
+def test_warm_front(benchmark, points, objectives):
+    taken = []
+
+    def once():
+        start = time.perf_counter()
+        found = DistributedModel().pareto(
+            objectives, **FIXED, **layouts(points), subject_to=constraints(), method="bounds", time_limit=3 * LIMIT
+        )
+        taken.append((time.perf_counter() - start, found))
+
+    benchmark.pedantic(once, rounds=2, warmup_rounds=1)
+    found, seconds = taken[-1][1], median(s for s, _ in taken)
+    certificate = found.certificate
+    said = "proven" if certificate.proven else f"gap {100 * certificate.gap:.2g}%"
+    what = " and ".join(objectives)
+    benchmark.extra_info.update(
+        title=f"warm front by bounds, {certificate.points:.1e} layouts, {what}, {len(found)} designs, against 30 s "
+        f"({said})",
+        target=1.0,
+        ours=seconds,
+        theirs=30.0,
+        ratio=seconds / 30.0,
+    )
+
+
+@pytest.mark.parametrize("points", [1e12])
+def test_verifying_a_saved_certificate(benchmark, points, tmp_path):
+    path = tmp_path / "best.json"
+    search(points, "step_time", method="bounds", certificate=path)
+    taken = []
+
+    def once():
+        start = time.perf_counter()
+        assert verify(path).complete
+        taken.append(time.perf_counter() - start)
+
+    benchmark.pedantic(once, rounds=2, warmup_rounds=1)
+    seconds = median(taken)
+    benchmark.extra_info.update(
+        title=f"verifying a saved certificate of {points:.0e} layouts, {path.stat().st_size / 1e3:.0f} kB, "
+        "against 10 s",
+        target=1.0,
+        ours=seconds,
+        theirs=10.0,
+        ratio=seconds / 10.0,
     )
 
 

@@ -8,10 +8,11 @@ import pytest
 from fuzz import fuzzing, rest_long
 from hypothesis import given
 from hypothesis import strategies as st
+from study.search_cases import FAMILIES, random_objective, random_problem, searches
 
 from mlsysim import DistributedModel, EconomicsModel, MoERoutingModel, TrainingMemoryModel
+from mlsysim.engine.bounds import FrontSearch, Search
 from mlsysim.errors import InputError, UnknownNameError
-from mlsysim.study import search as module
 
 POINT = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 64}
 FLEET = {**POINT, "fleet_size": 64, "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
@@ -64,8 +65,8 @@ def everywhere(model, fixed, axes, names, signs, feasible=None):
 
 @fuzzing(15, derandomize=False)
 @given(st.data())
-@pytest.mark.parametrize("dense", rest_long([False, True], quick=1))
-def test_equals_a_quadratic_check(dense, data):
+@pytest.mark.parametrize("method", rest_long(["enumeration", "bounds", "dense"], quick=2))
+def test_equals_a_quadratic_check(method, data):
     model, fixed, objectives = data.draw(st.sampled_from(QUESTIONS))
     choices = ROUTES if model is ROUTING else LAYOUT
     names = data.draw(st.lists(st.sampled_from(sorted(choices)), min_size=1, max_size=3, unique=True))
@@ -75,26 +76,111 @@ def test_equals_a_quadratic_check(dense, data):
     signs = [data.draw(st.sampled_from([1, 1, -1])) for _ in objectives]
     fixed = {name: value for name, value in fixed.items() if name not in axes}
     rows = everywhere(model, fixed, axes, objectives, signs)
-    if dense and data.draw(st.integers(0, 3)):
+    if method == "dense" and data.draw(st.integers(0, 3)):
         return
-    previous, module.COMPILING = module.COMPILING, 0.0 if dense else math.inf
+    previous, Search.LEAF = Search.LEAF, 4
     try:
         found = model.pareto(
             [name for name, sign in zip(objectives, signs, strict=True) if sign > 0],
             maximize=[name for name, sign in zip(objectives, signs, strict=True) if sign < 0],
+            method="auto" if method == "enumeration" else method,
             **fixed,
             **axes,
         )
     finally:
-        module.COMPILING = previous
-    assert found.certificate.method == ("dense" if dense else "enumeration")
+        Search.LEAF = previous
+    assert found.certificate.method == method
+    assert found.certificate.proven
     sizes = [len(values) for values in axes.values()]
     places = np.ravel_multi_index(tuple(found.places.T), sizes).tolist()
     assert sorted(places) == undominated(rows.tolist())
-    assert found.certificate.evaluated == math.prod(sizes)
-    assert found.certificate.feasible[0] == int(np.isfinite(rows).all(axis=1).sum())
+    low, high = found.certificate.feasible
+    assert low <= int(np.isfinite(rows).all(axis=1).sum()) <= high
+    if method != "bounds":
+        assert low == high
+        assert found.certificate.evaluated == math.prod(sizes)
     first = [row[0] for row in found.objectives]
     assert first == sorted(first, reverse=not any(sign > 0 for sign in signs))
+
+
+@pytest.mark.parametrize("seed", rest_long([n for n in range(2 * len(FAMILIES)) if not searches(n)], quick=5))
+def test_bounds_find_the_front_of_random_problems(seed, monkeypatch):
+    """Two or three objectives of any model; every point of the grid is compared with the front, and the ones on it."""
+    monkeypatch.setattr(Search, "LEAF", 64)
+    random, asked = np.random.default_rng(1000 + seed), random_problem(seed, 8_000)
+    more = [random_objective(random, asked.model, asked.binding) for _ in range(1 + seed % 2)]
+    goals = [(expression.sympy, sign < 0) for expression, sign in asked.objectives] + more
+    found = asked.model.pareto(
+        [each for each, maximized in goals if not maximized],
+        maximize=[each for each, maximized in goals if maximized],
+        subject_to=[constraint.sympy for constraint in asked.constraints],
+        method="bounds",
+        **asked.typed,
+    )
+    certificate, sizes = found.certificate, asked.grid.sizes
+    assert (certificate.method, certificate.proven, certificate.gap) == ("bounds", True, 0.0)
+    every = np.array(np.unravel_index(np.arange(asked.grid.points), sizes))
+    signs = [sign for _, sign in found._asked.objectives]
+    columns, good = found._asked.points.columns(every)
+    true = int(good.sum())
+    assert certificate.feasible[0] <= true <= certificate.feasible[1]
+    assert bool(true) == bool(len(found))
+    rows = columns.T
+    front = rows[np.ravel_multi_index(tuple(found.places.T), sizes)]
+    np.testing.assert_allclose(front, np.array(found.objectives).reshape(front.shape) * signs, rtol=1e-12)
+    slack = 1e-9 * np.abs(rows)
+    for place in np.flatnonzero(good):
+        assert (front <= rows[place] + slack[place]).all(axis=1).any()
+    for place, row in zip(found.places, front, strict=True):
+        near = good & (rows <= row + 1e-9 * np.abs(row)).all(axis=1)
+        assert not (near & (rows < row - 1e-9 * np.abs(row)).any(axis=1)).any()
+        if certificate.first:
+            assert np.ravel_multi_index(tuple(place), sizes) == np.flatnonzero(near)[0]
+
+
+def test_all_methods_give_the_same_front():
+    given = {**ROUTED, **ROUTES, "ep_size": [2, 8], "minimize": ["all_to_all_latency"], "maximize": ["batch_size"]}
+    fronts = [ROUTING.pareto(**given, method=method).places.tolist() for method in ("auto", "bounds", "dense")]
+    assert fronts[0] == fronts[1] == fronts[2]
+    assert len(fronts[0]) == len(ROUTES["batch_size"])
+
+
+def test_values_that_differ_by_rounding_are_equal():
+    """The sum of the parts is the total, in another order: what is smaller by rounding alone is not on the front."""
+    shares = [0.1 * n for n in range(1, 11)]
+    found = STEP.pareto(
+        ["step_time * efficiency / efficiency", "total_memory"],
+        **FLEET,
+        dp_overlap=[0.0, 1e-14, 2e-14],
+        efficiency=shares,
+    )
+    assert set(found.places[:, list(found._asked.binding.axes).index("dp_overlap")]) == {0}
+
+
+@pytest.mark.parametrize("rounds", rest_long([3, 1, 6], quick=1))
+def test_a_front_cut_short_says_how_far_any_design_may_be(rounds, monkeypatch):
+    """Every point of the grid is within the gap of a point of the front, in some objective."""
+    left, whole = iter(range(rounds)), FrontSearch._foremost
+
+    def few(self, *args):
+        if next(left, None) is None:
+            self._budget.narrow(-math.inf)
+        whole(self, *args)
+
+    monkeypatch.setattr(FrontSearch, "_foremost", few)
+    monkeypatch.setattr(Search, "LEAF", 16)
+    axes = {**LAYOUT, "batch_size": range(64, 513, 64)}
+    names = ["step_time", "total_memory", "batch_size"]
+    fixed = {name: value for name, value in FLEET.items() if name != "batch_size"}
+    found = STEP.pareto(names[:2], maximize=names[2:], **fixed, **axes, method="bounds")
+    certificate = found.certificate
+    assert not certificate.proven
+    assert 0 < certificate.gap < math.inf
+    assert str(certificate).startswith("Not proven")
+    front = np.array(found.objectives) * [1, 1, -1]
+    columns, good = found._asked.points.columns(np.indices(found._asked.grid.sizes).reshape(len(axes), -1))
+    for row in columns[:, good].T:
+        assert ((front - row) / np.abs(front)).max(axis=1).min() <= certificate.gap + 1e-9
 
 
 def test_ties_keep_the_first_design():
@@ -131,6 +217,9 @@ def test_constraints():
         ({"minimize": ["total_memory", "activatons"]}, UnknownNameError, "did you mean activations"),
         ({"minimize": ["total_memory", 3]}, InputError, "minimize=3"),
         ({"minimize": ["total_memory", "weights"], "tp_size": 2}, InputError, "use solve() for one point"),
+        ({"minimize": ["total_memory", "weights"], "method": "best"}, InputError, "must be one of auto, bounds"),
+        ({"minimize": ["total_memory", "weights"], "time_limit": 0}, InputError, "a number of seconds > 0"),
+        ({"minimize": ["total_memory", "weights"], "time_limit": 1, "method": "dense"}, InputError, "only bounds end"),
     ],
 )
 def test_refused(asked, kind, message):

@@ -42,6 +42,7 @@ the best point it knows, and splits the others.
 
 from mlsysim.engine.bounds.branch import Best, Progress, Search
 from mlsysim.engine.bounds.cuts import Cuts
+from mlsysim.engine.bounds.fronts import FrontSearch, Known
 from mlsysim.engine.bounds.points import Points, at_points
 from mlsysim.engine.bounds.recheck import Claim, Recheck, Shown
 from mlsysim.engine.bounds.translate import Translator
@@ -50,6 +51,8 @@ __all__ = [
     "Best",
     "Claim",
     "Cuts",
+    "FrontSearch",
+    "Known",
     "Points",
     "Progress",
     "Recheck",
