@@ -1005,9 +1005,11 @@ class _ServingResult(Result):
     slot_batch: Quantity[Any]
     slot_capacity: Quantity[Any]
     slot_decode_share: float
-    slot_room: float
+    slot_load: float
+    slot_time_scv: float
     slot_wait_mean: Quantity[Any]
     slot_wait_probability: float
+    slots: float
     stage_send_time: Quantity[Any]
     step_growth_at_load: Quantity[Any]
     step_time_at_load: Quantity[Any]
@@ -3854,10 +3856,13 @@ class _EconomicsResult(Result):
     sliding_window: Quantity[Any]
     slo_attainment: float
     slo_quantile: float
-    slot_room: float
+    slot_capacity: Quantity[Any]
+    slot_load: float
+    slot_time_scv: float
     slot_wait: Quantity[Any]
     slot_wait_mean: Quantity[Any]
     slot_wait_probability: float
+    slots: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -4779,9 +4784,12 @@ class _MemoryExpansionResult(Result):
     sliding_window: Quantity[Any]
     slo_attainment: float
     slo_quantile: float
-    slot_room: float
+    slot_capacity: Quantity[Any]
+    slot_load: float
+    slot_time_scv: float
     slot_wait_mean: Quantity[Any]
     slot_wait_probability: float
+    slots: float
     slots_kv_cache: Quantity[Any]
     slowest_stage_layers: float
     slowest_stage_moe_layers: float

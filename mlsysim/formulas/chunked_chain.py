@@ -208,6 +208,7 @@ slot_capacity = Formula(
     ),
     title="Requests per second that all slots can complete",
     source=SARATHI,
+    variant=CHUNKED,
     no_example=PASSED,
 )
 

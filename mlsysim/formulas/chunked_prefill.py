@@ -36,7 +36,7 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.batching import k_T, v_T
-from mlsysim.symbols.chunked import C_b, N_full, cv_in, cv_out, s_n, tau_full, tau_Z
+from mlsysim.symbols.chunked import C_b, N_full, N_sl, cv_in, cv_out, mu_sl, s_n, tau_full, tau_Z
 from mlsysim.symbols.chunked_prefill import (
     P_0,
     P_1,
@@ -93,6 +93,7 @@ from mlsysim.symbols.deployment import (
     r_F,
     rho_D,
     rho_e,
+    scv_s,
     tau_N,
     tau_v,
     theta_s,
@@ -714,14 +715,17 @@ iteration_wait = Formula(
     ),
 )
 
-slot_wait_mean = Formula(
-    theta_s,
-    when(QUEUED, request * (1 + cv_out**2) / (2 * (mu_e - lam_e)), 0 * D_1),
-    title="Mean wait of a request that finds every slot taken beside chunks of prompts",
-    source=Source("gross2008", "section 2.3"),
+#: Share of the decode steps in the time of iterations where all slots are taken.
+_stepping = Min(1, mu_sl * mixed(N_sl, 0) * (u_ans + 1) / Max(request, B_e))
+
+slot_time_variation = Formula(
+    scv_s,
+    (cv_out * _stepping) ** 2 + (cv_in * (1 - _stepping)) ** 2,
+    title="Squared coefficient of variation of what a request takes of the slots beside chunks of prompts",
+    source=OWN,
     variant=KIND,
-    assumes="Half as long where answers are alike as where the time that a slot is held is exponential.",
-    example=Example({Z_all: 0, rho_e: 0.75, mu_e: 4, lam_e: 3, cv_out: 0}, "500 ms", derived="1000 / (2 * (4 - 3))"),
+    assumes="Its prompt, and its share of the decode steps in proportion to its answer.",
+    no_example=PASSED,
 )
 
 found_iteration = Formula(
@@ -736,6 +740,19 @@ found_iteration = Formula(
 
 #: Mean time to first token beyond a decode step.
 _LATER = WITH_A_SLOT + P_s * theta_s - tau_d
+
+token_mean = Formula(
+    tpot_mean,
+    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short,
+    title="Mean time per output token beside chunks of prompts",
+    source=SARATHI,
+    variant=KIND,
+    example=Example(
+        {Z_all: 0, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2},
+        "13 ms",
+        derived="(50 * 20 + 100) / 100 + 2",
+    ),
+)
 
 token_spread = Formula(
     tpot_sd,
@@ -870,8 +887,9 @@ _LOADED = (
     prompt_wait,
     wait_scale,
     iteration_wait,
-    slot_wait_mean,
+    slot_time_variation,
     found_iteration,
+    token_mean,
     token_spread,
     first_token_log_variance,
     first_token_quantile,

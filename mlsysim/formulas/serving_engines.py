@@ -262,6 +262,8 @@ def pool_rate(met: Any, beside: Any) -> Any:
     return y_d * beside / answering(met)
 
 
+#: From the first token of a request to its last, where all slots are taken.
+LONGEST = B_e / mu_e - D_each
 #: A request in the pool that decodes and a prompt in the other.
 BOTH_FIT = And(B_e >= request, request <= B_P)
 

@@ -13,13 +13,14 @@ from sympy import And, Piecewise, Rational, exp, log, oo, sqrt
 from mlsysim.formulas.continuous_batching import gamma_quantile, sixth_of_skewness, waits
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
-from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, OPEN, ORCA, QUEUED, STEADY, WHOLE, step
-from mlsysim.formulas.serving_waits import HANDED_OVER, STOPPED, TAKEN, WITH_A_SLOT, later
+from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LONGEST, OPEN, ORCA, QUEUED, STEADY, WHOLE, step
+from mlsysim.formulas.serving_waits import BEFORE_PREFILL, HANDED_OVER, STOPPED, TAKEN, WITH_A_SLOT, later
 from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, beyond_mean, law
 from mlsysim.symbolic import (
     Example,
     Formula,
     Max,
+    Min,
     NormalCDF,
     NormalQuantile,
     Root,
@@ -41,6 +42,7 @@ from mlsysim.symbols.deployment import (
     P_f,
     P_s,
     P_w,
+    W_w,
     Z_all,
     Z_b,
     Z_e,
@@ -48,6 +50,7 @@ from mlsysim.symbols.deployment import (
     cv_x,
     e2e_mean,
     lam_e,
+    mu_e,
     p_v,
     quantile,
     rho_D,
@@ -78,18 +81,19 @@ first_token_mean = Formula(
     ttft_mean,
     when(
         OPEN,
-        when(rho_e < 1, WITH_A_SLOT + P_f * theta_s, oo),
+        when(rho_e < 1, D_1 + BEFORE_PREFILL, oo),
         (Z_e - N_e) / lam_e,
     ),
     title="Mean time to first token",
     source=DISTSERVE,
     variant=COLOCATED,
-    assumes="A prompt waits for the step under way, for the prompts ahead and for a slot. In a closed loop, what is "
-    "in flight and does not decode has not had its first token.",
+    assumes="A prompt waits for the step under way and the prompts ahead, or for a slot. In a closed loop, what is in "
+    "flight and does not decode has not had its first token.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, D_w: 120, p_v: 0.5, tau_v: 10, P_f: 0.1, theta_s: 100, Z_e: 0, N_e: 1, lam_e: 1},
-        "132.5 ms",
-        derived="120 + 0.5 * 10 / 2 + 0.1 * 100",
+        {Z_all: 0, rho_e: 0.5, D_1: 100, W_w: 20, p_v: 0.5, tau_v: 10, P_f: 0.1, theta_s: 100, Z_e: 0, N_e: 1,
+         lam_e: 1},
+        "130.25 ms",
+        derived="100 + 0.9 * (20 + 0.5 * 10 / 2) + 0.1 * 100",
     ),
 )  # fmt: skip
 
@@ -116,8 +120,8 @@ BY_TAIL = D_1 + Root(x_late, -later(x_late), LEVEL - 1, 0, tau_N + 20 * (theta_w
 
 _prompts, _slots, _stalls = waits(P_w, theta_w), waits(P_f, theta_s), waits(P_s, theta_s)
 #: Variance and third cumulant of the wait of a prompt, for others and for the step under way, uniform where it is one.
-STARTED = _prompts[1] + tau_v**2 * (p_v / 3 - p_v**2 / 4)
-STARTED_THIRD = _prompts[2] + tau_v**3 * p_v * (1 - p_v) ** 2 / 4
+STARTED = (1 - P_f) * (_prompts[1] + tau_v**2 * (p_v / 3 - p_v**2 / 4))
+STARTED_THIRD = (1 - P_f) * (_prompts[2] + tau_v**3 * p_v * (1 - p_v) ** 2 / 4)
 #: The same of the wait for a slot before the first token, and of the prefill of a prompt.
 SLOTS, SLOTS_THIRD = _slots[1:]
 PREFILL, PREFILL_THIRD = (cv_D * D_1) ** 2, k_D * D_1**3
@@ -242,14 +246,33 @@ pool_short_answers = Formula(
     ),
 )
 
+#: Decoding of a request where it takes the next slot that it needs, and the share of what others add to it that slots
+#: leave.
+_FREELY = u_ans * tau_N + X_1
+_LEFT = when(_FREELY > LONGEST, Max(0, LONGEST - FURTHER * tpot_1) / (_FREELY - FURTHER * tpot_1), 1)
+
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short,
+    when(OPEN, Min(_FREELY, when(rho_e < 1, LONGEST, oo)), N_e / lam_e) / FURTHER + T_short,
     title="Mean time per output token",
     source=ORCA,
     variant=COLOCATED,
+    assumes="While a request decodes each of the other slots prefills once at most.",
     example=Example(
-        {Z_all: 0, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2},
+        {
+            Z_all: 0,
+            u_ans: 50,
+            tau_N: 20,
+            X_1: 100,
+            n_out: 101,
+            N_e: 1,
+            lam_e: 1,
+            T_short: 2,
+            rho_e: 0.5,
+            B_e: 16,
+            mu_e: 4,
+            D_each: 50,
+        },
         "13 ms",
         derived="(50 * 20 + 100) / 100 + 2",
     ),
@@ -359,7 +382,8 @@ token_spread = Formula(
             SLOW
             + _SHORT
             + (_interrupted(_once, _once_square) + _shared(X_1)) / FURTHER ** 2
-        ),
+        )
+        * _LEFT,
         0 * D_1,
     ),
     title="Spread of the time per output token",
@@ -370,7 +394,7 @@ token_spread = Formula(
     accuracy="What short answers see of the batch is within 3% of an integral over their lengths.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, rho_D: 0.5, u_ans: 100, n_out: 101, E_tok: 1, b_N: 0.3, V_N: 20, tau_v: 10, D_each: 50,
-         D_w: 75, P_w: 0.5, theta_w: 40, cv_D: 0, cv_out: 0, X_1: 75},
+         D_w: 75, P_w: 0.5, theta_w: 40, cv_D: 0, cv_out: 0, X_1: 75, tau_N: 20, tpot_1: 8, B_e: 16, mu_e: 4},
         "4.7770 ms",
         derived="(2 / 3 * 0.3**2 * 20 + (4 * 50 * (1000 + 75) + 0.5 * 1.5 * 1600) / 100**2)**0.5",
     ),

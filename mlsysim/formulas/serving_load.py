@@ -12,7 +12,18 @@ from sympy import And, Piecewise, Rational, oo
 
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
-from mlsysim.formulas.serving_engines import DISTSERVE, LITTLE, OPEN, ORCA, STEADY, WHOLE, pool_rate, shared_rate, step
+from mlsysim.formulas.serving_engines import (
+    DISTSERVE,
+    LITTLE,
+    LONGEST,
+    OPEN,
+    ORCA,
+    STEADY,
+    WHOLE,
+    pool_rate,
+    shared_rate,
+    step,
+)
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -120,9 +131,10 @@ replica_load = Formula(
 )
 
 
-def _batch(leaving: Any, coming: Any) -> Any:
+def _batch(leaving: Any, coming: Any, most: Any = B_e) -> Any:
     """The batch at which requests leave as they come; a request meets the others and itself."""
-    return Piecewise((N_z, Z_all > 0), (Root(N_e, leaving, coming, 0, B_e), And(rho_e < 1, rho_D < 1)), (B_e, True))
+    found = Min(Root(N_e, leaving, coming, 0, B_e), most)
+    return Piecewise((N_z, Z_all > 0), (found, And(rho_e < 1, rho_D < 1)), (B_e, True))
 
 
 _alike = request / (1 - rho_D) ** 2
@@ -149,11 +161,12 @@ prompt_stay = Formula(
 
 decode_batch = Formula(
     N_e,
-    _batch(N_e / ((u_ans + rho_D / 2) * step(N_e + Z_b) + rho_D * D_w), lam_e / (1 - rho_D)),
+    _batch(N_e / ((u_ans + rho_D / 2) * step(N_e + Z_b) + rho_D * D_w), lam_e / (1 - rho_D), lam_e * Max(0, LONGEST)),
     title="Requests that decode together",
     source=LITTLE,
     variant=COLOCATED,
-    assumes="A request decodes just behind its own prompt: those that came meanwhile are prefilled first.",
+    assumes="A request decodes just behind its own prompt: those that came meanwhile are prefilled first. While it "
+    "decodes each of the other slots prefills once at most.",
     no_example=PASSED,
 )
 

@@ -8,28 +8,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Rational, exp, log, pi, sqrt
+from sympy import And, Rational, exp, log, sqrt
 
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import DISTSERVE, NEARLY, OPEN, ORCA, QUEUED, STEADY, WHOLE, pool_rate
+from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import (
     ErlangC,
     Example,
     Formula,
     Max,
     Min,
-    NormalCDF,
     Root,
     Source,
     evaluated_at,
     request,
     when,
 )
-from mlsysim.symbols.chunked import cv_in
+from mlsysim.symbols.chunked import cv_in, cv_out, mu_sl
 from mlsysim.symbols.deployment import (
     D_1,
-    V_N,
     B_e,
     D_each,
     D_w,
@@ -40,12 +39,14 @@ from mlsysim.symbols.deployment import (
     P_w,
     W_w,
     Z_all,
-    beta_s,
     lam_e,
     mu_e,
+    n_slots,
     p_v,
     rho_D,
     rho_e,
+    rho_s,
+    scv_s,
     t_x,
     tau_N,
     tau_v,
@@ -53,6 +54,7 @@ from mlsysim.symbols.deployment import (
     theta_w,
     x_late,
     x_p,
+    y_d,
     y_w,
 )
 from mlsysim.symbols.varied_lengths import cv_D, k_D
@@ -110,13 +112,14 @@ prompt_wait = Formula(
     example=Example({Z_all: 0, rho_D: 0.5, D_each: 100, cv_D: 1}, "100 ms", derived="0.5 * 100 * 2 / (2 * 0.5)"),
 )
 
+
+def _several(servers: Any, load: Any) -> Any:
+    """What several servers add to the wait for one as fast as all, over that wait, where services are alike."""
+    return (1 - load) * (servers - 1) * (sqrt(4 + 5 * servers) - 2) / (16 * load * servers)
+
+
 _random_wait = ErlangC(x_p, x_p * rho_D) * D_each / (x_p * (1 - rho_D))
-_alike_wait = (
-    ErlangC(x_p, x_p * rho_D)
-    * D_each
-    / (2 * x_p * (1 - rho_D))
-    * (1 + (1 - rho_D) * (x_p - 1) * (sqrt(4 + 5 * x_p) - 2) / (16 * rho_D * x_p))
-)
+_alike_wait = ErlangC(x_p, x_p * rho_D) * D_each / (2 * x_p * (1 - rho_D)) * (1 + _several(x_p, rho_D))
 
 pool_prompt_wait = Formula(
     W_w,
@@ -158,27 +161,81 @@ pool_step_wait = Formula(
     no_example="it is zero",
 )
 
-slot_room = Formula(
-    beta_s,
-    when(N_e > 0, Min(30, Max(0, B_e - N_e) / sqrt(V_N)), 30),
-    title="Slots beyond the mean batch, over its spread",
-    source=Source("halfin1981"),
-    assumes="Beyond thirty nobody waits.",
-    example=Example({N_e: 80, B_e: 100, V_N: 100}, "2", derived="20 / 10"),
+slots = Formula(
+    n_slots,
+    B_e / request,
+    title="Slots that requests wait for",
+    source=ORCA,
+    variant=COLOCATED,
+    example=Example({B_e: 16}, "16", derived="16"),
+)
+
+pool_slots = Formula(
+    n_slots,
+    y_d * B_e / request,
+    title="Slots that requests wait for in a pool that decodes",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    assumes="A request takes the first that is free, in whichever engine.",
+    example=Example({B_e: 16, y_d: 2}, "32", derived="16 * 2"),
+)
+
+slot_capacity = Formula(
+    mu_sl,
+    mu_e,
+    title="Requests per second that all slots of an engine complete",
+    source=ORCA,
+    variant=COLOCATED,
+    example=Example({mu_e: 4}, "4 request/s", derived="4"),
+)
+
+pool_slot_capacity = Formula(
+    mu_sl,
+    when(B_e >= request, pool_rate(B_e, B_e), 0),
+    title="Requests per second that all slots of a pool complete",
+    source=DISTSERVE,
+    variant=DISAGGREGATED,
+    no_example=PASSED,
+)
+
+slot_load = Formula(
+    rho_s,
+    when(And(QUEUED, mu_sl > lam_e), lam_e / mu_sl, 0),
+    title="Load of the slots",
+    source=Source("gross2008", "section 2.3"),
+    example=Example({Z_all: 0, rho_e: 0.75, lam_e: 3, mu_sl: 4}, "0.75", derived="3 / 4"),
 )
 
 slot_wait_probability = Formula(
     P_s,
-    when(QUEUED, 1 / (1 + beta_s * NormalCDF(beta_s) * sqrt(2 * pi) * exp(beta_s**2 / 2)), 0),
+    when(rho_s > 0, ErlangC(n_slots, n_slots * rho_s), 0),
     title="Probability that a request finds every slot taken",
-    source=Source("halfin1981"),
+    source=Source("erlang1917"),
     variant="deployment",
-    assumes="The law of many servers, with the spread of the batch as it is.",
-    example=Example(
-        {Z_all: 0, rho_e: 0.8, beta_s: 2},
-        "0.026881",
-        derived="1 / (1 + 2 * 0.9772498680518208 * (2 * 3.141592653589793)**0.5 * exp(2))",
-    ),
+    assumes="A slot is a server, as fast as where all are taken.",
+    example=Example({n_slots: 2, rho_s: 0.6}, "0.4500", derived="1.2**2 / (2 - 1.2) / (1 + 1.2 + 1.2**2 / (2 - 1.2))"),
+)
+
+#: Share of the time that prompts take where all slots are taken.
+_prefilling = Min(1, D_each * mu_sl / request)
+
+slot_time_variation = Formula(
+    scv_s,
+    (cv_out * (1 - _prefilling)) ** 2 + (cv_D * _prefilling) ** 2,
+    title="Squared coefficient of variation of what a request takes of the slots",
+    source=OWN,
+    variant=COLOCATED,
+    assumes="Its prefill, and its share of the decode steps in proportion to its answer.",
+    example=Example({D_each: 100, mu_sl: 4, cv_out: 1, cv_D: 0.5}, "0.4", derived="(1 - 0.4)**2 + (0.5 * 0.4)**2"),
+)
+
+pool_slot_time_variation = Formula(
+    scv_s,
+    cv_out**2,
+    title="Squared coefficient of variation of what a request takes of the slots of a pool",
+    source=OWN,
+    variant=DISAGGREGATED,
+    example=Example({cv_out: 0.5}, "0.25", derived="0.5**2"),
 )
 
 prompt_slot_wait = Formula(
@@ -200,22 +257,22 @@ pool_prompt_slot_wait = Formula(
     no_example="it is zero",
 )
 
+#: Mean wait of many servers whose services are alike, over that where they are exponential.
+_alike_share = (1 + Min(1, _several(n_slots, rho_s))) / 2
+
 slot_wait_mean = Formula(
     theta_s,
-    when(QUEUED, request / (mu_e - lam_e), 0 * D_1),
+    when(rho_s > 0, (_alike_share + scv_s * (1 - _alike_share)) * request / (mu_sl - lam_e), 0),
     title="Mean wait of a request that finds every slot taken",
-    source=Source("gross2008", "section 2.3"),
-    variant=COLOCATED,
-    example=Example({Z_all: 0, rho_e: 0.75, mu_e: 4, lam_e: 3}, "1000 ms", derived="1000 / (4 - 3)"),
-)
-
-pool_slot_wait_mean = Formula(
-    theta_s,
-    when(QUEUED, request / (pool_rate(B_e, B_e) - lam_e), 0 * D_1),
-    title="Mean wait of a request that finds every slot of its pool taken",
-    source=Source("gross2008", "section 2.3"),
-    variant=DISAGGREGATED,
-    no_example=PASSED,
+    source=Source("cosmetatos1975"),
+    variant="deployment",
+    assumes="Exponential. Between services that are alike and exponential ones by their squared coefficient of "
+    "variation, and so beyond.",
+    example=Example(
+        {rho_s: 0.75, n_slots: 1, mu_sl: 4, lam_e: 3, scv_s: 0.25},
+        "625 ms",
+        derived="1000 * (0.5 + 0.25 * 0.5) / (4 - 3)",
+    ),
 )
 
 
@@ -223,6 +280,8 @@ pool_slot_wait_mean = Formula(
 LINK_LOAD = Min(NEARLY, lam_e * t_x / request)
 #: Time to first token of a prompt that finds a slot, mean.
 WITH_A_SLOT = D_w + p_v * tau_v / 2
+#: Wait of a prompt, mean: one that waited for a slot begins as it is free, behind no step and no other prompt.
+BEFORE_PREFILL = (1 - P_f) * (W_w + p_v * tau_v / 2) + P_f * theta_s
 #: Transfer of a cache behind those ahead of it on the link, mean.
 HANDED_OVER = t_x * (1 + (1 + cv_in**2) * LINK_LOAD / (2 * (1 - LINK_LOAD)))
 #: What prompts take beside what is left for steps.
@@ -241,18 +300,22 @@ late_requests = Formula(
     P_late,
     Min(
         1,
-        p_v
+        (1 - P_f)
         * (
-            1
-            - Min(x_late, tau_v) / tau_v
-            + P_w * theta_w / tau_v * (exp((Min(x_late, tau_v) - x_late) / theta_w) - exp(-x_late / theta_w))
+            p_v
+            * (
+                1
+                - Min(x_late, tau_v) / tau_v
+                + P_w * theta_w / tau_v * (exp((Min(x_late, tau_v) - x_late) / theta_w) - exp(-x_late / theta_w))
+            )
+            + (1 - p_v) * P_w * exp(-x_late / theta_w)
         )
-        + (1 - p_v) * P_w * exp(-x_late / theta_w)
         + P_f * exp(-x_late / Max(theta_s, D_1 / 1000)),
     ),
     title="Requests whose first token comes so much later than the prefill of one prompt",
     source=DISTSERVE,
-    assumes="The rest of a decode step is uniform; waits for prompts and for a slot have exponential tails.",
+    assumes="The rest of a decode step is uniform; waits for prompts and for a slot have exponential tails. Who waited "
+    "for a slot waits for nothing else.",
     example=Example(
         {p_v: 0.5, tau_v: 20, P_w: 0.5, theta_w: 40, x_late: 40, P_f: 0, theta_s: 0, D_1: 10},
         "0.21130",
@@ -275,12 +338,17 @@ FORMULAS = (
     wait_probability,
     step_wait,
     pool_step_wait,
-    slot_room,
+    slots,
+    pool_slots,
+    slot_capacity,
+    pool_slot_capacity,
+    slot_load,
     slot_wait_probability,
+    slot_time_variation,
+    pool_slot_time_variation,
     prompt_slot_wait,
     pool_prompt_slot_wait,
     slot_wait_mean,
-    pool_slot_wait_mean,
     bare_step,
     late_requests,
 )

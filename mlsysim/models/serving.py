@@ -35,9 +35,7 @@ from mlsysim.symbols.deployment import (
     T_1,
     T_2,
     T_3,
-    B_e,
     B_seq,
-    P_s,
     Z_all,
     alpha_s,
     c_given,
@@ -269,12 +267,6 @@ class ServingModel(PerformanceModel):
         Caveat(
             And(gamma_s > 0, alpha_s <= 0),
             "no drafted token is accepted: acceptance_rate is 0",
-        ),
-        Caveat(
-            And(P_s > Rational(1, 20), B_e < 16),
-            "engine_slots is {engine_slots} and slot_wait_probability {slot_wait_probability}: the law of that wait is "
-            "one of many slots, and was held against no simulation of fewer than 16: a promise may need twice the "
-            "replicas",
         ),
         Caveat(
             And(Z_all <= 0, rho_e >= 1, mu_e > 0),

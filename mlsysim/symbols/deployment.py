@@ -265,13 +265,22 @@ tau_v = variable("bare_step_time", r"\tau_{\mathrm{v}}", "ms", "That decode step
 Z_b = variable(
     "bunch_size", r"Z_{\mathrm{b}}", "request", "Requests that start to decode with one of them.", positive()
 )
-beta_s = variable(
-    "slot_room",
-    r"\beta_{\mathrm{sl}}",
+n_slots = variable(
+    "slots", r"n_{\mathrm{sl}}", "count", "Slots that requests of a replica wait for, all together.", integer(0)
+)
+rho_s = variable(
+    "slot_load",
+    r"\rho_{\mathrm{sl}}",
     "count",
-    "Slots beyond the mean batch, over its spread.",
-    between(0, 30),
-    label="Slots to spare",
+    "Requests that arrive over those that all slots can complete; 0 where none waits for a slot.",
+    between(0, 1),
+)
+scv_s = variable(
+    "slot_time_scv",
+    r"c_{\mathrm{sl}}^2",
+    "count",
+    "Squared coefficient of variation of what a request takes of the slots.",
+    nonnegative(),
 )
 x_late = variable(
     "lateness", r"x_{\mathrm{late}}", "ms", "Time to first token beyond the prefill alone.", nonnegative()

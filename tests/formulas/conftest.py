@@ -73,6 +73,15 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         found["ttft_log_variance"] = rng.uniform(0, 2)
     if "lost_bunch_share" in point:  # of others that began with a request some are always left
         found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
+    if {"replica_capacity", "prompt_interval"} <= set(point):  # what all slots complete is divided by
+        found["replica_capacity"] = point["replica_capacity"] or 1.0
+    if "slot_load" in point:  # below one, and that of the rates beside it
+        found["slot_load"] = rng.choice([0.0, rng.uniform(0, 0.99)])
+        if "slots" in point:
+            found["slots"] = max(1.0, point["slots"])
+        if {"slot_capacity", "replica_rate"} <= set(point):
+            found["slot_capacity"] = point["slot_capacity"] or 1.0
+            found["replica_rate"] = found["slot_load"] * found["slot_capacity"]
     found |= {name: 1.0 for name in LAWS if name in point and rng.random() < 0.5}
     return {**found, **{name: rng.uniform(0, 1.2) for name in LOADS if name in point}}
 

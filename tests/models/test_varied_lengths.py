@@ -61,7 +61,7 @@ def test_a_small_spread_is_near_none(variant):
     ):
         assert varied.canonical(name) == pytest.approx(alike.canonical(name), rel=1e-4)
     # Another form: log-normal instead of the tail of a wait, and of a gamma law.
-    for name, within in {"ttft_p50": 0.1, "ttft_p99": 0.1, "e2e_p50": 0.02, "e2e_p99": 0.02}.items():
+    for name, within in {"ttft_p50": 0.1, "ttft_p99": 0.13, "e2e_p50": 0.02, "e2e_p99": 0.02}.items():
         assert varied.canonical(name) == pytest.approx(alike.canonical(name), rel=within)
 
 

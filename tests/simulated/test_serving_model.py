@@ -126,8 +126,8 @@ def test_a_request_in_a_pool_waits_for_a_slot_after_its_first_token(setting):
     found = ServingModel("disaggregated").solve(**given, request_rate=rate, num_replicas=1)
     seen = simulate(setting, rate, 1, 100_000)
     assert found.canonical("slot_wait_probability") > 0.03
-    near = {"ttft_mean": 0.02, "ttft_p50": 0.02, "ttft_p90": 0.13, "ttft_p99": 0.1, "tpot_mean": 0.03, "tpot_p50": 0.03,
-            "tpot_p90": 0.09, "e2e_mean": 0.03, "e2e_p50": 0.03, "e2e_p90": 0.09, "e2e_p99": 0.07}  # fmt: skip
+    near = {"ttft_mean": 0.02, "ttft_p50": 0.02, "ttft_p90": 0.13, "ttft_p99": 0.1, "tpot_mean": 0.01, "tpot_p50": 0.03,
+            "tpot_p90": 0.11, "e2e_mean": 0.01, "e2e_p50": 0.03, "e2e_p90": 0.02, "e2e_p99": 0.11}  # fmt: skip
     for name, within in near.items():
         assert found.canonical(name) == pytest.approx(getattr(seen, name), rel=within), name
     alone = ServingModel("disaggregated").solve(**given, request_rate=rate / 1e6, num_replicas=1)

@@ -182,15 +182,6 @@ def test_drafts_that_change_nothing_or_cost_alone_are_named(changed, said):
     assert said in ServingModel("colocated").solve(**SERVED, **changed).notes
 
 
-def test_a_wait_for_one_of_few_slots_is_said_to_be_a_rough_one():
-    def noted(slots):
-        found = ServingModel("colocated").solve(**SERVED, max_num_seqs=slots, num_replicas=1)
-        return any("of fewer than 16" in note for note in found.notes)
-
-    assert noted(2)
-    assert not noted(64)
-
-
 @pytest.mark.parametrize("variant", ServingModel.variants)
 def test_more_requests_than_can_be_completed_are_named(variant):
     found = ServingModel(variant).solve(**{**SERVED, "request_rate": 1000}, num_replicas=1)

@@ -95,13 +95,25 @@ class Load:
         every_full = self.token_budget / (self.tokens * float(self.tau(self.full_batch, self.free(self.full_batch))))
         if self.full_batch <= self.max_num_seqs:
             return every_full
-        return min(every_full, self._slot_capacity())
+        return min(every_full, self.slot_capacity)
 
-    def _slot_capacity(self) -> float:
+    @property
+    def _leaving(self) -> float:
+        """Requests that end in an iteration where every slot is taken."""
+        return self.max_num_seqs / (self.steps + 1.0)
+
+    @property
+    def slot_capacity(self) -> float:
         """Most requests that can be served where the slots are what is scarce."""
-        leaving = self.max_num_seqs / (self.steps + 1.0)
+        leaving = self._leaving
         decoding = leaving * self.steps
         free = self.free(decoding)
         none = math.exp(-leaving) if self.isl <= free else max(0.0, 1.0 - leaving * self.isl / free)
         mixed = float(self.tau(decoding, min(free, self.isl * leaving / (1.0 - none))))
         return leaving / (none * float(self.tau(decoding, 0.0)) + (1.0 - none) * mixed)
+
+    @property
+    def slot_variation(self) -> float:
+        """Coefficient of variation of what a request takes of the slots: its prompt, and its share of the steps."""
+        steps = min(1.0, float(self.tau(self._leaving * self.steps, 0.0)) * self.slot_capacity / self._leaving)
+        return math.hypot(self.osl_cv * steps, self.isl_cv * (1.0 - steps))

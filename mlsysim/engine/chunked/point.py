@@ -20,7 +20,7 @@ from mlsysim.engine.chunked.little import FINE, settled
 from mlsysim.engine.chunked.load import Load
 from mlsysim.engine.chunked.mixture import Mixture
 from mlsysim.engine.chunked.result import QUANTILES
-from mlsysim.engine.chunked.slots import SlotWait, slot_wait
+from mlsysim.engine.chunked.slots import FEW, SlotWait, few_slots, many_slots
 from mlsysim.engine.chunked.spread import Spread, spread
 from mlsysim.engine.chunked.stay import Stay
 from mlsysim.engine.chunked.tokens import Tokens, whole
@@ -134,9 +134,13 @@ class Point:
         """The wait for a slot; a request has one from its prompt on."""
         if (self.like and not self.like.slot_wait.probability) or math.isinf(self.load.max_num_seqs):
             return SlotWait()
-        load, held = self.load, self.first.mean + self.decode_time
-        taken, variation = self.mean + load.request_rate * self.first.mean, load.osl_cv * self.decode_time / held
-        return slot_wait(load.max_num_seqs, taken, self.slow.variance, variation, load.capacity() - load.request_rate)
+        load = self.load
+        if load.max_num_seqs <= FEW:
+            return few_slots(load.max_num_seqs, load.request_rate, load.slot_capacity, load.slot_variation)
+        taken = self.mean + load.request_rate * self.first.mean
+        variation = load.osl_cv * self.decode_time / (self.first.mean + self.decode_time)
+        spare = load.capacity() - load.request_rate
+        return many_slots(load.max_num_seqs, taken, self.slow.variance, variation, spare)
 
     @cached_property
     def answered(self) -> Distribution:
