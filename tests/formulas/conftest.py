@@ -75,10 +75,10 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
     if {"replica_capacity", "prompt_interval"} <= set(point):  # what all slots complete is divided by
         found["replica_capacity"] = point["replica_capacity"] or 1.0
+    if "slots" in point:  # an engine without a slot does not fit, and is asked for nothing
+        found["slots"] = max(1.0, point["slots"])
     if "slot_load" in point:  # below one, and that of the rates beside it
         found["slot_load"] = rng.choice([0.0, rng.uniform(0, 0.99)])
-        if "slots" in point:
-            found["slots"] = max(1.0, point["slots"])
         if {"slot_capacity", "replica_rate"} <= set(point):
             found["slot_capacity"] = point["slot_capacity"] or 1.0
             found["replica_rate"] = found["slot_load"] * found["slot_capacity"]
