@@ -784,6 +784,7 @@ class _ServingResult(Result):
     full_iteration_time: Quantity[Any]
     full_share: float
     full_share_of_answer: float
+    full_slots_share: float
     full_time_seen: Quantity[Any]
     gated: float
     gathered_tokens: Quantity[Any]
@@ -3498,6 +3499,7 @@ class _EconomicsResult(Result):
     forward_share: float
     free_link_time: Quantity[Any]
     free_share: float
+    full_slots_share: float
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
@@ -4483,6 +4485,7 @@ class _MemoryExpansionResult(Result):
     forward_free_time: Quantity[Any]
     forward_share: float
     free_link_time: Quantity[Any]
+    full_slots_share: float
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float

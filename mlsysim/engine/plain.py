@@ -18,8 +18,9 @@ import numpy as np
 
 from mlsysim.engine import functions
 from mlsysim.engine.compiled import CompiledFunction
-from mlsysim.engine.scalar import FLOATS, normal_cdf, normal_quantile, root
+from mlsysim.engine.floats import FLOATS
 from mlsysim.engine.scalar import NAMESPACE as SCALARS
+from mlsysim.engine.scalar import normal_cdf, normal_quantile, root
 
 #: Up to where the exponential function of NumPy neither overflows nor underflows, of which it might warn.
 LARGEST_EXPONENT = 700.0

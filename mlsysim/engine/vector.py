@@ -11,6 +11,7 @@ import numpy as np
 
 from mlsysim.engine import functions, scalar
 from mlsysim.engine.budget import look_at_the_clock
+from mlsysim.engine.floats import Floats
 from mlsysim.engine.functions import State
 from mlsysim.engine.operations import COSTS
 from mlsysim.engine.programs import recorded, recorder_of
@@ -27,8 +28,8 @@ class Arrays:
     log = staticmethod(np.log)
     sqrt = staticmethod(np.sqrt)
     power = staticmethod(np.power)
-    precision = staticmethod(scalar.Floats.precision)
-    largest = staticmethod(scalar.Floats.largest)
+    precision = staticmethod(Floats.precision)
+    largest = staticmethod(Floats.largest)
 
     @staticmethod
     def where(condition: Any, then: Any, otherwise: Any) -> Any:

@@ -15,7 +15,7 @@ from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LONGEST, OPEN, ORCA, QUEUED, STEADY, WHOLE, step
 from mlsysim.formulas.serving_waits import BEFORE_PREFILL, HANDED_OVER, STOPPED, TAKEN, WITH_A_SLOT, later
-from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, beyond_mean, law
+from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, OWN, beyond_mean, law
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -52,6 +52,7 @@ from mlsysim.symbols.deployment import (
     lam_e,
     mu_e,
     p_v,
+    psi_s,
     quantile,
     rho_D,
     rho_e,
@@ -246,10 +247,22 @@ pool_short_answers = Formula(
     ),
 )
 
-#: Decoding of a request where it takes the next slot that it needs, and the share of what others add to it that slots
-#: leave.
+#: Decoding of a request where it takes the next slot that it needs.
 _FREELY = u_ans * tau_N + X_1
-_LEFT = when(_FREELY > LONGEST, Max(0, LONGEST - FURTHER * tpot_1) / (_FREELY - FURTHER * tpot_1), 1)
+
+full_slots_share = Formula(
+    psi_s,
+    when(And(QUEUED, _FREELY > LONGEST), Max(0, LONGEST - FURTHER * tpot_1) / (_FREELY - FURTHER * tpot_1), 1),
+    title="What others add to a request that decodes, as far as full slots leave it",
+    source=OWN,
+    variant=COLOCATED,
+    assumes="While a request decodes each of the other slots prefills once at most.",
+    example=Example(
+        {Z_all: 0, rho_e: 0.5, u_ans: 100, tau_N: 20, X_1: 75, n_out: 101, tpot_1: 8, B_e: 4, mu_e: 2, D_each: 200},
+        "0.7843",
+        derived="(4 / 2 * 1000 - 200 - 100 * 8) / (100 * 20 + 75 - 100 * 8)",
+    ),
+)
 
 token_mean = Formula(
     tpot_mean,
@@ -383,7 +396,7 @@ token_spread = Formula(
             + _SHORT
             + (_interrupted(_once, _once_square) + _shared(X_1)) / FURTHER ** 2
         )
-        * _LEFT,
+        * psi_s,
         0 * D_1,
     ),
     title="Spread of the time per output token",
@@ -394,7 +407,7 @@ token_spread = Formula(
     accuracy="What short answers see of the batch is within 3% of an integral over their lengths.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, rho_D: 0.5, u_ans: 100, n_out: 101, E_tok: 1, b_N: 0.3, V_N: 20, tau_v: 10, D_each: 50,
-         D_w: 75, P_w: 0.5, theta_w: 40, cv_D: 0, cv_out: 0, X_1: 75, tau_N: 20, tpot_1: 8, B_e: 16, mu_e: 4},
+         D_w: 75, P_w: 0.5, theta_w: 40, cv_D: 0, cv_out: 0, X_1: 75, psi_s: 1},
         "4.7770 ms",
         derived="(2 / 3 * 0.3**2 * 20 + (4 * 50 * (1000 + 75) + 0.5 * 1.5 * 1600) / 100**2)**0.5",
     ),
@@ -491,6 +504,7 @@ FORMULAS = (
     pool_token_mean,
     short_answer_variance,
     pool_short_answer_variance,
+    full_slots_share,
     token_spread,
     pool_token_spread,
     undisturbed_token,

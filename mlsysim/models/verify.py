@@ -61,15 +61,18 @@ def _model(
     content: dict[str, Any], path: Path, given: type[PerformanceModel] | None, registry: Registry
 ) -> PerformanceModel:
     question = content["question"]
-    command, name, variant = (question.get(key) for key in ("command", "model", "variant"))
-    if not all(isinstance(each, str) for each in (command, name, variant)):
-        raise CertificateError(path, "question", "command, model and variant must be texts")
+    command, name, variant = (question[key] for key in ("command", "model", "variant"))
     found = given
     if found is None:
         asked = registry.commands.get(command, ())
         listed = next((each for each in asked if each.name == name), None)
         if listed is None:
-            raise UnknownNameError("model of the certificate", name, [each.name for each in asked], "give model=...")
+            raise UnknownNameError(
+                "model of the certificate",
+                name,
+                [each.name for each in asked],
+                "give model=..., in a shell --with FILE",
+            )
         found = listed.load()
     if found.__name__ != name:
         raise CertificateError(path, "question", f"it asks {name}, and not {found.__name__}")

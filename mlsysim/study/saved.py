@@ -8,6 +8,7 @@ halvings (:mod:`mlsysim.engine.bounds.cuts`) whose leaves tile the grid.
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import json
 import os
@@ -28,14 +29,14 @@ from mlsysim.study.checkpoint import reason_of, told
 from mlsysim.study.columns import number
 from mlsysim.study.designs import Designs
 from mlsysim.study.problem import Problem
+from mlsysim.study.saved_types import wrong_in
 from mlsysim.study.written import as_plain
 from mlsysim.version import __version__
 
-FORMAT = "mlsysim certificate 1"
+KIND = "mlsysim certificate"
+FORMAT = f"{KIND} 1"
 #: What becomes of a box, as the file calls it.
 FATES = {"bound": BOUND, "infeasible": INFEASIBLE, "evaluated": EVALUATED, "open": OPEN}
-#: Parts of a file, and of which type each is.
-PARTS = {"question": dict, "fingerprint": dict, "designs": list, "certificate": dict, "axes": dict}
 #: Most bytes of a file, and of the tree in it.
 LARGEST, LARGEST_TREE = 1 << 30, 1 << 29
 #: Letters of a digest.
@@ -168,7 +169,7 @@ def read(path: Any) -> dict[str, Any]:
     InputError
         If it cannot be read, or is no certificate.
     CertificateError
-        If a part of it is missing.
+        If a part of it is missing, or of another type.
     """
 
     def refused(why: str) -> InputError:
@@ -186,10 +187,11 @@ def read(path: Any) -> dict[str, Any]:
             raise
         raise refused("is no certificate of mlsysim, or is damaged: it is no JSON") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise refused(f"is no certificate of mlsysim: its format is not {FORMAT!r}")
-    for name, kind in PARTS.items():
-        if not isinstance(content.get(name), kind):
-            raise CertificateError(file, name, "is missing, or of another type")
+        found = content.get("format") if isinstance(content, dict) else None
+        other = f"is {found!r}, of another version than {FORMAT!r}" if str(found).startswith(KIND) else ""
+        raise refused(other or f"is no certificate of mlsysim: its format is not {FORMAT!r}")
+    for where, why in wrong_in({"boxes": None, **content}):
+        raise CertificateError(file, where, why)
     return content
 
 
@@ -208,8 +210,8 @@ def boxes_in(content: Mapping[str, Any], sizes: tuple[int, ...]) -> tuple[np.nda
         unpacking = zlib.decompressobj()
         tree = unpacking.decompress(base64.b64decode(boxes["tree"], validate=True), LARGEST_TREE)
         counts = {name: int(boxes[name]) for name in FATES}
-    except (KeyError, TypeError, zlib.error) as error:
-        raise ValueError(f"the tree cannot be unpacked: {type(error).__name__}: {error}") from None
+    except (KeyError, zlib.error, binascii.Error) as error:
+        raise ValueError(f"the tree cannot be unpacked: {error}") from None
     if not unpacking.eof:
         raise ValueError("the tree cannot be unpacked: it is cut off, or too long")
     low, high, fates = leaves(tree, sizes)

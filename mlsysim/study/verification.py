@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from mlsysim.study.saved import arguments_at, boxes_in, fingerprint
 from mlsysim.study.solve import solve
 from mlsysim.study.written import Find, as_given
 from mlsysim.units import from_canonical
+from mlsysim.version import __version__
 
 #: Operations of evaluating every point of a grid of which no boxes were saved: a minute or two.
 EVERY_POINT = 6e10
@@ -120,9 +122,15 @@ def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find:
         points=asked.grid.points,
         boxes=dict(shown.by),
         evaluated=shown.evaluated,
-        said=tuple(said),
+        said=(*said, *_version(content)),
         seconds=time.perf_counter() - started,
     )
+
+
+def _version(content: Mapping[str, Any]) -> list[str]:
+    """Which version wrote the file, where it was another one."""
+    written = content.get("mlsysim")
+    return [] if written == __version__ else [f"It was written by mlsysim {written}, and read by {__version__}."]
 
 
 Wrong = Callable[[str, str], CertificateError]
@@ -137,11 +145,11 @@ def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: 
         top = question["top"]
     except MlsysimError as error:
         raise wrong("question", str(error)) from None
-    except (KeyError, AttributeError, TypeError) as error:
-        raise wrong("question", f"cannot be read: {type(error).__name__}: {error}") from None
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise wrong("question", f"its arguments cannot be read: {error}") from None
     if len(asked.objectives) != 1:
         raise wrong("question", f"a search has one objective, and this one has {len(asked.objectives)}")
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+    if top < 1:
         raise wrong("question", f"top must be a whole number >= 1, and is {top!r}")
     return asked, top
 
@@ -153,8 +161,7 @@ def _compare(content: Mapping[str, Any], asked: Problem, wrong: Wrong) -> None:
         raise wrong("axes", f"the question has {axes}, and the file says {content['axes']}")
     there = content["fingerprint"]
     for part, here in fingerprint(asked).items():
-        saved = there.get(part)
-        if not isinstance(saved, Mapping):
+        if (saved := there.get(part)) is None:
             raise wrong("fingerprint", f"{part} are missing")
         for name in {**here, **saved}:
             if name not in saved or name not in here:
@@ -162,7 +169,7 @@ def _compare(content: Mapping[str, Any], asked: Problem, wrong: Wrong) -> None:
                 raise wrong(part, f"{name} {which}: the search was of other {part}")
             if saved[name] != here[name]:
                 told = ""
-                if isinstance(here[name], float) and isinstance(saved[name], int | float):
+                if isinstance(here[name], float) and isinstance(saved[name], float):
                     told = f": {saved[name]:g} there, {here[name]:g} here, in canonical units"
                 raise wrong(part, f"{name} is another than in the search{told}")
 
@@ -175,15 +182,12 @@ def _solved_again(content: Mapping[str, Any], asked: Problem, top: int, wrong: W
         raise wrong("designs", f"there are {len(designs)}, and {top} were asked for")
     for number, design in enumerate(designs, start=1):
         where = f"design {number}"
-        try:
-            place, said = design["place"], design["objectives"][expression.text]["value"]
-            inside = len(place) == len(sizes) and all(
-                isinstance(at, int) and 0 <= at < size for at, size in zip(place, sizes, strict=True)
-            )
-            arguments = design["arguments"]
-        except (KeyError, TypeError) as error:
-            raise wrong(where, f"cannot be read: {type(error).__name__}: {error}") from None
-        if not inside:
+        place, arguments = design["place"], design["arguments"]
+        if (worth := design["objectives"].get(expression.text)) is None:
+            raise wrong(where, f"it does not say what {expression.text} is")
+        if worth["unit"] != expression.unit:
+            raise wrong(where, f"{expression.text} is in {expression.unit!r}, and in {worth['unit']!r} in the file")
+        if len(place) != len(sizes) or any(at >= size for at, size in zip(place, sizes, strict=True)):
             raise wrong(where, f"place {place} is not on the grid")
         if arguments != (here := arguments_at(asked, place)):
             other = next((name for name in here if arguments.get(name) != here[name]), "arguments")
@@ -197,11 +201,14 @@ def _solved_again(content: Mapping[str, Any], asked: Problem, top: int, wrong: W
             raise wrong(where, "does not meet the constraints")
         value = value_of(expression, result)
         own = float(from_canonical(value, expression.unit))
-        if not isinstance(said, int | float) or not math.isclose(own, said, rel_tol=1e-9, abs_tol=1e-300):
+        said = worth["value"]
+        if not math.isclose(own, _number(said), rel_tol=1e-9, abs_tol=1e-300):
             raise wrong(where, f"{expression.text} is {own!r} {expression.unit}, and {said!r} in the file")
         found.append(sign * value)
     if len({tuple(design["place"]) for design in designs}) < len(designs):
         raise wrong("designs", "one of them is there twice")
+    if any(later < band(value)[0] for value, later in pairwise(found)):
+        raise wrong("designs", "they do not stand in order, the best first")
     return found
 
 
@@ -226,6 +233,11 @@ def _grid_shown(
         boxes = boxes_in(content, asked.grid.sizes)
     except ValueError as error:
         raise wrong("boxes", str(error)) from None
+    if (boxes is None) == (claims["method"] == "bounds"):
+        raise wrong(
+            "boxes",
+            f"the search is said to be by {claims['method']}, which {'has' if boxes is None else 'has no'} boxes",
+        )
     if boxes is not None:
         low, high, fates = boxes
         if sum(volumes(low, high)) != total:
@@ -269,13 +281,8 @@ def _claims(
     claims: Mapping[str, Any], values: list[float], top: int, sign: int, wrong: Wrong
 ) -> tuple[bool, bool, float]:
     """What is claimed: proven, first, and a bound, to be minimised; raise where these contradict one another."""
-    try:
-        proven, first = claims["proven"], claims["first"]
-        bound, gap = (_number(claims[name]) for name in ("bound", "gap"))
-    except (KeyError, TypeError) as error:
-        raise wrong("certificate", f"cannot be read: {type(error).__name__}: {error}") from None
-    if not isinstance(proven, bool) or not isinstance(first, bool):
-        raise wrong("certificate", "proven and first must be true or false")
+    proven, first = claims["proven"], claims["first"]
+    bound, gap = (_number(claims[name]) for name in ("bound", "gap"))
     if proven and values and not math.isclose(bound, sign * min(values), rel_tol=1e-9, abs_tol=1e-300):
         raise wrong("certificate", f"the bound is {bound!r}, and the best design is worth {sign * min(values)!r}")
     if proven and gap != 0:
@@ -292,7 +299,7 @@ def _claims(
 def _number(plain: Any) -> float:
     """A number of the file; infinity is written as an object."""
     if isinstance(plain, Mapping):
-        return {"positive": math.inf, "negative": -math.inf}.get(plain.get("infinite", ""), math.nan)
+        return math.inf if plain["infinite"] == "positive" else -math.inf
     return float(plain)
 
 
@@ -327,11 +334,11 @@ def _counts(claims: Mapping[str, Any], asked: Problem, shown: Shown, complete: b
     for name, value in here.items():
         if claims.get(name) != value:
             raise wrong("certificate", f"{name} is {value} here, and {claims.get(name)} in the file")
-    feasible = claims.get("feasible")
-    if not (isinstance(feasible, list) and len(feasible) == 2 and all(isinstance(each, int) for each in feasible)):
+    feasible = claims["feasible"]
+    if len(feasible) != 2 or not feasible[0] <= feasible[1] <= asked.grid.points:
         raise wrong("certificate", f"feasible must be the fewest and the most points, and is {feasible!r}")
     fewest, most = shown.feasible, asked.grid.points - shown.infeasible
-    if complete and (feasible[1] < fewest or feasible[0] > most or feasible[0] > feasible[1]):
+    if complete and (feasible[1] < fewest or feasible[0] > most):
         raise wrong("certificate", f"{feasible} points are said to be feasible, and here {fewest} to {most}")
 
 

@@ -281,6 +281,14 @@ scv_s = variable(
     "count",
     "Squared coefficient of variation of what a request takes of the slots.",
     nonnegative(),
+    label="Squared variation of the time in a slot",
+)
+psi_s = variable(
+    "full_slots_share",
+    r"\psi_{\mathrm{sl}}",
+    "count",
+    "Share of what others add to a request that decodes, which full slots leave.",
+    between(0, 1),
 )
 x_late = variable(
     "lateness", r"x_{\mathrm{late}}", "ms", "Time to first token beyond the prefill alone.", nonnegative()

@@ -390,7 +390,9 @@ class TestWhatIsNoDesign:
     def test_streaming_for_days_is_refused(self):
         axes = {"batch_size": range(1, 10**5), "seq_len": range(1, 10**5), "dp_size": range(1, 10**4)}
         for ask in (
-            lambda: TrainingMemoryModel().pareto(["total_memory"], maximize=["batch_size"], **self.SMALL, **axes),
+            lambda: TrainingMemoryModel().pareto(
+                ["total_memory"], maximize=["batch_size"], method="dense", **self.SMALL, **axes
+            ),
             lambda: TrainingMemoryModel().search(minimize="total_memory", method="dense", **self.SMALL, **axes),
         ):
             with pytest.raises(InputError, match=r"these are 99,988,000,209,999; search\(method='bounds'\)"):

@@ -210,7 +210,7 @@ def unknown(content):
         (axis, "axes: the question has "),
         (unknown, "question: unknown hardware 'H999'"),
         (lambda content: content.pop("designs"), "designs: is missing"),
-        (lambda content: content["designs"][0].pop("place"), "design 1: cannot be read: KeyError"),
+        (lambda content: content["designs"][0].pop("place"), "designs[0].place: is missing"),
         (lambda content: content["designs"][0].update(place=[99] * 7), "design 1: place "),
         (lambda content: content["boxes"].update(tree="+++"), "boxes: "),
         (lambda content: content["designs"].append(content["designs"][0]), "designs: there are 2, and 1"),
@@ -224,7 +224,61 @@ def test_what_was_changed_is_named(change, said, changed):
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "garbage", "[1, 2]", "{}", '{"format": "mlsysim certificate 0"}', "[" * 100_000])
+def test_a_certificate_of_another_version_is_called_so(changed):
+    with pytest.raises(InputError, match="is 'mlsysim certificate 0', of another version than 'mlsysim certificate 1'"):
+        verify(changed(lambda content: content.update(format="mlsysim certificate 0")))
+
+
+def places_of(value, path=()):
+    """The way to every part of a file."""
+    for name, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, name)
+        yield from places_of(part, (*path, name))
+
+
+BAD = {"text": "zzz", "null": None, "negative": -1, "list": [], "true": True, "object": {}, "huge": 10**400}
+
+
+@pytest.mark.parametrize("name", rest_long(BAD, quick=2))
+def test_whatever_stands_in_its_place_is_refused_or_taken_on_trust(name, saved, changed):
+    """On trust is what the page says: version, seconds, boxes, points evaluated and undefined; and weaker claims."""
+    content = json.loads(saved[0].read_text())
+    ways = [way for way in places_of(content) if way[0] != "fingerprint" or len(way) < 3]
+    held = set()
+    for way in ways:
+
+        def change(content, way=way):
+            *before, last = way
+            for part in before:
+                content = content[part]
+            content[last] = BAD[name]
+
+        if change(copied := json.loads(saved[0].read_text())) or copied == content:
+            continue
+
+        try:
+            verify(changed(change))
+        except (CertificateError, InputError, UnknownNameError):
+            continue
+        held.add(".".join(map(str, way)))
+    trusted = {"mlsysim", *(f"certificate.{name}" for name in ("seconds", "boxes", "evaluated", "undefined", "first"))}
+    assert held <= trusted
+
+
+def test_the_order_unit_and_method_are_those_of_the_search(changed):
+    def unit(content):
+        content["designs"][0]["objectives"]["tp_size * pp_size * dp_size"]["unit"] = "GB"
+
+    for change, said in (
+        (unit, "is in '', and in 'GB' in the file"),
+        (lambda content: content["certificate"].update(method="dense"), "boxes: the search is said to be by dense"),
+        (lambda content: content.update(boxes=None), "boxes: the search is said to be by bounds"),
+    ):
+        with pytest.raises(CertificateError, match=said):
+            verify(changed(change))
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "[1, 2]", "{}", '{"format": 1}', "[" * 100_000])
 def test_what_is_no_certificate(text, tmp_path):
     path = tmp_path / "any.json"
     path.write_text(text)

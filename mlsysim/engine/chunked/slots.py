@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr
 
-from mlsysim.engine.scalar import erlang_c
+from mlsysim.engine.floats import FLOATS
+from mlsysim.engine.functions import erlang_c
 
 #: Most slots that count as few.
 FEW = 16.0
@@ -72,7 +73,7 @@ def few_slots(slots: float, request_rate: float, capacity: float, variation: flo
         exponential ones.
     """
     load = request_rate / capacity
-    probability = float(erlang_c(slots, slots * load)) if 0.0 < load < 1.0 else 0.0
+    probability = float(erlang_c(FLOATS, float(slots), float(slots * load))) if 0.0 < load < 1.0 else 0.0
     if not probability >= LEAST:
         return SlotWait()
     several = (1.0 - load) * (slots - 1.0) * (math.sqrt(4.0 + 5.0 * slots) - 2.0) / (16.0 * load * slots)
