@@ -24,7 +24,7 @@ bounded again from the formulas as they are now.
 
 def verify(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="What `mlsysim search --certificate` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `mlsysim search --certificate` wrote.")],
     catalog: OwnCatalog = None,
     as_json: Json = False,
 ) -> None:
