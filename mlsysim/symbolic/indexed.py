@@ -148,20 +148,24 @@ def holds(expression: sympy.Basic, kind: type[Total | ByMember]) -> bool:
     return isinstance(expression, kind) or any(holds(part, kind) for part in expression.args)
 
 
-@lru_cache(maxsize=SHARED)
 def unbound(expression: sympy.Basic) -> dict[Index, set[Family]]:
     """The families whose generic symbols stand outside every sum over their index, by index."""
-    if isinstance(expression, Total):
-        inner = unbound(expression.term)
-        return {index: families for index, families in inner.items() if index != expression.index}
-    if isinstance(expression, sympy.Symbol):
-        found = family_of(expression)
-        return {found.index: {found}} if found else {}
     merged: dict[Index, set[Family]] = {}
-    for part in expression.args:
-        for index, families in unbound(part).items():
-            merged.setdefault(index, set()).update(families)
+    for symbol, around in _standing(expression):
+        found = family_of(symbol)
+        if found is not None and found.index not in around:
+            merged.setdefault(found.index, set()).add(found)
     return merged
+
+
+@lru_cache(maxsize=SHARED)
+def _standing(expression: sympy.Basic) -> frozenset[tuple[sympy.Symbol, frozenset[Index]]]:
+    """The symbols of an expression, each with the indices of the sums around it; families may be declared anew."""
+    if isinstance(expression, Total):
+        return frozenset((symbol, around | {expression.index}) for symbol, around in _standing(expression.term))
+    if isinstance(expression, sympy.Symbol):
+        return frozenset({(expression, frozenset())})
+    return frozenset().union(*map(_standing, expression.args))
 
 
 def tables(expression: sympy.Basic) -> Iterator[ByMember]:

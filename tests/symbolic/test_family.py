@@ -27,6 +27,7 @@ from mlsysim.symbolic import (
     variable_of,
 )
 from mlsysim.symbolic.family import family_of
+from mlsysim.symbolic.indexed import unbound
 
 ROOM = Index("room", "y", {"hall": "great hall", "attic": "attic", "cellar": "wine cellar"})
 FLOOR = Index("floor", r"\varsigma", {"top": "top", "low": "low"})
@@ -523,3 +524,17 @@ def test_it_survives_a_pickle(house):
     assert again["hall_fill"].expression == house["hall_fill"].expression
     assert pickle.loads(pickle.dumps(ROOM)) == ROOM
     assert pickle.loads(pickle.dumps(total(ROOM, n[ROOM]))) == total(ROOM, n[ROOM])
+
+
+def test_a_family_that_is_declared_anew_has_its_new_members_everywhere():
+    """As where a cell of a notebook is run again, changed."""
+
+    def declared(*members):
+        return family("{}_paint", r"p_{\mathrm{p},{}}", "count", "Paint of a {}.", ROOM, over=members)
+
+    first = declared("hall", "attic")
+    expression = first[ROOM] + 1
+    assert unbound(expression) == {ROOM: {first}}
+    second = declared("hall", "cellar")
+    assert second.members.keys() != first.members.keys()
+    assert unbound(expression) == {ROOM: {second}}
