@@ -20,12 +20,14 @@ import mlsysim
 from mlsysim.cli.exits import EXIT_CODES, Exit
 from mlsysim.cli.options import (
     Json,
+    Method,
     OwnCatalog,
     OwnModels,
     Plot,
     Question,
     Strict,
     SubjectTo,
+    TimeLimit,
     Variants,
     Words,
 )
@@ -283,12 +285,8 @@ def search(
     maximize: Annotated[str | None, typer.Option(metavar="EXPRESSION", help="Instead of --minimize.")] = None,
     subject_to: SubjectTo = None,
     top: Annotated[int, typer.Option(metavar="NUMBER", help="How many designs.")] = 1,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
-    ] = "auto",
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Answer after so long, and say what is not known.")
-    ] = None,
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keeps what streaming has found, to go on from.")
     ] = None,
@@ -335,12 +333,8 @@ def pareto(
         list[str] | None, typer.Option(metavar="EXPRESSION", help="An objective; may be repeated.")
     ] = None,
     subject_to: SubjectTo = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
-    ] = "auto",
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Answer after so long, and say what is not known.")
-    ] = None,
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,

@@ -51,6 +51,12 @@ SubjectTo = Annotated[
     list[str] | None,
     typer.Option(metavar="CONDITION", help="Such as 'total_memory <= 0.9 * memory_capacity'; may be repeated."),
 ]
+Method = Annotated[
+    str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
+]
+TimeLimit = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Answer after so long, and say what is not known.")
+]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it into a .png, .pdf or .svg.")]
 OwnCatalog = Annotated[
     Path | None,

@@ -61,7 +61,8 @@ def test_batch_and_latencies_are_near_the_simulated_ones(setting):
     # At a load of 0.9 fixed lengths are up to 25% low: steps and prompts share the tail.
     assert found.canonical("ttft_p99") == pytest.approx(seen.ttft_p99, rel=0.15 if setting.load <= 0.8 else 0.26)
     # 6.1% where 256 slots are short at a load of 0.9 and answers have 64 tokens.
-    assert found.canonical("e2e_mean") == pytest.approx(seen.e2e_mean, rel=0.06 if setting.load <= 0.8 else 0.065)
+    short = setting.load > 0.8 and setting.keywords["osl"] == 64
+    assert found.canonical("e2e_mean") == pytest.approx(seen.e2e_mean, rel=0.065 if short else 0.06)
     # Where prompts wait for each other as long as an answer takes, no gamma law fits: medians are 16% high.
     allowed = {"p50": 0.02, "p90": 0.04, "p99": 0.09} if pools else {"p50": 0.16, "p90": 0.1, "p99": 0.2}
     for level, within in allowed.items():
