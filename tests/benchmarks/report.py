@@ -1,6 +1,7 @@
 """Writes docs/benchmarks.md from the JSON of a benchmark run."""
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -73,6 +74,48 @@ def drawn(rows, path):
     return text + "\n"
 
 
+def drawn_of_models(found, path):
+    """Time against grid size for every model, as a figure beside the page and as a table."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    matplotlib.rcParams["svg.hashsalt"] = "search"
+    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    for number, each in enumerate(found):
+        points, taken = ([row[name] for row in each["rows"]] for name in ("points", "seconds"))
+        (line,) = axes.loglog(points, taken, "-" if number < 10 else "--", color=f"C{number % 10}", label=each["model"])
+        for row in each["rows"]:
+            fill = line.get_color() if row["proven"] else "white"
+            axes.loglog(row["points"], row["seconds"], "o", color=line.get_color(), mfc=fill, ms=5)
+    axes.set(xlabel="points", ylabel="seconds, warm", title="White: stopped at the time limit, with a gap")
+    figure.legend(fontsize="small", loc="outside right upper")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, metadata={"Date": None})
+    sizes = [f"{10 ** round(math.log10(row['points'])):.0e}" for row in found[0]["rows"]]
+    text = "### Time against size for every model\n\n`auto`, a new question of a warm process, at most "
+    text += (
+        f"{found[0]['limit']} s; what is asked of each stands in `tests/benchmarks/test_search_of_every_model.py`.\n"
+    )
+    text += "\n![Time against size for every model](search_models.svg)\n\n"
+    text += f"| points, about | {' | '.join(sizes)} |\n" + "|---" + "|---:" * len(sizes) + "|\n"
+    for each in found:
+        cells = [seconds(row["seconds"]) + ("" if row["proven"] else " (gap left)") for row in each["rows"]]
+        text += f"| {each['model']} | {' | '.join(cells)} |\n"
+    return text + "\n"
+
+
+def by_size(result, folder):
+    """The sections of time against size; the figures are written into a folder."""
+    found = [b["extra_info"] for b in result["benchmarks"]]
+    text = "".join(
+        drawn(json.loads(each["scaling"]), folder / "search_scaling.svg") for each in found if "scaling" in each
+    )
+    models = [json.loads(each["every_model"]) for each in found if "every_model" in each]
+    return text + (drawn_of_models(models, folder / "search_models.svg") if models else "")
+
+
 def main():
     """``report.py RESULT.json PAGE.md``."""
     result = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
@@ -95,9 +138,7 @@ def main():
             if f"/{part}.py" in b["fullname"] and "ratio" in b["extra_info"]
         ]
         page += f"## {heading}\n\n{table(rows)}\n"
-    scaling = [b["extra_info"]["scaling"] for b in result["benchmarks"] if "scaling" in b["extra_info"]]
-    if scaling:
-        page += drawn(json.loads(scaling[0]), Path(sys.argv[2]).with_name("search_scaling.svg"))
+    page += by_size(result, Path(sys.argv[2]).parent)
     Path(sys.argv[2]).write_text(page.rstrip("\n") + "\n", encoding="utf-8")
 
 
