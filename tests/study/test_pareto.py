@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from mlsysim import DistributedModel, EconomicsModel, MoERoutingModel, TrainingM
 from mlsysim.engine.bounds import FrontSearch, Search
 from mlsysim.errors import InputError, UnknownNameError
 
-POINT = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 64}
-FLEET = {**POINT, "fleet_size": 64, "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
+POINT: dict[str, Any] = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 64}
+FLEET: dict[str, Any] = {**POINT, "fleet_size": 64, "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us"}
 ROUTED = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
 MEMORY, STEP, ROUTING = TrainingMemoryModel("per_operator"), DistributedModel(), MoERoutingModel()
 LAYOUT = {
@@ -78,8 +79,8 @@ def test_equals_a_quadratic_check(method, data):
     rows = everywhere(model, fixed, axes, objectives, signs)
     if method == "dense" and data.draw(st.integers(0, 3)):
         return
-    previous, Search.LEAF = Search.LEAF, 4
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Search, "LEAF", 4)
         found = model.pareto(
             [name for name, sign in zip(objectives, signs, strict=True) if sign > 0],
             maximize=[name for name, sign in zip(objectives, signs, strict=True) if sign < 0],
@@ -87,12 +88,10 @@ def test_equals_a_quadratic_check(method, data):
             **fixed,
             **axes,
         )
-    finally:
-        Search.LEAF = previous
     assert found.certificate.method == method
     assert found.certificate.proven
     sizes = [len(values) for values in axes.values()]
-    places = np.ravel_multi_index(tuple(found.places.T), sizes).tolist()
+    places = np.atleast_1d(np.ravel_multi_index(tuple(found.places.T), sizes)).tolist()
     assert sorted(places) == undominated(rows.tolist())
     low, high = found.certificate.feasible
     assert low <= int(np.isfinite(rows).all(axis=1).sum()) <= high
@@ -114,9 +113,10 @@ def test_bounds_find_the_front_of_random_problems(seed, monkeypatch):
     """Two or three objectives of any model; every point of the grid is compared with the front, and the ones on it."""
     monkeypatch.setattr(Search, "LEAF", 64)
     random, asked = np.random.default_rng(1000 + seed), random_problem(seed, 8_000)
-    more = [random_objective(random, asked.model, asked.binding) for _ in range(1 + seed % 2)]
+    model: Any = asked.model
+    more = [random_objective(random, model, asked.binding) for _ in range(1 + seed % 2)]
     goals = [(expression.sympy, sign < 0) for expression, sign in asked.objectives] + more
-    found = asked.model.pareto(
+    found = model.pareto(
         [each for each, maximized in goals if not maximized],
         maximize=[each for each, maximized in goals if maximized],
         subject_to=[constraint.sympy for constraint in asked.constraints],
@@ -200,7 +200,11 @@ def test_ties_keep_the_first_design():
 
 
 def test_constraints():
-    axes = {"tp_size": [1, 2, 4, 8], "gradient_accumulation_steps": [1, 2, 4, 8], "zero_stage": [0, 1, 2, 3]}
+    axes: dict[str, Any] = {
+        "tp_size": [1, 2, 4, 8],
+        "gradient_accumulation_steps": [1, 2, 4, 8],
+        "zero_stage": [0, 1, 2, 3],
+    }
     found = STEP.pareto(["total_memory", "step_time"], **FLEET, **axes, subject_to="step_time <= 5 s")
     rows = []
     for values in itertools.product(*axes.values()):
@@ -212,7 +216,8 @@ def test_constraints():
         row = [result.canonical("total_memory"), result.canonical("step_time")]
         rows.append(row if row[1] <= 5 else [math.inf, math.inf])
     sizes = [len(values) for values in axes.values()]
-    assert sorted(np.ravel_multi_index(tuple(found.places.T), sizes)) == undominated(rows)
+    places = np.atleast_1d(np.ravel_multi_index(tuple(found.places.T), sizes)).tolist()
+    assert sorted(places) == undominated(rows)
     assert all(row[1] <= 5 for row in found.objectives)
 
 
