@@ -17,8 +17,8 @@ from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED, STEADY
-from mlsysim.formulas.serving_latencies import BY_TAIL, LEVEL, SLOW
-from mlsysim.formulas.serving_waits import WITH_A_SLOT
+from mlsysim.formulas.serving_latencies import BY_TAIL, LEVEL, SLOTS, SLOTS_THIRD, SLOW
+from mlsysim.formulas.serving_waits import WITH_A_SLOT, late, later_varied
 from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import (
     Example,
@@ -79,6 +79,7 @@ from mlsysim.symbols.deployment import (
     D_w,
     E_tok,
     N_e,
+    P_late,
     P_s,
     P_w,
     W_w,
@@ -104,6 +105,7 @@ from mlsysim.symbols.deployment import (
     ttft_mean,
     ttft_q,
     u_ans,
+    x_first,
     y_w,
 )
 from mlsysim.symbols.iteration import gamma_s
@@ -738,8 +740,8 @@ found_iteration = Formula(
     example=Example({tau_2: 1060, tau_m: 27}, "39.259 ms", derived="1060 / 27"),
 )
 
-#: Mean time to first token beyond a decode step.
-_LATER = WITH_A_SLOT + P_s * theta_s - tau_d
+#: Mean time to first token beyond a decode step, of requests that find a slot.
+_LATER = WITH_A_SLOT - tau_d
 
 token_mean = Formula(
     tpot_mean,
@@ -780,22 +782,36 @@ first_token_log_variance = Formula(
     v_ln,
     log(
         1
-        + (
-            (cv_in * (D_1 - tau_d)) ** 2
-            + p_v * (4 - 3 * p_v) / 12 * tau_v**2
-            + P_w * (2 - P_w) * theta_w**2
-            + P_s * (2 - P_s) * theta_s**2
-        )
+        + ((cv_in * (D_1 - tau_d)) ** 2 + p_v * (4 - 3 * p_v) / 12 * tau_v**2 + P_w * (2 - P_w) * theta_w**2)
         / _LATER**2
     ),
-    title="Variance of the logarithm of the time to first token beyond a decode step",
+    title="Variance of the logarithm of the time to first token beyond a decode step, of requests that find a slot",
     source=OWN,
     variant=KIND,
     assumes="Own prefill, the rest of an iteration, and the waits are independent; prefill grows with the prompt.",
     example=Example(
-        {cv_in: 1, D_1: 100, tau_d: 20, p_v: 1, tau_v: 24, P_w: 0, theta_w: 10, P_s: 0, theta_s: 0, D_w: 108},
+        {cv_in: 1, D_1: 100, tau_d: 20, p_v: 1, tau_v: 24, P_w: 0, theta_w: 10, D_w: 108},
         "0.49762",
         derived="log(1 + (80**2 + 24**2 / 12) / 100**2)",
+    ),
+)
+
+
+#: Beyond all quantiles of first tokens.
+_SLOWEST = tau_d + _LATER * exp(4 * sqrt(v_ln)) + 20 * theta_s
+_over = log(Max(x_first - tau_d, tau_d / 10**6) / _LATER)
+
+late_varied = Formula(
+    P_late,
+    when(x_first > tau_d, late(NormalCDF(-(_over + v_ln / 2) / sqrt(v_ln)), P_s), 1),
+    title="Requests whose first token comes after such a time, in mixed iterations where prompts vary",
+    source=OWN,
+    variant=KIND,
+    assumes="Who waited for a slot waits for nothing else.",
+    example=Example(
+        {D_1: 100, x_first: 200, tau_d: 20, D_w: 200, p_v: 0, tau_v: 10, v_ln: 0.25, P_s: 0.5, theta_s: 100},
+        "0.38459",
+        derived="0.5 * 0.401294 + 0.5 * exp(-1)",
     ),
 )
 
@@ -804,13 +820,18 @@ first_token_quantile = Formula(
     Piecewise(
         (ttft_mean, Z_all > 0),
         (oo, rho_e >= 1),
-        (tau_d + _LATER * exp(NormalQuantile(LEVEL) * sqrt(v_ln) - v_ln / 2), cv_in > 0),
+        (tau_d + _LATER * exp(NormalQuantile(LEVEL) * sqrt(v_ln) - v_ln / 2), And(cv_in > 0, P_s <= 0)),
+        (
+            Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
+            cv_in > 0,
+        ),
         (BY_TAIL, True),
     ),
     title="Time to first token that a share of the requests stay below, in mixed iterations",
     source=OWN,
     variant=KIND,
-    assumes="With prompts of one length a tail of the wait, else a log-normal law.",
+    assumes="With prompts of one length a tail of the wait, else a log-normal law of those that find a slot; "
+    "the others wait for nothing else.",
     no_example="a root",
 )
 
@@ -818,10 +839,7 @@ first_in_time = Formula(
     A_1,
     Piecewise(
         (1, T_1 <= 0),
-        (
-            when(tau_d < T_1, NormalCDF((log(Max(T_1 - tau_d, tau_d / 10**6) / _LATER) + v_ln / 2) / sqrt(v_ln)), 0),
-            And(cv_in > 0, QUEUED),
-        ),
+        (1 - later_varied(T_1, late_varied), And(cv_in > 0, QUEUED)),
         *deployment.ALIKE_IN_TIME,
     ),
     title="Requests whose first token is in time in mixed iterations",
@@ -831,8 +849,9 @@ first_in_time = Formula(
     no_example="the tail of a wait",
 )
 
-#: What the time to the first token adds to the variance of whole requests.
-_FIRST = (exp(v_ln) - 1) * _LATER**2
+#: What the time to the first token adds to the variance of whole requests: that of those that find a slot, and of all.
+_SLOTTED = (exp(v_ln) - 1) * _LATER**2
+_FIRST = _SLOTTED + SLOTS
 #: Square of the time from the first token to the last, for answers that vary.
 _ANSWERS = (cv_out * n_out / token * tpot_mean) ** 2
 
@@ -850,7 +869,8 @@ whole_third_cumulant = Formula(
     k_T,
     when(
         QUEUED,
-        (exp(v_ln) - 1) * (exp(v_ln) + 2) * _FIRST * _LATER
+        (exp(v_ln) - 1) * (exp(v_ln) + 2) * _SLOTTED * _LATER
+        + SLOTS_THIRD
         + 2 * FURTHER**3 * tpot_sd**4 / tpot_x
         + cv_out**2 * (3 + cv_out**2) * _ANSWERS * (n_out / token) * tpot_mean,
         oo,
@@ -909,7 +929,7 @@ replica_goodput = Formula(
     no_example="a root",
 )
 
-FORMULAS = (*_LOADED, replica_goodput)
+FORMULAS = (late_varied, *_LOADED, replica_goodput)
 
 
 def replica() -> tuple[Formula, ...]:
@@ -929,4 +949,4 @@ def replica() -> tuple[Formula, ...]:
         chunked_chain.replica_rate,
         chunked_chain.binding_promise,
     )
-    return swapped(deployment.replica(), (*saturated, *FORMULAS), _OWN_PROMPT)
+    return swapped(deployment.replica(), (*saturated, *_LOADED, replica_goodput), _OWN_PROMPT)

@@ -16,7 +16,7 @@ from mlsysim.formulas.answer_times import FIRST_PART, GAMMA
 from mlsysim.formulas.continuous_batching import gamma_normal
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import BOTH_FIT, DISTSERVE, FURTHER, NEARLY, OPEN, ORCA, STEADY, WHOLE
-from mlsysim.formulas.serving_waits import later
+from mlsysim.formulas.serving_waits import later, later_varied
 from mlsysim.formulas.varied_lengths import OWN, share_below
 from mlsysim.symbolic import (
     Example,
@@ -52,6 +52,7 @@ from mlsysim.symbols.deployment import (
     I_rank,
     N_z,
     P_f,
+    P_late,
     P_w,
     Z_all,
     Z_e,
@@ -88,7 +89,7 @@ from mlsysim.symbols.deployment import (
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.step import R_dev, R_tok
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.varied_lengths import cv_D, v_F, w_F, w_T
+from mlsysim.symbols.varied_lengths import cv_D, w_F, w_T
 
 #: Nearly nothing, lest a quotient or a score be infinite.
 _LEAST = Rational(1, 10**12)
@@ -106,7 +107,11 @@ ALIKE_IN_TIME = (
 
 first_in_time = Formula(
     A_1,
-    Piecewise(*ALIKE_IN_TIME[:2], (share_below(v_F, w_F, T_1 - ttft_mean), w_F > 1), *ALIKE_IN_TIME[2:]),
+    Piecewise(
+        *ALIKE_IN_TIME[:2],
+        (1 - later_varied(T_1, serving_latencies.late_varied), w_F > 1),
+        *ALIKE_IN_TIME[2:],
+    ),
     title="Requests whose first token is in time",
     source=DISTSERVE,
     variant=WHOLE,
@@ -166,7 +171,7 @@ last_in_time = Formula(
 
 first_correlation = Formula(
     r_F,
-    when(And(T_3 > 0, v_T > 0, rho_e < 1), sqrt(Min(NEARLY, FIRST_PART / v_T)), 0),
+    when(And(T_3 > 0, v_T > 0, rho_e < 1), sqrt(Min(NEARLY, Max(_LEAST**2, FIRST_PART / v_T))), 0),
     title="Correlation of the first token with the last",
     source=OWN,
     variant=WHOLE,
@@ -251,7 +256,7 @@ attainment = Formula(
 def _of(kind: str, formulas: Iterable[Formula]) -> tuple[Formula, ...]:
     """Those of all replicas and of this kind."""
     other = COLOCATED if kind == DISAGGREGATED else DISAGGREGATED
-    return tuple(each for each in formulas if each.variant != other and each is not serving_waits.late_requests)
+    return tuple(each for each in formulas if each.variant != other and each.name != P_late.name)
 
 
 def by_load(kind: str) -> tuple[Formula, ...]:

@@ -14,8 +14,17 @@ from mlsysim.formulas.continuous_batching import gamma_quantile, sixth_of_skewne
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LONGEST, OPEN, ORCA, QUEUED, STEADY, WHOLE, step
-from mlsysim.formulas.serving_waits import BEFORE_PREFILL, HANDED_OVER, STOPPED, TAKEN, WITH_A_SLOT, later
-from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, OWN, beyond_mean, law
+from mlsysim.formulas.serving_waits import (
+    BEFORE_PREFILL,
+    HANDED_OVER,
+    STOPPED,
+    TAKEN,
+    WITH_A_SLOT,
+    late,
+    later,
+    later_varied,
+)
+from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, OWN, beyond_mean, law, share_below
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -40,6 +49,7 @@ from mlsysim.symbols.deployment import (
     E_tok,
     N_e,
     P_f,
+    P_late,
     P_s,
     P_w,
     W_w,
@@ -69,6 +79,7 @@ from mlsysim.symbols.deployment import (
     ttft_mean,
     ttft_q,
     u_ans,
+    x_first,
     x_late,
     y_d,
 )
@@ -120,22 +131,24 @@ pool_first_token_mean = Formula(
 BY_TAIL = D_1 + Root(x_late, -later(x_late), LEVEL - 1, 0, tau_N + 20 * (theta_w + theta_s))
 
 _prompts, _slots, _stalls = waits(P_w, theta_w), waits(P_f, theta_s), waits(P_s, theta_s)
-#: Variance and third cumulant of the wait of a prompt, for others and for the step under way, uniform where it is one.
-STARTED = (1 - P_f) * (_prompts[1] + tau_v**2 * (p_v / 3 - p_v**2 / 4))
-STARTED_THIRD = (1 - P_f) * (_prompts[2] + tau_v**3 * p_v * (1 - p_v) ** 2 / 4)
+#: Variance and third cumulant of the wait of a prompt that finds a slot, for others and for the step under way, which
+#: is uniform where there is one; and of any prompt.
+_BEGUN = _prompts[1] + tau_v**2 * (p_v / 3 - p_v**2 / 4)
+_BEGUN_THIRD = _prompts[2] + tau_v**3 * p_v * (1 - p_v) ** 2 / 4
+STARTED, STARTED_THIRD = (1 - P_f) * _BEGUN, (1 - P_f) * _BEGUN_THIRD
 #: The same of the wait for a slot before the first token, and of the prefill of a prompt.
 SLOTS, SLOTS_THIRD = _slots[1:]
 PREFILL, PREFILL_THIRD = (cv_D * D_1) ** 2, k_D * D_1**3
 
 first_token_variance = Formula(
     v_F,
-    when(And(QUEUED, cv_D > 0), STARTED + SLOTS + PREFILL, 0),
-    title="Variance of the time to first token of prompts that vary",
+    when(And(QUEUED, cv_D > 0), _BEGUN + PREFILL, 0),
+    title="Variance of the time to first token of prompts that vary and find a slot",
     source=Source("gross2008", "section 1.6"),
     variant=WHOLE,
     assumes="Waits and the own prefill vary independently.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, cv_D: 0.5, D_1: 100, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10, P_f: 0, theta_s: 0},
+        {Z_all: 0, rho_e: 0.5, cv_D: 0.5, D_1: 100, P_w: 0.5, theta_w: 100, p_v: 0.6, tau_v: 10},
         "0.010011 s^2",
         derived="0.5 * 1.5 * 0.1**2 + 0.01**2 * (0.2 - 0.09) + 0.05**2",
     ),
@@ -143,13 +156,13 @@ first_token_variance = Formula(
 
 first_token_skewness = Formula(
     y_F,
-    sixth_of_skewness(v_F > 0, STARTED_THIRD + SLOTS_THIRD + PREFILL_THIRD, v_F),
-    title="Sixth of the skewness of the time to first token of prompts that vary",
+    sixth_of_skewness(v_F > 0, _BEGUN_THIRD + PREFILL_THIRD, v_F),
+    title="Sixth of the skewness of the time to first token of prompts that vary and find a slot",
     source=Source("gross2008", "section 1.6"),
     variant=WHOLE,
     assumes="Never below a thousandth, where the law is normal.",
     example=Example(
-        {v_F: 0.01, k_D: 4, D_1: 100, P_w: 0, theta_w: 100, p_v: 0, tau_v: 10, P_f: 0, theta_s: 0},
+        {v_F: 0.01, k_D: 4, D_1: 100, P_w: 0, theta_w: 100, p_v: 0, tau_v: 10},
         "0.66667",
         derived="4 * 0.1**3 / (6 * 0.01**1.5)",
     ),
@@ -158,25 +171,47 @@ first_token_skewness = Formula(
 first_token_law = Formula(
     w_F,
     when(v_F > 0, law(y_F), 1),
-    title="Law of the time to first token of prompts that vary",
+    title="Law of the time to first token of prompts that vary and find a slot",
     source=LOG_NORMAL,
     variant=WHOLE,
     assumes="A log-normal law from some least time on, with this mean, variance and skewness.",
     example=Example({v_F: 0.01, y_F: 0.6666666667}, "2", derived="2"),
 )
 
+late_varied = Formula(
+    P_late,
+    late(when(w_F > 1, 1 - share_below(v_F, w_F, x_first - WITH_A_SLOT), when(x_first < WITH_A_SLOT, 1, 0)), P_f),
+    title="Requests whose first token comes after such a time, where prompts vary",
+    source=LOG_NORMAL,
+    variant=WHOLE,
+    assumes="Who waited for a slot waits for nothing else.",
+    example=Example(
+        {v_F: 1, w_F: 2, D_1: 1000, x_first: 2000, D_w: 2000, p_v: 0, tau_v: 10, P_f: 0.5, theta_s: 1000},
+        "0.35324",
+        derived="0.5 * 0.338604 + 0.5 * exp(-1)",
+    ),
+)
+
+#: Beyond all quantiles of first tokens.
+_SLOWEST = WITH_A_SLOT + 30 * sqrt(v_F) + 20 * theta_s
+
 first_token_quantile = Formula(
     ttft_q[quantile],
     Piecewise(
         (ttft_mean, Z_all > 0),
         (oo, rho_e >= 1),
-        (ttft_mean + beyond_mean(v_F, w_F, NormalQuantile(LEVEL)), w_F > 1),
+        (WITH_A_SLOT + beyond_mean(v_F, w_F, NormalQuantile(LEVEL)), And(w_F > 1, P_f <= 0)),
+        (
+            Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
+            w_F > 1,
+        ),
         (BY_TAIL, True),
     ),
     title="Time to first token that a share of the requests stay below",
     source=DISTSERVE,
     variant=WHOLE,
-    assumes="A closed loop is taken to have no spread.",
+    assumes="A closed loop is taken to have no spread. Where prompts vary, those that wait for a slot wait for nothing "
+    "else.",
     no_example="a root",
 )
 
@@ -495,6 +530,7 @@ FORMULAS = (
     first_token_variance,
     first_token_skewness,
     first_token_law,
+    late_varied,
     first_token_quantile,
     first_stall,
     pool_first_stall,

@@ -12,7 +12,7 @@ from sympy import And, Rational, exp, log, sqrt
 
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
-from mlsysim.formulas.serving_engines import DISTSERVE, NEARLY, OPEN, ORCA, QUEUED, STEADY, WHOLE, pool_rate
+from mlsysim.formulas.serving_engines import DISTSERVE, LITTLE, NEARLY, OPEN, ORCA, QUEUED, STEADY, WHOLE, pool_rate
 from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import (
     ErlangC,
@@ -21,6 +21,7 @@ from mlsysim.symbolic import (
     Max,
     Min,
     Root,
+    SlotsBusy,
     Source,
     evaluated_at,
     request,
@@ -39,9 +40,12 @@ from mlsysim.symbols.deployment import (
     P_w,
     W_w,
     Z_all,
+    Z_b,
+    k_s,
     lam_e,
     mu_e,
     n_slots,
+    n_taken,
     p_v,
     rho_D,
     rho_e,
@@ -52,6 +56,7 @@ from mlsysim.symbols.deployment import (
     tau_v,
     theta_s,
     theta_w,
+    x_first,
     x_late,
     x_p,
     y_d,
@@ -206,14 +211,66 @@ slot_load = Formula(
     example=Example({Z_all: 0, rho_e: 0.75, lam_e: 3, mu_sl: 4}, "0.75", derived="3 / 4"),
 )
 
+slots_taken = Formula(
+    n_taken,
+    (N_e + lam_e * D_1) / request,
+    title="Slots that are taken",
+    source=LITTLE,
+    variant=COLOCATED,
+    assumes="A request holds a slot from its prefill on.",
+    example=Example({N_e: 10, lam_e: 4, D_1: 100}, "10.4", derived="10 + 4 * 0.1"),
+)
+
+pool_slots_taken = Formula(
+    n_taken,
+    y_d * N_e / request,
+    title="Slots that are taken of a pool that decodes",
+    source=LITTLE,
+    variant=DISAGGREGATED,
+    example=Example({N_e: 10, y_d: 2}, "20", derived="10 * 2"),
+)
+
+slot_growth = Formula(
+    k_s,
+    when(n_taken < n_slots * rho_s, (n_slots * rho_s - n_taken) / (n_slots - n_taken), 0),
+    title="Growth of the time that a slot is held with the slots that are taken",
+    source=Source("kleinrock1975", "section 3.2"),
+    assumes="A straight line, through the mean by Little's law and through what all slots complete.",
+    example=Example({n_slots: 100, rho_s: 0.9, n_taken: 50}, "0.8", derived="(90 - 50) / (100 - 50)"),
+)
+
+
+def _all_taken(bunch: Any) -> Any:
+    """Of slots that are held the longer the more are taken; a bunch of mean size is beyond them."""
+    return SlotsBusy(n_slots, n_slots * (rho_s - k_s), k_s, 1 / bunch, sqrt(bunch) / (1 - rho_s))
+
+
 slot_wait_probability = Formula(
     P_s,
-    when(rho_s > 0, ErlangC(n_slots, n_slots * rho_s), 0),
+    when(rho_s > 0, Min(_all_taken(Z_b / request), ErlangC(n_slots, n_slots * rho_s)), 0),
     title="Probability that a request finds every slot taken",
-    source=Source("erlang1917"),
-    variant="deployment",
-    assumes="A slot is a server, as fast as where all are taken.",
-    example=Example({n_slots: 2, rho_s: 0.6}, "0.4500", derived="1.2**2 / (2 - 1.2) / (1 + 1.2 + 1.2**2 / (2 - 1.2))"),
+    source=Source("kleinrock1975", "section 3.2"),
+    variant=COLOCATED,
+    assumes="A birth-death chain of the slots that are taken, widened for requests that start to decode together. "
+    "Erlang's probability, of slots that are always as slow as where all are taken, is an upper bound.",
+    example=Example(
+        {n_slots: 2, rho_s: 0.6, k_s: 0.2, Z_b: 1},
+        "0.42857",
+        derived="(0.8 + 0.2) * (0.8 + 0.4) / 2 / 0.4 / (1 + 1 + 1.5)",
+    ),
+)
+
+pool_slot_wait_probability = Formula(
+    P_s,
+    when(rho_s > 0, _all_taken(1), 0),
+    title="Probability that a request finds every slot of a pool taken",
+    source=Source("kleinrock1975", "section 3.2"),
+    variant=DISAGGREGATED,
+    assumes="A birth-death chain of the slots that are taken. Where they are held as long however many are taken it is "
+    "Erlang's.",
+    example=Example(
+        {n_slots: 2, rho_s: 0.6, k_s: 0.2}, "0.42857", derived="(0.8 + 0.2) * (0.8 + 0.4) / 2 / 0.4 / (1 + 1 + 1.5)"
+    ),
 )
 
 #: Share of the time that prompts take where all slots are taken.
@@ -314,6 +371,7 @@ late_requests = Formula(
     ),
     title="Requests whose first token comes so much later than the prefill of one prompt",
     source=DISTSERVE,
+    variant="equal_prompts",
     assumes="The rest of a decode step is uniform; waits for prompts and for a slot have exponential tails. Who waited "
     "for a slot waits for nothing else.",
     example=Example(
@@ -327,6 +385,16 @@ late_requests = Formula(
 def later(than: Any) -> Any:
     """Share of the requests that come so much later."""
     return evaluated_at(P_late, {x_late: than}, (late_requests,))
+
+
+def later_varied(than: Any, law: Formula) -> Any:
+    """Share of the requests with prompts that vary whose first token comes after such a time."""
+    return evaluated_at(P_late, {x_first: than}, (law,))
+
+
+def late(with_a_slot: Any, waits: Any) -> Any:
+    """That share, of which that among those that find a slot is known; the others wait for one alone."""
+    return (1 - waits) * with_a_slot + waits * exp(-Max(0, x_first - D_1) / Max(theta_s, D_1 / 1000))
 
 
 FORMULAS = (
@@ -343,7 +411,11 @@ FORMULAS = (
     slot_capacity,
     pool_slot_capacity,
     slot_load,
+    slots_taken,
+    pool_slots_taken,
+    slot_growth,
     slot_wait_probability,
+    pool_slot_wait_probability,
     slot_time_variation,
     pool_slot_time_variation,
     prompt_slot_wait,

@@ -275,6 +275,20 @@ rho_s = variable(
     "Requests that arrive over those that all slots can complete; 0 where none waits for a slot.",
     between(0, 1),
 )
+n_taken = variable(
+    "slots_taken",
+    r"n_{\mathrm{busy}}",
+    "count",
+    "Slots that are taken, mean, where nobody waits for one.",
+    nonnegative(),
+)
+k_s = variable(
+    "slot_growth",
+    r"k_{\mathrm{sl}}",
+    "count",
+    "What one more slot that is taken adds to the time that each is held, times the arrivals in it.",
+    between(0, 1),
+)
 scv_s = variable(
     "slot_time_scv",
     r"c_{\mathrm{sl}}^2",
@@ -289,6 +303,13 @@ psi_s = variable(
     "count",
     "Share of what others add to a request that decodes, which full slots leave.",
     between(0, 1),
+)
+x_first = variable(
+    "first_token_after",
+    r"x_1",
+    "ms",
+    "Time from request to first token that some requests exceed.",
+    nonnegative(),
 )
 x_late = variable(
     "lateness", r"x_{\mathrm{late}}", "ms", "Time to first token beyond the prefill alone.", nonnegative()

@@ -45,6 +45,8 @@ WITHOUT = (
     "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size",
     "remote_kv_share",
 )  # fmt: skip
+#: Zero where nobody waits for a slot.
+FREE = ("slot_wait_probability", "prompt_slot_wait_probability")
 #: What only answers with a decode step have.
 ANSWERED = {"answer_steps", "first_stall", "short_answer_variance"}
 #: One where lengths are alike.
@@ -52,21 +54,25 @@ LAWS = ("first_token_law", "whole_law")
 LOADS = ("replica_load", "prompt_load")
 #: Zero where nothing arrives, which tests of limits ask; and adapters, which have parameters.
 BUSY = (
-    "replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "ttft_log_variance", "latency_variance",
-    "lora_parameters_per_rank", "lora_parameters_per_token",
+    "replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "slot_wait_mean", "ttft_log_variance",
+    "latency_variance", "lora_parameters_per_rank", "lora_parameters_per_token",
 )  # fmt: skip
 
 
 def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     """Values of a deployment that are drawn to meet each of its cases."""
     found = {name: 0.0 for name in WITHOUT if name in point and rng.random() < 0.6}
+    found |= {name: 0.0 for name in FREE if name in point and rng.random() < 0.1}
     found |= {name: point[name] or 10 ** rng.uniform(-2, 2) for name in BUSY if name in point}
     if {"first_token_law", "first_token_variance"} <= set(point):  # a law that is none has no variance either
         found["first_token_variance"] = point["first_token_variance"] or 1.0
     if "output_tokens" in point and ANSWERED & set(point):  # an answer has two tokens at least
         found["output_tokens"] = max(2.0, point["output_tokens"])
-    if {"prompt_stay", "decode_iteration_time"} <= set(point):  # a prompt stays for a step at least
-        found["prompt_stay"] = point["decode_iteration_time"] + point["prompt_stay"]
+    if "decode_iteration_time" in point:  # a prompt takes a step at least, and stays as long
+        least = point["decode_iteration_time"]
+        for name in ("prompt_time", "prompt_stay"):
+            if name in point:
+                found[name] = least = least + point[name]
     if {"e2e_mean", "replica_rate"} <= set(point):  # one in a hundred finds another there at least
         found["e2e_mean"] = point["e2e_mean"] + 10 / (found.get("replica_rate") or point["replica_rate"])
     if "ttft_log_variance" in point:  # the logarithm of a variance: hundreds would overflow
@@ -82,6 +88,8 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         if {"slot_capacity", "replica_rate"} <= set(point):
             found["slot_capacity"] = point["slot_capacity"] or 1.0
             found["replica_rate"] = found["slot_load"] * found["slot_capacity"]
+    if "slot_growth" in point:  # part of the load
+        found["slot_growth"] = rng.random() * found.get("slot_load", 1.0)
     found |= {name: 1.0 for name in LAWS if name in point and rng.random() < 0.5}
     return {**found, **{name: rng.uniform(0, 1.2) for name in LOADS if name in point}}
 
