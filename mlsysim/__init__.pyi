@@ -1006,11 +1006,13 @@ class _ServingResult(Result):
     slot_batch: Quantity[Any]
     slot_capacity: Quantity[Any]
     slot_decode_share: float
+    slot_growth: float
     slot_load: float
     slot_time_scv: float
     slot_wait_mean: Quantity[Any]
     slot_wait_probability: float
     slots: float
+    slots_taken: float
     stage_send_time: Quantity[Any]
     step_growth_at_load: Quantity[Any]
     step_time_at_load: Quantity[Any]
@@ -3859,12 +3861,14 @@ class _EconomicsResult(Result):
     slo_attainment: float
     slo_quantile: float
     slot_capacity: Quantity[Any]
+    slot_growth: float
     slot_load: float
     slot_time_scv: float
     slot_wait: Quantity[Any]
     slot_wait_mean: Quantity[Any]
     slot_wait_probability: float
     slots: float
+    slots_taken: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -4788,12 +4792,14 @@ class _MemoryExpansionResult(Result):
     slo_attainment: float
     slo_quantile: float
     slot_capacity: Quantity[Any]
+    slot_growth: float
     slot_load: float
     slot_time_scv: float
     slot_wait_mean: Quantity[Any]
     slot_wait_probability: float
     slots: float
     slots_kv_cache: Quantity[Any]
+    slots_taken: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float

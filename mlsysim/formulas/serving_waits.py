@@ -221,33 +221,24 @@ slots_taken = Formula(
     example=Example({N_e: 10, lam_e: 4, D_1: 100}, "10.4", derived="10 + 4 * 0.1"),
 )
 
-pool_slots_taken = Formula(
-    n_taken,
-    y_d * N_e / request,
-    title="Slots that are taken of a pool that decodes",
-    source=LITTLE,
-    variant=DISAGGREGATED,
-    example=Example({N_e: 10, y_d: 2}, "20", derived="10 * 2"),
-)
-
 slot_growth = Formula(
     k_s,
     when(n_taken < n_slots * rho_s, (n_slots * rho_s - n_taken) / (n_slots - n_taken), 0),
     title="Growth of the time that a slot is held with the slots that are taken",
     source=Source("kleinrock1975", "section 3.2"),
+    variant=COLOCATED,
     assumes="A straight line, through the mean by Little's law and through what all slots complete.",
     example=Example({n_slots: 100, rho_s: 0.9, n_taken: 50}, "0.8", derived="(90 - 50) / (100 - 50)"),
 )
 
-
-def _all_taken(bunch: Any) -> Any:
-    """Of slots that are held the longer the more are taken; a bunch of mean size is beyond them."""
-    return SlotsBusy(n_slots, n_slots * (rho_s - k_s), k_s, 1 / bunch, sqrt(bunch) / (1 - rho_s))
-
+#: A birth-death chain of the slots that are taken, by requests in bunches; beyond the slots is a bunch of mean size.
+_slowing = SlotsBusy(n_slots, n_slots * (rho_s - k_s), k_s, request / Z_b, sqrt(Z_b / request) / (1 - rho_s))
+#: Where slots are held as long however many are taken.
+_alike_slots = ErlangC(n_slots, n_slots * rho_s)
 
 slot_wait_probability = Formula(
     P_s,
-    when(rho_s > 0, Min(_all_taken(Z_b / request), ErlangC(n_slots, n_slots * rho_s)), 0),
+    when(rho_s > 0, Min(_slowing, _alike_slots), 0),
     title="Probability that a request finds every slot taken",
     source=Source("kleinrock1975", "section 3.2"),
     variant=COLOCATED,
@@ -262,15 +253,12 @@ slot_wait_probability = Formula(
 
 pool_slot_wait_probability = Formula(
     P_s,
-    when(rho_s > 0, _all_taken(1), 0),
+    when(rho_s > 0, _alike_slots, 0),
     title="Probability that a request finds every slot of a pool taken",
-    source=Source("kleinrock1975", "section 3.2"),
+    source=Source("erlang1917"),
     variant=DISAGGREGATED,
-    assumes="A birth-death chain of the slots that are taken. Where they are held as long however many are taken it is "
-    "Erlang's.",
-    example=Example(
-        {n_slots: 2, rho_s: 0.6, k_s: 0.2}, "0.42857", derived="(0.8 + 0.2) * (0.8 + 0.4) / 2 / 0.4 / (1 + 1 + 1.5)"
-    ),
+    assumes="A slot is a server, as fast as where all are taken.",
+    example=Example({n_slots: 2, rho_s: 0.6}, "0.4500", derived="1.2**2 / (2 - 1.2) / (1 + 1.2 + 1.2**2 / (2 - 1.2))"),
 )
 
 #: Share of the time that prompts take where all slots are taken.
@@ -412,7 +400,6 @@ FORMULAS = (
     pool_slot_capacity,
     slot_load,
     slots_taken,
-    pool_slots_taken,
     slot_growth,
     slot_wait_probability,
     pool_slot_wait_probability,

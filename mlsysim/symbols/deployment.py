@@ -306,7 +306,7 @@ psi_s = variable(
 )
 x_first = variable(
     "first_token_after",
-    r"x_1",
+    r"x_{\mathrm{f}}",
     "ms",
     "Time from request to first token that some requests exceed.",
     nonnegative(),
