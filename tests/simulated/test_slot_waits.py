@@ -52,6 +52,29 @@ def test_the_second_token_waits_for_a_slot_of_a_pool(isl, osl, cv, slots, load):
     assert found.canonical("e2e_mean") == pytest.approx(seen.e2e_mean, rel=0.06)
 
 
+@pytest.mark.parametrize("slots", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (8, 16))])
+@pytest.mark.parametrize("load", [0.5, pytest.param(0.8, marks=pytest.mark.long)])
+def test_the_median_is_of_those_who_wait_and_those_who_do_not(slots, load):
+    for variant in ("colocated", "chunked"):
+        setting = setting_of(variant, 256, 256, 1, slots, load)
+        rate = load * capacity(setting)
+        seen = simulate(setting, rate, count=80_000)
+        found = ServingModel({"chunked": "chunked_estimate"}.get(variant, variant))
+        median = found.solve(**setting.keywords, request_rate=rate, num_replicas=1).canonical("ttft_p50")
+        assert median == pytest.approx(seen.ttft_p50, rel=0.34)
+
+
+@pytest.mark.parametrize("slots", [256, pytest.param(128, marks=pytest.mark.long)])
+def test_slots_are_free_where_the_batch_is_well_below_them(slots):
+    """With 128 slots Erlang's law, of slots as slow as where all are taken, is 42% late in the mean."""
+    setting = setting_of("chunked", 256, 256, 1, slots, 0.9)
+    rate = 0.9 * capacity(setting)
+    seen = simulate(setting, rate, count=80_000)
+    found = ServingModel("chunked_estimate").solve(**setting.keywords, request_rate=rate, num_replicas=1)
+    assert found.canonical("ttft_mean") == pytest.approx(seen.ttft_mean, rel=0.2)
+    assert found.canonical("ttft_p99") == pytest.approx(seen.ttft_p99, rel=0.4)
+
+
 @pytest.mark.parametrize("slots", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_a_promise_is_kept_up_to_the_goodput(slots):
     """A tenth below it more requests are in time than promised, a tenth above it fewer."""
