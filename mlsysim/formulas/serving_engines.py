@@ -86,12 +86,18 @@ def step(requests: Any, prompts: Any = 0) -> Any:
 
 
 #: What an engine has room for.
-_ROOM = PASS | {
+ROOM = PASS | {
     continuous_batching.stored_weights,
     replica_layout.replica_weights,
     iteration.kv_memory,
     iteration.cache_tokens,
 }
+
+
+def prompts_held(room: frozenset[Formula]) -> Any:
+    """Prompts that an engine which prefills has room for, by the formulas of what memory has room for."""
+    return Max(0, floor(evaluated_at(n_kv, APART, room) * (request / token) / (attended(s) / token)))
+
 
 prompt_tokens = Formula(
     s, s_in, title="Tokens of a prompt", source=ORCA, example=Example({s_in: 1024}, "1024 token", derived="1024")
@@ -194,7 +200,7 @@ engine_slots = Formula(
 
 prompt_slots = Formula(
     B_P,
-    Max(0, floor(evaluated_at(n_kv, APART, _ROOM) * (request / token) / (attended(s) / token))),
+    prompts_held(ROOM),
     title="Prompts that an engine which prefills has room for",
     source=DISTSERVE,
     variant=DISAGGREGATED,

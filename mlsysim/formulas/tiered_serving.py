@@ -2,8 +2,9 @@
 
 The engines of a deployment with part of their weights, or of their KV caches, in a remote tier, which they read in
 every iteration. Local and remote reading take turns, computing runs beside both, so that with all weights remote a
-step of many requests is the weights over the remote bandwidth: ZeRO-Inference. With nothing remote it is the plain
-deployment, formula by formula.
+step of many requests is the weights over the remote bandwidth: ZeRO-Inference. Every iteration takes its stretch from
+here, be it a decode step, a prefill, or a mixed one of chunked prefill. With nothing remote it is the plain deployment,
+formula by formula.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any
 
 from sympy import And, oo
 
+from mlsysim.formulas import iteration
 from mlsysim.formulas.continuous_batching import cache_memory
-from mlsysim.formulas.replica_layout import ACCELERATORS
+from mlsysim.formulas.replica_layout import ACCELERATORS, APART
+from mlsysim.formulas.serving_engines import DISTSERVE, ROOM, prompts_held
 from mlsysim.formulas.transformer_flops import attended
-from mlsysim.symbolic import Example, Formula, Min, Source, request, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, evaluated_at, request, when
 from mlsysim.symbols.batching import s_end
-from mlsysim.symbols.deployment import B_e
+from mlsysim.symbols.deployment import B_P, B_e, g_P
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.iteration import M_kv, M_work, W_rep, d_a, eta_kv, f_kv, kv_rank, n_kv, u_gpu, z_kv, z_w
 from mlsysim.symbols.lora import M_lo
@@ -36,10 +39,10 @@ from mlsysim.symbols.offload import (
 )
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import p, t
-from mlsysim.symbols.workload import L, L_w, window
+from mlsysim.symbols.workload import L, L_w, s, window
 
 INFERENCE = Source("aminabadi2022", "section 6")
-NAME = "two_tiers"
+NAME, NAME_OF_POOLS = "two_tiers", "pools_of_two_tiers"
 
 
 def _stretch(share: Any, reached: Any) -> Any:
@@ -169,6 +172,42 @@ remote_memory = Formula(
     ),
 )
 
+#: What an engine has room for in two tiers.
+_ROOM = (ROOM - {iteration.kv_memory, iteration.cache_tokens}) | {remote_weights, kv_memory, cache_tokens}
+
+prompt_slots = Formula(
+    B_P,
+    prompts_held(_ROOM),
+    title="Prompts that an engine which prefills has room for in two tiers",
+    source=DISTSERVE,
+    variant=NAME,
+    assumes="Caches wait in the pool that decodes, not in the one that prefills.",
+    no_example="the reach of attention",
+)
+
+
+def _larger(tier: Formula) -> Any:
+    """What an accelerator needs in either pool, the larger; one that prefills has a prompt in each group."""
+    prefilling = {**APART, B_e: g_P * request, s_end: s}
+    return Max(tier.expression, evaluated_at(tier.symbol, prefilling, _ROOM | {slots_cache, tier}))
+
+
+def _of_pools(tier: Formula, title: str) -> Formula:
+    return Formula(
+        tier.symbol,
+        _larger(tier),
+        title=title,
+        source=INFERENCE,
+        variant=NAME_OF_POOLS,
+        assumes="All accelerators are of one design, and have what the pool needs that needs more.",
+        convention="With a request in every slot, and a prompt in each group of an engine that prefills.",
+        no_example="another layout",
+    )
+
+
+pools_local_memory = _of_pools(local_memory, "Local memory of an accelerator of two pools")
+pools_remote_memory = _of_pools(remote_memory, "Remote memory of an accelerator of two pools")
+
 FORMULAS = (
     weights_stretch,
     kv_stretch,
@@ -179,4 +218,11 @@ FORMULAS = (
     slots_cache,
     local_memory,
     remote_memory,
+    prompt_slots,
+    pools_local_memory,
+    pools_remote_memory,
 )
+#: Of engines that do both.
+SHARED = FORMULAS[: FORMULAS.index(prompt_slots)]
+#: Of pools.
+POOLS = (*SHARED[: SHARED.index(local_memory)], *FORMULAS[len(SHARED) :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
@@ -17,7 +18,6 @@ from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula, swapped
 
 _RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
-_REPLICAS, _POOLS = ServingModel("colocated"), ServingModel("disaggregated")
 _PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
 
 
@@ -38,9 +38,40 @@ def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) 
     )
 
 
+#: Deployments, by the variant of the model that says how their engines work.
+_ENGINES = {
+    "deployment": (
+        "colocated",
+        "Replicas of several accelerators that prefill and decode by turns and hold what is promised",
+    ),
+    "disaggregated_deployment": (
+        "disaggregated",
+        "Pools of engines that either prefill or decode and hold what is promised",
+    ),
+    "chunked_deployment": (
+        "chunked",
+        "Replicas of several accelerators that prefill in chunks beside their decoding and hold what is promised, by a "
+        "Markov chain",
+    ),
+    "chunked_deployment_estimate": (
+        "chunked_estimate",
+        "Replicas of several accelerators that prefill in chunks beside their decoding and hold what is promised, in "
+        "closed form",
+    ),
+}
+
+
+def _deployments() -> Iterator[tuple[str, Variant]]:
+    """What deployments cost on accelerators that were bought, and on rented ones."""
+    for name, (engine, about) in _ENGINES.items():
+        replicas = ServingModel(engine)
+        yield name, _chained(replicas, (economics.request_cost, *economics.BOUGHT), f"{about}; bought.")
+        yield f"rented_{name}", _chained(replicas, (economics.request_cost,), f"{about}; rented.")
+
+
 def _given(slot: str) -> tuple[str, ...]:
     """What an entry gives to any of these models."""
-    return tuple(dict.fromkeys(name for model in (_RUN, _FLEET, _REPLICAS) for name in model.slots[slot].provides))
+    return tuple(dict.fromkeys(name for model in (_RUN, _FLEET, ServingModel) for name in model.slots[slot].provides))
 
 
 class EconomicsModel(PerformanceModel):
@@ -65,26 +96,7 @@ class EconomicsModel(PerformanceModel):
             economics.SERVING + economics.RENTED,
             "Replicas that hold a latency target, one rented accelerator each.",
         ),
-        "deployment": _chained(
-            _REPLICAS,
-            (economics.request_cost, *economics.BOUGHT),
-            "Replicas of several accelerators that prefill and decode by turns and hold what is promised, bought.",
-        ),
-        "rented_deployment": _chained(
-            _REPLICAS,
-            (economics.request_cost,),
-            "Replicas of several rented accelerators that prefill and decode by turns and hold what is promised.",
-        ),
-        "disaggregated_deployment": _chained(
-            _POOLS,
-            (economics.request_cost, *economics.BOUGHT),
-            "Pools of engines that either prefill or decode and hold what is promised, bought.",
-        ),
-        "rented_disaggregated_deployment": _chained(
-            _POOLS,
-            (economics.request_cost,),
-            "Pools of rented engines that either prefill or decode and hold what is promised.",
-        ),
+        **dict(_deployments()),
         "fleet": Variant(
             economics.SHARED + economics.BOUGHT,
             headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
@@ -103,9 +115,9 @@ class EconomicsModel(PerformanceModel):
         ),
         "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
         "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
-        "fabric": replace(_REPLICAS.slots["fabric"], asks=("isl",)),
+        "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
         "rent": Slot(Rent, ("rental_price",), strict=True),
-        "traffic": replace(_REPLICAS.slots["traffic"], strict=True, asks=("isl",)),
+        "traffic": replace(ServingModel.slots["traffic"], strict=True, asks=("isl",)),
         "stack": stack_slot(_given("stack")),
         **RECIPE,
     }

@@ -49,7 +49,7 @@ _SEGMENTS = (
     "memory_cost",
     "tokens_per_second_per_dollar",
 )
-_STEP, _REPLICA = DistributedModel(), ServingModel("colocated")
+_STEP = DistributedModel()
 _PRICE = (memory_expansion.memory_price, memory_expansion.throughput_per_price)
 #: State, layout and arithmetic are those of the plain training step.
 _PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *transformer_flops.FORMULAS,
@@ -92,18 +92,63 @@ def _offloaded(policies: tuple[Formula, ...]) -> tuple[Formula, ...]:
     return _needed(swapped(_STEP.system, ours), _OFFLOADED)
 
 
-#: What is rented or draws power is not counted beside the price of memory.
-_SERVED = (
-    *(name for name in _REPLICA.headline if not name.startswith(("cost_", "energy_"))),
-    "local_memory",
-    "remote_memory",
-    "memory_cost",
-)
-_TIERED = _needed(swapped(_REPLICA.system, (*tiered_serving.FORMULAS, memory_expansion.memory_price)), _SERVED)
+#: What costs by the hour and draws power is not counted beside the price of memory.
+_UNCOUNTED = ("cost_", "energy_")
+
+
+def _asked(formulas: Iterable[Formula], requirements: Iterable[Requirement]) -> set[str]:
+    """What a variant takes: inputs of its formulas and of what it requires."""
+    required = {variable.name for requirement in requirements for variable in requirement.inputs}
+    return required.union(variable.name for variable in System(formulas).inputs)
+
+
+def _tiered(plain: ServingModel, tiers: tuple[Formula, ...], about: str) -> Variant:
+    """A deployment whose engines read from two tiers."""
+    headline = tuple(name for name in plain.headline if not name.startswith(_UNCOUNTED))
+    headline = (*headline, "local_memory", "remote_memory", "memory_cost")
+    formulas = _needed(swapped(plain.system, (*tiers, memory_expansion.memory_price)), headline)
+    asked = _asked(formulas, plain.requirements)
+    return Variant(
+        formulas,
+        requirements=plain.requirements,
+        defaults={
+            **{name: value for name, value in plain.defaults.items() if name in asked},
+            "weights_offload": 0.0,
+            "kv_offload": 0.0,
+        },
+        headline=headline,
+        about=about,
+    )
+
+
+_SERVING = {
+    "serving": _tiered(
+        ServingModel("colocated"),
+        tiered_serving.SHARED,
+        "Engines that prefill and decode by turns, with weights or KV caches in the remote tier, equal to the plain "
+        "deployment where there are none. ZeRO-Inference on one GPU at one bandwidth per tier: OPT-30B within 3%, "
+        "models of 175 billion parameters 6 to 12% low.",
+    ),
+    "disaggregated_serving": _tiered(
+        ServingModel("disaggregated"),
+        tiered_serving.POOLS,
+        "Pools of engines that either prefill or decode, both with the same shares of weights and of KV caches in the "
+        "remote tier, equal to the plain pools where there are none. Nothing measured is held against it.",
+    ),
+    "chunked_serving": _tiered(
+        ServingModel("chunked"),
+        tiered_serving.SHARED,
+        "Engines that prefill prompts in chunks beside their decoding, with weights or KV caches in the remote tier, "
+        "by the Markov chain; equal to the plain deployment where there are none. Nothing measured is held against it.",
+    ),
+    "chunked_serving_estimate": _tiered(
+        ServingModel("chunked_estimate"),
+        tiered_serving.SHARED,
+        "The same in closed form. Nothing measured is held against it.",
+    ),
+}
 #: What engines take, and what the model gives a default where a call says nothing.
-_ASKED = {variable.name for variable in System(_TIERED).inputs}.union(
-    variable.name for requirement in _REPLICA.requirements for variable in requirement.inputs
-)
+_ASKED = set().union(*(_asked(each.formulas, each.requirements) for each in _SERVING.values()))
 #: Recomputed activations stay where they are used.
 _WITHOUT_ACTIVATIONS = tuple(each for each in memory_expansion.POLICY if each.name != "activations_offload")
 
@@ -217,7 +262,7 @@ class MemoryExpansionModel(PerformanceModel):
     """
 
     command = "offload"
-    room = ServingModel.room
+    room, caveats, automatic = ServingModel.room, ServingModel.caveats, ServingModel.automatic
     example = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200", "policy": "aggressive"}
     answer = "step_time"
     variants = {
@@ -251,26 +296,14 @@ class MemoryExpansionModel(PerformanceModel):
             headline=_OFFLOADED,
             about="The same with the share of each class of tensors kept remote as an input of its own.",
         ),
-        "serving": Variant(
-            _TIERED,
-            requirements=_REPLICA.requirements,
-            defaults={
-                **{name: value for name, value in _REPLICA.defaults.items() if name in _ASKED},
-                "weights_offload": 0.0,
-                "kv_offload": 0.0,
-            },
-            headline=_SERVED,
-            about="Engines that prefill and decode by turns, with weights or KV caches in the remote tier, equal to "
-            "the plain deployment where there are none. ZeRO-Inference on one GPU at one bandwidth per tier: OPT-30B "
-            "within 3%, models of 175 billion parameters 6 to 12% low.",
-        ),
+        **_SERVING,
     }
     slots = {
         "model": Slot(
             TransformerWorkload,
             tuple(
                 dict.fromkeys(
-                    (*_STEP.slots["model"].provides, *_REPLICA.slots["model"].provides),
+                    (*_STEP.slots["model"].provides, *ServingModel.slots["model"].provides),
                 )
             ),
         ),
@@ -303,8 +336,8 @@ class MemoryExpansionModel(PerformanceModel):
                 "accelerators_per_pod",
             ),
         ),
-        "fabric": replace(_REPLICA.slots["fabric"], asks=("isl",)),
-        "stack": stack_slot((*_STEP.slots["stack"].provides, *_REPLICA.slots["stack"].provides)),
+        "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
+        "stack": stack_slot((*_STEP.slots["stack"].provides, *ServingModel.slots["stack"].provides)),
     }
     keywords = tuple(
         dict.fromkeys(
