@@ -40,7 +40,11 @@ def expected():
 
 def test_what_answers_a_question_comes_first_and_is_an_output():
     for model in every_model():
-        assert all(model.answer in model(variant).headline for variant in model.variants if variant != "serving")
+        assert all(
+            model.answer in model(variant).headline
+            for variant in model.variants
+            if not variant.endswith(("serving", "serving_estimate")) or model.__name__ != "MemoryExpansionModel"
+        )
 
 
 def test_a_variant_without_that_output_begins_with_its_own_first(run):

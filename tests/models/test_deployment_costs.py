@@ -61,9 +61,14 @@ def test_an_idle_engine_draws_what_idling_draws():
 
 
 @pytest.mark.parametrize("rented", [False, True])
-@VARIANTS
+@pytest.mark.parametrize("variant", ServingModel.variants)
 def test_economics_prices_the_same_replicas(variant, rented):
-    kind = {"colocated": "deployment", "disaggregated": "disaggregated_deployment"}[variant]
+    kind = {
+        "colocated": "deployment",
+        "disaggregated": "disaggregated_deployment",
+        "chunked": "chunked_deployment",
+        "chunked_estimate": "chunked_deployment_estimate",
+    }[variant]
     price = {"rental_price": 2} if rented else {"price": 30_000}
     priced = EconomicsModel(f"rented_{kind}" if rented else kind).solve(**ServingModel.example, **price)
     plain = ServingModel.solve_example(variant=variant, rental_price=2)

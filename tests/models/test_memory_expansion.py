@@ -124,11 +124,30 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=["one", "tensors", "experts", "stages"])
-def test_a_deployment_with_nothing_remote_is_the_plain_deployment(layout):
+APART = {"model": "Llama3_70B", "tp_size": 4, "prefill_tp_size": 2, "prefill_pp_size": 2, "prefill_workers": 2}
+#: Layouts that chunked prefill knows: one stage, one group of requests.
+ONE_GROUP = [LAYOUTS[0], LAYOUTS[1], {"model": "Llama3_70B", "tp_size": 4, "ttft_slo": 2000, "tpot_slo": 80}]
+#: The engines of each variant in one memory.
+ENGINES = {
+    "serving": "colocated",
+    "disaggregated_serving": "disaggregated",
+    "chunked_serving_estimate": "chunked_estimate",
+    "chunked_serving": "chunked",
+}
+EVERY_ENGINE = pytest.mark.parametrize("variant", ENGINES)
+PLACED = [
+    *(("serving", layout) for layout in LAYOUTS),
+    *(("disaggregated_serving", layout) for layout in (*LAYOUTS, APART)),
+    *(("chunked_serving_estimate", layout) for layout in ONE_GROUP),
+    *(("chunked_serving", layout) for layout in ONE_GROUP),
+]
+
+
+@pytest.mark.parametrize(("variant", "layout"), PLACED)
+def test_a_deployment_with_nothing_remote_is_the_plain_deployment(variant, layout):
     asked = {**SERVED, **layout}
-    plain = ServingModel("colocated").solve(hardware="H100", **asked)
-    ours = MemoryExpansionModel("serving", design="DGX_H100_PCIe").solve(**asked)
+    plain = ServingModel(ENGINES[variant]).solve(hardware="H100", **asked)
+    ours = MemoryExpansionModel(variant, design="DGX_H100_PCIe").solve(**asked)
     shared = [v.name for v in ours.model.outputs if v.name in plain.model.system and v.domain.kind != "choice"]
     assert len(shared) > 100
     for name in shared:
@@ -210,6 +229,72 @@ def test_remote_weights_bound_a_step_by_their_port(ranks):
     assert half.canonical("local_memory") - found.canonical("local_memory") == pytest.approx(
         0.5 * half.canonical("replica_weights") / ranks, rel=1e-12
     )
+
+
+PROMPTS = {"model": "Llama3_3_70B", "precision": "fp8", "tp_size": 2, "request_rate": 1, "isl": 2048}
+
+
+@EVERY_ENGINE
+def test_more_kept_remote_is_never_faster_and_never_less_room(variant):
+    model = MemoryExpansionModel(variant, design="GH200")
+    for name in ("weights_offload", "kv_offload"):
+        found = [model.solve(**PROMPTS, num_replicas=4, **{name: share}) for share in (0, 0.25, 0.5, 0.75)]
+        for output in ("tpot_mean", "ttft_mean"):
+            times = [each.canonical(output) for each in found]
+            assert times == sorted(times)
+            assert output != "tpot_mean" or times[0] < times[-1]
+        for room in ("engine_slots", "prompt_slots", "kv_cache_tokens"):
+            if room in found[0].outputs:
+                assert [each.canonical(room) for each in found] == sorted(each.canonical(room) for each in found)
+
+
+@EVERY_ENGINE
+def test_a_remote_tier_as_fast_as_local_memory_takes_as_long(variant):
+    """As fast as what is reached of the local bandwidth, that is."""
+    model = MemoryExpansionModel(variant, design="GH200")
+    fixed = {**PROMPTS, "num_replicas": 4, "max_num_seqs": 32, "memory_bandwidth": 4000, "memory_efficiency": 0.8}
+    plain = model.solve(**fixed)
+    alike = model.solve(**fixed, weights_offload=0.5, remote_bandwidth=3200)
+    for output in ("tpot_mean", "ttft_mean", "replica_capacity"):
+        assert alike.canonical(output) == pytest.approx(plain.canonical(output), rel=1e-6)
+
+
+@EVERY_ENGINE
+@pytest.mark.parametrize("remote", [400, 1e12])
+def test_a_decode_step_reads_its_shares_by_hand(variant, remote):
+    """Llama 3 8B in 16 bits at hardly any load; at an endless remote bandwidth the local share alone takes time."""
+    model = MemoryExpansionModel(variant, design="GH200")
+    given = {**SERVED, "request_rate": 1e-3, "num_replicas": 1, "memory_bandwidth": 4000, "memory_efficiency": 0.8}
+    near, far = (model.solve(**given, remote_bandwidth=remote, weights_offload=share) for share in (0, 0.25))
+    weights = 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336) + 128256 * 4096
+    seconds = 2 * weights * 0.25 * (1 / (remote * 1e9) - 1 / (0.8 * 4e12))
+    assert far.canonical("tpot_mean") - near.canonical("tpot_mean") == pytest.approx(seconds, rel=1e-2)
+
+
+def test_pools_that_prefill_have_room_in_both_tiers():
+    """One accelerator prefills, two decode: half of the weights and of the caches stand in either tier."""
+    model = MemoryExpansionModel("disaggregated_serving", design="GH200")
+    shares = {"weights_offload": 0.5, "kv_offload": 0.5}
+    found = model.solve(**PROMPTS, **shares, prefill_tp_size=1)
+    half, each = found.canonical("served_weights") / 2, found.canonical("kv_bytes_per_token") * 2048 / 2
+    expected = math.floor(min(0.9 * 96 * 2**30 - half, 480e9 - half) / each)
+    assert found["prompt_slots"].magnitude == expected
+    one, alike = (model.solve(**PROMPTS, **shares, prefill_tp_size=size, max_num_seqs=1) for size in (1, 2))
+    assert one.canonical("local_memory") == pytest.approx(half + each, rel=1e-12)
+    assert alike.canonical("local_memory") < one.canonical("local_memory")
+    plain = model.solve(**PROMPTS, prefill_tp_size=1)
+    assert found.canonical("prompt_time") > plain.canonical("prompt_time")
+
+
+@EVERY_ENGINE
+def test_every_engine_is_swept_and_searched(variant):
+    model, shares = MemoryExpansionModel(variant, design="GH200"), [0, 0.5]
+    swept = model.sweep(**PROMPTS, num_replicas=4, kv_offload=shares)
+    alone = [model.solve(**PROMPTS, num_replicas=4, kv_offload=share).canonical("tpot_mean") for share in shares]
+    assert swept.tpot_mean.values / 1e3 == pytest.approx(alone, rel=1e-9)
+    best = model.search(**PROMPTS, num_replicas=4, kv_offload=shares, minimize="tpot_mean")
+    assert best.certificate.proven
+    assert best.best.inputs["kv_offload"] == 0
 
 
 def test_caches_in_the_remote_tier_make_room():

@@ -65,6 +65,10 @@ POINTS = {
     ("EconomicsModel", "rented_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
     ("EconomicsModel", "disaggregated_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
     ("EconomicsModel", "rented_disaggregated_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
+    ("EconomicsModel", "chunked_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "rented_chunked_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
+    ("EconomicsModel", "chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "rented_chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **RENTAL},
     ("EconomicsModel", "fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
     ("MemoryExpansionModel", "by_policy"): STUDY,
@@ -72,6 +76,9 @@ POINTS = {
     ("MemoryExpansionModel", "offloaded_training"): {**ON_DESIGN, **LAYOUT, **NETWORK},
     ("MemoryExpansionModel", "offloaded_by_share"): {**ON_DESIGN, **LAYOUT, **NETWORK},
     ("MemoryExpansionModel", "serving"): SERVED,
+    ("MemoryExpansionModel", "disaggregated_serving"): SERVED,
+    ("MemoryExpansionModel", "chunked_serving"): SERVED,
+    ("MemoryExpansionModel", "chunked_serving_estimate"): SERVED,
     ("KernelModel", "waves"): PRODUCT,
     ("KernelModel", "smooth"): PRODUCT,
     ("KernelModel", "roofline"): PRODUCT,
@@ -87,6 +94,8 @@ POINTS = {
 }
 #: Points that are roots within roots.
 DEPLOYMENTS = {
-    ("MemoryExpansionModel", "serving"),
-    *(case for case in POINTS if case[0] == "ServingModel" or case[1].endswith("deployment")),
+    *(case for case in POINTS if case[0] == "ServingModel" or "deployment" in case[1]),
+    *(case for case in POINTS if case[0] == "MemoryExpansionModel" and "serving" in case[1]),
 }
+#: Those among them that are read off a Markov chain.
+CHAINS = {case for case in DEPLOYMENTS if "chunked" in case[1] and "estimate" not in case[1]}

@@ -106,7 +106,11 @@ DEPLOYMENTS = (
     ("EconomicsModel", "rented_deployment", {**DEPLOYED, **RENTAL}, (*REPLICA, *MONEY)),
     ("EconomicsModel", "disaggregated_deployment", {**DEPLOYED, **PRICE}, (*POOLED, *MONEY)),
     ("EconomicsModel", "rented_disaggregated_deployment", {**DEPLOYED, **RENTAL}, (*POOLED, *MONEY)),
+    ("EconomicsModel", "chunked_deployment_estimate", {**DEPLOYED, **PRICE}, (*CHUNKED, *MONEY)),
+    ("EconomicsModel", "rented_chunked_deployment_estimate", {**DEPLOYED, **RENTAL}, (*CHUNKED, *MONEY)),
     ("MemoryExpansionModel", "serving", ON_DESIGN, (*REPLICA, "design", "kv_offload")),
+    ("MemoryExpansionModel", "disaggregated_serving", ON_DESIGN, (*POOLED, "design", "weights_offload")),
+    ("MemoryExpansionModel", "chunked_serving_estimate", ON_DESIGN, (*CHUNKED, "design", "kv_offload")),
 )
 ENTRIES = {
     "hardware": ["H100", "H200", "A100", "MI300X"],

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from fuzz import rest_long
+from study.points import CHAINS
 from study.search_cases import DEPLOYMENTS, FAMILIES, by_brute_force, first_best, random_problem, searched, searches
 
 from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel, derived, linked
@@ -134,10 +135,6 @@ def test_deployments_cut_short_have_a_bound_and_a_gap(monkeypatch):
     assert sign * certificate.bound <= values.min() + 1e-9 * abs(values.min())
 
 
-#: The variant whose points are too dear for random problems.
-CHAIN = ("ServingModel", "chunked")
-
-
 def test_chunked_deployments_are_searched_as_a_loop_of_solve_does():
     model, axes = ServingModel("chunked"), {"tp_size": [1, 2, 4], "max_num_batched_tokens": [512, 2048]}
     fixed = {"model": "Mixtral_8x7B", "hardware": "H100", "request_rate": 8, "isl": 1024, "num_replicas": 2}
@@ -154,7 +151,7 @@ def test_chunked_deployments_are_searched_as_a_loop_of_solve_does():
 
 
 def test_every_model_and_variant_is_asked():
-    asked = {CHAIN, *((kind, variant) for kind, variant, *_ in (*FAMILIES, *DEPLOYMENTS))}
+    asked = {*CHAINS, *((kind, variant) for kind, variant, *_ in (*FAMILIES, *DEPLOYMENTS))}
     assert asked == {(model.__name__, variant) for model in every_model() for variant in model.variants}
 
 
