@@ -3193,6 +3193,7 @@ class _EconomicsResult(Result):
     backward_share: float
     bare_step_time: Quantity[Any]
     base_request_latency: Quantity[Any]
+    batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
     besides_launch_time: Quantity[Any]
@@ -3286,7 +3287,15 @@ class _EconomicsResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    chunk_limit: Quantity[Any]
+    cleared_tokens: Quantity[Any]
+    cleared_variance: Quantity[Any]
+    clearing_ratio: float
+    clearing_share: float
+    clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
+    closed_first: Quantity[Any]
+    closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
     cohort_place_p90: Quantity[Any]
@@ -3308,6 +3317,7 @@ class _EconomicsResult(Result):
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
+    computed_prompt_tokens: Quantity[Any]
     computed_time: Quantity[Any]
     computing_share: float
     concurrency: Quantity[Any]
@@ -3318,6 +3328,7 @@ class _EconomicsResult(Result):
     cost_per_output_token: Quantity[Any]
     cost_per_request: Quantity[Any]
     cost_per_token: Quantity[Any]
+    counted_rate: Quantity[Any]
     cp_bandwidth: Quantity[Any]
     cp_chunk_latency: Quantity[Any]
     cp_exposed_time: Quantity[Any]
@@ -3335,10 +3346,12 @@ class _EconomicsResult(Result):
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
     decode_batch_limit: Quantity[Any]
+    decode_iteration_time: Quantity[Any]
     decode_rate_limit: Quantity[Any]
     decode_requests: Quantity[Any]
     decode_share: float
     decode_step_time: Quantity[Any]
+    decode_time: Quantity[Any]
     decode_workers: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3411,6 +3424,7 @@ class _EconomicsResult(Result):
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
+    empty_share: float
     end_activations: Quantity[Any]
     end_expert_parameters: float
     end_layers: float
@@ -3496,18 +3510,25 @@ class _EconomicsResult(Result):
     fitted_p99: Quantity[Any]
     fleet_size: float
     flop_convention: str
+    followed_probability: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
     free_link_time: Quantity[Any]
     free_share: float
+    full_batch: Quantity[Any]
+    full_iteration_time: Quantity[Any]
+    full_share: float
+    full_share_of_answer: float
     full_slots_share: float
     full_stage_layers: float
+    full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
     gated: float
     gathered_layers: float
+    gathered_tokens: Quantity[Any]
     gathered_weight_bytes: Quantity[Any]
     gathered_weights: Quantity[Any]
     goodput: Quantity[Any]
@@ -3550,8 +3571,10 @@ class _EconomicsResult(Result):
     isl_cv: float
     iteration_bottleneck: str
     iteration_loras: float
+    iteration_mean: Quantity[Any]
     iteration_overhead: Quantity[Any]
     iteration_requests: float
+    iteration_second_moment: Quantity[Any]
     iteration_time: Quantity[Any]
     iteration_tokens: Quantity[Any]
     itl: Quantity[Any]
@@ -3580,6 +3603,8 @@ class _EconomicsResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_piece: Quantity[Any]
+    last_piece_time: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -3597,6 +3622,7 @@ class _EconomicsResult(Result):
     learned_positions: float
     least_dropped_share: float
     least_kv_transfer_bandwidth: Quantity[Any]
+    left_tokens: Quantity[Any]
     light_load_p99: Quantity[Any]
     link_efficiency: float
     local_micro_batch: float
@@ -3728,10 +3754,16 @@ class _EconomicsResult(Result):
     product_time: Quantity[Any]
     product_widths: float
     promise_share: float
+    prompt_chunks: float
     prompt_interval: Quantity[Any]
+    prompt_iterations: float
     prompt_load: float
+    prompt_pair_time: Quantity[Any]
+    prompt_room: Quantity[Any]
+    prompt_room_seen: Quantity[Any]
     prompt_slot_wait_probability: float
     prompt_slots: Quantity[Any]
+    prompt_sojourn: Quantity[Any]
     prompt_stay: Quantity[Any]
     prompt_time: Quantity[Any]
     prompt_time_bend: Quantity[Any]
@@ -3739,6 +3771,9 @@ class _EconomicsResult(Result):
     prompt_time_cv: float
     prompt_time_slope: Quantity[Any]
     prompt_time_third_cumulant: float
+    prompt_token_growth: Quantity[Any]
+    prompt_token_time: Quantity[Any]
+    prompt_tokens_mean: Quantity[Any]
     prompt_wait: Quantity[Any]
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
@@ -3832,6 +3867,7 @@ class _EconomicsResult(Result):
     run_tokens: Quantity[Any]
     sampled_tokens: Quantity[Any]
     sandwich_norm: float
+    saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
@@ -3860,7 +3896,9 @@ class _EconomicsResult(Result):
     sliding_window: Quantity[Any]
     slo_attainment: float
     slo_quantile: float
+    slot_batch: Quantity[Any]
     slot_capacity: Quantity[Any]
+    slot_decode_share: float
     slot_growth: float
     slot_load: float
     slot_time_scv: float
@@ -3947,6 +3985,7 @@ class _EconomicsResult(Result):
     training_tokens: Quantity[Any]
     ttft: Quantity[Any]
     ttft_attainment: float
+    ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
@@ -3963,6 +4002,7 @@ class _EconomicsResult(Result):
     vocab_size: float
     wait_decay: float
     wait_probability: float
+    waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -4066,6 +4106,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     dp_attention_size: float | str | Quantity[Any]
     num_redundant_experts: float | str | Quantity[Any]
     max_num_seqs: float | str | Quantity[Any]
+    max_num_batched_tokens: float | str | Quantity[Any]
     kv_cache_dtype: str
     prefix_hit_rate: float | str | Quantity[Any]
     prefix_cache_memory: float | str | Quantity[Any]
@@ -4079,6 +4120,13 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     num_speculative_tokens: float | str | Quantity[Any]
     acceptance_rate: float | str | Quantity[Any]
     draft_cost: float | str | Quantity[Any]
+    prefill_workers: float | str | Quantity[Any]
+    decode_workers: float | str | Quantity[Any]
+    kv_transfer_bandwidth: float | str | Quantity[Any]
+    prefill_tp_size: float | str | Quantity[Any]
+    prefill_pp_size: float | str | Quantity[Any]
+    prefill_ep_size: float | str | Quantity[Any]
+    prefill_dp_attention_size: float | str | Quantity[Any]
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
@@ -4171,8 +4219,10 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
+    accelerators_per_decode_worker: float
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_prefill_worker: float
     accelerators_per_replica: float
     acceptance_rate: float
     activation_checkpointing: str
@@ -4214,6 +4264,7 @@ class _MemoryExpansionResult(Result):
     backward_share: float
     bare_price: Quantity[Any]
     bare_step_time: Quantity[Any]
+    batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
     besides_launch_time: Quantity[Any]
@@ -4305,7 +4356,14 @@ class _MemoryExpansionResult(Result):
     checkpoint_bytes: Quantity[Any]
     checkpoint_passes: float
     checkpoints_offload: float
+    cleared_tokens: Quantity[Any]
+    cleared_variance: Quantity[Any]
+    clearing_ratio: float
+    clearing_share: float
+    clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
+    closed_first: Quantity[Any]
+    closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
     cohort_place_p90: Quantity[Any]
@@ -4325,10 +4383,12 @@ class _MemoryExpansionResult(Result):
     communication_buffers: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
+    computed_prompt_tokens: Quantity[Any]
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    counted_rate: Quantity[Any]
     cp_bandwidth: Quantity[Any]
     cp_chunk_latency: Quantity[Any]
     cp_exposed_time: Quantity[Any]
@@ -4344,6 +4404,8 @@ class _MemoryExpansionResult(Result):
     cp_traffic_time: Quantity[Any]
     decode_attention_flops: Quantity[Any]
     decode_batch: Quantity[Any]
+    decode_iteration_time: Quantity[Any]
+    decode_workers: float
     dense_layer_activation: Quantity[Any]
     dense_layer_gather: Quantity[Any]
     dense_layer_kept: float
@@ -4411,6 +4473,7 @@ class _MemoryExpansionResult(Result):
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
+    empty_share: float
     end_layers: float
     engine_slots: Quantity[Any]
     ep_exposed_time: Quantity[Any]
@@ -4485,17 +4548,24 @@ class _MemoryExpansionResult(Result):
     first_token_variance: Quantity[Any]
     fleet_size: float
     flop_convention: str
+    followed_probability: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
     free_link_time: Quantity[Any]
+    full_batch: Quantity[Any]
+    full_iteration_time: Quantity[Any]
+    full_share: float
+    full_share_of_answer: float
     full_slots_share: float
     full_stage_layers: float
+    full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
     gated: float
     gathered_layers: float
+    gathered_tokens: Quantity[Any]
     gathered_weight_bytes: Quantity[Any]
     gathered_weights: Quantity[Any]
     goodput: Quantity[Any]
@@ -4530,7 +4600,9 @@ class _MemoryExpansionResult(Result):
     interleaved_stages: float
     isl: Quantity[Any]
     isl_cv: float
+    iteration_mean: Quantity[Any]
     iteration_overhead: Quantity[Any]
+    iteration_second_moment: Quantity[Any]
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
     kernel_traffic: Quantity[Any]
@@ -4548,11 +4620,15 @@ class _MemoryExpansionResult(Result):
     kv_page_size: Quantity[Any]
     kv_read_efficiency: float
     kv_read_stretch: float
+    kv_transfer_bandwidth: Quantity[Any]
+    kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_piece: Quantity[Any]
+    last_piece_time: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -4568,6 +4644,7 @@ class _MemoryExpansionResult(Result):
     layers: float
     layers_per_stage: float
     learned_positions: float
+    left_tokens: Quantity[Any]
     link_bandwidth: Quantity[Any]
     link_efficiency: float
     local_memory: Quantity[Any]
@@ -4592,6 +4669,7 @@ class _MemoryExpansionResult(Result):
     master_weights: float
     matrix_edges_per_rank: float
     max_loras: float
+    max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
@@ -4658,6 +4736,16 @@ class _MemoryExpansionResult(Result):
     precision: str
     prefetch_fraction: float
     prefill_attention_efficiency: float
+    prefill_attention_ranks: float
+    prefill_dp_attention_size: float
+    prefill_ep_size: float
+    prefill_expert_ranks: float
+    prefill_groups: float
+    prefill_pp_size: float
+    prefill_stages: float
+    prefill_tensor_ranks: float
+    prefill_tp_size: float
+    prefill_workers: float
     prefix_cache_memory: Quantity[Any]
     prefix_found_share: float
     prefix_hit_rate: float
@@ -4671,9 +4759,16 @@ class _MemoryExpansionResult(Result):
     product_rate: Quantity[Any]
     product_time: Quantity[Any]
     product_widths: float
+    prompt_chunks: float
     prompt_interval: Quantity[Any]
+    prompt_iterations: float
     prompt_load: float
+    prompt_pair_time: Quantity[Any]
+    prompt_room: Quantity[Any]
+    prompt_room_seen: Quantity[Any]
     prompt_slot_wait_probability: float
+    prompt_slots: Quantity[Any]
+    prompt_sojourn: Quantity[Any]
     prompt_stay: Quantity[Any]
     prompt_time: Quantity[Any]
     prompt_time_bend: Quantity[Any]
@@ -4681,6 +4776,9 @@ class _MemoryExpansionResult(Result):
     prompt_time_cv: float
     prompt_time_slope: Quantity[Any]
     prompt_time_third_cumulant: float
+    prompt_token_growth: Quantity[Any]
+    prompt_token_time: Quantity[Any]
+    prompt_tokens_mean: Quantity[Any]
     prompt_wait: Quantity[Any]
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
@@ -4767,6 +4865,7 @@ class _MemoryExpansionResult(Result):
     routing_weights: str
     rows_per_expert: Quantity[Any]
     sandwich_norm: float
+    saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
     saved_dtype: str
     score_flops: Quantity[Any]
@@ -4791,7 +4890,9 @@ class _MemoryExpansionResult(Result):
     sliding_window: Quantity[Any]
     slo_attainment: float
     slo_quantile: float
+    slot_batch: Quantity[Any]
     slot_capacity: Quantity[Any]
+    slot_decode_share: float
     slot_growth: float
     slot_load: float
     slot_time_scv: float
@@ -4856,6 +4957,7 @@ class _MemoryExpansionResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     ttft_attainment: float
+    ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
@@ -4873,6 +4975,7 @@ class _MemoryExpansionResult(Result):
     vector_parameters_per_rank: float
     vocab_size: float
     wait_decay: float
+    waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
