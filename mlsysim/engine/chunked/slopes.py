@@ -50,6 +50,11 @@ class Direction:
         paces = [abs(slope / own[name]) for name, slope in self.inputs.items() if own[name] and np.isfinite(own[name])]
         return max(paces, default=0.0)
 
+    @property
+    def of_objectives(self) -> bool:
+        """Whether nothing but objectives moves, and the chain stays."""
+        return self.tau is None and all(name in SLOS for name, slope in self.inputs.items() if slope)
+
     def moved(self, load: Load, step: float) -> Load:
         """The load a step further."""
         changes = {}
@@ -114,6 +119,9 @@ def slopes(
         if pace > 0:
             step = CHANGE / pace
             moved = tuple(slo + step * direction.inputs.get(name, 0.0) for slo, name in zip(slos, SLOS, strict=True))
+            if direction.of_objectives:
+                row[:] = (point.outputs(names, shares, moved, near) - here) / step
+                continue
             by_load, missed = change(
                 direction.moved(load, step), batch, moved, step, np.split(step * rates[place], ends[:-1])
             )
