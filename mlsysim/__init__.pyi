@@ -490,6 +490,7 @@ class _ServingInputs(TypedDict, total=False):
     prefill_dp_attention_size: float | str | Quantity[Any]
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
+    burstiness: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
@@ -576,6 +577,7 @@ class _ServingResult(Result):
     adapted_attention_edges: float
     allreduce_time: Quantity[Any]
     answer_steps: float
+    arrival_scv: float
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
     attention_mask: str
@@ -597,6 +599,7 @@ class _ServingResult(Result):
     between_stop_probability: float
     between_stopping_prompts: float
     bunch_size: Quantity[Any]
+    burstiness: float
     busy_share: float
     c10_log_rank: float
     c10_lora_log_rank: float
@@ -883,6 +886,8 @@ class _ServingResult(Result):
     parameters: float
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
+    poisson_wait: Quantity[Any]
+    poisson_wait_scale: Quantity[Any]
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -925,6 +930,9 @@ class _ServingResult(Result):
     prompt_time_bend: Quantity[Any]
     prompt_time_curvature: Quantity[Any]
     prompt_time_cv: float
+    prompt_time_p50: Quantity[Any]
+    prompt_time_p90: Quantity[Any]
+    prompt_time_p99: Quantity[Any]
     prompt_time_slope: Quantity[Any]
     prompt_time_third_cumulant: float
     prompt_token_growth: Quantity[Any]
@@ -3049,6 +3057,7 @@ class _EconomicsInputs(TypedDict, total=False):
     prefill_dp_attention_size: float | str | Quantity[Any]
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
+    burstiness: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
@@ -3172,6 +3181,7 @@ class _EconomicsResult(Result):
     amortization: Quantity[Any]
     answer_steps: float
     arrival_noise: float
+    arrival_scv: float
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -3209,6 +3219,7 @@ class _EconomicsResult(Result):
     bubble_fraction: float
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
+    burstiness: float
     busy_share: float
     c10_log_rank: float
     c10_lora_log_rank: float
@@ -3715,6 +3726,8 @@ class _EconomicsResult(Result):
     per_replica_qps_capacity: float
     pipeline_schedule: str
     pipeline_split: str
+    poisson_wait: Quantity[Any]
+    poisson_wait_scale: Quantity[Any]
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3769,6 +3782,9 @@ class _EconomicsResult(Result):
     prompt_time_bend: Quantity[Any]
     prompt_time_curvature: Quantity[Any]
     prompt_time_cv: float
+    prompt_time_p50: Quantity[Any]
+    prompt_time_p90: Quantity[Any]
+    prompt_time_p99: Quantity[Any]
     prompt_time_slope: Quantity[Any]
     prompt_time_third_cumulant: float
     prompt_token_growth: Quantity[Any]
@@ -4129,6 +4145,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     prefill_dp_attention_size: float | str | Quantity[Any]
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
+    burstiness: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
@@ -4244,6 +4261,7 @@ class _MemoryExpansionResult(Result):
     adapter_weights: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
     answer_steps: float
+    arrival_scv: float
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -4278,6 +4296,7 @@ class _MemoryExpansionResult(Result):
     blocking_link_traffic: Quantity[Any]
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
+    burstiness: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -4729,6 +4748,8 @@ class _MemoryExpansionResult(Result):
     peak_seq_len: Quantity[Any]
     pipeline_schedule: str
     pipeline_split: str
+    poisson_wait: Quantity[Any]
+    poisson_wait_scale: Quantity[Any]
     policy: str
     port_bandwidth: Quantity[Any]
     pp_size: float
@@ -4774,6 +4795,9 @@ class _MemoryExpansionResult(Result):
     prompt_time_bend: Quantity[Any]
     prompt_time_curvature: Quantity[Any]
     prompt_time_cv: float
+    prompt_time_p50: Quantity[Any]
+    prompt_time_p90: Quantity[Any]
+    prompt_time_p99: Quantity[Any]
     prompt_time_slope: Quantity[Any]
     prompt_time_third_cumulant: float
     prompt_token_growth: Quantity[Any]

@@ -30,13 +30,15 @@ _KNOWN = {
 }  # fmt: skip
 
 
+#: The largest burstiness of a trace; more even than that makes no difference.
+_EVENEST = 100.0
 #: Units of times that are numbers, in seconds, and from where on a number is one of them: years from 1973 to 5138.
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SINCE_1970 = {"ns": 1e17, "us": 1e14, "ms": 1e11}
 
 
 class Traffic(Entry):
-    """The requests that a deployment gets. They come as Poisson's law has it, and lengths are log-normal.
+    """The requests that a deployment gets. Times between them follow a gamma law, and lengths are log-normal.
 
     Parameters
     ----------
@@ -46,6 +48,8 @@ class Traffic(Entry):
         Tokens of a prompt and of an answer, mean, as whole numbers.
     isl_cv, osl_cv : Value
         Coefficients of variation of both; 0 where all are alike.
+    burstiness : Value
+        Shape of the gamma law of the times between requests: 1 as Poisson's law has it, below 1 in bursts.
     """
 
     what: ClassVar[str] = "traffic"
@@ -55,6 +59,7 @@ class Traffic(Entry):
     osl: Tokens
     isl_cv: Count = Value.of(0.0)
     osl_cv: Count = Value.of(0.0)
+    burstiness: Count = Value.of(1.0)
 
     @pydantic.field_validator("isl", "osl")
     @classmethod
@@ -95,7 +100,8 @@ class Traffic(Entry):
         Returns
         -------
         Traffic
-            Means rounded to whole tokens, and coefficients of variation.
+            Means rounded to whole tokens, and coefficients of variation. The burstiness is one over the square of that
+            of the times between requests, at most 100; a rate that changes slowly counts as bursts.
 
         Raises
         ------
@@ -138,6 +144,7 @@ class Traffic(Entry):
             unit = arrival_unit or next((unit for unit, least in _SINCE_1970.items() if max(times) >= least), "s")
             rate, spread = _arrivals(origin, headers[places["arrival"] or 0], times)
             fields["request_rate"] = given(rate / _UNITS[unit], "request/s")
+            fields["burstiness"] = given(min(_EVENEST, spread**-2) if spread else _EVENEST)
             described += f"; times are in {unit}" if unit != "s" else ""
             described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
         return cls(name=name or Path(origin).stem, description=described, **fields)

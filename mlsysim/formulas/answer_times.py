@@ -12,9 +12,9 @@ from sympy import And, Rational, exp, floor, log, oo, sqrt
 from mlsysim.formulas.continuous_batching import beyond_mean, gamma_quantile, sixth_of_skewness
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import FURTHER, NEARLY, OPEN, ORCA, QUEUED, STEADY
-from mlsysim.formulas.serving_latencies import LEVEL, PREFILL, PREFILL_THIRD, SLOTS, SLOTS_THIRD, STARTED, STARTED_THIRD
-from mlsysim.formulas.serving_waits import HANDED_OVER, STOPPED, WITH_A_SLOT
-from mlsysim.formulas.varied_lengths import LOG_NORMAL, law
+from mlsysim.formulas.serving_latencies import PREFILL, PREFILL_THIRD, SLOTS, SLOTS_THIRD, STARTED, STARTED_THIRD
+from mlsysim.formulas.serving_waits import HANDED_OVER, STOPPED, WITH_A_SLOT, bunched
+from mlsysim.formulas.varied_lengths import LEVEL, LOG_NORMAL, law
 from mlsysim.formulas.varied_lengths import beyond_mean as log_normal_beyond
 from mlsysim.symbolic import Example, Formula, Max, Min, NormalQuantile, Source, by_member, request, token, when
 from mlsysim.symbols.batching import k_T, v_T, y_T
@@ -27,6 +27,7 @@ from mlsysim.symbols.deployment import (
     P_w,
     Z_all,
     b_N,
+    c_a,
     c_gap,
     e2e_mean,
     e2e_q,
@@ -172,10 +173,11 @@ stopping_prompts = Formula(
 
 stop_probability = Formula(
     P_gap[gap],
-    1 - exp(-l_gap[gap]),
+    1 - exp(-l_gap[gap] / (1 + bunched(l_gap[gap]))),
     title="Probability of a prompt in a gap",
     source=ORCA,
-    example=Example({l_gap["between"]: 0.5}, "0.39347", derived="1 - exp(-0.5)", member="between"),
+    assumes="Prompts of a burst come together, so that fewer gaps have one.",
+    example=Example({l_gap["between"]: 0.5, c_a: 1}, "0.39347", derived="1 - exp(-0.5)", member="between"),
 )
 
 long_share = Formula(
@@ -212,7 +214,7 @@ further_spread = Formula(
             Max(
                 _LEAST,
                 (
-                    l_gap[gap] * (1 + cv_D**2) / (1 - _more) ** 3
+                    l_gap[gap] * (1 + 2 * bunched(l_gap[gap]) + cv_D**2) / (1 - _more) ** 3
                     + (l_gap[gap] / (1 - _more)) ** 2
                     + by_member(between=0, first=(lam_e / (request * (1 - _more))) ** 2 * STARTED)
                 )
@@ -228,7 +230,15 @@ further_spread = Formula(
     assumes="A generalized Poisson law of the prompts of a busy period, given that there is one; before the first step "
     "the wait that they come in varies as well. Where prompts vary, of the time they take, in mean prompts.",
     example=Example(
-        {l_gap["between"]: 0.5, P_gap["between"]: 0.39347, m_gap["between"]: 1.5415, Z_all: 0, rho_D: 0.5, cv_D: 0},
+        {
+            l_gap["between"]: 0.5,
+            P_gap["between"]: 0.39347,
+            m_gap["between"]: 1.5415,
+            Z_all: 0,
+            rho_D: 0.5,
+            cv_D: 0,
+            c_a: 1,
+        },
         "1.6216",
         derived="((4 + 1) / 0.39347 - 2.5415**2)**0.5 / 1.5415",
         member="between",

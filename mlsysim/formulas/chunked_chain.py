@@ -16,9 +16,8 @@ from sympy import And, Piecewise, Rational, ceiling, exp, oo
 from mlsysim.formulas import deployment, serving_engines, serving_load
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
-from mlsysim.formulas.serving_latencies import LEVEL
 from mlsysim.formulas.serving_load import arriving
-from mlsysim.formulas.varied_lengths import PROMPT_SQUARE
+from mlsysim.formulas.varied_lengths import LEVEL, PROMPT_SQUARE
 from mlsysim.symbolic import (
     Example,
     Formula,

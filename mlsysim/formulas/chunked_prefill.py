@@ -11,15 +11,15 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
-from mlsysim.formulas import chunked_chain, deployment, serving_latencies
+from mlsysim.formulas import chunked_chain, deployment, serving_latencies, serving_waits
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed, room
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED, STEADY
-from mlsysim.formulas.serving_latencies import BY_TAIL, LEVEL, SLOTS, SLOTS_THIRD, SLOW
+from mlsysim.formulas.serving_latencies import BY_TAIL, SLOTS, SLOTS_THIRD, SLOW
 from mlsysim.formulas.serving_waits import WITH_A_SLOT, late, later_varied
-from mlsysim.formulas.varied_lengths import OWN
+from mlsysim.formulas.varied_lengths import LEVEL, OWN
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -74,6 +74,7 @@ from mlsysim.symbols.deployment import (
     D_1,
     T_1,
     T_3,
+    W_P,
     X_1,
     B_e,
     D_w,
@@ -86,6 +87,7 @@ from mlsysim.symbols.deployment import (
     Z_all,
     Z_b,
     b_N,
+    c_a,
     lam_e,
     lam_g,
     mu_e,
@@ -892,8 +894,27 @@ first_correlation = Formula(
 )
 
 
+poisson_wait = Formula(
+    W_P,
+    W_w,
+    title="Mean wait for the prompts ahead in mixed iterations, arrivals Poisson's",
+    source=OWN,
+    variant=KIND,
+    example=Example({W_w: 20}, "20 ms", derived="20"),
+)
+
+poisson_arrivals = Formula(
+    c_a,
+    Rational(1),
+    title="Variation of the times between requests of mixed iterations",
+    source=OWN,
+    variant=KIND,
+    assumes="Arrivals are Poisson's.",
+    no_example="it is one",
+)
+
 #: Laws of prompts that are prefilled whole.
-_OWN_PROMPT = tuple(formula.name for formula in serving_latencies.OWN_PROMPT)
+_OWN_PROMPT = tuple(formula.name for formula in (*serving_latencies.OWN_PROMPT, serving_waits.poisson_wait_scale))
 #: What follows from the load, where it differs from a replica that prefills and decodes by turns.
 _LOADED = (
     short_answers,
@@ -917,6 +938,8 @@ _LOADED = (
     whole_variance,
     whole_third_cumulant,
     first_correlation,
+    poisson_wait,
+    poisson_arrivals,
 )
 
 replica_goodput = Formula(

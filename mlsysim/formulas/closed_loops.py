@@ -15,9 +15,8 @@ from sympy import And, Piecewise, ceiling, floor
 from mlsysim.formulas import answer_times, deployment, serving_latencies, serving_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.serving_engines import FURTHER, LITTLE, ORCA, shared_rate, step
-from mlsysim.formulas.serving_latencies import LEVEL
 from mlsysim.formulas.serving_load import arriving
-from mlsysim.formulas.varied_lengths import OWN
+from mlsysim.formulas.varied_lengths import LEVEL, OWN
 from mlsysim.symbolic import Example, Formula, Max, Min, request, swapped, when
 from mlsysim.symbols.chunked import cv_out
 from mlsysim.symbols.closed_loops import B_z, T_z, k_z, m_z, r_z, tau_z

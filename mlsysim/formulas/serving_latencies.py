@@ -16,6 +16,7 @@ from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LONGEST, OPEN, ORCA, QUEUED, STEADY, WHOLE, step
 from mlsysim.formulas.serving_waits import (
     BEFORE_PREFILL,
+    BURST_BEHIND,
     HANDED_OVER,
     STOPPED,
     TAKEN,
@@ -24,7 +25,16 @@ from mlsysim.formulas.serving_waits import (
     later,
     later_varied,
 )
-from mlsysim.formulas.varied_lengths import ANSWER_SQUARE, LOG_NORMAL, OWN, beyond_mean, law, share_below
+from mlsysim.formulas.varied_lengths import (
+    ANSWER_SQUARE,
+    LEVEL,
+    LOG_NORMAL,
+    OWN,
+    beyond_mean,
+    law,
+    longer_prompts,
+    share_below,
+)
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -34,7 +44,6 @@ from mlsysim.symbolic import (
     NormalQuantile,
     Root,
     Source,
-    by_member,
     request,
     when,
 )
@@ -42,6 +51,7 @@ from mlsysim.symbols.chunked import cv_in, cv_out
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
+    W_P,
     X_1,
     B_e,
     D_each,
@@ -57,6 +67,7 @@ from mlsysim.symbols.deployment import (
     Z_b,
     Z_e,
     b_N,
+    c_a,
     cv_x,
     e2e_mean,
     lam_e,
@@ -84,10 +95,7 @@ from mlsysim.symbols.deployment import (
     y_d,
 )
 from mlsysim.symbols.serving import n_out
-from mlsysim.symbols.varied_lengths import T_short, cv_D, k_D, v_F, v_short, w_F, x_b, y_F
-
-#: The shares of the quantiles.
-LEVEL = by_member(p50=Rational(1, 2), p90=Rational(9, 10), p99=Rational(99, 100))
+from mlsysim.symbols.varied_lengths import D_q, T_short, cv_D, k_D, m_D, v_F, v_short, w_F, x_b, y_F
 
 first_token_mean = Formula(
     ttft_mean,
@@ -180,13 +188,32 @@ first_token_law = Formula(
 
 late_varied = Formula(
     P_late,
-    late(when(w_F > 1, 1 - share_below(v_F, w_F, x_first - WITH_A_SLOT), when(x_first < WITH_A_SLOT, 1, 0)), P_f),
+    late(
+        when(
+            w_F > 1,
+            Max(1 - share_below(v_F, w_F, x_first - WITH_A_SLOT), longer_prompts(x_first)),
+            when(x_first < WITH_A_SLOT, 1, 0),
+        ),
+        P_f,
+    ),
     title="Requests whose first token comes after such a time, where prompts vary",
     source=LOG_NORMAL,
     variant=WHOLE,
-    assumes="Who waited for a slot waits for nothing else.",
+    assumes="Who waited for a slot waits for nothing else. Nobody is sooner than the own prefill.",
     example=Example(
-        {v_F: 1, w_F: 2, D_1: 1000, x_first: 2000, D_w: 2000, p_v: 0, tau_v: 10, P_f: 0.5, theta_s: 1000},
+        {
+            m_D: 0,
+            cv_D: 1,
+            v_F: 1,
+            w_F: 2,
+            D_1: 1000,
+            x_first: 2000,
+            D_w: 2000,
+            p_v: 0,
+            tau_v: 10,
+            P_f: 0.5,
+            theta_s: 1000,
+        },
         "0.35324",
         derived="0.5 * 0.338604 + 0.5 * exp(-1)",
     ),
@@ -200,7 +227,7 @@ first_token_quantile = Formula(
     Piecewise(
         (ttft_mean, Z_all > 0),
         (oo, rho_e >= 1),
-        (WITH_A_SLOT + beyond_mean(v_F, w_F, NormalQuantile(LEVEL)), And(w_F > 1, P_f <= 0)),
+        (Max(D_q[quantile], WITH_A_SLOT + beyond_mean(v_F, w_F, NormalQuantile(LEVEL))), And(w_F > 1, P_f <= 0)),
         (
             Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
             w_F > 1,
@@ -217,13 +244,16 @@ first_token_quantile = Formula(
 
 first_stall = Formula(
     X_1,
-    when(QUEUED, TAKEN * WITH_A_SLOT, 0 * D_1),
+    when(QUEUED, TAKEN * WITH_A_SLOT + BURST_BEHIND, 0 * D_1),
     title="Wait of a request between its prompt and its first decode step",
     source=Source("kleinrock1975", "section 5.6"),
     variant=COLOCATED,
-    assumes="Prompts that came while it waited and was prefilled go first, and those that come meanwhile.",
+    assumes="Prompts that came while it waited and was prefilled go first, and those that come meanwhile; of a burst "
+    "more of them. Where prompts are alike that is half of what a busy period has beside one, by a fit to gamma gaps.",
     example=Example(
-        {Z_all: 0, rho_e: 0.8, rho_D: 0.5, D_w: 150, p_v: 0, tau_v: 10}, "150 ms", derived="0.5 / (1 - 0.5) * 150"
+        {Z_all: 0, rho_e: 0.8, rho_D: 0.5, D_w: 350, p_v: 0, tau_v: 10, c_a: 4, cv_D: 0, W_w: 250, W_P: 50},
+        "624.35 ms",
+        derived="0.5 / 0.5 * 350 + 2 * (250 - 50) + 1.5 * 250 * (4**-0.8 - 1) / 2",
     ),
 )
 
@@ -253,7 +283,7 @@ short_answers = Formula(
     T_short,
     when(
         And(QUEUED, cv_out > 0),
-        ((_once - 1) * X_1 + u_ans * b_N * (Z_b / request - 1) * (_beside_short / (1 - x_b) - 1)) / FURTHER,
+        ((_once - 1) * X_1 + u_ans * b_N * Max(0, Z_b / request - 1) * (_beside_short / (1 - x_b) - 1)) / FURTHER,
         0,
     ),
     title="What short answers add to the mean time per token",
@@ -384,7 +414,7 @@ def _shared(once: Any) -> Any:
 def _interrupted(once: Any, once_square: Any) -> Any:
     """Variance of the time that prompts stop an answer, what is once in an answer weighed so."""
     return (
-        TAKEN / (1 - STOPPED) ** 2 * D_each * (1 + cv_D**2) * (u_ans * tau_v * once + D_w * once_square)
+        TAKEN / (1 - STOPPED) ** 2 * D_each * (c_a + cv_D**2) * (u_ans * tau_v * once + D_w * once_square)
         + TAKEN**2 * P_w * (2 - P_w) * theta_w**2 * once_square
     )
 
@@ -402,7 +432,7 @@ short_answer_variance = Formula(
     assumes="They share what is once in an answer among few tokens.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, rho_D: 0.5, u_ans: 100, tau_v: 10, D_each: 50, D_w: 75, P_w: 0.5,
-         theta_w: 40, cv_D: 0, cv_out: 1, X_1: 75},
+         theta_w: 40, cv_D: 0, cv_out: 1, X_1: 75, c_a: 1},
         "0.33590 s^2",
         derived="4 * 0.05 * (1 + 7 * 0.075) + 7 * 0.75 * 0.04**2 + 4 * 0.075**2",
     ),
@@ -442,7 +472,7 @@ token_spread = Formula(
     accuracy="What short answers see of the batch is within 3% of an integral over their lengths.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, rho_D: 0.5, u_ans: 100, n_out: 101, E_tok: 1, b_N: 0.3, V_N: 20, tau_v: 10, D_each: 50,
-         D_w: 75, P_w: 0.5, theta_w: 40, cv_D: 0, cv_out: 0, X_1: 75, psi_s: 1},
+         D_w: 75, P_w: 0.5, theta_w: 40, cv_D: 0, cv_out: 0, X_1: 75, psi_s: 1, c_a: 1},
         "4.7770 ms",
         derived="(2 / 3 * 0.3**2 * 20 + (4 * 50 * (1000 + 75) + 0.5 * 1.5 * 1600) / 100**2)**0.5",
     ),

@@ -19,11 +19,11 @@ from mlsysim.formulas.serving_engines import (
     OPEN,
     ORCA,
     STEADY,
-    WHOLE,
     pool_rate,
     shared_rate,
     step,
 )
+from mlsysim.formulas.serving_waits import BURST_BEHIND, STOPPED
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -47,7 +47,10 @@ from mlsysim.symbols.deployment import (
     Z_b,
     Z_e,
     b_N,
+    c_a,
     c_dep,
+    c_given,
+    k_a,
     lam_all,
     lam_e,
     mu_e,
@@ -137,18 +140,46 @@ def _batch(leaving: Any, coming: Any, most: Any = B_e) -> Any:
     return Piecewise((N_z, Z_all > 0), (found, And(rho_e < 1, rho_D < 1)), (B_e, True))
 
 
+arrival_variation = Formula(
+    c_a,
+    when(
+        OPEN,
+        1
+        + (1 / k_a - 1)
+        * Piecewise((1 / c_given, c_given > 0), (Min(1, lam_e / lam_all), lam_all > 0), (Rational(1), True)),
+        1,
+    ),
+    title="Variation of the times between requests of one replica",
+    source=Source("whitt1983", "section 4.4"),
+    variant="deployment",
+    assumes="Requests are spread over the replicas at random: of bursts each gets its share. A closed loop has none.",
+    example=Example({Z_all: 0, k_a: 0.25, c_given: 0, lam_e: 5, lam_all: 20}, "1.75", derived="1 + 3 * 5 / 20"),
+)
+
 _alike = request / (1 - rho_D) ** 2
-_begun = _alike + (rho_D * cv_D) ** 2 * _alike
+_begun = c_a * _alike + (rho_D * cv_D) ** 2 * _alike
 
 bunch = Formula(
     Z_b,
     (1 - x_b) * _begun + x_b * request,
     title="Requests that start to decode together",
     source=Source("kleinrock1975", "section 5.6"),
-    variant=WHOLE,
+    variant=COLOCATED,
     assumes="Prompts that follow each other without a step between are prefilled before any of them decodes; their "
-    "number in a busy period, as one of them meets it. They stay together until the shorter answer ends.",
-    example=Example({rho_D: 0.5, cv_D: 2, x_b: 0.4}, "5.2 request", derived="8 - 0.4 * 7"),
+    "number in a busy period, as one of them meets it, with those of the same burst. They stay together until the "
+    "shorter answer ends.",
+    example=Example({rho_D: 0.5, cv_D: 2, x_b: 0.4, c_a: 1}, "5.2 request", derived="8 - 0.4 * 7"),
+)
+
+pool_bunch = Formula(
+    Z_b,
+    request * (1 + (1 - x_b) * (1 - STOPPED**2) * (c_a - 1) / y_d),
+    title="Requests that start to decode together in one engine of a pool",
+    source=Source("whitt1983", "section 4.5"),
+    variant=DISAGGREGATED,
+    assumes="Itself and those of the same burst, which engines that prefill even out as they are busier and which are "
+    "spread over those that decode.",
+    example=Example({rho_D: 0.5, c_a: 5, x_b: 0.5, y_d: 2}, "1.75 request", derived="1 + 0.5 * 0.75 * 4 / 2"),
 )
 
 prompt_stay = Formula(
@@ -161,7 +192,11 @@ prompt_stay = Formula(
 
 decode_batch = Formula(
     N_e,
-    _batch(N_e / ((u_ans + rho_D / 2) * step(N_e + Z_b) + rho_D * D_w), lam_e / (1 - rho_D), lam_e * Max(0, LONGEST)),
+    _batch(
+        N_e / ((u_ans + rho_D / 2) * step(N_e + Z_b) + rho_D * D_w + (1 - rho_D) * BURST_BEHIND),
+        lam_e / (1 - rho_D),
+        lam_e * Max(0, LONGEST),
+    ),
     title="Requests that decode together",
     source=LITTLE,
     variant=COLOCATED,
@@ -172,7 +207,7 @@ decode_batch = Formula(
 
 pools_batch = Formula(
     N_e,
-    _batch(pool_rate(N_e + request, N_e), lam_e),
+    _batch(pool_rate(N_e + Z_b, N_e), lam_e),
     title="Requests that decode together in one engine of a pool",
     source=LITTLE,
     variant=DISAGGREGATED,
@@ -210,7 +245,7 @@ step_at_load = Formula(
 
 pool_step_at_load = Formula(
     tau_N,
-    when(STEADY, step(N_e + when(OPEN, request, 0)), oo),
+    when(STEADY, step(N_e + when(OPEN, Z_b, 0)), oo),
     title="Decode step that a request meets in its pool",
     source=DISTSERVE,
     variant=DISAGGREGATED,
@@ -258,12 +293,14 @@ batch_variance = Formula(
 
 pools_batch_variance = Formula(
     V_N,
-    _variance(y_d, request),
+    _variance(y_d, Z_b),
     title="Variance of the requests that decode in one engine of a pool",
     source=Source("kleinrock1975", "section 3.2"),
     variant=DISAGGREGATED,
     example=Example(
-        {N_e: 10, lam_e: 8, y_d: 2, u_ans: 100, b_N: 1}, "16.667 request^2", derived="10 / (1 - 4 * 100 * 0.001)"
+        {N_e: 10, lam_e: 8, y_d: 2, u_ans: 100, b_N: 1, Z_b: 1},
+        "16.667 request^2",
+        derived="10 / (1 - 4 * 100 * 0.001)",
     ),
 )
 
@@ -273,7 +310,9 @@ RATES = (replica_concurrency, closed_batch, closed_pools_batch, replica_rate, po
 #: What follows from them.
 BY_LOAD = (
     replica_load,
+    arrival_variation,
     bunch,
+    pool_bunch,
     prompt_stay,
     decode_batch,
     pools_batch,

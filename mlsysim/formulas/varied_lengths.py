@@ -13,17 +13,31 @@ from sympy import Rational, exp, log, sqrt
 
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.replica_layout import APART, COLOCATED, DISAGGREGATED
-from mlsysim.symbolic import Example, Formula, Max, Min, NormalCDF, Source, by_member, evaluated_at, request, when
+from mlsysim.symbolic import (
+    Example,
+    Formula,
+    Max,
+    Min,
+    NormalCDF,
+    NormalQuantile,
+    Source,
+    by_member,
+    evaluated_at,
+    request,
+    when,
+)
 from mlsysim.symbols.chunked import cv_in, cv_out
-from mlsysim.symbols.deployment import D_1, g_P
+from mlsysim.symbols.deployment import D_1, g_P, quantile
 from mlsysim.symbols.iteration import K_dec, n_dec, n_grp, n_pro, t_it, t_pat
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.serving import n_out
-from mlsysim.symbols.varied_lengths import D_len, a_D, b_D, cv_D, e_D, k_D, m_D, size, x_b
+from mlsysim.symbols.varied_lengths import D_len, D_q, a_D, b_D, cv_D, e_D, k_D, m_D, size, x_b
 from mlsysim.symbols.workload import s
 
 OWN = Source("own")
 LOG_NORMAL = Source("johnson1994", "chapter 14")
+#: The shares of the quantiles.
+LEVEL = by_member(p50=Rational(1, 2), p90=Rational(9, 10), p99=Rational(99, 100))
 #: Mean square over the square of the mean, of the tokens of prompts and of answers.
 PROMPT_SQUARE, ANSWER_SQUARE = 1 + cv_in**2, 1 + cv_out**2
 
@@ -155,8 +169,30 @@ prompt_third_cumulant = Formula(
     example=Example({m_D: 50, D_1: 50, cv_D: 1}, "4", derived="3 + 1"),
 )
 
+#: A prefill beyond what is fixed, at a place of the normal law, over its mean.
+_spread_log: Any = log(1 + _spread)
+
+prompt_quantile = Formula(
+    D_q[quantile],
+    Max(0, D_1 - m_D) + m_D * exp(NormalQuantile(LEVEL) * sqrt(_spread_log) - _spread_log / 2),
+    title="Prefill that a share of the prompts stay below",
+    source=LOG_NORMAL,
+    assumes="What lengths decide of a prefill is log-normal as they are.",
+    example=Example({D_1: 60, m_D: 50, cv_D: 5 / 6}, "45.355 ms", derived="10 + 50 / 2**0.5", member="p50"),
+)
+
+
+def longer_prompts(than: Any) -> Any:
+    """Share of the prompts whose prefill alone takes longer."""
+    beyond = Max(Rational(1, 10**9), (than - D_1 + m_D) / Max(m_D, D_1 / 10**9))
+    return NormalCDF(-(log(beyond) + _spread_log / 2) / sqrt(Max(Rational(1, 10**12), _spread_log)))
+
+
 #: Half the mean of the shorter of two answers, over the mean of one.
 _longer: Any = NormalCDF(-sqrt(log(ANSWER_SQUARE) / 2))
+
+#: Share of a stay during which another that began with it is still there.
+BOTH_THERE: Any = when(cv_out > 0, 2 * _longer, 1)
 
 bunch_lost = Formula(
     x_b,
@@ -178,6 +214,7 @@ FORMULAS = (
     varied_part,
     prompt_variation,
     prompt_third_cumulant,
+    prompt_quantile,
     bunch_lost,
 )
 #: What prompts whose lengths vary take, where engines prefill them whole beside their decoding.

@@ -103,7 +103,7 @@ _SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_toke
 #: Entries that say what an accelerator draws, and what they say of its host.
 _POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
 #: What a trace says of the requests.
-TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv")
+TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
 #: A cache of prefixes of a given size, and who asks for them.
 PREFIXES = ("prefix_cache_memory", "num_prefixes", "prefix_len", "prefix_zipf")
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
@@ -311,6 +311,7 @@ class ServingModel(PerformanceModel):
         *_POOLS,
         "isl_cv",
         "osl_cv",
+        "burstiness",
         "kv_page_size",
         "attention_mask",
         "congestion_factor",
@@ -344,6 +345,7 @@ class ServingModel(PerformanceModel):
         **{size.name: 0 for size in _PREFILL_LAYOUT.values()},
         "isl_cv": 0.0,
         "osl_cv": 0.0,
+        "burstiness": 1.0,
         "kv_page_size": 16,
         "duration": 365,
         "idle_power_fraction": 0.3,

@@ -102,6 +102,23 @@ d_pre = variable(
     label="Attention ranks of prefill",
 )
 
+k_a = variable(
+    "burstiness",
+    r"k_{\mathrm{a}}",
+    "count",
+    "Shape of the gamma law of the times between requests: 1 where they come as Poisson's law has it, below 1 in "
+    "bursts, above 1 more evenly.",
+    positive(),
+)
+c_a = variable(
+    "arrival_scv",
+    r"c_{\mathrm{a}}^2",
+    "count",
+    "Squared coefficient of variation of the times between requests that reach a replica.",
+    positive(),
+    label="Squared variation of the times between requests",
+)
+
 t_P = variable(
     "prefill_tensor_ranks", r"t_{\mathrm{P}}", "count", "Tensor-parallel ranks of an engine that prefills.", integer(1)
 )
@@ -210,12 +227,28 @@ y_w = variable(
     "Time of one prompt over that in which the wait for others decays.",
     positive(),
 )
+theta_P = variable(
+    "poisson_wait_scale",
+    r"\theta_{\mathrm{P}}",
+    "ms",
+    "Time over which the wait for prompts ahead would decay, were arrivals Poisson's.",
+    positive(),
+    label="Decay time of the wait, Poisson arrivals",
+)
 theta_w = variable(
     "prompt_wait_scale",
     r"\theta_{\mathrm{w}}",
     "ms",
     "Time over which the wait for prompts ahead decays.",
     positive(),
+)
+W_P = variable(
+    "poisson_wait",
+    r"W_{\mathrm{P}}",
+    "ms",
+    "Wait for the prompts ahead, mean, were arrivals Poisson's.",
+    nonnegative(),
+    label="Wait for prompts, Poisson arrivals",
 )
 W_w = variable("prompt_wait", r"W_{\mathrm{w}}", "ms", "Wait for the prompts ahead, mean.", nonnegative())
 D_w = variable(

@@ -1,6 +1,7 @@
 """Symbols of prompts and answers whose lengths vary: what a prefill then takes, and the laws of what follows."""
 
 from mlsysim.symbolic import Index, at_least, between, family, nonnegative, positive, variable
+from mlsysim.symbols.deployment import quantile
 
 #: Lengths at which a prefill is timed, over the mean.
 size = Index("size", r"\varkappa", {"half": "half", "mean": "once", "double": "twice"})
@@ -56,6 +57,9 @@ k_D = variable(
     "Third cumulant of the prefill of a prompt over the cube of its mean.",
     nonnegative(),
     label="Third cumulant of the prefill",
+)
+D_q = family(
+    "prompt_time_{}", r"D_{{}}", "ms", "Prefill alone that {} of the prompts stay below.", quantile, nonnegative()
 )
 x_b = variable(
     "lost_bunch_share",

@@ -132,6 +132,7 @@ def test_a_deployment_takes_it_and_keywords_win(trace):
         osl=56,
         isl_cv=traffic.isl_cv.value,
         osl_cv=traffic.osl_cv.value,
+        burstiness=traffic.burstiness.value,
     )
     assert found.outputs == told.outputs
     assert "4 requests of" in found.source("isl")

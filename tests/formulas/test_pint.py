@@ -44,7 +44,9 @@ def slots_busy(slots, a, b, e, tail):
         return 0.0
     below = 0.0
     for i in range(1, round(slots) + 1):
-        below = (below + 1) / ((a + b * i) / i) ** e
+        step = (a + b * i) / i
+        power = e * math.log(step)
+        below = (below + 1) / step**e if abs(power) < 700 else (0.0 if power > 0 else math.inf)
     return tail / (below + tail)
 
 
@@ -125,6 +127,8 @@ def pint_value(node, values):
         return found
     if node.is_Pow:
         base, exponent = visit(node.base), pure(visit(node.exp))
+        if getattr(base, "dimensionless", False):  # lest a ratio of seconds and milliseconds keep both
+            base = base.to("")
         if exponent < 0 and base.magnitude == 0:
             return math.inf / (1 * base.units) ** -exponent
         return base**exponent

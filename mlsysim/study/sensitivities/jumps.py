@@ -12,6 +12,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.engine import compiled
+from mlsysim.engine.specialized import has_roots, specialized
 from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable
 
 #: Powers of two, times the value of an input, between which it is looked for a jump; places per power.
@@ -83,6 +84,11 @@ def next_jumps(
         return {by.name: (None, None) for by in inputs}
     asked = (("output", output.symbol), *((f"jump_{n}", node) for n, (_, node) in enumerate(stepped)))
     function = compiled(system, None, "vector", asked)
+    if has_roots(system, [output.name]):
+        # Without the roots that the other inputs decide: no goodput where the number of replicas is given.
+        moving = {by.name for by in inputs}
+        sizes = {name: np.full(2 if name in moving else 1, float(value)) for name, value in values.items()}
+        function = specialized(function, sizes) or function
     rows = [(by, way) for by in inputs for way in (-1.0, 1.0)]
 
     def found_at(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
