@@ -146,7 +146,7 @@ arrival_variation = Formula(
         OPEN,
         1
         + (1 / k_a - 1)
-        * Piecewise((1 / c_given, c_given > 0), (Min(1, lam_e / lam_all), lam_all > 0), (Rational(1), True)),
+        * Piecewise((1 / c_given, c_given > 0), (Max(0, Min(1, lam_e / lam_all)), lam_all > 0), (Rational(1), True)),
         1,
     ),
     title="Variation of the times between requests of one replica",

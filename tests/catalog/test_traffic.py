@@ -38,13 +38,14 @@ def test_a_published_layout_is_known(trace):
     assert found.request_rate.canonical == pytest.approx(3 / 4.3, rel=1e-6)
     gaps = np.array([1.0, 2.0 + 1.0, 0.3])
     assert f"variation of {gaps.std() / gaps.mean():.2f}" in found.description
+    assert found.burstiness.value == pytest.approx((gaps.mean() / gaps.std()) ** 2, rel=1e-6)
     assert "4 requests of" in found.isl.source
 
 
 def test_a_table_is_a_trace(trace):
     table = pd.read_csv(trace, parse_dates=["TIMESTAMP"])
     found, read = Traffic.from_trace(table, name="conversations"), Traffic.from_trace(trace)
-    for name in ("request_rate", "isl", "osl", "isl_cv", "osl_cv"):
+    for name in ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness"):
         assert getattr(found, name).value == pytest.approx(getattr(read, name).value, rel=1e-12)
 
 

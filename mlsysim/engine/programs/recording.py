@@ -86,6 +86,7 @@ class Recorder:
         self.functions: dict[str, Callable[..., Any]] = {}
         self.costs: dict[str, float] = {}
         self._known: dict[Any, Value] = {}
+        self._clipped: set[int] = set()
         self._left = tabulated
         self._tables: dict[int, tuple[Value, np.ndarray]] = {}
 
@@ -121,11 +122,31 @@ class Recorder:
         same = _unchanged(name, plain)
         if same is not None:
             return np.float64(same) if type(same) is float else same  # a float of Python refuses to divide by zero
+        if name == "multiply" and any(type(x) is float and x == 0 for x in plain) and any(map(self._finite, plain)):
+            return np.float64(0.0)
         key = (name, *[(type(x), _identity(x)) for x in plain])
         if key not in self._known:
             table = self._table(name, function, plain)
             self._known[key] = self._value(name, plain) if table is None else table
+            if self._stays_finite(name, plain):
+                self._clipped.add(self._known[key].place)
         return self._known[key]
+
+    def _finite(self, operand: Operand) -> bool:
+        """Whether it is a value that is clipped between numbers: nothing times it is nothing."""
+        return isinstance(operand, Value) and operand.place in self._clipped
+
+    def _stays_finite(self, name: str, operands: tuple[Operand, ...]) -> bool:
+        if name == "where":
+            return all(self._finite(x) or (type(x) is float and np.isfinite(x)) for x in operands[1:])
+        if name not in ("minimum", "maximum"):
+            return False
+        other = "maximum" if name == "minimum" else "minimum"
+        values = [x for x in operands if isinstance(x, Value)]
+        if len(values) != 1 or len(operands) != 2 or not all(np.isfinite(x) for x in operands if type(x) is float):
+            return False
+        inner, between = self.operations[values[0].place]
+        return inner == other and any(type(x) is float and np.isfinite(x) for x in between)
 
     def root(self, residual: Callable[..., Any], lower: Any, upper: Any, given: tuple[Any, ...], within: float) -> Any:
         """The root of a function, of which at least one argument is a value; see :func:`mlsysim.engine.functions.root`.

@@ -5,6 +5,7 @@ import pytest
 
 from mlsysim.engine import vector
 from mlsysim.engine.programs import Recorder, Replay, UnrecordableError
+from mlsysim.engine.programs.recording import Value
 
 A, B = np.linspace(0.5, 3, 7)[:, None], np.linspace(1, 2, 5)
 
@@ -96,3 +97,13 @@ def test_what_few_axes_decide_is_done_ahead(name, most):
 def test_a_branch_that_depends_on_data_is_not_recorded():
     with pytest.raises(UnrecordableError):
         replayed(lambda a, b: a if a > b else b, A, B)
+
+
+def test_nothing_times_what_is_clipped_is_nothing_and_takes_no_operation():
+    recorder = Recorder()
+    (x,) = recorder.inputs(1)
+    clipped = np.where(x > 2.0, np.maximum(0.0, np.minimum(1.0, 3.0 / x)), 1.0)
+    assert np.multiply(0.0, clipped) == 0.0
+    for unbounded in (x, 3.0 / x, np.minimum(1.0, x), np.maximum(0.0, np.minimum(np.inf, x))):
+        assert isinstance(np.multiply(0.0, unbounded), Value)
+    assert isinstance(np.multiply(2.0, clipped), Value)
