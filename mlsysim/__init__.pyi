@@ -599,6 +599,7 @@ class _ServingResult(Result):
     between_stop_probability: float
     between_stopping_prompts: float
     bunch_size: Quantity[Any]
+    burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
     c10_log_rank: float
@@ -739,8 +740,11 @@ class _ServingResult(Result):
     e2e_attainment: float
     e2e_mean: Quantity[Any]
     e2e_p50: Quantity[Any]
+    e2e_p50_beyond: Quantity[Any]
     e2e_p90: Quantity[Any]
+    e2e_p90_beyond: Quantity[Any]
     e2e_p99: Quantity[Any]
+    e2e_p99_beyond: Quantity[Any]
     e2e_slo: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
@@ -930,6 +934,7 @@ class _ServingResult(Result):
     prompt_time_bend: Quantity[Any]
     prompt_time_curvature: Quantity[Any]
     prompt_time_cv: float
+    prompt_time_log_variance: float
     prompt_time_p50: Quantity[Any]
     prompt_time_p90: Quantity[Any]
     prompt_time_p99: Quantity[Any]
@@ -3219,6 +3224,7 @@ class _EconomicsResult(Result):
     bubble_fraction: float
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
+    burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
     c10_log_rank: float
@@ -3408,8 +3414,11 @@ class _EconomicsResult(Result):
     e2e_attainment: float
     e2e_mean: Quantity[Any]
     e2e_p50: Quantity[Any]
+    e2e_p50_beyond: Quantity[Any]
     e2e_p90: Quantity[Any]
+    e2e_p90_beyond: Quantity[Any]
     e2e_p99: Quantity[Any]
+    e2e_p99_beyond: Quantity[Any]
     e2e_slo: Quantity[Any]
     edge_parameters_per_rank: float
     edp_all_reduce_time: Quantity[Any]
@@ -3782,6 +3791,7 @@ class _EconomicsResult(Result):
     prompt_time_bend: Quantity[Any]
     prompt_time_curvature: Quantity[Any]
     prompt_time_cv: float
+    prompt_time_log_variance: float
     prompt_time_p50: Quantity[Any]
     prompt_time_p90: Quantity[Any]
     prompt_time_p99: Quantity[Any]
@@ -4296,6 +4306,7 @@ class _MemoryExpansionResult(Result):
     blocking_link_traffic: Quantity[Any]
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
+    burst_stall: Quantity[Any]
     burstiness: float
     c10_log_rank: float
     c10_lora_log_rank: float
@@ -4466,8 +4477,11 @@ class _MemoryExpansionResult(Result):
     e2e_attainment: float
     e2e_mean: Quantity[Any]
     e2e_p50: Quantity[Any]
+    e2e_p50_beyond: Quantity[Any]
     e2e_p90: Quantity[Any]
+    e2e_p90_beyond: Quantity[Any]
     e2e_p99: Quantity[Any]
+    e2e_p99_beyond: Quantity[Any]
     e2e_slo: Quantity[Any]
     edge_parameters_per_rank: float
     edp_all_reduce_time: Quantity[Any]
@@ -4795,6 +4809,7 @@ class _MemoryExpansionResult(Result):
     prompt_time_bend: Quantity[Any]
     prompt_time_curvature: Quantity[Any]
     prompt_time_cv: float
+    prompt_time_log_variance: float
     prompt_time_p50: Quantity[Any]
     prompt_time_p90: Quantity[Any]
     prompt_time_p99: Quantity[Any]

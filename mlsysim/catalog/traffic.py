@@ -30,8 +30,8 @@ _KNOWN = {
 }  # fmt: skip
 
 
-#: The largest burstiness of a trace; more even than that makes no difference.
-_EVENEST = 100.0
+#: The least and the largest burstiness: no law is known beyond, and none is needed for what is more even.
+_BURSTIEST, _EVENEST = 0.01, 100.0
 #: Units of times that are numbers, in seconds, and from where on a number is one of them: years from 1973 to 5138.
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SINCE_1970 = {"ns": 1e17, "us": 1e14, "ms": 1e11}
@@ -101,7 +101,7 @@ class Traffic(Entry):
         -------
         Traffic
             Means rounded to whole tokens, and coefficients of variation. The burstiness is one over the square of that
-            of the times between requests, at most 100; a rate that changes slowly counts as bursts.
+            of the times between requests, from 0.01 to 100; a rate that changes slowly counts as bursts.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class Traffic(Entry):
             unit = arrival_unit or next((unit for unit, least in _SINCE_1970.items() if max(times) >= least), "s")
             rate, spread = _arrivals(origin, headers[places["arrival"] or 0], times)
             fields["request_rate"] = given(rate / _UNITS[unit], "request/s")
-            fields["burstiness"] = given(min(_EVENEST, spread**-2) if spread else _EVENEST)
+            fields["burstiness"] = given(max(_BURSTIEST, min(_EVENEST, spread**-2)) if spread else _EVENEST)
             described += f"; times are in {unit}" if unit != "s" else ""
             described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
         return cls(name=name or Path(origin).stem, description=described, **fields)

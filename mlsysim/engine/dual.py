@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import functions, vector
+from mlsysim.engine import functions, scalar, vector
 from mlsysim.engine.functions import State
 from mlsysim.symbolic.functions import erlang_c_slope
 
@@ -295,7 +295,7 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
             return Dual(at(values.value, place), {name: slope[..., place] for name, slope in values.slopes.items()})
         return values[..., place]
 
-    return answers(asked, chunked_latencies(loads(asked, tau, arguments, given, NAMESPACE)), at)
+    return answers(asked, chunked_latencies(loads(asked, tau, arguments, given, NAMESPACE, scalar.NAMESPACE)), at)
 
 
 normal_cdf = _applied(vector.normal_cdf, lambda x, _value: exp(-(x * x) / 2) / np.sqrt(2 * np.pi))

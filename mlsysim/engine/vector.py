@@ -131,7 +131,7 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
             COSTS[ChunkedPrefill],
         )
         return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]
-    found = solved(loads(asked, tau, arguments, given, NAMESPACE))[0]
+    found = solved(loads(asked, tau, arguments, given, NAMESPACE, scalar.NAMESPACE))[0]
     return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
 
 

@@ -45,6 +45,7 @@ from mlsysim.symbols.deployment import (
     tpot_q,
     ttft_q,
     u_ans,
+    x_end,
 )
 from mlsysim.symbols.iteration import gamma_s
 
@@ -247,7 +248,10 @@ attainment = Formula(
 
 whole_quantile = Formula(
     e2e_q[quantile],
-    e2e_mean + _in_step(T_z * when(k_z[quantile] <= _sooner, m_z - 1, m_z) - e2e_mean, answer_times.BEYOND),
+    Max(
+        ttft_q[quantile],
+        e2e_mean + _in_step(T_z * when(k_z[quantile] <= _sooner, m_z - 1, m_z) - e2e_mean, x_end[quantile]),
+    ),
     title="Time from request to last token that a share stay below, in step or not",
     source=OWN,
     variant=KIND,

@@ -41,6 +41,7 @@ from mlsysim.symbols.deployment import (
     A_3,
     B_P,
     D_1,
+    P_D,
     T_1,
     T_2,
     T_3,
@@ -109,7 +110,7 @@ first_in_time = Formula(
     A_1,
     Piecewise(
         *ALIKE_IN_TIME[:2],
-        (1 - later_varied(T_1, serving_latencies.late_varied), w_F > 1),
+        (1 - later_varied(T_1, *serving_latencies.LATE_VARIED), w_F > 1),
         *ALIKE_IN_TIME[2:],
     ),
     title="Requests whose first token is in time",
@@ -256,7 +257,8 @@ attainment = Formula(
 def _of(kind: str, formulas: Iterable[Formula]) -> tuple[Formula, ...]:
     """Those of all replicas and of this kind."""
     other = COLOCATED if kind == DISAGGREGATED else DISAGGREGATED
-    return tuple(each for each in formulas if each.variant != other and each.name != P_late.name)
+    passing = {P_late.name, P_D.name}
+    return tuple(each for each in formulas if each.variant != other and each.name not in passing)
 
 
 def by_load(kind: str) -> tuple[Formula, ...]:

@@ -16,7 +16,6 @@ from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LONGEST, OPEN, ORCA, QUEUED, STEADY, WHOLE, step
 from mlsysim.formulas.serving_waits import (
     BEFORE_PREFILL,
-    BURST_BEHIND,
     HANDED_OVER,
     STOPPED,
     TAKEN,
@@ -32,7 +31,6 @@ from mlsysim.formulas.varied_lengths import (
     OWN,
     beyond_mean,
     law,
-    longer_prompts,
     share_below,
 )
 from mlsysim.symbolic import (
@@ -50,9 +48,10 @@ from mlsysim.symbolic import (
 from mlsysim.symbols.chunked import cv_in, cv_out
 from mlsysim.symbols.deployment import (
     D_1,
+    P_D,
     V_N,
-    W_P,
     X_1,
+    X_B,
     B_e,
     D_each,
     D_w,
@@ -95,7 +94,7 @@ from mlsysim.symbols.deployment import (
     y_d,
 )
 from mlsysim.symbols.serving import n_out
-from mlsysim.symbols.varied_lengths import D_q, T_short, cv_D, k_D, m_D, v_F, v_short, w_F, x_b, y_F
+from mlsysim.symbols.varied_lengths import S_D, D_q, T_short, cv_D, k_D, m_D, v_F, v_short, w_F, x_b, y_F
 
 first_token_mean = Formula(
     ttft_mean,
@@ -186,12 +185,26 @@ first_token_law = Formula(
     example=Example({v_F: 0.01, y_F: 0.6666666667}, "2", derived="2"),
 )
 
+#: A time beyond what is fixed of a prefill, over the mean, and its place in the normal law.
+_beyond_fixed = Max(Rational(1, 10**9), (x_first - D_1 + m_D) / Max(m_D, D_1 / 10**9))
+_longer_than: Any = NormalCDF(-(log(_beyond_fixed) + S_D / 2) / sqrt(Max(Rational(1, 10**12), S_D)))
+
+longer_prompts = Formula(
+    P_D,
+    _longer_than,
+    title="Prompts whose prefill alone takes longer than such a time",
+    source=LOG_NORMAL,
+    variant=WHOLE,
+    assumes="What lengths decide of a prefill is log-normal as they are.",
+    example=Example({x_first: 110, D_1: 60, m_D: 50, S_D: 0.6931471806}, "0.10586", derived="0.105863279"),
+)
+
 late_varied = Formula(
     P_late,
     late(
         when(
             w_F > 1,
-            Max(1 - share_below(v_F, w_F, x_first - WITH_A_SLOT), longer_prompts(x_first)),
+            Max(P_D, 1 - share_below(v_F, w_F, x_first - WITH_A_SLOT)),
             when(x_first < WITH_A_SLOT, 1, 0),
         ),
         P_f,
@@ -202,8 +215,7 @@ late_varied = Formula(
     assumes="Who waited for a slot waits for nothing else. Nobody is sooner than the own prefill.",
     example=Example(
         {
-            m_D: 0,
-            cv_D: 1,
+            P_D: 0.1,
             v_F: 1,
             w_F: 2,
             D_1: 1000,
@@ -219,6 +231,9 @@ late_varied = Formula(
     ),
 )
 
+#: The law of a first token of prompts that vary, at a time.
+LATE_VARIED = (longer_prompts, late_varied)
+
 #: Beyond all quantiles of first tokens.
 _SLOWEST = WITH_A_SLOT + 30 * sqrt(v_F) + 20 * theta_s
 
@@ -229,7 +244,7 @@ first_token_quantile = Formula(
         (oo, rho_e >= 1),
         (Max(D_q[quantile], WITH_A_SLOT + beyond_mean(v_F, w_F, NormalQuantile(LEVEL))), And(w_F > 1, P_f <= 0)),
         (
-            Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
+            Root(x_first, -later_varied(x_first, *LATE_VARIED), LEVEL - 1, 0, _SLOWEST),
             w_F > 1,
         ),
         (BY_TAIL, True),
@@ -244,16 +259,16 @@ first_token_quantile = Formula(
 
 first_stall = Formula(
     X_1,
-    when(QUEUED, TAKEN * WITH_A_SLOT + BURST_BEHIND, 0 * D_1),
+    when(QUEUED, TAKEN * WITH_A_SLOT + X_B, 0 * D_1),
     title="Wait of a request between its prompt and its first decode step",
     source=Source("kleinrock1975", "section 5.6"),
     variant=COLOCATED,
     assumes="Prompts that came while it waited and was prefilled go first, and those that come meanwhile; of a burst "
-    "more of them. Where prompts are alike that is half of what a busy period has beside one, by a fit to gamma gaps.",
+    "more of them.",
     example=Example(
-        {Z_all: 0, rho_e: 0.8, rho_D: 0.5, D_w: 350, p_v: 0, tau_v: 10, c_a: 4, cv_D: 0, W_w: 250, W_P: 50},
+        {Z_all: 0, rho_e: 0.8, rho_D: 0.5, D_w: 350, p_v: 0, tau_v: 10, X_B: 274.35},
         "624.35 ms",
-        derived="0.5 / 0.5 * 350 + 2 * (250 - 50) + 1.5 * 250 * (4**-0.8 - 1) / 2",
+        derived="0.5 / 0.5 * 350 + 274.35",
     ),
 )
 
@@ -317,7 +332,11 @@ _FREELY = u_ans * tau_N + X_1
 
 full_slots_share = Formula(
     psi_s,
-    when(And(QUEUED, _FREELY > LONGEST), Max(0, LONGEST - FURTHER * tpot_1) / (_FREELY - FURTHER * tpot_1), 1),
+    when(
+        And(QUEUED, _FREELY > LONGEST),
+        Max(0, LONGEST - FURTHER * tpot_1) / Max(_FREELY - FURTHER * tpot_1, tpot_1 / 10**9),
+        1,
+    ),
     title="What others add to a request that decodes, as far as full slots leave it",
     source=OWN,
     variant=COLOCATED,
@@ -560,6 +579,7 @@ FORMULAS = (
     first_token_variance,
     first_token_skewness,
     first_token_law,
+    longer_prompts,
     late_varied,
     first_token_quantile,
     first_stall,

@@ -23,7 +23,7 @@ from mlsysim.formulas.serving_engines import (
     shared_rate,
     step,
 )
-from mlsysim.formulas.serving_waits import BURST_BEHIND, STOPPED
+from mlsysim.formulas.serving_waits import STOPPED
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -37,6 +37,7 @@ from mlsysim.symbolic import (
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
+    X_B,
     B_e,
     D_each,
     D_w,
@@ -173,13 +174,15 @@ bunch = Formula(
 
 pool_bunch = Formula(
     Z_b,
-    request * (1 + (1 - x_b) * (1 - STOPPED**2) * (c_a - 1) / y_d),
+    request * Min(1 + (1 - x_b) * (1 - STOPPED**2) * (c_a - 1) / y_d, Max(1, B_e / request * Max(0, 1 - rho_e))),
     title="Requests that start to decode together in one engine of a pool",
     source=Source("whitt1983", "section 4.5"),
     variant=DISAGGREGATED,
     assumes="Itself and those of the same burst, which engines that prefill even out as they are busier and which are "
-    "spread over those that decode.",
-    example=Example({rho_D: 0.5, c_a: 5, x_b: 0.5, y_d: 2}, "1.75 request", derived="1 + 0.5 * 0.75 * 4 / 2"),
+    "spread over those that decode, as far as slots are free.",
+    example=Example(
+        {rho_D: 0.5, c_a: 5, x_b: 0.5, y_d: 2, B_e: 16, rho_e: 0.5}, "1.75 request", derived="1 + 0.5 * 0.75 * 4 / 2"
+    ),
 )
 
 prompt_stay = Formula(
@@ -193,7 +196,7 @@ prompt_stay = Formula(
 decode_batch = Formula(
     N_e,
     _batch(
-        N_e / ((u_ans + rho_D / 2) * step(N_e + Z_b) + rho_D * D_w + (1 - rho_D) * BURST_BEHIND),
+        N_e / ((u_ans + rho_D / 2) * step(N_e + Z_b) + rho_D * D_w + (1 - rho_D) * X_B),
         lam_e / (1 - rho_D),
         lam_e * Max(0, LONGEST),
     ),

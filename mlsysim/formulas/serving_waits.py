@@ -31,6 +31,7 @@ from mlsysim.symbols.chunked import cv_in, cv_out, mu_sl
 from mlsysim.symbols.deployment import (
     D_1,
     W_P,
+    X_B,
     B_e,
     D_each,
     D_w,
@@ -399,8 +400,21 @@ def bunched(coming: Any) -> Any:
     return (c_a - 1) / 2 * (1 - exp(-Rational(8, 5) * sqrt(Max(Rational(1, 10**9), coming))))
 
 
-#: Prefills of the same burst that come while a prompt waits and is prefilled, and while these are, beside others.
-BURST_BEHIND = 2 * (W_w - W_P) + (2 - STOPPED) * W_w * (_evenness ** Rational(4, 5) - 1) / 2
+burst_stall = Formula(
+    X_B,
+    2 * (W_w - W_P) + (2 - STOPPED) * W_w * (_evenness ** Rational(4, 5) - 1) / 2,
+    title="Prefills of the same burst that stop a request before its first decode step",
+    source=OWN,
+    variant=COLOCATED,
+    assumes="With equal prompts, half of what a busy period has beside one of its prompts; fitted to gamma gaps.",
+    accuracy="The whole stall of a simulated queue of fixed services, loads of 0.1 to 0.9: within 10% for squared "
+    "variations of 0.5 to 10, up to 29% short for 0.25.",
+    example=Example(
+        {rho_D: 0.5, c_a: 4, cv_D: 0, W_w: 250, W_P: 50},
+        "274.35 ms",
+        derived="2 * (250 - 50) + 1.5 * 250 * (4**-0.8 - 1) / 2",
+    ),
+)
 
 bare_step = Formula(
     tau_v,
@@ -445,9 +459,9 @@ def later(than: Any) -> Any:
     return evaluated_at(P_late, {x_late: than}, (late_requests,))
 
 
-def later_varied(than: Any, law: Formula) -> Any:
+def later_varied(than: Any, *law: Formula) -> Any:
     """Share of the requests with prompts that vary whose first token comes after such a time."""
-    return evaluated_at(P_late, {x_first: than}, (law,))
+    return evaluated_at(P_late, {x_first: than}, law)
 
 
 def late(with_a_slot: Any, waits: Any) -> Any:
@@ -481,6 +495,7 @@ FORMULAS = (
     prompt_slot_wait,
     pool_prompt_slot_wait,
     slot_wait_mean,
+    burst_stall,
     bare_step,
     late_requests,
 )

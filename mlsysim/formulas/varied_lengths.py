@@ -31,7 +31,7 @@ from mlsysim.symbols.deployment import D_1, g_P, quantile
 from mlsysim.symbols.iteration import K_dec, n_dec, n_grp, n_pro, t_it, t_pat
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.serving import n_out
-from mlsysim.symbols.varied_lengths import D_len, D_q, a_D, b_D, cv_D, e_D, k_D, m_D, size, x_b
+from mlsysim.symbols.varied_lengths import S_D, D_len, D_q, a_D, b_D, cv_D, e_D, k_D, m_D, size, x_b
 from mlsysim.symbols.workload import s
 
 OWN = Source("own")
@@ -169,23 +169,23 @@ prompt_third_cumulant = Formula(
     example=Example({m_D: 50, D_1: 50, cv_D: 1}, "4", derived="3 + 1"),
 )
 
-#: A prefill beyond what is fixed, at a place of the normal law, over its mean.
-_spread_log: Any = log(1 + _spread)
+prompt_log_variance = Formula(
+    S_D,
+    log(1 + _spread),
+    title="Log-variance of the prefill beyond what is fixed",
+    source=LOG_NORMAL,
+    assumes="What lengths decide of a prefill is log-normal as they are.",
+    example=Example({D_1: 60, m_D: 50, cv_D: 5 / 6}, "0.69315", derived="log(1 + 1)"),
+)
 
 prompt_quantile = Formula(
     D_q[quantile],
-    Max(0, D_1 - m_D) + m_D * exp(NormalQuantile(LEVEL) * sqrt(_spread_log) - _spread_log / 2),
+    Max(0, D_1 - m_D) + m_D * exp(NormalQuantile(LEVEL) * sqrt(S_D) - S_D / 2),
     title="Prefill that a share of the prompts stay below",
     source=LOG_NORMAL,
     assumes="What lengths decide of a prefill is log-normal as they are.",
-    example=Example({D_1: 60, m_D: 50, cv_D: 5 / 6}, "45.355 ms", derived="10 + 50 / 2**0.5", member="p50"),
+    example=Example({D_1: 60, m_D: 50, S_D: 0.6931471806}, "45.355 ms", derived="10 + 50 / 2**0.5", member="p50"),
 )
-
-
-def longer_prompts(than: Any) -> Any:
-    """Share of the prompts whose prefill alone takes longer."""
-    beyond = Max(Rational(1, 10**9), (than - D_1 + m_D) / Max(m_D, D_1 / 10**9))
-    return NormalCDF(-(log(beyond) + _spread_log / 2) / sqrt(Max(Rational(1, 10**12), _spread_log)))
 
 
 #: Half the mean of the shorter of two answers, over the mean of one.
@@ -214,6 +214,7 @@ FORMULAS = (
     varied_part,
     prompt_variation,
     prompt_third_cumulant,
+    prompt_log_variance,
     prompt_quantile,
     bunch_lost,
 )

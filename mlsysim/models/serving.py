@@ -41,6 +41,7 @@ from mlsysim.symbols.deployment import (
     c_given,
     d_pre,
     e_pre,
+    k_a,
     lam_all,
     mu_e,
     p_pre,
@@ -250,6 +251,14 @@ class ServingModel(PerformanceModel):
         Caveat(
             And(M_pre > 0, h_given > 0),
             "prefix_hit_rate, {prefix_hit_rate}, is not used: prefix_cache_memory says how much is found",
+        ),
+        Caveat(
+            And(Z_all > 0, Or(k_a < 1, k_a > 1)),
+            "burstiness, {burstiness}, is not used: requests of a closed loop come as others end",
+        ),
+        Caveat(
+            And(Z_all <= 0, Or(k_a < Rational(1, 4), k_a > 4)),
+            "burstiness, {burstiness}, is outside of 0.25 to 4, where it was held against a simulation",
         ),
         Caveat(
             And(Z_all > 0, c_given <= 0, Or(T_1 > 0, T_2 > 0, T_3 > 0)),

@@ -108,7 +108,7 @@ k_a = variable(
     "count",
     "Shape of the gamma law of the times between requests: 1 where they come as Poisson's law has it, below 1 in "
     "bursts, above 1 more evenly.",
-    positive(),
+    between(0.01, 100),
 )
 c_a = variable(
     "arrival_scv",
@@ -347,6 +347,14 @@ x_first = variable(
 x_late = variable(
     "lateness", r"x_{\mathrm{late}}", "ms", "Time to first token beyond the prefill alone.", nonnegative()
 )
+P_D = variable(
+    "longer_prompt_share",
+    "P_D",
+    "count",
+    "Share of the prompts whose prefill alone takes longer than so.",
+    between(0, 1),
+    label="Prompts that take longer",
+)
 P_late = variable(
     "late_share",
     r"P_{\mathrm{late}}",
@@ -365,6 +373,14 @@ cv_x = variable(
     "Coefficient of variation of that.",
     positive(),
     label="Variation of what others add",
+)
+X_B = variable(
+    "burst_stall",
+    r"X_{\mathrm{a}}",
+    "ms",
+    "Prefills of the same burst, beside those of any time, that stop a request before its first decode step; negative "
+    "where arrivals are more even than Poisson's.",
+    label="Stall by bursts",
 )
 X_1 = variable(
     "first_stall", "X_1", "ms", "Wait of a request between its prompt and its first decode step.", nonnegative()
@@ -388,6 +404,10 @@ tpot_q = family(
     nonnegative(),
 )  # fmt: skip
 e2e_mean = variable("e2e_mean", r"\mu_{\mathrm{end}}", "ms", "Time from request to last token, mean.", nonnegative())
+x_end = family(
+    "e2e_{}_beyond", r"x_{\mathrm{end},{}}", "ms", "Time to last token that {} of the requests stay below, over its "
+    "mean.", quantile,
+)  # fmt: skip
 e2e_q = family(
     "e2e_{}", r"T_{\mathrm{end},{}}", "ms", "Time from request to last token that {} of the requests stay below.",
     quantile, nonnegative(),

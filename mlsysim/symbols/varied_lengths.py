@@ -58,6 +58,14 @@ k_D = variable(
     nonnegative(),
     label="Third cumulant of the prefill",
 )
+S_D = variable(
+    "prompt_time_log_variance",
+    r"S_D",
+    "count",
+    "Log-variance of the prefill beyond what it takes however short a prompt is.",
+    nonnegative(),
+    label="Log-variance of the prefill",
+)
 D_q = family(
     "prompt_time_{}", r"D_{{}}", "ms", "Prefill alone that {} of the prompts stay below.", quantile, nonnegative()
 )

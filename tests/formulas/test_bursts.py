@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy.special import gammainc
 
 from mlsysim.engine import compiled
@@ -14,6 +15,7 @@ WAITS = (
     serving_waits.wait_scale,
     serving_waits.poisson_wait,
     serving_waits.prompt_wait,
+    serving_waits.burst_stall,
 )
 LAW = compiled(System(WAITS))
 
@@ -54,3 +56,24 @@ def test_poisson_arrivals_keep_their_wait():
         found = law(load, 1.0)
         assert found["prompt_wait"] == found["poisson_wait"]
         assert found["prompt_wait_scale"] == found["poisson_wait_scale"]
+
+
+@njit
+def stall(gaps):
+    """Mean time from the end of a service of one second to that of its busy period."""
+    ends, beside, count, work = 0.0, 0.0, 0.0, 0.0
+    for gap in gaps:
+        if work <= 0.0:
+            beside, ends, count, work = beside + count * (count - 1.0) / 2.0, ends + count, 0.0, 0.0
+        count, work = count + 1.0, work + 1.0 - gap
+    return beside / ends
+
+
+@pytest.mark.parametrize("scv", [0.5, 1, 2, 4])
+def test_the_stall_behind_others_is_near_the_simulated_one(scv):
+    """A request that is prefilled waits until the busy period ends."""
+    for load in (0.1, 0.3, 0.5, 0.7):
+        found = law(load, scv)
+        expected = stall(np.random.default_rng(3).gamma(1 / scv, scv / load, 2_000_000))
+        total = load / (1 - load) * (1 + found["prompt_wait"]) + found["burst_stall"]
+        assert total == pytest.approx(expected, rel=0.12 if scv < 1 else 0.05), load

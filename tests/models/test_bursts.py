@@ -72,6 +72,52 @@ def test_a_closed_loop_has_no_bursts():
     assert {name for name in plain if plain[name] != bursts[name]} == by_themselves
 
 
+def test_bursts_that_no_simulation_has_seen_are_noted():
+    for shape, said in ((0.25, ()), (4, ()), (0.1, ("outside of 0.25 to 4",)), (50, ("outside of 0.25 to 4",))):
+        notes = ServingModel("colocated").solve(**POINT, request_rate=8, num_replicas=1, burstiness=shape).notes
+        assert len(notes) == len(said)
+        assert all(word in note for word, note in zip(said, notes, strict=True))
+    (note,) = ServingModel("colocated").solve(**POINT, concurrency=8, num_replicas=1, burstiness=0.5).notes
+    assert "closed loop" in note
+
+
+def test_a_burst_meets_no_more_than_there_are_slots():
+    for shape in (0.25, 0.05, 0.01):
+        found = ServingModel("disaggregated").solve(
+            **{**POINT, "isl": 1024, "osl": 128}, request_rate=1, num_replicas=1, max_num_seqs=4, burstiness=shape
+        )
+        assert found.canonical("decode_batch") <= found.canonical("replica_load") * 4 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("variant", ["colocated", "disaggregated"])
+@pytest.mark.parametrize("spread", [0, 1, 2, 3])
+def test_quantiles_are_in_order_and_no_request_ends_before_it_begins(variant, spread):
+    lengths = {"isl": 4096, "osl": 64, "isl_cv": spread, "osl_cv": spread}
+    for rate in (0.1, 1):
+        found = ServingModel(variant).solve(**{**POINT, **lengths}, request_rate=rate, num_replicas=2)
+        for name in ("ttft", "e2e"):
+            values = [found.canonical(f"{name}_{level}") for level in ("p50", "p90", "p99")]
+            assert 0 < values[0] <= values[1] <= values[2]
+        assert (
+            found.canonical("e2e_p50") >= found.canonical("ttft_p50") >= found.canonical("prompt_time_p50") * (1 - 1e-9)
+        )
+
+
+#: One slot, where nothing of others is left in an answer.
+ALONE = (
+    {"isl": 8192, "osl": 16, "isl_cv": 0.5, "osl_cv": 1, "request_rate": 1},
+    {"isl": 1024, "osl": 2, "isl_cv": 2, "osl_cv": 2, "request_rate": 3},
+    {"isl": 1024, "osl": 16, "isl_cv": 0.5, "request_rate": 0},
+    {"isl": 8192, "osl": 1024, "osl_cv": 0.5, "request_rate": 0.1, "ttft_slo": 200, "e2e_slo": 2000},
+)
+
+
+@pytest.mark.parametrize("asked", ALONE)
+def test_one_slot_has_numbers(asked):
+    engine = {"model": "Llama3_8B", "hardware": "H100", "precision": "fp16", "num_replicas": 1, "max_num_seqs": 1}
+    assert ServingModel("colocated").solve(**engine, **asked).canonical("e2e_p50") > 0
+
+
 def test_replicas_of_other_models_take_bursts():
     tiers: dict[str, Any] = {
         "design": "GH200",
@@ -91,5 +137,5 @@ def test_what_no_law_has_is_refused():
     for variant in ("chunked", "chunked_estimate"):
         with pytest.raises(MlsysimError, match=r"burstiness.*colocated or disaggregated"):
             ServingModel(variant).solve(**POINT, request_rate=1, burstiness=0.5)
-    with pytest.raises(InputError, match=r"burstiness.*> 0"):
+    with pytest.raises(InputError, match=r"burstiness.*0\.01"):
         ServingModel("colocated").solve(**POINT, request_rate=1, burstiness=0)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import scalar
 from mlsysim.engine.chunked.batch import Loads
 from mlsysim.engine.chunked.result import QUANTILES, ChunkedLatencies
 
@@ -16,7 +15,12 @@ Asked = Sequence[tuple[str, float]]
 
 
 def loads(
-    asked: Asked, tau: FunctionType, arguments: Sequence[Any], given: Sequence[Any], namespace: dict[str, Any]
+    asked: Asked,
+    tau: FunctionType,
+    arguments: Sequence[Any],
+    given: Sequence[Any],
+    namespace: dict[str, Any],
+    numbers: dict[str, Any],
 ) -> Loads:
     """Loads of which some outputs are asked.
 
@@ -32,13 +36,15 @@ def loads(
         Further arguments of the time.
     namespace : dict
         Functions of arrays by their neutral names.
+    numbers : dict
+        Functions of single numbers by the same names.
     """
-    time = iteration_time(tau, namespace)
+    time = iteration_time(tau, namespace, numbers)
     shares = sorted({share for name, share in asked if name in QUANTILES})
     return Loads(time, *arguments, given=given, quantiles=shares, outputs={name for name, _ in asked})
 
 
-def iteration_time(tau: FunctionType, namespace: dict[str, Any]) -> Callable[..., Any]:
+def iteration_time(tau: FunctionType, namespace: dict[str, Any], numbers: dict[str, Any]) -> Callable[..., Any]:
     """The time of an iteration; of a single one by functions of single numbers, which are several times faster.
 
     Parameters
@@ -47,9 +53,11 @@ def iteration_time(tau: FunctionType, namespace: dict[str, Any]) -> Callable[...
         ``tau(n, c, *given)``: seconds of an iteration, in neutral functions.
     namespace : dict
         Functions of arrays by their neutral names.
+    numbers : dict
+        Functions of single numbers by the same names.
     """
     many: Callable[..., Any] = FunctionType(tau.__code__, namespace)
-    single: Callable[..., Any] = FunctionType(tau.__code__, scalar.NAMESPACE)
+    single: Callable[..., Any] = FunctionType(tau.__code__, numbers)
 
     def time(n: Any, c: Any, *given: Any) -> Any:
         if np.ndim(n) or np.ndim(c) or any(type(value) is not np.float64 for value in given):
