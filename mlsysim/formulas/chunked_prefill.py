@@ -74,8 +74,8 @@ from mlsysim.symbols.deployment import (
     D_1,
     T_1,
     T_3,
-    W_P,
     X_1,
+    X_B,
     B_e,
     D_w,
     E_tok,
@@ -894,13 +894,14 @@ first_correlation = Formula(
 )
 
 
-poisson_wait = Formula(
-    W_P,
-    W_w,
-    title="Mean wait for the prompts ahead in mixed iterations, arrivals Poisson's",
+burst_stall = Formula(
+    X_B,
+    0 * D_1,
+    title="Prefills of a burst that stop a request, in mixed iterations",
     source=OWN,
     variant=KIND,
-    example=Example({W_w: 20}, "20 ms", derived="20"),
+    assumes="Arrivals are Poisson's.",
+    no_example="it is zero",
 )
 
 poisson_arrivals = Formula(
@@ -914,7 +915,10 @@ poisson_arrivals = Formula(
 )
 
 #: Laws of prompts that are prefilled whole.
-_OWN_PROMPT = tuple(formula.name for formula in (*serving_latencies.OWN_PROMPT, serving_waits.poisson_wait_scale))
+_OWN_PROMPT = tuple(
+    formula.name
+    for formula in (*serving_latencies.OWN_PROMPT, serving_waits.poisson_wait_scale, serving_waits.poisson_wait)
+)
 #: What follows from the load, where it differs from a replica that prefills and decodes by turns.
 _LOADED = (
     short_answers,
@@ -938,7 +942,7 @@ _LOADED = (
     whole_variance,
     whole_third_cumulant,
     first_correlation,
-    poisson_wait,
+    burst_stall,
     poisson_arrivals,
 )
 

@@ -116,7 +116,7 @@ c_a = variable(
     "count",
     "Squared coefficient of variation of the times between requests that reach a replica.",
     positive(),
-    label="Squared variation of the times between requests",
+    label="Squared variation of arrival gaps",
 )
 
 t_P = variable(
