@@ -8,6 +8,7 @@ from study.points import NETWORK, POINTS
 
 from mlsysim import units
 from mlsysim.catalog import Traffic, builtin
+from mlsysim.engine.specialized import has_roots
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
@@ -100,7 +101,9 @@ def test_a_sweep_over_one_input_is_a_loop_of_solve(kind, variant, name):
         assert "refused" not in here or here.refused.item() == 0
         for output in outputs:
             found, wanted = here[output].item(), comparable(output, solved[output])
-            assert found == pytest.approx(wanted, rel=1e-12, abs=0, nan_ok=True), (output, value)
+            # A root ends where rounding hides on which side of it a number is: a flat one some digits earlier.
+            near_by = 1e-10 if has_roots(binding.system, [output]) else 1e-12
+            assert found == pytest.approx(wanted, rel=near_by, abs=0, nan_ok=True), (output, value)
     assert accepted
     assert grid.attrs["refused_points"] == len(values) - accepted
     assert sum(json.loads(grid.attrs["refused_reasons"]).values()) == len(values) - accepted
