@@ -180,7 +180,7 @@ prompt_log_variance = Formula(
 
 prompt_quantile = Formula(
     D_q[quantile],
-    Max(0, D_1 - m_D) + m_D * exp(NormalQuantile(LEVEL) * sqrt(S_D) - S_D / 2),
+    Max(0, D_1 - m_D) + m_D * when(S_D > 0, exp(NormalQuantile(LEVEL) * sqrt(S_D) - S_D / 2), 1),
     title="Prefill that a share of the prompts stay below",
     source=LOG_NORMAL,
     assumes="What lengths decide of a prefill is log-normal as they are.",
