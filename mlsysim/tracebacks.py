@@ -85,6 +85,6 @@ def _module(trace: TracebackType) -> str:
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """Folders of the standard library and of what is installed; and code that sympy writes, which is in no file."""
+    """Folders of the standard library and of what is installed; and code that is generated, which is in no file."""
     folders = {sysconfig.get_paths()[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return ("<lambdifygenerated", *(f"{folder}{os.sep}" for folder in sorted(folders)))
+    return ("<compiled", *(f"{folder}{os.sep}" for folder in sorted(folders)))

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import sympy
 
-from mlsysim.engine import arrays, scalar, vector
-from mlsysim.engine.guards import guarded
-from mlsysim.engine.laws import solved_once
-from mlsysim.engine.printer import CodePrinter
-from mlsysim.engine.zeros import kept_zero
-from mlsysim.errors import FormulaError
+from mlsysim.engine import arrays, kept, scalar, vector
+from mlsysim.engine.source import Named, Source, source_of, source_of_expression
 from mlsysim.symbolic import System, lower
+from mlsysim.symbolic.fingerprint import fingerprint
 
 Backend = Literal["numpy", "vector", "jax"]
+
+#: Systems of fewer formulas, and fewer expressions, are printed about as soon as they are found.
+WORTH_KEEPING = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +33,14 @@ class CompiledFunction:
         Names of the returned values: every variable of the system, in order of evaluation.
     raw : callable
         The function itself: positional canonical values in, list out.
+    source : str
+        The generated source, one line per formula.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     raw: Any
-
-    @cached_property
-    def source(self) -> str:
-        """The generated source, one line per formula."""
-        return inspect.getsource(self.raw).replace("_lambdifygenerated", "compiled", 1)
+    source: str
 
     def __call__(self, values: Mapping[str, float]) -> dict[str, float]:
         """Evaluate at canonical values: numbers, or arrays that broadcast if the backend takes arrays.
@@ -69,7 +66,7 @@ def compiled(
     system: System,
     outputs: tuple[str, ...] | None = None,
     backend: Backend = "numpy",
-    expressions: tuple[tuple[str, sympy.Basic], ...] = (),
+    expressions: Named = (),
 ) -> CompiledFunction:
     """Compile a system, or the part of it some outputs need; cached.
 
@@ -95,41 +92,32 @@ def compiled(
         If an expression uses a function without a compilation rule, or a variable has the name of
         a function that compiled code calls.
     """
+    source = _source(system, outputs, expressions, backend == "jax")
+    return CompiledFunction(source.inputs, source.outputs, source.function(_namespace(backend)), source.text)
+
+
+@lru_cache(maxsize=256)
+def _source(system: System, outputs: tuple[str, ...] | None, expressions: Named, finite: bool) -> Source:
     if expressions:
         asked: Any = set().union(*(lower(expression).free_symbols for _, expression in expressions))
         outputs = tuple(sorted({symbol.name for symbol in asked} & {v.name for v in system.variables}))
-        loose = {symbol for symbol in asked if symbol.name not in system}
-    else:
-        loose = set()
     part = system if outputs is None else system.closure(outputs)
-    inputs = sorted({v.symbol for v in part.inputs} | loose, key=lambda symbol: symbol.name)
-    lines, named = kept_zero(
-        [(formula.variable.symbol, lower(formula.expression)) for formula in part],
-        [lower(expression) for _, expression in expressions],
-    )
-    lines, named = solved_once(lines, named)
-    if backend == "jax":
-        lines = [(symbol, guarded(expression)) for symbol, expression in lines]
-    names: list[Any] = [formula.variable.symbol for formula in part]
-    for symbol in (*inputs, *names):
-        if symbol.name in scalar.NAMESPACE:
-            raise FormulaError(f"variable {symbol.name!r} has the name of a function that compiled code calls")
+    key = _key(part, expressions, finite)
+    found = kept.find(key) if key else None
+    if found is None:
+        found = source_of(part, expressions, finite=finite)
+        if key:
+            kept.keep(key, found)
+    return found
 
-    names = named or names
 
-    def formula_by_formula(_expressions: Any) -> Any:
-        return lines, names
-
-    function = sympy.lambdify(
-        inputs,
-        names,
-        modules=[_namespace(backend)],
-        printer=CodePrinter,
-        cse=formula_by_formula,  # pyright: ignore[reportArgumentType]
-        docstring_limit=0,
-    )
-    returned = tuple(name for name, _ in expressions) or tuple(f.name for f in part)
-    return CompiledFunction(tuple(symbol.name for symbol in inputs), returned, function)
+def _key(part: System, expressions: Named, finite: bool) -> str:
+    """Under which source is kept; empty where it is not."""
+    if len(part) + len(expressions) < WORTH_KEEPING:
+        return ""
+    nodes = [node for formula in part for node in (formula.variable.symbol, formula.expression)]
+    said = fingerprint([*nodes, *(expression for _, expression in expressions)])
+    return said and kept.key(said, str(finite), *(name for name, _ in expressions))
 
 
 def _namespace(backend: Backend) -> dict[str, Any]:
@@ -144,9 +132,5 @@ def compiled_expression(expression: sympy.Basic, infinite: frozenset[sympy.Symbo
 
     Works on scalars and on NumPy arrays. Beside a factor of zero, ``infinite`` symbols count as zero.
     """
-    lowered = lower(expression)
-    inputs = sorted(lowered.free_symbols, key=lambda symbol: symbol.name)  # type: ignore[attr-defined]
-    _, asked = kept_zero((), [lowered], infinite)
-    function = sympy.lambdify(inputs, asked, modules=[vector.NAMESPACE], printer=CodePrinter, docstring_limit=0)
-    names = tuple(symbol.name for symbol in inputs)  # type: ignore[attr-defined]
-    return CompiledFunction(names, ("value",), function)
+    source = source_of_expression(expression, infinite)
+    return CompiledFunction(source.inputs, source.outputs, source.function(vector.NAMESPACE), source.text)

@@ -41,6 +41,10 @@ class CodePrinter(AbstractPythonCodePrinter):
         super().__init__({"fully_qualified_modules": False, "strict": True, **(settings or {})})
         self._bound: dict[str, list[sympy.Dummy]] = {}
 
+    def doprint(self, expr: Any, assign_to: Any = None) -> str:
+        """The source of an expression; formulas have nothing that would have to be rewritten first."""
+        return self._print(sympy.sympify(expr))
+
     def _print_Integer(self, expr: sympy.Integer) -> str:
         return str(expr) if abs(int(expr)) <= LARGEST_INTEGER_LITERAL else repr(float(expr))
 

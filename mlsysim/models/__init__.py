@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.models.registry import Registry, home_of, ours
+from mlsysim.models.registry import Registry, home_of, loaded, ours
 
 if TYPE_CHECKING:
     from mlsysim.models.base import PerformanceModel
@@ -45,7 +44,7 @@ def __getattr__(name: str) -> Any:
     module = home_of(name) if name != "PerformanceModel" else "base"
     if not module:
         raise AttributeError(f"module 'mlsysim.models' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"mlsysim.models.{module}"), name)
+    found = globals()[name] = loaded(module, name)
     return found
 
 

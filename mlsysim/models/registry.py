@@ -17,6 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlsysim.collector import paused
 from mlsysim.errors import InputError, ModelError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -196,12 +197,18 @@ def _text(module: str) -> str:
 def _ours() -> Iterator[Listed]:
     for module in OURS:
         for name, command, question, variants in declared_in(_text(module)):
-            load = _importer(f"mlsysim.models.{module}", name)
+            load = _importer(module, name)
             yield Listed(command, question, name, "mlsysim", load, variants)
 
 
 def _importer(module: str, name: str) -> Callable[[], type[PerformanceModel]]:
-    return lambda: getattr(import_module(module), name)
+    return lambda: loaded(module, name)
+
+
+@paused()
+def loaded(module: str, name: str) -> type[PerformanceModel]:
+    """A class of one of our modules; a tenth of its first import would go into looking for cycles."""
+    return getattr(import_module(f"mlsysim.models.{module}"), name)
 
 
 def declared_in(text: str) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import Front, collector, nondominated
+from mlsysim.collector import paused
+from mlsysim.engine import Front, nondominated
 from mlsysim.engine.blocks import cores
 from mlsysim.engine.bounds import Best, Cuts, Points, Progress
 from mlsysim.engine.budget import Budget, abandon, abandonable
@@ -317,7 +318,7 @@ def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, sta
     )
 
 
-@collector.paused()
+@paused()
 def _bounds(
     asked: Problem,
     top: int,

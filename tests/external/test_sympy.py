@@ -1,7 +1,5 @@
 """Behaviour of sympy 1.14 that the symbolic room and the compiler lean on, or work around."""
 
-import inspect
-
 import sympy
 from sympy.core.function import ArgumentIndexError
 from sympy.printing.pycode import AbstractPythonCodePrinter
@@ -15,26 +13,6 @@ def test_a_piecewise_is_folded_into_the_power_around_it():
     safe = sympy.Piecewise((x, x > 0), (1, True))
     assert 1 / safe == sympy.Piecewise((1 / x, x > 0), (1, True))
     assert 1 / sympy.Piecewise((x, x > 0), (1, True), evaluate=False) == sympy.Piecewise((1 / x, x > 0), (1, True))
-
-
-def test_lambdify_takes_a_callable_for_cse():
-    # engine.compiled hands over the system's own lines through it. If it stops: print the lines
-    # with CodePrinter ourselves and exec them.
-    seen = []
-
-    def lines(expressions):
-        seen.append(expressions)
-        return [(y, x + 1)], [y]
-
-    function = sympy.lambdify([x], [x**2], cse=lines)
-    assert function(2.0) == [3.0]
-    assert seen
-
-
-def test_the_source_of_a_lambdified_function_can_be_read():
-    # CompiledFunction.source comes from linecache by way of inspect.
-    function = sympy.lambdify([x], [y], cse=lambda _: ([(y, x + 1)], [y]), docstring_limit=0)
-    assert inspect.getsource(function) == "def _lambdifygenerated(x):\n    y = x + 1\n    return [y]\n"
 
 
 def test_symbols_of_one_name_and_other_assumptions_are_not_equal():

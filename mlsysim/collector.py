@@ -1,4 +1,4 @@
-"""Python's collector of cycles, which has nothing to find in a search by bounds and takes a tenth of it."""
+"""Python's collector of cycles, which finds nothing while formulas are built or searched, and takes a tenth of that."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from mlsysim.engine import collector
+from mlsysim import collector
 
 
 def test_it_runs_again_afterwards():

@@ -1,0 +1,140 @@
+"""Source that is kept: found again as it was printed, never when something has changed, and never needed."""
+
+import os
+
+import pytest
+
+from mlsysim.engine import compiled, kept
+from mlsysim.engine.compiled import WORTH_KEEPING, _source
+from mlsysim.engine.source import Source, source_of
+from mlsysim.models import DistributedModel, TrainingMemoryModel
+from mlsysim.symbolic import System
+
+LARGE = TrainingMemoryModel("per_operator").system
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty directory for what is kept, and nothing that ships."""
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "kept"))
+    monkeypatch.setattr(kept, "_shipped", lambda: ([], {}))
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often something was printed."""
+    times = []
+
+    def counting(*args, **kwargs):
+        times.append(args)
+        return source_of(*args, **kwargs)
+
+    monkeypatch.setitem(_source.__wrapped__.__globals__, "source_of", counting)
+    return times
+
+
+def asked(system=LARGE, finite=False):
+    return _source.__wrapped__(system, None, (), finite)
+
+
+def test_it_is_printed_once_and_found_as_it_was(place, counted):
+    first, second = asked(), asked()
+    assert len(counted) == 1
+    assert (first.text, first.inputs, first.outputs) == (second.text, second.inputs, second.outputs)
+    assert first.code == second.code
+    assert len([*place.iterdir()]) == 1
+
+
+def test_branches_kept_finite_are_another_source(place, counted):
+    assert asked().text != asked(finite=True).text
+    assert len(counted) == 2
+    asked()
+    asked(finite=True)
+    assert len(counted) == 2
+
+
+def test_another_formula_or_another_printer_is_printed_anew(place, counted, monkeypatch):
+    asked()
+    some = LARGE.closure(["total_memory"])
+    asked(some)
+    assert len(counted) == 2
+    asked(System([*some][:-1]))
+    assert len(counted) == 3
+    monkeypatch.setattr(kept, "_printer", lambda: "another")
+    asked()
+    assert len(counted) == 4
+
+
+def test_small_systems_are_printed_every_time(place, counted):
+    small = TrainingMemoryModel().system
+    assert len(small) < WORTH_KEEPING
+    asked(small)
+    asked(small)
+    assert len(counted) == 2
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("damage", [lambda said: b"", lambda said: said[:100], lambda said: said[:-1] + b"x"])
+def test_a_damaged_file_is_printed_anew(place, counted, damage):
+    text = asked().text
+    (file,) = place.iterdir()
+    file.write_bytes(damage(file.read_bytes()))
+    assert asked().text == text
+    assert len(counted) == 2
+    assert asked().text == text
+    assert len(counted) == 2
+
+
+def test_it_can_be_switched_off(place, counted, monkeypatch):
+    monkeypatch.setenv(kept.VARIABLE, "off")
+    asked()
+    asked()
+    assert len(counted) == 2
+    assert not place.exists()
+    assert kept.directory() is None
+
+
+def test_a_directory_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch, place, counted):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "file" / "below"))
+    assert asked().text == asked().text
+    assert len(counted) == 2
+
+
+def test_the_directory_is_that_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.delenv(kept.VARIABLE)
+    assert "mlsysim" in str(kept.directory())
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path))
+    assert kept.directory() == tmp_path
+
+
+def test_the_oldest_files_go(place, monkeypatch):
+    monkeypatch.setattr(kept, "LARGEST_NUMBER", 8)
+    small = Source.of(["x"], ["y"], "def compiled(x):\n    return [x]\n")
+    for number in range(12):
+        kept.keep(f"{number:032}", small)
+        (newest,) = place.glob(f"{number:032}-*")
+        os.utime(newest, (number, number))
+    left = sorted(int(file.name.partition("-")[0]) for file in place.iterdir())
+    assert len(left) <= 8
+    assert left[-1] == 11
+    assert left == [*range(left[0], 12)]
+    assert kept.find(f"{11:032}") == small
+
+
+def test_what_is_found_computes_what_is_printed(place):
+    system = DistributedModel().system
+    values = {v.name: 1.0 for v in system.inputs}
+    printed = compiled(system)
+    _source.cache_clear()
+    compiled.cache_clear()
+    found = compiled(system)
+    assert found is not printed
+    assert found.source == printed.source
+    assert repr(found(values)) == repr(printed(values))
+
+
+def test_what_ships_is_packed_line_by_line():
+    sources = {"a": asked(), "b": asked(LARGE.closure(["total_memory"]))}
+    assert len(kept.packed(sources)) < sum(len(each.text) for each in sources.values()) / 4
