@@ -62,12 +62,10 @@ def folded(system: System, outputs: tuple[str, ...], held: tuple[tuple[str, floa
 
     if any(system[name].variable.domain.kind != "real" for name in outputs):
         return None
-    function, known = compiled(system, outputs, "jax"), dict(held)
-    names = [name for name in function.inputs if name not in known]
-    recorder = Recorder()
-    values = {name: np.float64(value) for name, value in held} | dict(
-        zip(names, recorder.inputs(len(names)), strict=True)
-    )
+    function, recorder = compiled(system, outputs, "jax"), Recorder()
+    values: dict[str, Any] = {name: np.float64(value) for name, value in held}
+    names = [name for name in function.inputs if name not in values]
+    values.update(zip(names, recorder.inputs(len(names)), strict=True))
     raw = FunctionType(function.raw.__code__, _namespace())
     try:
         with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ import mlsysim
 from mlsysim.engine import derivatives, folded
 from mlsysim.models import ours
 from mlsysim.symbolic import variable_of
+from mlsysim.symbolic.functions import SlotsBusySlope
 
 #: The example of every model, where layouts of one rank and sharding of nothing make cases meet, and a point of every
 #: variant. Those of deployments have roots, which JAX takes a minute for at every call unless it is given all at once.
@@ -163,6 +164,13 @@ class TestNotFolded:
     def test_whole_numbers_are_taken(self, function):
         found = jax.jit(function)({"product_rows": 1000})
         assert float(found) == pytest.approx(float(function({"product_rows": 1000.0})), rel=1e-6)
+
+    def test_what_cannot_be_recorded(self, pure, system_of):
+        """The slope of a probability is summed in a loop of its own."""
+        names = ("m", "a", "b", "e", "t")
+        system = system_of({pure("folded_slope"): SlotsBusySlope(2, *(pure(f"folded_{name}") for name in names))})
+        held = tuple((f"folded_{name}", 1.5) for name in names[1:])
+        assert folded(system, ("folded_slope",), held) is None
 
     def test_more_operations_than_xla_compiles_quickly(self, monkeypatch, function):
         folded.cache_clear()
