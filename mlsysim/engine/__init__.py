@@ -2,6 +2,7 @@
 
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest, smallest
+from mlsysim.engine.folded import folded, is_foldable
 from mlsysim.engine.front import Front, front_of, joined_fronts, nondominated
 from mlsysim.engine.grid import default_dtype, evaluate, evaluate_outputs, is_traced, iterates, pure_function
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
@@ -26,7 +27,9 @@ __all__ = [
     "derivatives",
     "evaluate",
     "evaluate_outputs",
+    "folded",
     "front_of",
+    "is_foldable",
     "is_traced",
     "iterates",
     "joined_fronts",

@@ -100,10 +100,19 @@ class Replay:
         What is computed.
     find : callable
         Finds a root: of a function, between two ends, given what it reads, to so many digits.
+    functions : mapping, optional
+        What operations do, by name, where they are not done in NumPy.
     """
 
-    def __init__(self, recorder: Recorder, outputs: Sequence[Any], find: Find) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        outputs: Sequence[Any],
+        find: Find,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
         self._recorder, self._operations, self._find = recorder, recorder.operations, find
+        self._functions = {**recorder.functions, "power": operator.pow, **(functions or {})}
         self._outputs = [as_operand(output) for output in outputs]
         self._needed = self._alive()
         self._unknowns = self._inside()
@@ -220,7 +229,7 @@ class Replay:
             if name == "root":
                 steps.append(self._root(operands, place))
             else:
-                steps.append((operator.pow if name == "power" else self._recorder.functions[name], operands, place))
+                steps.append((self._functions[name], operands, place))
         return _freeing(steps, kept)
 
     def _root(self, operands: tuple[Operand, ...], place: int) -> Done:
