@@ -15,6 +15,19 @@ import sympy
 
 from mlsysim.engine.blocks import cores
 from mlsysim.engine.compiled import CompiledFunction, compiled
+from mlsysim.engine.reassociated import (
+    FIXED,
+    INNER,
+    OUTER,
+    Known,
+    Ordered,
+    doubtful,
+    innermost,
+    known_of,
+    quantities,
+    range_of,
+    reordered,
+)
 from mlsysim.engine.ties import band, in_order
 from mlsysim.engine.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
 from mlsysim.symbolic import System
@@ -23,6 +36,8 @@ from mlsysim.symbolic import System
 CHUNK_POINTS, CHUNK_SECONDS = 2**27, 0.25
 #: Most tiles that are looked at one by one for ties; more are searched by a function of their own.
 FEW = 8
+#: Operations of the first chunk, before it is known how long they take; about 20 ms.
+FIRST = 2**28
 
 
 @dataclass(frozen=True)
@@ -50,7 +65,10 @@ class Scan:
         lowest = np.concatenate([self.lowest, other.lowest])
         kept = np.isfinite(lowest)
         if kept.sum() > k:
-            kept &= lowest <= band(float(np.partition(lowest, k - 1)[k - 1]))[1]
+            most = float(np.partition(lowest, k - 1)[k - 1])
+            high = band(most)[1]
+            # A little more, since the sums of a scan may be in another order than those of an answer.
+            kept &= lowest <= high + (high - most) / 8
         order = np.argsort(tiles[kept], kind="stable")
         return Scan(tiles[kept][order], lowest[kept][order], self.feasible + other.feasible, self.points + other.points)
 
@@ -120,6 +138,7 @@ class DenseSearch:
         self.function = compiled(system, None, "jax", expressions)
         self.tiling = tiled(system, [objective, *conditions], values, tuple(sizes), width)
         self._prepare(values)
+        self._known = self._ordered()
 
     @property
     def runs(self) -> int:
@@ -132,7 +151,8 @@ class DenseSearch:
         walked: dict[str, np.ndarray] = {}
         tables: dict[str, np.ndarray] = {}
         self._over: dict[str, np.ndarray] = {}
-        needed = {name: np.asarray(values[name], float) for name in self.function.inputs}
+        self._values = {name: np.asarray(values[name], float) for name in self.function.inputs}
+        needed = dict(self._values)
         if self.tiling.overhang is not None:
             axis = self.tiling.overhang
             inside = np.arange(self.tiling.rows[axis] * self.tiling.widths[axis]) < self.tiling.sizes[axis]
@@ -168,9 +188,32 @@ class DenseSearch:
         """Runs of tiles that one thread computes in one call."""
         return max(1, min(CHUNK_POINTS // (self.tiling.width * run), -(-self.tiling.count // (run * self.lanes))))
 
-    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any) -> list[Any]:
+    @cached_property
+    def _levels(self) -> tuple[int, ...]:
+        """The innermost loop that changes each input."""
+        last = self.tiling.order[-1]
+        over = {name: INNER if value.shape[last] > 1 else OUTER for name, value in self._over.items()}
+        return tuple(over.get(name, FIXED) for name in self.function.inputs)
+
+    def _ordered(self) -> Known | None:
+        """What has to be known to put sums in the order of the loops; None where that spares nothing."""
+        self._gap, self._work = 0.0, math.inf
+        if INNER not in self._levels:
+            return None
+        inputs, flat = self.function.inputs, (self.tiling.width,)
+        ranges = [range_of(self._values[name]) for name in inputs]
+        shapes = tuple(flat if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in inputs)
+        known, (objective, *_) = known_of(self.function.raw, ranges, shapes, self._levels)
+        written, ordered = _operations(self.function, shapes, self._levels, known)
+        self._work = max(1, min(written, ordered))
+        if ordered >= written:
+            return None
+        self._gap = objective.gap if reordered(objective) else 0.0
+        return known
+
+    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, known: Known | None = None) -> list[Any]:
         """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
-        function = _over_tiles(self.function, self.tiling, kind, run)
+        function = _over_tiles(self.function, self.tiling, kind, run, known, self._levels)
         chunk = self._chunk(run)
 
         def share(lane: int, tiles: np.ndarray) -> Any:
@@ -214,18 +257,44 @@ class DenseSearch:
         tuple of Scan and int
             One chunk, and the run that follows it.
         """
-        kind, run = "count" if self.count else "lowest", self.tiling.run
+        run = self.tiling.run
         most = self._chunk(run) * self.lanes
-        number = max(1, most // 16)
+        number = min(most, max(1, most // 16, int(FIRST / self._work) // (run * self.tiling.width)))
         while start < stop:
             following = min(start + number, stop)
             tiles = np.arange(start * run, following * run)
             began = time.perf_counter()
-            lowest, feasible = (np.concatenate(part) for part in zip(*self._call(kind, tiles, run), strict=True))
+            lowest, feasible = self._looked_at(tiles)
             rate = CHUNK_SECONDS / max(time.perf_counter() - began, CHUNK_SECONDS / 16)
             number = int(np.clip((following - start) * rate, 1, most))
             start = following
             yield Scan().joined(Scan(tiles, lowest, int(feasible.sum()), self.tiling.points_of(tiles)), k), start
+
+    def _looked_at(self, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest value and number of feasible points of the tiles of some runs.
+
+        Where sums are in the order of the loops, tiles with points that are too near a limit are looked at again.
+        """
+        kind, run = "count" if self.count else "lowest", self.tiling.run
+
+        def called(tiles: np.ndarray, known: Known | None) -> tuple[np.ndarray, np.ndarray]:
+            lowest, feasible = zip(*self._call(kind, tiles, run, known=known), strict=True)
+            return np.concatenate(lowest), np.concatenate(feasible)
+
+        lowest, feasible = called(tiles, self._known)
+        again = np.flatnonzero(lowest == -math.inf)
+        if len(again) <= FEW:
+            for place in again:
+                values, _ = self.tile(int(tiles[place]))
+                lowest[place] = values.min(initial=math.inf)
+                feasible[place] = len(values) if self.count else 0
+            return lowest, feasible
+        runs = np.unique(again // run)
+        if len(runs) * run > len(tiles) // 4:
+            self._known = None
+        places = (runs[:, None] * run + np.arange(run)).ravel()
+        lowest[places], feasible[places] = called(tiles[places], None)
+        return lowest, feasible
 
     def scan(self, start: int, stop: int, k: int = 1) -> Scan:
         """What all chunks of :meth:`scans` find together."""
@@ -250,18 +319,35 @@ class DenseSearch:
         """
         order = np.argsort(scan.lowest, kind="stable")
         values, indices = np.empty(0), np.empty(0, np.int64)
+        seen = 0
         for place in order:
             if len(values) == k and scan.lowest[place] >= values[-1]:
                 break
             values, indices = _least(*self._joined(values, indices, int(scan.tiles[place])), k)
+            seen += 1
+        sure = scan.lowest - self._gap * np.abs(scan.lowest)
+        if seen < len(order):
+            rest = order[seen:]
+            for tile in self._better(scan.tiles[rest[sure[rest] < values[-1]]], float(values[-1])):
+                values, indices = _least(*self._joined(values, indices, int(tile)), k)
         if len(values):
             low, high = band(float(values[-1]))
             strict = values < low
             wanted = k - int(strict.sum())
-            tied = self._tied(scan.tiles[scan.lowest <= high], low, high, wanted)
+            tied = self._tied(scan.tiles[sure <= high], low, high, wanted)
             values, indices = np.concatenate([values[strict], tied[0]]), np.concatenate([indices[strict], tied[1]])
             values, indices = in_order(values, indices)
         return Smallest(values, indices, scan.feasible if self.count else None, scan.points)
+
+    def _better(self, tiles: np.ndarray, value: float) -> np.ndarray:
+        """Of some tiles, those that hold a smaller value; all where they are few."""
+        if len(tiles) <= FEW:
+            return tiles
+        chunk, below = self._chunk(1) * self.lanes, np.nextafter(value, -math.inf)
+        band = (np.float64(-math.inf), np.float64(below), self.tiling.steps)
+        parts = (tiles[start : start + chunk] for start in range(0, len(tiles), chunk))
+        found = [offsets for some in parts for (offsets,) in self._call("tied", some, 1, *band)]
+        return tiles[np.concatenate(found) < NOWHERE]
 
     def _joined(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Values and indices known so far, and those of the feasible points of one more tile."""
@@ -325,8 +411,56 @@ def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray,
     return values[order], indices[order]
 
 
+def _priced(function: CompiledFunction, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
+    """Objective of the points of a tile, infinite where one is out; and a number that it is to be multiplied with."""
+    import jax.numpy as jnp
+
+    objective, *conditions = function.raw(*values)
+    allowed = (objective < jnp.inf) & inside
+    for condition in conditions:
+        allowed &= jnp.asarray(condition) != False  # noqa: E712
+    return jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), 1.0
+
+
+def _priced_in_order(
+    function: CompiledFunction, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
+) -> tuple[Any, Any]:
+    """The same, with sums in the order of the loops; minus infinity where rounding may decide whether a point is in."""
+    import jax.numpy as jnp
+
+    objective, *conditions = quantities(function.raw, values, levels, known)
+    ordered = Ordered()
+    perhaps = surely = inside
+    if reordered(objective):
+        price, scale = ordered.scaled(objective)
+    else:
+        price, scale = objective.value, 1.0
+        perhaps = surely = perhaps & (price < jnp.inf) & (price > -jnp.inf)
+    for condition in conditions:
+        perhaps &= ordered.holds(condition, surely=False)
+        surely &= ordered.holds(condition, surely=True)
+    out: Any = jnp.inf
+    if doubtful(conditions):
+        out = jnp.where(perhaps, -jnp.inf, jnp.inf)
+    return jnp.where(surely, price, out), scale
+
+
 @lru_cache(maxsize=64)
-def _over_tiles(function: CompiledFunction, tiling: Tiling, kind: str, run: int) -> Any:
+def _operations(function: CompiledFunction, shapes: Any, levels: tuple[int, ...], known: Known) -> tuple[int, int]:
+    """Operations of a point in the innermost loop, as they are written and in the order of the loops."""
+    import jax
+
+    given = [jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes]
+    with jax.enable_x64(True):
+        written = jax.make_jaxpr(lambda *values: _priced(function, values, True))(*given)
+        ordered = jax.make_jaxpr(lambda *values: _priced_in_order(function, values, levels, known, True))(*given)
+    return innermost(written.jaxpr, levels), innermost(ordered.jaxpr, levels)
+
+
+@lru_cache(maxsize=64)
+def _over_tiles(
+    function: CompiledFunction, tiling: Tiling, kind: str, run: int, known: Known | None, levels: tuple[int, ...]
+) -> Any:
     """A compiled loop over runs of tiles; XLA moves what all tiles have in common out of it."""
     import jax
     import jax.numpy as jnp
@@ -337,18 +471,18 @@ def _over_tiles(function: CompiledFunction, tiling: Tiling, kind: str, run: int)
     def at(column: Any, i: Any, j: Any) -> Any:
         return column[i] if column.ndim == 1 else column[i, j]
 
-    def masked(fixed: Any, tables: Any, walked: Any, rows: Any, i: Any, j: Any) -> Any:
+    def masked(fixed: Any, tables: Any, walked: Any, rows: Any, i: Any, j: Any) -> tuple[Any, Any]:
         values = {**fixed, **{name: at(column, i, j) for name, column in walked.items()}}
         for name, table in tables.items():
             row = table[at(rows[name], i, j)]
             values[name] = row if row.ndim == 1 else tiling.flat(row, jnp)
-        objective, *conditions = function.raw(*[values[name] for name in names])
-        allowed = objective < jnp.inf
-        for condition in conditions:
-            allowed &= jnp.asarray(condition) != False  # noqa: E712
-        if INSIDE in values:
-            allowed &= values[INSIDE] > 0
-        return jnp.broadcast_to(jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), (tiling.width,))
+        inside = values[INSIDE] > 0 if INSIDE in values else True
+        given = [values[name] for name in names]
+        if known is None:
+            price, scale = _priced(function, given, inside)
+        else:
+            price, scale = _priced_in_order(function, given, levels, known, inside)
+        return jnp.broadcast_to(price, (tiling.width,)), scale
 
     def lowest(value: Any) -> tuple[Any, Any]:
         return jnp.min(value), jnp.int64(0)
@@ -369,10 +503,14 @@ def _over_tiles(function: CompiledFunction, tiling: Tiling, kind: str, run: int)
 
     reduce: Any = {"lowest": lowest, "count": count, "tile": whole, "tied": tied}[kind]
 
+    def reduced(value: Any, scale: Any, *extra: Any) -> tuple[Any, ...]:
+        first, *others = reduce(value, *extra)
+        return (first if known is None else first * scale, *others)
+
     @jax.jit
     def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
         def one(i: Any, j: Any) -> Any:
-            return reduce(masked(fixed, tables, walked, rows, i, j), *extra)
+            return reduced(*masked(fixed, tables, walked, rows, i, j), *extra)
 
         if kind == "tile":
             return jax.tree.map(lambda x: x[None, None], one(0, 0))
