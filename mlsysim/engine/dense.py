@@ -20,9 +20,9 @@ from mlsysim.engine.reassociated import (
     INNER,
     OUTER,
     Known,
+    Nest,
     Ordered,
     doubtful,
-    innermost,
     known_of,
     quantities,
     range_of,
@@ -36,6 +36,8 @@ from mlsysim.symbolic import System
 CHUNK_POINTS, CHUNK_SECONDS = 2**27, 0.25
 #: Most tiles that are looked at one by one for ties; more are searched by a function of their own.
 FEW = 8
+#: Points of a part of a tile, whose vectors stay in the nearest cache; operations of a point from which it is no use.
+NEAREST, LONG = 2**12, 100
 #: Operations of the first chunk, before it is known how long they take; about 20 ms.
 FIRST = 2**28
 
@@ -139,6 +141,7 @@ class DenseSearch:
         self.tiling = tiled(system, [objective, *conditions], values, tuple(sizes), width)
         self._prepare(values)
         self._known = self._ordered()
+        self._last: tuple[int, Any] = (-1, None)
 
     @property
     def runs(self) -> int:
@@ -193,18 +196,37 @@ class DenseSearch:
         """The innermost loop that changes each input."""
         last = self.tiling.order[-1]
         over = {name: INNER if value.shape[last] > 1 else OUTER for name, value in self._over.items()}
-        return tuple(over.get(name, FIXED) for name in self.function.inputs)
+        return tuple(over.get(name, FIXED) for name in self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        """Inputs of the loop over tiles."""
+        return [*self.function.inputs, *([INSIDE] if self.tiling.overhang is not None else [])]
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        """The shape of each input in a tile."""
+        return tuple((self.tiling.width,) if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in self._names)
+
+    @cached_property
+    def _parts(self) -> int:
+        """Parts of a tile that are looked at one after the other in all tiles, so that they stay in a nearer cache."""
+        width, flat = self.tiling.width, all(table[0].ndim == 1 for table in self._tables.values())
+        if self.devices[0].platform != "cpu" or not flat or self._work > LONG:
+            return 1
+        return width // next((n for n in range(NEAREST, NEAREST // 4, -64) if width % n == 0), width)
 
     def _ordered(self) -> Known | None:
         """What has to be known to put sums in the order of the loops; None where that spares nothing."""
         self._gap, self._work = 0.0, math.inf
         if INNER not in self._levels:
             return None
-        inputs, flat = self.function.inputs, (self.tiling.width,)
-        ranges = [range_of(self._values[name]) for name in inputs]
-        shapes = tuple(flat if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in inputs)
-        known, (objective, *_) = known_of(self.function.raw, ranges, shapes, self._levels)
-        written, ordered = _operations(self.function, shapes, self._levels, known)
+        ranges = [range_of(self._values[name]) for name in self.function.inputs]
+        number = len(ranges)
+        known, (objective, *_) = known_of(self.function.raw, ranges, self._shapes[:number], self._levels[:number])
+        written, ordered = (
+            _nest(self.function, self._shapes, self._levels, each).work for each in (None, known)
+        )
         self._work = max(1, min(written, ordered))
         if ordered >= written:
             return None
@@ -213,7 +235,8 @@ class DenseSearch:
 
     def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, known: Known | None = None) -> list[Any]:
         """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
-        function = _over_tiles(self.function, self.tiling, kind, run, known, self._levels)
+        parts = self._parts if kind in ("lowest", "count") else 1
+        function = _over_tiles(self.function, self.tiling, kind, run, known, self._levels, self._shapes, parts)
         chunk = self._chunk(run)
 
         def share(lane: int, tiles: np.ndarray) -> Any:
@@ -355,12 +378,15 @@ class DenseSearch:
         return np.concatenate([values, found]), np.concatenate([indices, places])
 
     def tile(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Objective and C-order index of the feasible points of one tile."""
+        """Objective and C-order index of the feasible points of one tile; that of the last one is kept."""
+        if self._last[0] == number:
+            return self._last[1]
         chosen = np.array([number])
         ((values,),) = self._call("tile", chosen, 1)
         values = values.reshape(-1)
         kept = np.flatnonzero(values < math.inf)
-        return values[kept], self.tiling.first(chosen)[0] + self.tiling.steps[kept]
+        self._last = number, (values[kept], self.tiling.first(chosen)[0] + self.tiling.steps[kept])
+        return self._last[1]
 
     def _tied(self, tiles: np.ndarray, low: float, high: float, wanted: int) -> tuple[np.ndarray, np.ndarray]:
         """The first points, in C order, whose value lies in a band."""
@@ -403,12 +429,22 @@ class DenseSearch:
 #: Name of the input that is one where a place is a point, and zero where it lies past the end of an axis.
 INSIDE = "_inside"
 NOWHERE = np.iinfo(np.int64).max
+#: What a part of a tile gives that has no points.
+NOTHING = {"lowest": math.inf, "count": math.inf, "tied": NOWHERE}
 
 
 def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The ``k`` smallest values, ascending."""
     order = np.lexsort((indices, values))[:k]
     return values[order], indices[order]
+
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+def _at(column: Any, i: Any, j: Any) -> Any:
+    """An entry per run, or per tile of a run."""
+    return column[i] if column.ndim == 1 else column[i, j]
 
 
 def _priced(function: CompiledFunction, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
@@ -446,54 +482,61 @@ def _priced_in_order(
 
 
 @lru_cache(maxsize=64)
-def _operations(function: CompiledFunction, shapes: Any, levels: tuple[int, ...], known: Known) -> tuple[int, int]:
-    """Operations of a point in the innermost loop, as they are written and in the order of the loops."""
+def _nest(function: CompiledFunction, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
+    """What the loop over tiles does: as it is written, or in the order of the loops."""
     import jax
 
-    given = [jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes]
+    def priced(*values: Any) -> tuple[Any, Any]:
+        given = values[: len(function.inputs)]
+        inside = values[-1] > 0 if len(values) > len(given) else True
+        if known is None:
+            return _priced(function, given, inside)
+        return _priced_in_order(function, given, levels[: len(given)], known, inside)
+
     with jax.enable_x64(True):
-        written = jax.make_jaxpr(lambda *values: _priced(function, values, True))(*given)
-        ordered = jax.make_jaxpr(lambda *values: _priced_in_order(function, values, levels, known, True))(*given)
-    return innermost(written.jaxpr, levels), innermost(ordered.jaxpr, levels)
+        return Nest(jax.make_jaxpr(priced)(*(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)), levels)
 
 
 @lru_cache(maxsize=64)
 def _over_tiles(
-    function: CompiledFunction, tiling: Tiling, kind: str, run: int, known: Known | None, levels: tuple[int, ...]
+    function: CompiledFunction,
+    tiling: Tiling,
+    kind: str,
+    run: int,
+    known: Known | None,
+    levels: tuple[int, ...],
+    shapes: Shapes,
+    parts: int,
 ) -> Any:
-    """A compiled loop over runs of tiles; XLA moves what all tiles have in common out of it."""
+    """A compiled loop over parts of tiles, runs, and the tiles of a run."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
-    names = function.inputs
+    width = tiling.width // parts
+    nest = _nest(function, tuple((width,) if shape else () for shape in shapes), levels, known)
+    names = [*function.inputs, INSIDE][: len(levels)]
+    changed = [[name for name, each in zip(names, levels, strict=True) if each == level] for level in range(INNER + 1)]
 
-    def at(column: Any, i: Any, j: Any) -> Any:
-        return column[i] if column.ndim == 1 else column[i, j]
+    lanes = next(n for n in range(64, 0, -1) if width % n == 0)
 
-    def masked(fixed: Any, tables: Any, walked: Any, rows: Any, i: Any, j: Any) -> tuple[Any, Any]:
-        values = {**fixed, **{name: at(column, i, j) for name, column in walked.items()}}
-        for name, table in tables.items():
-            row = table[at(rows[name], i, j)]
-            values[name] = row if row.ndim == 1 else tiling.flat(row, jnp)
-        inside = values[INSIDE] > 0 if INSIDE in values else True
-        given = [values[name] for name in names]
-        if known is None:
-            price, scale = _priced(function, given, inside)
-        else:
-            price, scale = _priced_in_order(function, given, levels, known, inside)
-        return jnp.broadcast_to(price, (tiling.width,)), scale
+    def least(value: Any, lanes: int = 1) -> Any:
+        # No value is undefined here, so that a plain comparison will do: one instruction, the minimum of XLA takes several.
+        def pick(left: Any, right: Any) -> Any:
+            return lax.select(lax.lt(left, right), left, right)
+
+        found = lax.reduce(value.reshape(-1, lanes), np.float64(math.inf), pick, (0,))
+        return lax.reduce(found, np.float64(math.inf), pick, (0,))
 
     def lowest(value: Any) -> tuple[Any, Any]:
-        return jnp.min(value), jnp.int64(0)
-
-    lanes = next(n for n in range(64, 0, -1) if tiling.width % n == 0)
+        # Few rows of lanes are unrolled, and then read one place after the other.
+        return least(value, lanes if width >= 64 * lanes else 1), jnp.int64(0)
 
     def count(value: Any) -> tuple[Any, Any]:
         # Computed once for both: XLA would fuse the whole expression into each of the two reductions.
         value = lax.optimization_barrier(value)
         finite = (value < jnp.inf).astype(jnp.int32).reshape(-1, lanes)
-        return jnp.min(value), jnp.sum(jnp.sum(finite, 0, dtype=jnp.int32), dtype=jnp.int64)
+        return least(value), jnp.sum(jnp.sum(finite, 0, dtype=jnp.int32), dtype=jnp.int64)
 
     def whole(value: Any) -> tuple[Any]:
         return (value,)
@@ -503,27 +546,54 @@ def _over_tiles(
 
     reduce: Any = {"lowest": lowest, "count": count, "tile": whole, "tied": tied}[kind]
 
-    def reduced(value: Any, scale: Any, *extra: Any) -> tuple[Any, ...]:
-        first, *others = reduce(value, *extra)
-        return (first if known is None else first * scale, *others)
-
     @jax.jit
     def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
-        def one(i: Any, j: Any) -> Any:
-            return reduced(*masked(fixed, tables, walked, rows, i, j), *extra)
+        def values(level: int, part: Any, i: Any = 0, j: Any = 0) -> Iterator[Any]:
+            for name in changed[level]:
+                if name in walked:
+                    yield _at(walked[name], i, j)
+                    continue
+                value = fixed[name] if name in fixed else tables[name][_at(rows[name], i, j)]
+                if value.ndim > 1:
+                    value = tiling.flat(value, jnp)
+                yield value.reshape(parts, width)[part] if value.ndim else value
+
+        def found(held: dict[int, Any]) -> tuple[Any, ...]:
+            price, scale = nest.outputs(held)
+            first, *others = reduce(jnp.broadcast_to(price, (width,)), *extra)
+            return (first if known is None else first * scale, *others)
+
+        def one(part: Any) -> tuple[Any, ...]:
+            held: dict[int, Any] = {}
+            for level in range(INNER + 1):
+                held = nest.done(level, held, values(level, part))
+            return found(held)
 
         if kind == "tile":
-            return jax.tree.map(lambda x: x[None, None], one(0, 0))
+            return jax.tree.map(lambda x: x[None, None], one(0))
         length = max((len(column) for column in (*walked.values(), *rows.values())), default=1)
-        empty = jax.tree.map(lambda x: jnp.zeros((length, run, *x.shape), x.dtype), jax.eval_shape(one, 0, 0))
+        shapes = jax.eval_shape(one, 0)
+        blank = jax.tree.map(lambda x: jnp.zeros((run, *x.shape), x.dtype), shapes)
+        empty = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), blank)
+        empty = (jnp.full_like(empty[0], NOTHING[kind]), *empty[1:])
 
-        def along(i: Any, found: Any) -> Any:
-            def step(j: Any, found: Any) -> Any:
-                return jax.tree.map(lambda every, x: every.at[i, j].set(x), found, one(i, j))
+        def over(part: Any, every: Any) -> Any:
+            fixed = nest.done(FIXED, {}, values(FIXED, part))
 
-            return lax.fori_loop(0, run, step, found)
+            def along(i: Any, every: Any) -> Any:
+                outer = nest.done(OUTER, fixed, values(OUTER, part, i))
 
-        return lax.fori_loop(0, number, along, empty)
+                def step(j: Any, some: Any) -> Any:
+                    held = nest.done(INNER, outer, values(INNER, part, i, j))
+                    return jax.tree.map(lambda all, x: all.at[j].set(x), some, found(held))
+
+                first, *others = lax.fori_loop(0, run, step, blank)
+                least, *sums = every
+                return (least.at[i].min(first), *(a.at[i].add(b) for a, b in zip(sums, others, strict=True)))
+
+            return lax.fori_loop(0, number, along, every)
+
+        return lax.fori_loop(0, parts, over, empty)
 
     return runs
 

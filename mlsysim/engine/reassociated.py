@@ -279,12 +279,7 @@ class Reading:
     def _results(self, equation: Any, operands: Sequence[Quantity]) -> list[Quantity]:
         values: list[Any] = [None] * len(equation.outvars)
         if self.known is not None:
-            primitive = equation.primitive
-            params = primitive.get_bind_params(equation.params)
-            # Before JAX 0.10 functions inside came apart from the other parameters.
-            inside, params = params if isinstance(params, tuple) else ((), params)
-            found = primitive.bind(*inside, *(each.value for each in operands), **params)
-            values = list(found) if primitive.multiple_results else [found]
+            values = bound(equation, [each.value for each in operands])
         level = max((each.level for each in operands), default=FIXED)
         if len(values) > 1:
             return [Quantity(value, level) for value in values]
@@ -500,43 +495,101 @@ def doubtful(conditions: Sequence[Quantity]) -> bool:
     return any(map(_compares_sums, conditions))
 
 
-def innermost(jaxpr: Any, levels: Sequence[int]) -> int:
-    """Operations on arrays that the innermost loop repeats.
+#: Operations that a division or a function takes.
+DEAR = {"div": 4, "sqrt": 4, "exp": 10, "log": 10, "pow": 20, "while": 200, "scan": 200}
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation of a function, numbers of what it is given and gives, and the innermost loop that changes it."""
+
+    equation: Any
+    operands: tuple[Any, ...]
+    results: tuple[int, ...]
+    level: int
+
+
+class Nest:
+    """A function within loops: each of its operations is done in the outermost loop that it can be done in.
 
     Parameters
     ----------
-    jaxpr : jax.extend.core.Jaxpr
-        What the loop does.
+    closed : jax.extend.core.ClosedJaxpr
+        The function.
     levels : sequence of int
-        Of its arguments.
+        The innermost loop that changes each argument.
     """
-    found: list[tuple[int, list[int], int]] = []  # result, operands, cost
 
-    def go(inside: Any, given: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        held = dict(zip(inside.invars, given, strict=True))
-        for equation in inside.eqns:
-            operands = [held[v] for v in equation.invars if not hasattr(v, "val") and v in held]
-            level = max((level for _, level in operands), default=FIXED)
+    def __init__(self, closed: Any, levels: Sequence[int]) -> None:
+        self.levels = tuple(levels)
+        self._steps: list[Step] = []
+        self._constants: dict[int, Any] = {}
+        self._of: list[int] = list(levels)
+        self._outputs = self._flatten(closed, list(range(len(levels))))
+
+    def _new(self, level: int) -> int:
+        self._of.append(level)
+        return len(self._of) - 1
+
+    def _flatten(self, closed: Any, given: Sequence[Any]) -> list[Any]:
+        """Add the operations of a function, and of functions that it calls; variables are numbers, literals themselves."""
+        held = dict(zip(closed.jaxpr.invars, given, strict=True))
+        for variable, constant in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            held[variable] = self._new(FIXED)
+            self._constants[held[variable]] = constant
+
+        def at(variable: Any) -> Any:
+            return variable if hasattr(variable, "val") else held[variable]
+
+        for equation in closed.jaxpr.eqns:
+            operands = tuple(map(at, equation.invars))
             if equation.primitive.name in CALLS:
-                deeper = equation.params["jaxpr"].jaxpr
-                every = [(-1, FIXED) if hasattr(v, "val") else held.get(v, (-1, FIXED)) for v in equation.invars]
-                results = go(deeper, every)
+                results = self._flatten(equation.params["jaxpr"], operands)
             else:
-                size = max((math.prod(v.aval.shape) for v in equation.outvars), default=1)
-                cost = int(level == INNER and size > 1 and equation.primitive.name not in SAME)
-                found.append((len(found), [number for number, _ in operands], cost * DEAR.get(equation.primitive.name, 1)))
-                results = [(len(found) - 1, level)] * len(equation.outvars)
+                level = max((self._of[each] for each in operands if isinstance(each, int)), default=FIXED)
+                results = [self._new(level) for _ in equation.outvars]
+                self._steps.append(Step(equation, operands, tuple(results), level))
             held.update(zip(equation.outvars, results, strict=True))
-        return [(-1, FIXED) if hasattr(v, "val") else held.get(v, (-1, FIXED)) for v in inside.outvars]
+        return [at(variable) for variable in closed.jaxpr.outvars]
 
-    wanted = {number for number, _ in go(jaxpr, [(-1, level) for level in levels])}
-    total = 0
-    for number, operands, cost in reversed(found):
-        if number in wanted:
-            wanted.update(operands)
-            total += cost
-    return total
+    def done(self, level: int, held: dict[int, Any], given: Iterable[Any]) -> dict[int, Any]:
+        """What is known in a loop, from what is known outside of it and the arguments that it changes."""
+        places = [place for place, each in enumerate(self.levels) if each == level]
+        held = {**(held or self._constants), **dict(zip(places, given, strict=True))}
+        for step in self._steps:
+            # One number at all places of an array is none to be kept.
+            if step.level == level or (step.level < level and step.equation.primitive.name == "broadcast_in_dim"):
+                results = bound(step.equation, [self._value(each, held) for each in step.operands])
+                held.update(zip(step.results, results, strict=True))
+        return held
+
+    def outputs(self, held: dict[int, Any]) -> list[Any]:
+        """What the function gives."""
+        return [self._value(each, held) for each in self._outputs]
+
+    @staticmethod
+    def _value(each: Any, held: dict[int, Any]) -> Any:
+        return held[each] if isinstance(each, int) else each.val
+
+    @property
+    def work(self) -> int:
+        """Operations on arrays that the innermost loop repeats."""
+        wanted, total = {each for each in self._outputs if isinstance(each, int)}, 0
+        for step in reversed(self._steps):
+            if wanted.isdisjoint(step.results):
+                continue
+            wanted.update(each for each in step.operands if isinstance(each, int))
+            name = step.equation.primitive.name
+            if step.level == INNER and name not in SAME and any(v.aval.shape for v in step.equation.outvars):
+                total += DEAR.get(name, 1)
+        return total
 
 
-#: Operations that a division or a function takes.
-DEAR = {"div": 4, "sqrt": 4, "exp": 10, "log": 10, "pow": 20, "while": 200, "scan": 200}
+def bound(equation: Any, values: Sequence[Any]) -> list[Any]:
+    """What an operation gives for some values."""
+    primitive = equation.primitive
+    params = primitive.get_bind_params(equation.params)
+    # Before JAX 0.10 functions inside came apart from the other parameters.
+    inside, params = params if isinstance(params, tuple) else ((), params)
+    found = primitive.bind(*inside, *values, **params)
+    return list(found) if primitive.multiple_results else [found]
