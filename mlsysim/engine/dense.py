@@ -38,6 +38,8 @@ CHUNK_POINTS, CHUNK_SECONDS = 2**27, 0.25
 FEW = 8
 #: Points of a part of a tile, whose vectors stay in the nearest cache; operations of a point from which it is no use.
 NEAREST, LONG = 2**12, 100
+#: Largest share of the operations of a point that another order may leave to be worth it.
+SPARED = 0.8
 #: Operations of the first chunk, before it is known how long they take; about 20 ms.
 FIRST = 2**28
 
@@ -179,6 +181,11 @@ class DenseSearch:
                 self._over[name] = value
         self._fixed, self._walked, self._tables = fixed, walked, tables
 
+    @property
+    def reorders(self) -> bool:
+        """Whether sums are in the order of the loops, and not as they are written."""
+        return self._known is not None
+
     @cached_property
     def _placed(self) -> list[Any]:
         """Inputs that every call needs, on each device."""
@@ -206,7 +213,9 @@ class DenseSearch:
     @cached_property
     def _shapes(self) -> Shapes:
         """The shape of each input in a tile."""
-        return tuple((self.tiling.width,) if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in self._names)
+        return tuple(
+            (self.tiling.width,) if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in self._names
+        )
 
     @cached_property
     def _parts(self) -> int:
@@ -224,11 +233,9 @@ class DenseSearch:
         ranges = [range_of(self._values[name]) for name in self.function.inputs]
         number = len(ranges)
         known, (objective, *_) = known_of(self.function.raw, ranges, self._shapes[:number], self._levels[:number])
-        written, ordered = (
-            _nest(self.function, self._shapes, self._levels, each).work for each in (None, known)
-        )
+        written, ordered = (_nest(self.function, self._shapes, self._levels, each).work for each in (None, known))
         self._work = max(1, min(written, ordered))
-        if ordered >= written:
+        if ordered > SPARED * written:
             return None
         self._gap = objective.gap if reordered(objective) else 0.0
         return known
@@ -236,8 +243,8 @@ class DenseSearch:
     def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, known: Known | None = None) -> list[Any]:
         """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
         parts = self._parts if kind in ("lowest", "count") else 1
-        function = _over_tiles(self.function, self.tiling, kind, run, known, self._levels, self._shapes, parts)
         chunk = self._chunk(run)
+        function = _over_tiles(self.function, self.tiling, kind, (chunk, run), known, self._levels, self._shapes, parts)
 
         def share(lane: int, tiles: np.ndarray) -> Any:
             """Compute a share in a thread of its own, where float64 has to be switched on as well."""
@@ -502,18 +509,18 @@ def _over_tiles(
     function: CompiledFunction,
     tiling: Tiling,
     kind: str,
-    run: int,
+    tiles: tuple[int, int],
     known: Known | None,
     levels: tuple[int, ...],
     shapes: Shapes,
     parts: int,
 ) -> Any:
-    """A compiled loop over parts of tiles, runs, and the tiles of a run."""
+    """A compiled loop over parts of tiles, runs, and the tiles of a run; at most so many runs of so many tiles."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
-    width = tiling.width // parts
+    (length, run), width = tiles, tiling.width // parts
     nest = _nest(function, tuple((width,) if shape else () for shape in shapes), levels, known)
     names = [*function.inputs, INSIDE][: len(levels)]
     changed = [[name for name, each in zip(names, levels, strict=True) if each == level] for level in range(INNER + 1)]
@@ -521,7 +528,7 @@ def _over_tiles(
     lanes = next(n for n in range(64, 0, -1) if width % n == 0)
 
     def least(value: Any, lanes: int = 1) -> Any:
-        # No value is undefined here, so that a plain comparison will do: one instruction, the minimum of XLA takes several.
+        # No value is undefined here, so that a comparison will do; the minimum of XLA takes several instructions.
         def pick(left: Any, right: Any) -> Any:
             return lax.select(lax.lt(left, right), left, right)
 
@@ -561,7 +568,8 @@ def _over_tiles(
         def found(held: dict[int, Any]) -> tuple[Any, ...]:
             price, scale = nest.outputs(held)
             first, *others = reduce(jnp.broadcast_to(price, (width,)), *extra)
-            return (first if known is None else first * scale, *others)
+            # The number may be zero, and what is infinite stays so.
+            return (first if known is None else jnp.where(jnp.isinf(first), first, first * scale), *others)
 
         def one(part: Any) -> tuple[Any, ...]:
             held: dict[int, Any] = {}
@@ -571,9 +579,7 @@ def _over_tiles(
 
         if kind == "tile":
             return jax.tree.map(lambda x: x[None, None], one(0))
-        length = max((len(column) for column in (*walked.values(), *rows.values())), default=1)
-        shapes = jax.eval_shape(one, 0)
-        blank = jax.tree.map(lambda x: jnp.zeros((run, *x.shape), x.dtype), shapes)
+        blank = jax.tree.map(lambda x: jnp.zeros((run, *x.shape), x.dtype), jax.eval_shape(one, 0))
         empty = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), blank)
         empty = (jnp.full_like(empty[0], NOTHING[kind]), *empty[1:])
 

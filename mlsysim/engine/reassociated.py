@@ -5,8 +5,8 @@ of a product and the terms of a sum are put in order of the loop that changes th
 innermost loop changes are added before it: ``(a + b*c*x) + d*x`` becomes ``a + x*(b*c + d)``.
 
 The result differs from the original by a relative error with a bound. Only quantities whose terms have one sign take
-part, so that nothing cancels, and only factors of which no product leaves the range of floats. Whatever rounds, compares
-or branches is computed as it is written, and is one factor.
+part, so that nothing cancels, and only factors of which no product leaves the range of floats. Whatever rounds,
+compares or branches is computed as it is written, and is one factor.
 """
 
 from __future__ import annotations
@@ -93,9 +93,6 @@ class Term:
             powers[factor] += sign * power
         return Term(self.number * other.number**sign, tuple((f, n) for f, n in powers.items() if n))
 
-    def to_the(self, power: int) -> Term:
-        return Term(self.number**power, tuple((f, n * power) for f, n in self.powers))
-
     @property
     def digits(self) -> float:
         """Binary digits by which a product of some of its factors may differ from one."""
@@ -143,6 +140,7 @@ class Quantity:
 
     @property
     def parts(self) -> tuple[Term, ...]:
+        """The terms it is the sum of; itself where it is one factor."""
         return self.terms or (Term(1.0, ((self, 1),)),)
 
     @property
@@ -313,15 +311,16 @@ def literal(value: Any) -> Quantity:
 def _result(equation: Any, operands: Sequence[Quantity], value: Any, level: int) -> Quantity:
     """What an operation gives, as a sum of products where it is one."""
     name, kind = equation.primitive.name, equation.outvars[0].aval.dtype
+    given = equation.invars[0].aval.dtype if equation.invars else kind
     nothing = Quantity(value, level)
-    if name in COMPARISONS or (name in JOINTS and kind == bool):
+    if name in COMPARISONS or (name in JOINTS and kind == np.bool_):
         return Quantity(value, level, relation=(name, *operands))
-    if kind == bool:
+    if kind == np.bool_:
         return nothing
-    if name == "convert_element_type" and equation.invars[0].aval.dtype == bool:
+    if name == "convert_element_type" and given == np.bool_:
         return Quantity(value, level, Range(1.0, 1.0, True, True), rounded=True)
-    if name == "select_n" and len(operands) == 3:
-        return _chosen(*operands, value, level)
+    if name == "select_n" and given == np.bool_:
+        return _chosen(operands, value, level)
     ranges = [each.range for each in operands if each.range is not None]
     if len(ranges) < len(operands) or not np.issubdtype(kind, np.floating):
         return nothing
@@ -329,11 +328,11 @@ def _result(equation: Any, operands: Sequence[Quantity], value: Any, level: int)
         (one,) = operands
         return Quantity(value, level, one.range, one.sign, one.parts, one.written, one.rounded)
     if name in ("add", "sub"):
-        return _added(*operands, 1 if name == "add" else -1, value, level)
+        return _added(operands, 1 if name == "add" else -1, value, level)
     if name in ("mul", "div"):
-        return _multiplied(*operands, 1 if name == "mul" else -1, value, level)
+        return _multiplied(operands, 1 if name == "mul" else -1, value, level)
     if name == "integer_pow" and (power := equation.params["y"]) > 0:
-        return reduce(lambda left, right: _multiplied(left, right, 1, value, level), operands * power)
+        return reduce(lambda left, right: _multiplied((left, right), 1, value, level), list(operands) * power)
     if name == "neg":
         (one,) = operands
         negative = tuple(Term(-term.number, term.powers) for term in one.parts)
@@ -352,14 +351,17 @@ def _factor(name: str, operands: Sequence[Quantity], ranges: Sequence[Range], va
     if name in ("max", "min"):
         return Quantity(value, level, first.joined(ranges[1]), written=written)
     if name == "sqrt":
-        return Quantity(value, level, Range(math.sqrt(first.least), math.sqrt(first.most), first.zero), written=written + 1)
+        return Quantity(
+            value, level, Range(math.sqrt(first.least), math.sqrt(first.most), first.zero), written=written + 1
+        )
     return Quantity(value, level)
 
 
-def _chosen(truth: Quantity, when_false: Quantity, when_true: Quantity, value: Any, level: int) -> Quantity:
+def _chosen(operands: Sequence[Quantity], value: Any, level: int) -> Quantity:
     """One of two quantities; where the other is zero, a product with a truth value."""
     import jax.numpy as jnp
 
+    truth, when_false, when_true = operands
     if when_false.range is None or when_true.range is None:
         return Quantity(value, level)
     for one, other, flipped in ((when_true, when_false, False), (when_false, when_true, True)):
@@ -376,10 +378,12 @@ def _chosen(truth: Quantity, when_false: Quantity, when_true: Quantity, value: A
     return Quantity(value, level, joined, written=written, rounded=when_false.rounded or when_true.rounded)
 
 
-def _added(left: Quantity, right: Quantity, sign: int, value: Any, level: int) -> Quantity:
+def _added(operands: Sequence[Quantity], sign: int, value: Any, level: int) -> Quantity:
     """A sum of quantities of one sign; or a difference of whole numbers, which is exact."""
+    left, right = operands
     a, b = left.range, right.range
-    assert a is not None and b is not None
+    assert a is not None
+    assert b is not None
     written = max(left.written, right.written) + 1
     if left.sign == sign * right.sign:
         joined = Range(min(a.least, b.least), a.most + b.most, a.zero and b.zero, a.whole and b.whole)
@@ -397,10 +401,12 @@ def _added(left: Quantity, right: Quantity, sign: int, value: Any, level: int) -
     return Quantity(value, level, known)
 
 
-def _multiplied(left: Quantity, right: Quantity, sign: int, value: Any, level: int) -> Quantity:
+def _multiplied(operands: Sequence[Quantity], sign: int, value: Any, level: int) -> Quantity:
     """A product or a quotient."""
+    left, right = operands
     a, b = left.range, right.range
-    assert a is not None and b is not None
+    assert a is not None
+    assert b is not None
     if sign < 0 and (b.zero or right.terms == (Term(0.0),)):
         return Quantity(value, level)
     least, most = (a.least * b.least, a.most * b.most) if sign > 0 else (a.least / b.most, a.most / b.least)
@@ -427,7 +433,7 @@ class Ordered:
         return self._values[quantity]
 
     def scaled(self, quantity: Quantity) -> tuple[Any, Any]:
-        """An array and a number above zero whose product is the value of a quantity."""
+        """An array and a number that is not negative whose product is the value of a quantity."""
         term = quantity.product
         if quantity.level != INNER or len(quantity.parts) > 1:
             return self.value(quantity), 1.0
@@ -532,7 +538,7 @@ class Nest:
         return len(self._of) - 1
 
     def _flatten(self, closed: Any, given: Sequence[Any]) -> list[Any]:
-        """Add the operations of a function, and of functions that it calls; variables are numbers, literals themselves."""
+        """Add the operations of a function, and of functions that it calls; variables become numbers."""
         held = dict(zip(closed.jaxpr.invars, given, strict=True))
         for variable, constant in zip(closed.jaxpr.constvars, closed.consts, strict=True):
             held[variable] = self._new(FIXED)
