@@ -442,6 +442,9 @@ NOTHING = {"lowest": math.inf, "count": math.inf, "tied": NOWHERE}
 
 def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The ``k`` smallest values, ascending."""
+    if len(values) > k:
+        near = values <= np.partition(values, k - 1)[k - 1]
+        values, indices = values[near], indices[near]
     order = np.lexsort((indices, values))[:k]
     return values[order], indices[order]
 
