@@ -118,7 +118,7 @@ class DenseSearch:
     sizes : sequence of int
         Length of each axis.
     count : bool
-        Whether feasible points are counted, which costs a fifth of the time.
+        Whether feasible points are counted, which costs a quarter of the time.
     """
 
     def __init__(
