@@ -15,6 +15,19 @@ import sympy
 
 from mlsysim.engine.blocks import cores
 from mlsysim.engine.compiled import CompiledFunction, compiled
+from mlsysim.engine.reassociated import (
+    FIXED,
+    INNER,
+    OUTER,
+    Known,
+    Nest,
+    Ordered,
+    doubtful,
+    known_of,
+    quantities,
+    range_of,
+    reordered,
+)
 from mlsysim.engine.ties import band, in_order
 from mlsysim.engine.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
 from mlsysim.symbolic import System
@@ -23,6 +36,12 @@ from mlsysim.symbolic import System
 CHUNK_POINTS, CHUNK_SECONDS = 2**27, 0.25
 #: Most tiles that are looked at one by one for ties; more are searched by a function of their own.
 FEW = 8
+#: Points of a part of a tile, whose vectors stay in the nearest cache; operations of a point from which it is no use.
+NEAREST, LONG = 2**12, 100
+#: Largest share of the operations of a point that another order may leave to be worth it.
+SPARED = 0.8
+#: Operations of the first chunk, before it is known how long they take; about 20 ms.
+FIRST = 2**28
 
 
 @dataclass(frozen=True)
@@ -50,7 +69,10 @@ class Scan:
         lowest = np.concatenate([self.lowest, other.lowest])
         kept = np.isfinite(lowest)
         if kept.sum() > k:
-            kept &= lowest <= band(float(np.partition(lowest, k - 1)[k - 1]))[1]
+            most = float(np.partition(lowest, k - 1)[k - 1])
+            high = band(most)[1]
+            # A little more, since the sums of a scan may be in another order than those of an answer.
+            kept &= lowest <= high + (high - most) / 8
         order = np.argsort(tiles[kept], kind="stable")
         return Scan(tiles[kept][order], lowest[kept][order], self.feasible + other.feasible, self.points + other.points)
 
@@ -96,7 +118,7 @@ class DenseSearch:
     sizes : sequence of int
         Length of each axis.
     count : bool
-        Whether feasible points are counted, which costs a fifth of the time.
+        Whether feasible points are counted, which costs a quarter of the time.
     """
 
     def __init__(
@@ -120,6 +142,8 @@ class DenseSearch:
         self.function = compiled(system, None, "jax", expressions)
         self.tiling = tiled(system, [objective, *conditions], values, tuple(sizes), width)
         self._prepare(values)
+        self._known = self._ordered()
+        self._last: tuple[int, Any] = (-1, None)
 
     @property
     def runs(self) -> int:
@@ -132,7 +156,8 @@ class DenseSearch:
         walked: dict[str, np.ndarray] = {}
         tables: dict[str, np.ndarray] = {}
         self._over: dict[str, np.ndarray] = {}
-        needed = {name: np.asarray(values[name], float) for name in self.function.inputs}
+        self._values = {name: np.asarray(values[name], float) for name in self.function.inputs}
+        needed = dict(self._values)
         if self.tiling.overhang is not None:
             axis = self.tiling.overhang
             inside = np.arange(self.tiling.rows[axis] * self.tiling.widths[axis]) < self.tiling.sizes[axis]
@@ -156,6 +181,11 @@ class DenseSearch:
                 self._over[name] = value
         self._fixed, self._walked, self._tables = fixed, walked, tables
 
+    @property
+    def reorders(self) -> bool:
+        """Whether sums are in the order of the loops, and not as they are written."""
+        return self._known is not None
+
     @cached_property
     def _placed(self) -> list[Any]:
         """Inputs that every call needs, on each device."""
@@ -168,10 +198,53 @@ class DenseSearch:
         """Runs of tiles that one thread computes in one call."""
         return max(1, min(CHUNK_POINTS // (self.tiling.width * run), -(-self.tiling.count // (run * self.lanes))))
 
-    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any) -> list[Any]:
+    @cached_property
+    def _levels(self) -> tuple[int, ...]:
+        """The innermost loop that changes each input."""
+        last = self.tiling.order[-1]
+        over = {name: INNER if value.shape[last] > 1 else OUTER for name, value in self._over.items()}
+        return tuple(over.get(name, FIXED) for name in self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        """Inputs of the loop over tiles."""
+        return [*self.function.inputs, *([INSIDE] if self.tiling.overhang is not None else [])]
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        """The shape of each input in a tile."""
+        return tuple(
+            (self.tiling.width,) if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in self._names
+        )
+
+    @cached_property
+    def _parts(self) -> int:
+        """Parts of a tile that are looked at one after the other in all tiles, so that they stay in a nearer cache."""
+        width, flat = self.tiling.width, all(table[0].ndim == 1 for table in self._tables.values())
+        if self.devices[0].platform != "cpu" or not flat or self._work > LONG:
+            return 1
+        return width // next((n for n in range(NEAREST, NEAREST // 4, -64) if width % n == 0), width)
+
+    def _ordered(self) -> Known | None:
+        """What has to be known to put sums in the order of the loops; None where that spares nothing."""
+        self._gap, self._work = 0.0, math.inf
+        if INNER not in self._levels:
+            return None
+        ranges = [range_of(self._values[name]) for name in self.function.inputs]
+        number = len(ranges)
+        known, (objective, *_) = known_of(self.function.raw, ranges, self._shapes[:number], self._levels[:number])
+        written, ordered = (_nest(self.function, self._shapes, self._levels, each).work for each in (None, known))
+        self._work = max(1, min(written, ordered))
+        if ordered > SPARED * written:
+            return None
+        self._gap = objective.gap if reordered(objective) else 0.0
+        return known
+
+    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, known: Known | None = None) -> list[Any]:
         """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
-        function = _over_tiles(self.function, self.tiling, kind, run)
+        parts = self._parts if kind in ("lowest", "count") else 1
         chunk = self._chunk(run)
+        function = _over_tiles(self.function, self.tiling, kind, (chunk, run), known, self._levels, self._shapes, parts)
 
         def share(lane: int, tiles: np.ndarray) -> Any:
             """Compute a share in a thread of its own, where float64 has to be switched on as well."""
@@ -214,18 +287,44 @@ class DenseSearch:
         tuple of Scan and int
             One chunk, and the run that follows it.
         """
-        kind, run = "count" if self.count else "lowest", self.tiling.run
+        run = self.tiling.run
         most = self._chunk(run) * self.lanes
-        number = max(1, most // 16)
+        number = min(most, max(1, most // 16, int(FIRST / self._work) // (run * self.tiling.width)))
         while start < stop:
             following = min(start + number, stop)
             tiles = np.arange(start * run, following * run)
             began = time.perf_counter()
-            lowest, feasible = (np.concatenate(part) for part in zip(*self._call(kind, tiles, run), strict=True))
+            lowest, feasible = self._looked_at(tiles)
             rate = CHUNK_SECONDS / max(time.perf_counter() - began, CHUNK_SECONDS / 16)
             number = int(np.clip((following - start) * rate, 1, most))
             start = following
             yield Scan().joined(Scan(tiles, lowest, int(feasible.sum()), self.tiling.points_of(tiles)), k), start
+
+    def _looked_at(self, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest value and number of feasible points of the tiles of some runs.
+
+        Where sums are in the order of the loops, tiles with points that are too near a limit are looked at again.
+        """
+        kind, run = "count" if self.count else "lowest", self.tiling.run
+
+        def called(tiles: np.ndarray, known: Known | None) -> tuple[np.ndarray, np.ndarray]:
+            lowest, feasible = zip(*self._call(kind, tiles, run, known=known), strict=True)
+            return np.concatenate(lowest), np.concatenate(feasible)
+
+        lowest, feasible = called(tiles, self._known)
+        again = np.flatnonzero(lowest == -math.inf)
+        if len(again) <= FEW:
+            for place in again:
+                values, _ = self.tile(int(tiles[place]))
+                lowest[place] = values.min(initial=math.inf)
+                feasible[place] = len(values) if self.count else 0
+            return lowest, feasible
+        runs = np.unique(again // run)
+        if len(runs) * run > len(tiles) // 4:
+            self._known = None
+        places = (runs[:, None] * run + np.arange(run)).ravel()
+        lowest[places], feasible[places] = called(tiles[places], None)
+        return lowest, feasible
 
     def scan(self, start: int, stop: int, k: int = 1) -> Scan:
         """What all chunks of :meth:`scans` find together."""
@@ -250,18 +349,35 @@ class DenseSearch:
         """
         order = np.argsort(scan.lowest, kind="stable")
         values, indices = np.empty(0), np.empty(0, np.int64)
+        seen = 0
         for place in order:
             if len(values) == k and scan.lowest[place] >= values[-1]:
                 break
             values, indices = _least(*self._joined(values, indices, int(scan.tiles[place])), k)
+            seen += 1
+        sure = scan.lowest - self._gap * np.abs(scan.lowest)
+        if seen < len(order):
+            rest = order[seen:]
+            for tile in self._better(scan.tiles[rest[sure[rest] < values[-1]]], float(values[-1])):
+                values, indices = _least(*self._joined(values, indices, int(tile)), k)
         if len(values):
             low, high = band(float(values[-1]))
             strict = values < low
             wanted = k - int(strict.sum())
-            tied = self._tied(scan.tiles[scan.lowest <= high], low, high, wanted)
+            tied = self._tied(scan.tiles[sure <= high], low, high, wanted)
             values, indices = np.concatenate([values[strict], tied[0]]), np.concatenate([indices[strict], tied[1]])
             values, indices = in_order(values, indices)
         return Smallest(values, indices, scan.feasible if self.count else None, scan.points)
+
+    def _better(self, tiles: np.ndarray, value: float) -> np.ndarray:
+        """Of some tiles, those that hold a smaller value; all where they are few."""
+        if len(tiles) <= FEW:
+            return tiles
+        chunk, below = self._chunk(1) * self.lanes, np.nextafter(value, -math.inf)
+        band = (np.float64(-math.inf), np.float64(below), self.tiling.steps)
+        parts = (tiles[start : start + chunk] for start in range(0, len(tiles), chunk))
+        found = [offsets for some in parts for (offsets,) in self._call("tied", some, 1, *band)]
+        return tiles[np.concatenate(found) < NOWHERE]
 
     def _joined(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Values and indices known so far, and those of the feasible points of one more tile."""
@@ -269,12 +385,15 @@ class DenseSearch:
         return np.concatenate([values, found]), np.concatenate([indices, places])
 
     def tile(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Objective and C-order index of the feasible points of one tile."""
+        """Objective and C-order index of the feasible points of one tile; that of the last one is kept."""
+        if self._last[0] == number:
+            return self._last[1]
         chosen = np.array([number])
         ((values,),) = self._call("tile", chosen, 1)
         values = values.reshape(-1)
         kept = np.flatnonzero(values < math.inf)
-        return values[kept], self.tiling.first(chosen)[0] + self.tiling.steps[kept]
+        self._last = number, (values[kept], self.tiling.first(chosen)[0] + self.tiling.steps[kept])
+        return self._last[1]
 
     def _tied(self, tiles: np.ndarray, low: float, high: float, wanted: int) -> tuple[np.ndarray, np.ndarray]:
         """The first points, in C order, whose value lies in a band."""
@@ -317,49 +436,117 @@ class DenseSearch:
 #: Name of the input that is one where a place is a point, and zero where it lies past the end of an axis.
 INSIDE = "_inside"
 NOWHERE = np.iinfo(np.int64).max
+#: What a part of a tile gives that has no points.
+NOTHING = {"lowest": math.inf, "count": math.inf, "tied": NOWHERE}
 
 
 def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The ``k`` smallest values, ascending."""
+    if len(values) > k:
+        near = values <= np.partition(values, k - 1)[k - 1]
+        values, indices = values[near], indices[near]
     order = np.lexsort((indices, values))[:k]
     return values[order], indices[order]
 
 
+Shapes = tuple[tuple[int, ...], ...]
+
+
+def _at(column: Any, i: Any, j: Any) -> Any:
+    """An entry per run, or per tile of a run."""
+    return column[i] if column.ndim == 1 else column[i, j]
+
+
+def _priced(function: CompiledFunction, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
+    """Objective of the points of a tile, infinite where one is out; and a number that it is to be multiplied with."""
+    import jax.numpy as jnp
+
+    objective, *conditions = function.raw(*values)
+    allowed = (objective < jnp.inf) & inside
+    for condition in conditions:
+        allowed &= jnp.asarray(condition) != False  # noqa: E712
+    return jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), 1.0
+
+
+def _priced_in_order(
+    function: CompiledFunction, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
+) -> tuple[Any, Any]:
+    """The same, with sums in the order of the loops; minus infinity where rounding may decide whether a point is in."""
+    import jax.numpy as jnp
+
+    objective, *conditions = quantities(function.raw, values, levels, known)
+    ordered = Ordered()
+    perhaps = surely = inside
+    if reordered(objective):
+        price, scale = ordered.scaled(objective)
+    else:
+        price, scale = objective.value, 1.0
+        perhaps = surely = perhaps & (price < jnp.inf) & (price > -jnp.inf)
+    for condition in conditions:
+        perhaps &= ordered.holds(condition, surely=False)
+        surely &= ordered.holds(condition, surely=True)
+    out: Any = jnp.inf
+    if doubtful(conditions):
+        out = jnp.where(perhaps, -jnp.inf, jnp.inf)
+    return jnp.where(surely, price, out), scale
+
+
 @lru_cache(maxsize=64)
-def _over_tiles(function: CompiledFunction, tiling: Tiling, kind: str, run: int) -> Any:
-    """A compiled loop over runs of tiles; XLA moves what all tiles have in common out of it."""
+def _nest(function: CompiledFunction, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
+    """What the loop over tiles does: as it is written, or in the order of the loops."""
+    import jax
+
+    def priced(*values: Any) -> tuple[Any, Any]:
+        given = values[: len(function.inputs)]
+        inside = values[-1] > 0 if len(values) > len(given) else True
+        if known is None:
+            return _priced(function, given, inside)
+        return _priced_in_order(function, given, levels[: len(given)], known, inside)
+
+    with jax.enable_x64(True):
+        return Nest(jax.make_jaxpr(priced)(*(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)), levels)
+
+
+@lru_cache(maxsize=64)
+def _over_tiles(
+    function: CompiledFunction,
+    tiling: Tiling,
+    kind: str,
+    tiles: tuple[int, int],
+    known: Known | None,
+    levels: tuple[int, ...],
+    shapes: Shapes,
+    parts: int,
+) -> Any:
+    """A compiled loop over parts of tiles, runs, and the tiles of a run; at most so many runs of so many tiles."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
-    names = function.inputs
+    (length, run), width = tiles, tiling.width // parts
+    nest = _nest(function, tuple((width,) if shape else () for shape in shapes), levels, known)
+    names = [*function.inputs, INSIDE][: len(levels)]
+    changed = [[name for name, each in zip(names, levels, strict=True) if each == level] for level in range(INNER + 1)]
 
-    def at(column: Any, i: Any, j: Any) -> Any:
-        return column[i] if column.ndim == 1 else column[i, j]
+    lanes = next(n for n in range(64, 0, -1) if width % n == 0)
 
-    def masked(fixed: Any, tables: Any, walked: Any, rows: Any, i: Any, j: Any) -> Any:
-        values = {**fixed, **{name: at(column, i, j) for name, column in walked.items()}}
-        for name, table in tables.items():
-            row = table[at(rows[name], i, j)]
-            values[name] = row if row.ndim == 1 else tiling.flat(row, jnp)
-        objective, *conditions = function.raw(*[values[name] for name in names])
-        allowed = objective < jnp.inf
-        for condition in conditions:
-            allowed &= jnp.asarray(condition) != False  # noqa: E712
-        if INSIDE in values:
-            allowed &= values[INSIDE] > 0
-        return jnp.broadcast_to(jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), (tiling.width,))
+    def least(value: Any, lanes: int = 1) -> Any:
+        # No value is undefined here, so that a comparison will do; the minimum of XLA takes several instructions.
+        def pick(left: Any, right: Any) -> Any:
+            return lax.select(lax.lt(left, right), left, right)
+
+        found = lax.reduce(value.reshape(-1, lanes), np.float64(math.inf), pick, (0,))
+        return lax.reduce(found, np.float64(math.inf), pick, (0,))
 
     def lowest(value: Any) -> tuple[Any, Any]:
-        return jnp.min(value), jnp.int64(0)
-
-    lanes = next(n for n in range(64, 0, -1) if tiling.width % n == 0)
+        # Few rows of lanes are unrolled, and then read one place after the other.
+        return least(value, lanes if width >= 64 * lanes else 1), jnp.int64(0)
 
     def count(value: Any) -> tuple[Any, Any]:
         # Computed once for both: XLA would fuse the whole expression into each of the two reductions.
         value = lax.optimization_barrier(value)
         finite = (value < jnp.inf).astype(jnp.int32).reshape(-1, lanes)
-        return jnp.min(value), jnp.sum(jnp.sum(finite, 0, dtype=jnp.int32), dtype=jnp.int64)
+        return least(value), jnp.sum(jnp.sum(finite, 0, dtype=jnp.int32), dtype=jnp.int64)
 
     def whole(value: Any) -> tuple[Any]:
         return (value,)
@@ -371,21 +558,51 @@ def _over_tiles(function: CompiledFunction, tiling: Tiling, kind: str, run: int)
 
     @jax.jit
     def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
-        def one(i: Any, j: Any) -> Any:
-            return reduce(masked(fixed, tables, walked, rows, i, j), *extra)
+        def values(level: int, part: Any, i: Any = 0, j: Any = 0) -> Iterator[Any]:
+            for name in changed[level]:
+                if name in walked:
+                    yield _at(walked[name], i, j)
+                    continue
+                value = fixed[name] if name in fixed else tables[name][_at(rows[name], i, j)]
+                if value.ndim > 1:
+                    value = tiling.flat(value, jnp)
+                yield value.reshape(parts, width)[part] if value.ndim else value
+
+        def found(held: dict[int, Any]) -> tuple[Any, ...]:
+            price, scale = nest.outputs(held)
+            first, *others = reduce(jnp.broadcast_to(price, (width,)), *extra)
+            # The number may be zero, and what is infinite stays so.
+            return (first if known is None else jnp.where(jnp.isinf(first), first, first * scale), *others)
+
+        def one(part: Any) -> tuple[Any, ...]:
+            held: dict[int, Any] = {}
+            for level in range(INNER + 1):
+                held = nest.done(level, held, values(level, part))
+            return found(held)
 
         if kind == "tile":
-            return jax.tree.map(lambda x: x[None, None], one(0, 0))
-        length = max((len(column) for column in (*walked.values(), *rows.values())), default=1)
-        empty = jax.tree.map(lambda x: jnp.zeros((length, run, *x.shape), x.dtype), jax.eval_shape(one, 0, 0))
+            return jax.tree.map(lambda x: x[None, None], one(0))
+        blank = jax.tree.map(lambda x: jnp.zeros((run, *x.shape), x.dtype), jax.eval_shape(one, 0))
+        empty = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), blank)
+        empty = (jnp.full_like(empty[0], NOTHING[kind]), *empty[1:])
 
-        def along(i: Any, found: Any) -> Any:
-            def step(j: Any, found: Any) -> Any:
-                return jax.tree.map(lambda every, x: every.at[i, j].set(x), found, one(i, j))
+        def over(part: Any, every: Any) -> Any:
+            fixed = nest.done(FIXED, {}, values(FIXED, part))
 
-            return lax.fori_loop(0, run, step, found)
+            def along(i: Any, every: Any) -> Any:
+                outer = nest.done(OUTER, fixed, values(OUTER, part, i))
 
-        return lax.fori_loop(0, number, along, empty)
+                def step(j: Any, some: Any) -> Any:
+                    held = nest.done(INNER, outer, values(INNER, part, i, j))
+                    return jax.tree.map(lambda all, x: all.at[j].set(x), some, found(held))
+
+                first, *others = lax.fori_loop(0, run, step, blank)
+                least, *sums = every
+                return (least.at[i].min(first), *(a.at[i].add(b) for a, b in zip(sums, others, strict=True)))
+
+            return lax.fori_loop(0, number, along, every)
+
+        return lax.fori_loop(0, parts, over, empty)
 
     return runs
 
