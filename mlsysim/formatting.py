@@ -57,5 +57,9 @@ def amount(value: Any) -> str:
 
 def canonical(value: float, unit: str) -> str:
     """A canonical float to read, in ``unit``."""
-    suffix = f"{units.unit(unit):~P}" if unit else ""
-    return f"{number(float(units.from_canonical(value, unit)))} {suffix}".strip()
+    return in_unit(float(units.from_canonical(value, unit)), unit)
+
+
+def in_unit(value: float, unit: str) -> str:
+    """A number of a unit to read, with the unit."""
+    return f"{number(value)} {units.printed(unit)}".strip()

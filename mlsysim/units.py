@@ -2,35 +2,84 @@
 
 ``ureg`` is the registry and ``Q_`` its quantity class. Compiled functions run on bare float64 in
 canonical units: second, byte, FLOP, token, request, USD, watt. This module converts at the border.
+
+Units that the library itself writes are looked up in a table (``units.json``, by ``python -m mlsysim.models.shipped``),
+so that pint is loaded where a user meets a quantity and not before.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
-from typing import Any
-
-import pint
+from typing import TYPE_CHECKING, Any
 
 from mlsysim.errors import UnitError, quoted
 from mlsysim.scaling import in_unit, into_canonical
 
-#: The file that defines them.
-DEFINITIONS = resources.files("mlsysim") / "units.txt"
-ureg: pint.UnitRegistry = pint.UnitRegistry(str(DEFINITIONS))
-ureg.formatter.default_format = "~P"
-ureg.separate_format_defaults = True
-Q_: Any = ureg.Quantity
+if TYPE_CHECKING:
+    import pint
+
+    ureg: pint.UnitRegistry
+    Q_: Any
+
+#: The file that defines them, and the table of those that the library writes.
+DEFINITIONS, TABLE = (resources.files("mlsysim") / name for name in ("units.txt", "units.json"))
+
+
+@cache
+def _registry() -> pint.UnitRegistry:
+    import pint
+
+    registry: pint.UnitRegistry = pint.UnitRegistry(str(DEFINITIONS))
+    registry.formatter.default_format = "~P"
+    registry.separate_format_defaults = True
+    # Pickled by unit name: pint would look the units up in the default registry of the reading process.
+    kind: Any = registry.Quantity
+    kind.__reduce__ = lambda self: (_quantity, (self.magnitude, f"{self.units:C}"))
+    registry.Unit.__reduce__ = lambda self: (unit, (f"{self:C}",))  # pyright: ignore[reportAttributeAccessIssue]
+    return registry
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("ureg", "Q_"):
+        raise AttributeError(f"module 'mlsysim.units' has no attribute {name!r}")
+    globals().update(ureg=_registry(), Q_=_registry().Quantity)
+    return globals()[name]
 
 
 def _quantity(magnitude: Any, units: str) -> Any:
-    return Q_(magnitude, units)
+    return _registry().Quantity(magnitude, units)
 
 
-# Pickled by unit name: pint would look the units up in the default registry of the reading process.
-Q_.__reduce__ = lambda self: (_quantity, (self.magnitude, f"{self.units:C}"))
-ureg.Unit.__reduce__ = lambda self: (unit, (f"{self:C}",))  # pyright: ignore[reportAttributeAccessIssue]
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """For each unit of the table its canonical amount, its dimension and how it is printed."""
+    return json.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def table_of(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What pint says of units, as the table has it."""
+    return {
+        text: {"factor": _factor(text), "dimension": _dimension(text), "printed": f"{unit(text):~P}"}
+        for text in sorted({*texts})
+    }
+
+
+def check(text: str) -> None:
+    """Refuse what is no unit; see :func:`unit`."""
+    if not isinstance(text, str) or text not in _table():
+        unit(text)
+
+
+def printed(text: str) -> str:
+    """A unit as tables and sentences show it."""
+    known = _table().get(text)
+    return known["printed"] if known else f"{unit(text):~P}"
+
 
 #: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
 COUNTABLE = frozenset({"[token]", "[request]"})
@@ -67,11 +116,11 @@ def unit(text: str) -> Any:
 @cache
 def _unit(text: str) -> Any:
     if not text:
-        return ureg.Unit("")
+        return _registry().Unit("")
     if not re.fullmatch(rf"\s*{_UNIT}\s*", text):
         raise UnitError(f"unknown unit {quoted(text)}: write names with *, / and powers, as in 'GB/s'")
     try:
-        return ureg.Unit(text)
+        return _registry().Unit(text)
     except Exception as error:
         raise UnitError(f"unknown unit {text!r}: {error}") from None
 
@@ -89,7 +138,7 @@ def parsed(text: str) -> Any:
         raise UnitError(f"{quoted(text)} is not a number with a unit, as in '80 GB'")
     number = float(match[1])
     exact = number.is_integer() and abs(number) < 2**53
-    return Q_(int(number) if exact else number, unit(match[2] or ""))
+    return _registry().Quantity(int(number) if exact else number, unit(match[2] or ""))
 
 
 def per(above: str, below: str) -> tuple[float, Any]:
@@ -98,17 +147,27 @@ def per(above: str, below: str) -> tuple[float, Any]:
     return factor(below) / factor(above), quotient
 
 
-@cache
 def dimension(text: str) -> dict[str, Any]:
     """Exponent per base dimension of a unit, e.g. ``{"[information]": 1, "[time]": -1}``."""
+    known = _table().get(text)
+    return known["dimension"] if known else _dimension(text)
+
+
+@cache
+def _dimension(text: str) -> dict[str, Any]:
     powers = {name: power for name, power in dict(unit(text).dimensionality).items() if power != 0}
     return {name: int(power) if power == int(power) else power for name, power in powers.items()}
 
 
-@cache
 def factor(text: str) -> float:
     """Canonical amount of one of this unit: ``factor("GB") == 1e9`` (bytes)."""
-    return float(Q_(1, unit(text)).to_base_units().magnitude)
+    known = _table().get(text)
+    return known["factor"] if known else _factor(text)
+
+
+@cache
+def _factor(text: str) -> float:
+    return float(_registry().Quantity(1, unit(text)).to_base_units().magnitude)
 
 
 def from_canonical(value: Any, text: str) -> Any:
@@ -131,12 +190,13 @@ def _scaled(value: Any, scale: float) -> Any:
 
 @cache
 def _amount(of: Any) -> float:
-    return float(Q_(1, of).to_base_units().magnitude)
+    return float(_registry().Quantity(1, of).to_base_units().magnitude)
 
 
 def is_quantity(value: object) -> bool:
     """Whether a value is a pint quantity, of this registry or of a foreign one."""
-    return isinstance(value, pint.Quantity)
+    pint = sys.modules.get("pint")
+    return pint is not None and isinstance(value, pint.Quantity)
 
 
 def magnitude(value: Any) -> Any:
@@ -162,15 +222,16 @@ def own(value: Any) -> Any:
     UnitError
         If a unit of the foreign registry does not exist here.
     """
-    if isinstance(value, Q_):
+    registry = _registry()
+    if isinstance(value, registry.Quantity):
         return value
     try:
-        units = ureg.Unit("")
+        units = registry.Unit("")
         for name, power in value.unit_items():
-            units = units * ureg.Unit(name) ** power
+            units = units * registry.Unit(name) ** power
     except Exception as error:
         raise UnitError(f"{quoted(value)} comes from another registry and its unit is unknown here: {error}") from None
-    return Q_(value.magnitude, units)
+    return registry.Quantity(value.magnitude, units)
 
 
 def canonical(value: Any, text: str, argument: str) -> Any:
@@ -217,14 +278,15 @@ def fitting(value: float, text: str) -> str:
     str
         ``text`` itself where no ladder of prefixes applies.
     """
-    for ladder in _LADDERS:
+    for ladder in LADDERS:
         if dimension(ladder[0]) == dimension(text):
             fits = [name for name in ladder if abs(value) >= factor(name)]
             return fits[-1] if fits else ladder[0]
     return text
 
 
-_LADDERS: tuple[tuple[str, ...], ...] = (
+#: Prefixed forms of a unit, from small to large.
+LADDERS: tuple[tuple[str, ...], ...] = (
     ("B", "kB", "MB", "GB", "TB", "PB", "EB"),
     ("B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"),
     ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),

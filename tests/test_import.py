@@ -55,6 +55,25 @@ assert abs(engine.compiled_expression(root)({})["value"] - 0.5244) < 1e-4
 """
 
 
+PRINTED = """
+from mlsysim import TrainingMemoryModel
+result = TrainingMemoryModel().solve("Llama3_8B", "H100", batch_size=8)
+str(result), str(result.explain()), result.to_json(), result.latex(), result._repr_html_(), result.canonical("weights")
+"""
+
+
+def test_pint_is_loaded_with_the_first_quantity():
+    assert "pint" not in loaded_after(PRINTED)
+    assert "pint" in loaded_after(f"{PRINTED}\nresult.weights")
+
+
+def test_an_answer_in_a_terminal_loads_neither_pint_nor_scipy():
+    words = "mlsysim memory --model Llama3_8B --hardware H100 --batch-size 8 --dp-size 8 --zero-stage 2".split()
+    loaded = loaded_after(f"import sys\nsys.argv = {words!r}\nfrom mlsysim.cli import app\napp(standalone_mode=False)")
+    assert "sympy" in loaded
+    assert not {"pint", "scipy", "jax", "xarray"} & {*loaded}
+
+
 def test_a_scalar_solve_and_its_explanation_load_neither_jax_nor_xarray():
     loaded = loaded_after(SOLVE)
     assert "sympy" in loaded

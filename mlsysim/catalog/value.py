@@ -164,7 +164,7 @@ class Value(Sourced):
     @pydantic.field_validator("unit")
     @classmethod
     def _known_unit(cls, text: str) -> str:
-        units.unit(text)
+        units.check(text)
         return text
 
     @classmethod

@@ -81,12 +81,14 @@ def _as_grid(model: type[PerformanceModel], given: dict[str, str]) -> str:
 
 def headline(result: Result) -> tuple[str, ...]:
     """The headline outputs that this result has."""
-    return tuple(name for name in result.model.headline if name in result.outputs)
+    computed = {*result}
+    return tuple(name for name in result.model.headline if name in computed)
 
 
 def _left_out(result: Result) -> list[str]:
     """The headline outputs that this result has not."""
-    return [name for name in result.model.headline if name not in result.outputs]
+    computed = {*result}
+    return [name for name in result.model.headline if name not in computed]
 
 
 def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infinite: Sequence[str] = ()) -> None:
@@ -125,7 +127,8 @@ def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infi
 
 def _print_inputs(result: Result, names: Sequence[str]) -> None:
     """Print what was given and what was assumed, as far as the outputs depend on it; what is nothing only counts."""
-    needed = {v.name: v for v in result.model.system.closure(names).inputs if v.name in result.inputs}
+    known = {*result.input_names}
+    needed = {v.name: v for v in result.model.system.closure(names).inputs if v.name in known}
     if traffic := result.entries.get("traffic"):
         told = [needed[name] for name in traffic.values() if name in needed]
         texts = [f"{v.name}={as_text(v, result.canonical(v.name))}" for v in told if result.origin(v.name) != GIVEN]

@@ -113,7 +113,7 @@ def _unit_after(text: str, place: int, names: set[str], refused: Callable[..., I
 
 def _is_unit(text: str) -> bool:
     try:
-        units.unit(text)
+        units.check(text)
     except UnitError:
         return False
     return True

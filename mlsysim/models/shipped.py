@@ -1,6 +1,6 @@
-"""Prints the source that ships with the library, so that first answers need not wait for it.
+"""Prints what ships with the library, so that first answers need not wait for it: source, and a table of units.
 
-``python -m mlsysim.models.shipped`` writes what the example of every variant of our models asks the compiler for, and
+``python -m mlsysim.models.shipped`` writes what every variant of our models and its example ask the compiler for, with
 the derivatives of the answers. Source in it is found by what it was printed from: where formulas or the printer have
 changed it is printed anew, and a test says that this file is old.
 """
@@ -10,15 +10,22 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import resources
+from itertools import chain
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+from mlsysim.catalog import builtin
 from mlsysim.engine import compiled, kept
 from mlsysim.engine.source import Source
 from mlsysim.errors import MlsysimError
+from mlsysim.jsontext import json_text
 from mlsysim.models.registry import ours
+from mlsysim.symbolic import UnitSymbol, variable_of
+from mlsysim.symbolic.variable import declaration_order
+from mlsysim.units import LADDERS, TABLE, table_of
 
 
 def sources() -> dict[str, Source]:
@@ -51,8 +58,33 @@ def asked() -> Iterator[str]:
             yield repr(of)
 
 
+def unit_table() -> str:
+    """The table of the units that the vocabulary, the formulas and the catalog write, as JSON."""
+    models = [listed.load()(variant) for listed in ours() for variant in listed.load().variants]
+    texts = {v.unit for model in models for v in (*model.system.variables, *model.system.inputs)}
+    texts |= {variable_of(name).unit for name in declaration_order()}
+    texts |= {
+        atom.name for model in models for formula in model.system for atom in formula.expression.atoms(UnitSymbol)
+    }
+    texts |= {unit for path in builtin().paths() for unit in _units_in(builtin().entry(path).model_dump())}
+    return json_text(table_of({*texts, *chain(*LADDERS)})) + "\n"
+
+
+def _units_in(content: Any) -> Iterator[str]:
+    """Every unit that an entry of the catalog is written in."""
+    if isinstance(content, dict):
+        if isinstance(content.get("unit"), str):
+            yield content["unit"]
+        content = content.values()
+    elif isinstance(content, str) or not isinstance(content, Iterable):
+        return
+    for part in content:
+        yield from _units_in(part)
+
+
 def main() -> None:
-    """Write the file that ships."""
+    """Write the files that ship."""
+    Path(str(TABLE)).write_text(unit_table(), encoding="utf-8")
     found = sources()
     file = Path(str(resources.files("mlsysim.engine") / kept.SHIPPED))
     file.write_bytes(kept.packed(found))

@@ -18,16 +18,21 @@ INFINITE = "Infinite, as it does not fit: {}"
 
 def presented(variable: Variable, value: Any) -> Any:
     """A canonical value as a user meets it."""
+    seen = bare(variable, value)
+    if isinstance(seen, bool | str) or variable.named_unit or not variable.dimension:
+        return seen
+    return units.Q_(seen, units.unit(variable.unit))
+
+
+def bare(variable: Variable, value: Any) -> bool | str | int | float:
+    """A canonical value as an argument takes it without a unit: a truth, a label, or a number in its own unit."""
     domain = variable.domain
     if domain.kind == "boolean":
         return bool(value)
     if domain.kind == "choice":
         return domain.labels[int(value)]
     amount = units.from_canonical(float(value), variable.unit)
-    number = int(amount) if domain.kind == "integer" and math.isfinite(amount) else float(amount)
-    if variable.named_unit or not variable.dimension:
-        return number
-    return units.Q_(number, units.unit(variable.unit))
+    return int(amount) if domain.kind == "integer" and math.isfinite(amount) else float(amount)
 
 
 def named(variable: Variable) -> dict[str, Any]:
@@ -37,10 +42,12 @@ def named(variable: Variable) -> dict[str, Any]:
 
 def as_text(variable: Variable, value: Any) -> str:
     """A canonical value as text with its unit."""
-    seen = presented(variable, value)
+    seen = bare(variable, value)
     if isinstance(seen, bool | str):
         return str(seen)
-    return formatting.amount(seen) + (f" {variable.unit}" if variable.named_unit else "")
+    if variable.named_unit:
+        return f"{formatting.number(seen)} {variable.unit}"
+    return formatting.in_unit(seen, variable.unit) if variable.dimension else formatting.number(seen)
 
 
 def listed(model: DeclaredModel, names: Sequence[str], values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -85,12 +92,10 @@ def _in(total: Variable, value: Any, decimals: int | None) -> str:
 
 def plain(variable: Variable, value: Any) -> dict[str, Any]:
     """A canonical value as plain data: ``value`` and, of a number, ``unit``."""
-    seen = presented(variable, value)
+    seen = bare(variable, value)
     if isinstance(seen, bool | str):
         return {"value": seen}
-    number = units.magnitude(seen)
-    unit = "" if variable.unit == "count" else variable.unit
-    return {"value": number, "unit": unit}
+    return {"value": seen, "unit": "" if variable.unit == "count" else variable.unit}
 
 
 def endless(result: Any, names: Iterable[str]) -> list[str]:

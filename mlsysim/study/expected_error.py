@@ -132,7 +132,7 @@ def _unlike(result: Any, area: dict[str, Any]) -> str:
         if typed := _typed(result, Accelerator, Node, Fleet):
             return f"on devices as the catalog has them, not with a value that was given ({', '.join(typed)})"
     for name, allowed in area["where"].items():
-        if name in result.inputs and not _within(result, name, allowed):
+        if name in result.input_names and not _within(result, name, allowed):
             return f"at {name} {_words(allowed)}, not {result[name]}"
     return ""
 
@@ -145,7 +145,7 @@ def _stack(result: Any) -> str:
 def _typed(result: Any, *kinds: type[Entry]) -> list[str]:
     """Inputs that entries of a kind give, and that were typed instead; not how many devices there are."""
     names = [name for slot in result.model.slots.values() if issubclass(slot.entry, kinds) for name in slot.gives]
-    typed = [name for name in dict.fromkeys(names) if name in result.inputs and result.origin(name) == GIVEN]
+    typed = [name for name in dict.fromkeys(names) if name in result.input_names and result.origin(name) == GIVEN]
     return [name for name in typed if name not in COUNTS]
 
 

@@ -9,7 +9,7 @@ from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import Room
 from mlsysim.inputs.recipe import name_of, recipe_argument
-from mlsysim.study.display import as_text, presented
+from mlsysim.study.display import as_text, bare
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def notes(result: Result) -> tuple[str, ...]:
 def _beyond_context(result: Result) -> str:
     """That requests are longer than the model is made for; empty where they are not, or nobody says how long."""
     entry = result.entries.get("model")
-    names = next((names for names in REQUESTS if {*names} <= {*result.inputs}), ())
+    names = next((names for names in REQUESTS if {*names} <= {*result.input_names}), ())
     tokens = sum(result.canonical(name) for name in names)
     if not isinstance(entry, TransformerWorkload) or entry.max_position_embeddings is None:
         return ""
@@ -106,8 +106,7 @@ def obstacle(result: Result) -> str:
         return ""
     near, far = room.shards
     counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
-    known = {*result.inputs, *result.outputs}
-    ranks = [int(result.canonical(name)) if name in known else 1 for name in (*counted, room.copies)]
+    ranks = [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
     many = ranks[0] * ranks[1] * ranks[2]
     of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
     device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
@@ -123,7 +122,7 @@ def obstacle(result: Result) -> str:
 
 def _is_full(result: Result, room: Room) -> bool:
     """Whether an engine has room for not one request."""
-    return room.held in result.outputs and result.canonical(room.held) < 1
+    return room.held in result and result.canonical(room.held) < 1
 
 
 def _roomy(result: Result, room: Room, near: int, far: int) -> tuple[int, int] | None:
@@ -141,10 +140,10 @@ def _roomy(result: Result, room: Room, near: int, far: int) -> tuple[int, int] |
 
 def _caveats(result: Result) -> list[str]:
     """What the model wants to be known of such a result."""
-    found, known = [], {*result.inputs, *result.outputs}
+    found = []
     for each in result.model.caveats:
         names = {symbol.name for symbol in each.where.free_symbols} | each.told
-        if not names <= known or (each.variants and result.model.variant not in each.variants):
+        if not all(name in result for name in names) or (each.variants and result.model.variant not in each.variants):
             continue
         values = {name: result.canonical(name) for name in names}
         if each.where.subs({symbol: values[symbol.name] for symbol in each.where.free_symbols}):
@@ -157,7 +156,7 @@ def _vain(result: Result) -> list[str]:
     """Arguments at a value that leaves what they are there for as it is."""
     found = []
     for name, (without, output) in result.model.savings.items():
-        if name not in result.inputs or output not in result.outputs or result.inputs[name] == without:
+        if name not in result or output not in result or result[name] == without:
             continue
         other = _asked_again(result, result.model.variant, **{name: without})
         if other is None:
@@ -166,7 +165,7 @@ def _vain(result: Result) -> list[str]:
         if saved < NOTHING * whole:
             variable = variable_of(output)
             much, all_of_it = as_text(variable, max(saved, 0.0)), as_text(variable, whole)
-            found.append(f"{name}={result.inputs[name]} saves {much} of {all_of_it} {output}")
+            found.append(f"{name}={result[name]} saves {much} of {all_of_it} {output}")
     return found
 
 
@@ -174,8 +173,8 @@ def _asked_again(result: Result, variant: str, **changed: Any) -> Result | None:
     """The same question to another variant, or with other arguments; None where that has no answer."""
     model: Any = type(result.model)(variant)
     given = {
-        name: presented(variable_of(name), result.canonical(name))
-        for name in result.inputs
+        name: bare(variable_of(name), result.canonical(name))
+        for name in result.input_names
         if result.origin(name) == GIVEN and name in model.arguments
     }
     typed = [name for name in result.entries if name not in result.by_recipe]

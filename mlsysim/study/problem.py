@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim import units
 from mlsysim.engine.bounds import Points
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
@@ -17,7 +18,6 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
 from mlsysim.study.constraints import Comparison, comparisons
 from mlsysim.study.grid import Grid
-from mlsysim.units import Q_, unit
 
 #: Most values of the inputs of a problem of which something is kept for the next one: tables take some times as much.
 LARGEST_KEPT = 1 << 17
@@ -132,7 +132,7 @@ class Problem:
                     found[member] = entries[index]
                 else:
                     value = np.asarray(part.coordinates)[index].item()
-                    found[member] = Q_(value, unit(part.unit)) if part.unit else value
+                    found[member] = units.Q_(value, units.unit(part.unit)) if part.unit else value
         return found
 
 

@@ -136,12 +136,18 @@ class Result:
     @property
     def inputs(self) -> dict[str, Any]:
         """Every input by name."""
-        return {name: self[name] for name in self._binding.values}
+        return {name: self[name] for name in self.input_names}
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return tuple(self._binding.values)
 
     @at_the_call
     def canonical(self, name: str) -> float:
         """A value as the bare float the formulas saw, in canonical units."""
-        self[name]
+        if not isinstance(name, str) or name not in self._values:
+            self[name]
         return float(self._values[name])
 
     @at_the_call

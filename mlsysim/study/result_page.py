@@ -24,10 +24,11 @@ def page(result: Any) -> str:
         What was solved.
     """
     model = result.model
-    answers = [name for name in model.headline if name in result.outputs]
+    computed = {*result}
+    answers = [name for name in model.headline if name in computed]
     infinite = endless(result, answers)
     heads = [name for name in answers if name not in infinite]
-    others = [name for name in result.outputs if name not in answers and not result.is_zero_member(name)]
+    others = [name for name in result if name not in answers and not result.is_zero_member(name)]
     asked = ", ".join(f"{argument}: {entry.name}" for argument, entry in result.entries.items())
     lines = [f"<strong>{html.escape(model.question())}</strong>", *map(html.escape, filter(None, (repr(model), asked)))]
     title = "".join(f"<p>{line}</p>" for line in lines)

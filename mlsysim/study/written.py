@@ -11,7 +11,6 @@ from mlsysim import units
 from mlsysim.catalog import Entry
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import Derived, Linked, derived
-from mlsysim.units import Q_
 
 #: Finds an entry of the catalog by its kind and name.
 Find = Callable[[str, str], Entry]
@@ -93,7 +92,7 @@ def as_given(name: str, plain: Any, find: Find) -> Any:
             case {"derived": str(text)}:
                 return derived(text)
             case {"quantity": [magnitude, str(unit)]}:
-                return Q_(np.asarray(magnitude) if isinstance(magnitude, list) else magnitude, units.unit(unit))
+                return units.Q_(np.asarray(magnitude) if isinstance(magnitude, list) else magnitude, units.unit(unit))
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise

@@ -26,7 +26,7 @@ class UnitSymbol(sympy.Symbol):
 
     def __new__(cls, name: str, **_: Any) -> UnitSymbol:
         """Build the symbol of a unit name known to the registry."""
-        units.unit(name)
+        units.check(name)
         return super().__new__(cls, name, positive=True)
 
     @property

@@ -205,7 +205,7 @@ class Variable:
                 raise FormulaError(f"variable {self.name}: {part}={getattr(self, part)!r} must be a text")
         if slip := slip_in(self.latex):
             raise FormulaError(f"variable {self.name}: latex={self.latex!r}: {slip}")
-        units.unit(self.unit)
+        units.check(self.unit)
         object.__setattr__(self, "label", self.label or from_name(self.name))
         object.__setattr__(self, "symbol", sympy.Symbol(self.name, **self._assumptions()))
 

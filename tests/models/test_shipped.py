@@ -6,6 +6,7 @@ from mlsysim.engine import kept
 from mlsysim.engine.compiled import WORTH_KEEPING, _source
 from mlsysim.engine.source import source_of
 from mlsysim.models import every_model, shipped
+from mlsysim.units import TABLE
 
 EVERY = [
     pytest.param(model(variant), id=f"{model.__name__}-{variant}")
@@ -44,6 +45,10 @@ def test_it_is_what_would_be_printed(model):
     found = _source.__wrapped__(model.system, None, (), False)
     printed = source_of(model.system, (), finite=False)
     assert (found.text, found.inputs, found.outputs) == (printed.text, printed.inputs, printed.outputs)
+
+
+def test_the_table_of_units_is_what_pint_says():
+    assert TABLE.read_text(encoding="utf-8") == shipped.unit_table()
 
 
 def test_nothing_else_ships():
