@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.bounds import Points
+from mlsysim.engine.bounds import Limited, Points, parted
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
@@ -67,9 +67,16 @@ class Problem:
         return (*self.conditions, *self.binding.conditions)
 
     @cached_property
+    def parted(self) -> tuple[tuple[sympy.Basic, ...], dict[Limited, float]]:
+        """What is required, without what is held to a number; and that, with the numbers."""
+        values = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
+        return parted(self.binding.system, self.required, values)
+
+    @cached_property
     def points(self) -> Points:
         """Evaluates objectives and all conditions at points."""
-        return Points(self.binding.system, self.goals, self.required, self.binding.numbers)
+        others, limits = self.parted
+        return Points(self.binding.system, self.goals, others, self.binding.numbers, limits)
 
     @cached_property
     def grid(self) -> Grid:
