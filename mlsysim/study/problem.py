@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.bounds import Limited, Points, parted
+from mlsysim.engine.bounds import Limited, Points, inputs_of, parted
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
@@ -92,8 +92,15 @@ class Problem:
     @cached_property
     def over(self) -> tuple[Any, ...]:
         """The system and its inputs, by their values: the same for all problems over one grid."""
-        numbers = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
-        told = tuple((name, value.shape, value.tobytes()) for name, value in sorted(numbers.items()))
+        return self._over(self.binding.numbers)
+
+    def known_of(self, expressions: Iterable[sympy.Basic]) -> tuple[Any, ...]:
+        """The system and the inputs that some expressions are computed from, by their values."""
+        return self._over(inputs_of(self.binding.system, expressions) & set(self.binding.numbers))
+
+    def _over(self, names: Iterable[str]) -> tuple[Any, ...]:
+        numbers = {name: np.asarray(self.binding.numbers[name], float) for name in sorted(names)}
+        told = tuple((name, value.shape, value.tobytes()) for name, value in numbers.items())
         return self.binding.system, self.binding.sizes, told
 
     @property

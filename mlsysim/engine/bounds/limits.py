@@ -92,6 +92,14 @@ def parted(
     return tuple(others), numbers
 
 
+def inputs_of(system: System, expressions: Iterable[sympy.Basic]) -> frozenset[str]:
+    """The inputs from which some expressions over a system are computed, by name."""
+    names = {symbol.name for expression in expressions for symbol in lower(expression).free_symbols}  # type: ignore[attr-defined]
+    inside = sorted(name for name in names if name in system)
+    below = {variable.name for variable in system.closure(inside).inputs} if inside else set()
+    return frozenset(names - set(inside) | below)
+
+
 def _limited(system: System, part: Any, values: Mapping[str, np.ndarray]) -> tuple[Limited, float] | None:
     if type(part) not in _RELATIONS:
         return None
@@ -115,9 +123,7 @@ def _number(side: Any, values: Mapping[str, np.ndarray]) -> float | None:
 
 def _axes(system: System, side: Any, values: Mapping[str, np.ndarray]) -> set[int]:
     """The axes of what a side of a comparison is computed from; none where it is computed from inputs alone."""
-    names = {symbol.name for symbol in side.free_symbols}
-    inside = sorted(name for name in names if name in system)
-    if not inside:
+    names = inputs_of(system, [side])
+    if all(symbol.name in names for symbol in side.free_symbols):
         return set()
-    inputs = names | {variable.name for variable in system.closure(inside).inputs}
-    return {axis for name in inputs if name in values for axis, size in enumerate(values[name].shape) if size > 1}
+    return {axis for name in names if name in values for axis, size in enumerate(values[name].shape) if size > 1}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, has_positive_factors, shows_positive
+from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, shows_positive
 from mlsysim.engine.budget import aside
 
 
@@ -118,7 +118,7 @@ class Plans:
 
     def _partial_of(self, of: Sum) -> Iterator[tuple[Sum, bool]]:
         for table in (table for term in of.terms for table in term.tables):
-            if not np.isfinite(table.values).all():
+            if not table.finite:
                 yield self.forms.table(table.axis, np.where(np.isfinite(table.values), 1.0, -1.0)), False
         for atom, exponent in (factor for term in of.terms for factor in term.atoms):
             if not float(exponent).is_integer():
@@ -157,9 +157,9 @@ class Plans:
         by_axis: dict[int, list[Term]] = {}
         for term in terms:
             for table in term.tables:
-                if len(table.values) <= self.SHORT and np.isfinite(table.values).all():
+                if len(table.values) <= self.SHORT and table.finite:
                     by_axis.setdefault(table.axis, []).append(term)
-        off = {axis: sum(any(t.axis == axis and not t.values.all() for t in term.tables) for term in found)
+        off = {axis: sum([any([t.axis == axis and t.has_zero for t in term.tables]) for term in found])
                for axis, found in by_axis.items()}  # fmt: skip
         axis = max(off, key=lambda a: off[a], default=-1)
         if axis < 0 or off[axis] < 1 or len(by_axis[axis]) < 2:
@@ -180,7 +180,7 @@ class Plans:
         return self._simple[term.key]
 
     def _grouped(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
-        fixed = [has_positive_factors(t) for t in of.terms]
+        fixed = [t.positive for t in of.terms]
         givers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number > 0 and (t.tables or t.atoms)]
         takers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number < 0]
         inner: dict[int, list[Sum]] = {}
@@ -269,7 +269,7 @@ class Plans:
 
     def _branches(self, term: Term, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
         rest = _without(term, atom, 1.0)
-        signed = not has_positive_factors(rest)
+        signed = not rest.positive
         if atom.kind == "case":
             return "all", list(atom.args[1:]), atom.args[0]
         if signed:
@@ -302,7 +302,7 @@ class Plans:
     def _alike(self, first: Term, second: Term, atom: Atom) -> bool:
         """Whether a bound of an atom bounds two terms from the same side."""
         rests = [_without(term, atom, 1.0) for term in (first, second)]
-        return first.number * second.number > 0 and all(map(has_positive_factors, rests))
+        return first.number * second.number > 0 and all(rest.positive for rest in rests)
 
     def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
         """Whether anything cancels when a branch takes the place of its atom."""
@@ -322,5 +322,5 @@ def _without(term: Term, atom: Atom, number: float) -> Term:
 
 def _likeness(left: Term, right: Term) -> int:
     """How many factors two terms share, less the number they do not share."""
-    factors = [{t.number for t in term.tables} | {-a.number for a, _ in term.atoms} for term in (left, right)]
-    return len(factors[0] & factors[1]) - len(factors[0] ^ factors[1])
+    one, other = left.factors, right.factors
+    return 3 * len(one & other) - len(one) - len(other)

@@ -16,7 +16,7 @@ from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value
 from mlsysim.extras import installed
 
 #: Operations in NumPy after which a program is recorded; and of the whole process after which the machine is loaded.
-RECORDING, LOADING = 3e7, 2e8
+RECORDING, LOADING = 1e7, 2e8
 #: Most elements of tables that are made for a program.
 LARGEST_TABLES = 1 << 22
 
