@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,27 @@ Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "cas
 Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
 
 
+class Homes(NamedTuple):
+    """Numbers that are the same for terms that differ along one axis alone, and hardly for others.
+
+    Attributes
+    ----------
+    keys : list of tuple of int
+        Such a number, and the axis; -1 where another term may have a table of any axis more.
+    whole : int
+        The number for that.
+    without : list of int
+        The other numbers.
+    along : list of int
+        Numbers that are the same only for the same axis.
+    """
+
+    keys: list[tuple[int, int]]
+    whole: int
+    without: list[int]
+    along: list[int]
+
+
 @dataclass(eq=False, slots=True)
 class Term:
     """``number * product of tables * product of atoms to their powers``."""
@@ -37,7 +58,7 @@ class Term:
     key: tuple[Any, ...] = field(init=False)
     #: The same for equal terms; zero until somebody asks.
     mark: int = field(init=False, default=0)
-    _homes: list[tuple[int, int]] | None = field(init=False, default=None)
+    _homes: Homes | None = field(init=False, default=None)
     _positive: bool | None = field(init=False, default=None)
     _factors: frozenset[int] | None = field(init=False, default=None)
 
@@ -45,15 +66,13 @@ class Term:
         self.key = (tuple([t.number for t in self.tables]), tuple([(a.number, e) for a, e in self.atoms]))
 
     @property
-    def homes(self) -> list[tuple[int, int]]:
-        """What is the same for terms that differ along one axis alone, and hardly for others: a number, and the axis.
-
-        The axis is -1 where another term may have a table of any axis more.
-        """
+    def homes(self) -> Homes:
+        """Numbers that are the same for terms that differ along one axis alone."""
         if self._homes is None:
             owns = [(hash((t.axis, t.number)), t.axis) for t in self.tables]
             whole = hash(self.key[1]) + sum([own for own, _ in owns])
-            self._homes = [(whole, -1), *[(whole - own, axis) for own, axis in owns]]
+            without = [(whole - own, axis) for own, axis in owns]
+            self._homes = Homes([(whole, -1), *without], whole, [n for n, _ in without], [hash(n) for n in without])
         return self._homes
 
     @property
@@ -400,8 +419,7 @@ class Forms:
 
     def _joined(self, terms: list[Term]) -> list[Term]:
         """Terms, of which those that differ along one axis alone are added until there are no more such."""
-        numbers = [number for term in terms for number, _ in term.homes]
-        if len(set(numbers)) == len(numbers):
+        if not _may_differ_along_one([term.homes for term in terms]):
             return terms
         kept: list[Term | None] = []
         homes: dict[int, list[tuple[int, int]]] = {}
@@ -410,7 +428,7 @@ class Forms:
             term = pending.pop()
             if term.number == 0:
                 continue
-            keys = term.homes
+            keys = term.homes.keys
             mate = self._mate(term, keys, homes, kept)
             if mate is not None:
                 place, axis = mate
@@ -473,6 +491,14 @@ class Forms:
         if key not in self._known:
             self._known[key] = build(self._next())
         return self._known[key]
+
+
+def _may_differ_along_one(homes: list[Homes]) -> bool:
+    """Whether any two of some terms may differ along one axis alone."""
+    along = [number for home in homes for number in home.along]
+    if len(set(along)) < len(along):
+        return True
+    return not {home.whole for home in homes}.isdisjoint([number for home in homes for number in home.without])
 
 
 def _but_for(term: Term, axis: int) -> tuple[Any, ...]:
