@@ -164,6 +164,7 @@ class Forms:
         self._known: dict[Any, Any] = {}
         self._sums: dict[int | frozenset[int], Sum] = {}
         self._marks: dict[Any, int] = {}
+        self._negatives: dict[int, Sum] = {}
         self._count = 0
         self.true = self._condition("true", ())
         self.false = self._condition("false", ())
@@ -237,15 +238,27 @@ class Forms:
             return self.number(0.0)
         return self._sum(tuple([t.times(number) for t in of.terms]))
 
+    def negative(self, of: Sum) -> Sum:
+        """A sum with the other sign."""
+        found = self._negatives.get(of.number)
+        if found is None:
+            found = self._negatives[of.number] = self.scale(of, -1.0)
+        return found
+
     def subtract(self, left: Sum, right: Sum) -> Sum:
         """A difference."""
-        return self.add([left, self.scale(right, -1.0)])
+        return self.add([left, self.negative(right)])
 
     def multiply(self, left: Sum, right: Sum) -> Sum:
         """A product, multiplied out unless that has too many terms."""
         if len(left.terms) * len(right.terms) > self.LARGEST and len(left.terms) > 1 and len(right.terms) > 1:
             left, right = (self._factored(each) for each in (left, right))
-        products = [self._product(a, b) for a in left.terms for b in right.terms]
+        if left.constant:
+            products = [term.times(left.terms[0].number) for term in right.terms]
+        elif right.constant:
+            products = [term.times(right.terms[0].number) for term in left.terms]
+        else:
+            products = [self._product(a, b) for a in left.terms for b in right.terms]
         return self._sum(self._collected(products))
 
     def power(self, base: Sum, exponent: float) -> Sum:
@@ -270,12 +283,14 @@ class Forms:
         )
         if signed and not whole:
             return self.atom("power", base, float(exponent))
-        found = self.number(one.number**exponent if one.number != 0 else 0.0)
-        for table in one.tables:
-            scale, power = self._tables.power(table, exponent)
-            found = self.multiply(found, self._scaled(scale, power))
-        atoms = self._sum((Term(1.0, (), tuple((a, e * exponent) for a, e in one.atoms)),))
-        return self.multiply(found, atoms)
+        number = one.number**exponent if one.number != 0 else 0.0
+        if not np.isfinite(number):
+            return self.multiply(self.number(number), self.power(self.one(Term(1.0, one.tables, one.atoms)), exponent))
+        powers = [self._tables.power(table, exponent) for table in one.tables]
+        for scale, _ in powers:
+            number *= scale
+        tables = tuple([table for _, table in powers if table is not None])
+        return self._sum((Term(number, tables, tuple([(a, e * exponent) for a, e in one.atoms])),) * (number != 0))
 
     def masked(self, of: Sum, axis: int, mask: np.ndarray) -> Sum:
         """A sum where a mask over one axis is true, and zero elsewhere."""

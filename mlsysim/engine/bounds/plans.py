@@ -16,6 +16,10 @@ from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, shows
 from mlsysim.engine.budget import aside
 
 
+#: No axis is taken value by value.
+NO_SWITCH: tuple[int, dict[Term, tuple[Term, np.ndarray]]] = (-1, {})
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
     """How a lower bound of a sum is found: term by term, or from the bounds of other sums.
@@ -85,13 +89,15 @@ class Plans:
         Term by term, ``p`` would be taken at its least and ``q`` at its greatest, as if they did not depend on the
         same axes. Each term comes with the sum it is to be multiplied by, or None.
         """
-        if of.number not in self._groups:
-            with aside():
-                self._groups[of.number] = found = self._grouped(of)
-            for _, inner in found:
-                if inner is not None:  # a quotient is bounded as it is, or the two would take turns for ever
-                    for side in (inner, self.forms.scale(inner, -1.0)):
-                        self._groups.setdefault(side.number, tuple((term, None) for term in side.terms))
+        known = self._groups.get(of.number)
+        if known is not None:
+            return known
+        with aside():
+            self._groups[of.number] = found = self._grouped(of)
+        for _, inner in found:
+            if inner is not None:  # a quotient is bounded as it is, or the two would take turns for ever
+                for side in (inner, self.forms.negative(inner)):
+                    self._groups.setdefault(side.number, tuple((term, None) for term in side.terms))
         return self._groups[of.number]
 
     def inverses(self, term: Term) -> tuple[Sum, ...]:
@@ -147,9 +153,12 @@ class Plans:
             For each term with a table of that axis: the term without number and table, and what it is multiplied by
             at each value of the axis.
         """
-        if of.number not in self._switches:
-            self._switches[of.number] = self._switch(of)
-        return self._switches[of.number]
+        if len(of.terms) < 2:
+            return NO_SWITCH
+        found = self._switches.get(of.number)
+        if found is None:
+            found = self._switches[of.number] = self._switch(of)
+        return found
 
     def _switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
         paired = {term.key for term, inner in self.groups(of) if inner is not None}
@@ -163,7 +172,7 @@ class Plans:
                for axis, found in by_axis.items()}  # fmt: skip
         axis = max(off, key=lambda a: off[a], default=-1)
         if axis < 0 or off[axis] < 1 or len(by_axis[axis]) < 2:
-            return -1, {}
+            return NO_SWITCH
         switched = {}
         for term in by_axis[axis]:
             own = next(t for t in term.tables if t.axis == axis)
@@ -180,6 +189,8 @@ class Plans:
         return self._simple[term.key]
 
     def _grouped(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
+        if len(of.terms) < 2:
+            return tuple([(term, None) for term in of.terms])
         fixed = [t.positive for t in of.terms]
         givers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number > 0 and (t.tables or t.atoms)]
         takers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number < 0]
@@ -191,9 +202,8 @@ class Plans:
             if len(ratio.terms) == 1 and self.least(ratio.terms[0]) > -np.inf:
                 inner.setdefault(giver, []).append(ratio)
                 taken.add(taker)
-        one = self.forms.number(1.0)
         return tuple(
-            (term, self.forms.add([one, *inner[i]]) if i in inner else None)
+            (term, self.forms.add([self.forms.number(1.0), *inner[i]]) if i in inner else None)
             for i, term in enumerate(of.terms)
             if i not in taken
         )
