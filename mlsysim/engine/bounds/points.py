@@ -183,7 +183,7 @@ class _Function:
                 if self._prepared is None:
                     self._prepared = self._specialized.prepared(self._values, self._ahead)
             return self._prepared(lambda value: at_points(value, points))
-        program = self._program.after(self.operations * points.shape[1], points.shape[0])
+        program = self._program.after(self.operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)
         with np.errstate(all="ignore"):
@@ -195,7 +195,7 @@ class _Function:
         count = points.shape[1] + int(moves.sum())
         if self._changed is None:
             self._changed = Lazily(lambda inputs: self._recorded(inputs)[:1], range(axes))
-        program = self._changed.after(self.operations * count, axes)
+        program = self._changed.after(self.operations, count, axes)
         if program is not None:
             take(self.operations, count)
             return program.varied(points, places, moves)[0]
