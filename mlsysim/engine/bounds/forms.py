@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -79,8 +78,8 @@ class Term:
     def positive(self) -> bool:
         """Whether the signs of its factors show that it is not negative, but for its number."""
         if self._positive is None:
-            self._positive = all([table.nonnegative for table in self.tables]) and all(
-                [_nonnegative(atom) for atom, _ in self.atoms]
+            self._positive = all(table.nonnegative for table in self.tables) and all(
+                _nonnegative(atom) for atom, _ in self.atoms
             )
         return self._positive
 
@@ -93,8 +92,10 @@ class Term:
 
     def times(self, number: float) -> Term:
         """The term times a number."""
-        found = copy(self)
+        found = Term.__new__(Term)
         found.number, found.mark = self.number * number, 0
+        found.tables, found.atoms, found.key = self.tables, self.atoms, self.key
+        found._homes, found._positive, found._factors = self._homes, self._positive, self._factors
         return found
 
     def __str__(self) -> str:
@@ -253,10 +254,10 @@ class Forms:
         """A product, multiplied out unless that has too many terms."""
         if len(left.terms) * len(right.terms) > self.LARGEST and len(left.terms) > 1 and len(right.terms) > 1:
             left, right = (self._factored(each) for each in (left, right))
-        if left.constant:
-            products = [term.times(left.terms[0].number) for term in right.terms]
-        elif right.constant:
-            products = [term.times(right.terms[0].number) for term in left.terms]
+        if number := left.constant:
+            products = [term.times(number) for term in right.terms]
+        elif number := right.constant:
+            products = [term.times(number) for term in left.terms]
         else:
             products = [self._product(a, b) for a in left.terms for b in right.terms]
         return self._sum(self._collected(products))
@@ -571,7 +572,7 @@ def _nonnegative(atom: Atom) -> bool:
 
 def shows_positive(of: Sum) -> bool:
     """Whether the signs of its factors show that no term is negative."""
-    return all([term.number >= 0 and term.positive for term in of.terms])
+    return all(term.number >= 0 and term.positive for term in of.terms)
 
 
 def _identity(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -105,10 +105,10 @@ def _limited(system: System, part: Any, values: Mapping[str, np.ndarray]) -> tup
         return None
     left, right = part.args
     there, back = _RELATIONS[type(part)]
-    for side, other, relation in ((left, right, there), (right, left, back)):
+    for limited, other in ((Limited(left, there), right), (Limited(right, back), left)):
         number = _number(other, values)
-        if number is not None and len(_axes(system, side, values)) > 2:
-            return Limited(side, relation), number
+        if number is not None and len(_axes(system, limited.quantity, values)) > 2:
+            return limited, number
     return None
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, shows_positive
 from mlsysim.engine.budget import aside
 
-
 #: No axis is taken value by value.
 NO_SWITCH: tuple[int, dict[Term, tuple[Term, np.ndarray]]] = (-1, {})
 
@@ -168,7 +167,7 @@ class Plans:
             for table in term.tables:
                 if len(table.values) <= self.SHORT and table.finite:
                     by_axis.setdefault(table.axis, []).append(term)
-        off = {axis: sum([any([t.axis == axis and t.has_zero for t in term.tables]) for term in found])
+        off = {axis: sum(any(t.axis == axis and t.has_zero for t in term.tables) for term in found)
                for axis, found in by_axis.items()}  # fmt: skip
         axis = max(off, key=lambda a: off[a], default=-1)
         if axis < 0 or off[axis] < 1 or len(by_axis[axis]) < 2:
