@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine.bounds import Points
+from mlsysim.engine.bounds import Limited, Points, inputs_of, parted
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
@@ -67,9 +67,16 @@ class Problem:
         return (*self.conditions, *self.binding.conditions)
 
     @cached_property
+    def parted(self) -> tuple[tuple[sympy.Basic, ...], dict[Limited, float]]:
+        """What is required, without what is held to a number; and that, with the numbers."""
+        values = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
+        return parted(self.binding.system, self.required, values)
+
+    @cached_property
     def points(self) -> Points:
         """Evaluates objectives and all conditions at points."""
-        return Points(self.binding.system, self.goals, self.required, self.binding.numbers)
+        others, limits = self.parted
+        return Points(self.binding.system, self.goals, others, self.binding.numbers, limits)
 
     @cached_property
     def grid(self) -> Grid:
@@ -85,8 +92,15 @@ class Problem:
     @cached_property
     def over(self) -> tuple[Any, ...]:
         """The system and its inputs, by their values: the same for all problems over one grid."""
-        numbers = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
-        told = tuple((name, value.shape, value.tobytes()) for name, value in sorted(numbers.items()))
+        return self._over(self.binding.numbers)
+
+    def known_of(self, expressions: Iterable[sympy.Basic]) -> tuple[Any, ...]:
+        """The system and the inputs that some expressions are computed from, by their values."""
+        return self._over(inputs_of(self.binding.system, expressions) & set(self.binding.numbers))
+
+    def _over(self, names: Iterable[str]) -> tuple[Any, ...]:
+        numbers = {name: np.asarray(self.binding.numbers[name], float) for name in sorted(names)}
+        told = tuple((name, value.shape, value.tobytes()) for name, value in numbers.items())
         return self.binding.system, self.binding.sizes, told
 
     @property

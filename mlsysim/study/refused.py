@@ -44,7 +44,8 @@ _lock = Lock()
 def _counted(asked: Problem) -> tuple[tuple[int, int], list[RefusedBy]]:
     """The fewest and the most points that are accepted, and what each reason refuses."""
     binding = asked.binding
-    key = (asked.over, binding.conditions) if asked.is_small else None
+    # A grid of other inputs, of which no reason knows, refuses the same points.
+    key = (asked.known_of(binding.conditions), binding.conditions) if asked.is_small else None
     with _lock:
         known = _counts.get(key)
     if known is not None:

@@ -32,11 +32,14 @@ def solver(asked: Problem, budget: Budget) -> Iterator[Search]:
         Under which it is. What its deadline broke off is not kept.
     """
     # The forms hold what the values are, the programs what is done to them: all of it hangs on nothing else.
-    key = asked.over, asked.goals, asked.required
+    others, limits = asked.parted
+    key = asked.over, asked.goals, others, tuple(limits)
     with _lock:
         found = _kept.pop(key, None)
     if found is None:
         found = _made(asked)
+    else:
+        found.limit(limits)
     yield found
     if asked.is_small and time.perf_counter() <= budget.deadline:
         with _lock:
@@ -47,6 +50,9 @@ def solver(asked: Problem, budget: Budget) -> Iterator[Search]:
 
 def _made(asked: Problem) -> Search:
     binding, (goal,) = asked.binding, asked.goals
-    translator = Translator(binding.system, binding.numbers, binding.sizes, (goal, *asked.required))
-    conditions = translator.require(asked.required)
-    return Search(translator.plans, translator.sum(goal), conditions, asked.points, binding.sizes)
+    others, limits = asked.parted
+    needed = goal, *others, *(limited.quantity for limited in limits)
+    translator = Translator(binding.system, binding.numbers, binding.sizes, needed)
+    conditions = translator.require(others)
+    held = {limited: translator.sum(limited.sign * limited.quantity) for limited in limits}  # type: ignore[operator]
+    return Search(translator.plans, translator.sum(goal), conditions, asked.points, binding.sizes, held)

@@ -55,6 +55,28 @@ def test_another_problem_is_not(other):
     assert taken(asked()) is not taken(asked(**other))
 
 
+def test_another_number_that_a_variable_is_held_to_is_met_by_the_same_bounds():
+    first = taken(asked(constraint="total_memory <= 60 GB"))
+    assert taken(asked(constraint="total_memory <= 50 GB")) is first
+    assert taken(asked(constraint="total_memory <= 0.5 * memory_capacity")) is first
+    for other in ("total_memory >= 50 GB", "total_memory < 50 GB", "total_memory <= batch_size * 1 GB"):
+        assert taken(asked(constraint=other)) is not first
+
+
+@pytest.mark.parametrize("share", [0.9, 0.4, 0.2, 0.001])
+def test_another_number_changes_answer_and_certificate_as_if_nothing_were_kept(share):
+    constraint = f"total_memory <= {share} * memory_capacity"
+    searching = {**POINT, **AXES, "maximize": "batch_size * seq_len", "method": "bounds", "top": 3}
+    model = TrainingMemoryModel("per_operator")
+    alone = model.search(**searching, subject_to=constraint)
+    _kept.clear()
+    model.search(**searching, subject_to="total_memory <= 0.7 * memory_capacity")
+    after = model.search(**searching, subject_to=constraint)
+    assert len(_kept) == 1
+    assert repr(replace(after.certificate, seconds=0.0)) == repr(replace(alone.certificate, seconds=0.0))
+    assert (after.places.tolist(), after.objectives) == (alone.places.tolist(), alone.objectives)
+
+
 def test_bounds_that_are_in_use_are_left_alone():
     with solver(asked(), Budget()) as first, solver(asked(), Budget()) as second:
         assert first is not second
@@ -81,6 +103,8 @@ def test_what_is_refused_is_counted_once_on_a_grid(monkeypatch):
     assert counting.refused(asked("-total_memory", "batch_size >= 3", **axes)) == first
     assert first[1]
     assert len(made) == 1
+    assert counting.refused(asked(**axes, sequence_parallel=True)) == first
+    assert len(made) == 1  # no reason knows of it
     other = counting.refused(asked(**{**axes, "pp_size": range(1, 42)}))
     assert len(made) == 2
     assert other != first

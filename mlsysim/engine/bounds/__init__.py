@@ -43,6 +43,7 @@ the best point it knows, and splits the others.
 from mlsysim.engine.bounds.branch import Best, Progress, Search
 from mlsysim.engine.bounds.cuts import Cuts
 from mlsysim.engine.bounds.fronts import FrontSearch, Known
+from mlsysim.engine.bounds.limits import Limited, inputs_of, parted
 from mlsysim.engine.bounds.points import Points, at_points
 from mlsysim.engine.bounds.recheck import Claim, Recheck, Shown
 from mlsysim.engine.bounds.translate import Translator
@@ -53,6 +54,7 @@ __all__ = [
     "Cuts",
     "FrontSearch",
     "Known",
+    "Limited",
     "Points",
     "Progress",
     "Recheck",
@@ -60,4 +62,6 @@ __all__ = [
     "Shown",
     "Translator",
     "at_points",
+    "inputs_of",
+    "parted",
 ]

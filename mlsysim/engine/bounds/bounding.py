@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim.engine.bounds.forms import Condition, Sum
+from mlsysim.engine.bounds.limits import Limited
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.budget import CALL, aside, take
@@ -22,7 +24,8 @@ class Recorded:
     Attributes
     ----------
     program : Program
-        From the first and last index of every axis to whether a box may hold a point, and the bound.
+        From the first and last index of every axis to whether a box may hold a point, the bound, and those of what
+        is held to a number.
     conditions, objective : float
         Operations.
     """
@@ -43,12 +46,26 @@ class Bounding:
         What is minimised.
     conditions, implied : tuple of Condition
         What must hold, and what follows from it.
+    held : mapping, optional
+        What is held to a number: the sum that must be small, by what is held.
+
+    Attributes
+    ----------
+    limits : mapping
+        The numbers, by what is held to them.
     """
 
     def __init__(
-        self, plans: Plans, objective: Sum, conditions: tuple[Condition, ...], implied: tuple[Condition, ...]
+        self,
+        plans: Plans,
+        objective: Sum,
+        conditions: tuple[Condition, ...],
+        implied: tuple[Condition, ...],
+        held: Mapping[Limited, Sum] | None = None,
     ) -> None:
         self.plans, self.objective = plans, objective
+        self._held = dict(held or {})
+        self.limits: Mapping[Limited, float] = {}
         self._conditions, self._implied = conditions, implied
         self._recorded: dict[bool, Recorded | None] = {}
         self._done = self._last = 0.0
@@ -65,10 +82,11 @@ class Bounding:
         if recorded is None:
             return self._in_numpy(low, high, thorough=True)
         take(recorded.conditions, low.shape[1])
-        alive, bound = recorded.program(np.concatenate([low, high]))
+        alive, bound, *held = recorded.program(np.concatenate([low, high]))
+        alive = self._within(alive != 0, held)
         if alive.any():
             take(recorded.objective, low.shape[1])
-        return bound, alive != 0
+        return bound, alive
 
     def halves(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What a call gives, less thoroughly, of both halves of every box along every axis.
@@ -92,8 +110,8 @@ class Bounding:
         take(recorded.conditions, count)
         both = np.concatenate([wanted, wanted])
         changed = np.concatenate([middle, middle + 1])
-        alive, bound = recorded.program.varied(np.concatenate([low, high]), changed, both)[:, 1:]
-        alive = (alive != 0) | ~both
+        alive, bound, *held = recorded.program.varied(np.concatenate([low, high]), changed, both)[:, 1:]
+        alive = self._within(alive != 0, held) | ~both
         if (alive & both).any():
             take(recorded.objective, count)
         return np.where(both, bound, np.inf).reshape(2, *low.shape), alive.reshape(2, *low.shape)
@@ -118,7 +136,7 @@ class Bounding:
         with np.errstate(all="ignore"):
             ranges = Ranges(self.plans, low, high, thorough=thorough)
             with aside() as counted:
-                alive = self._alive(ranges)
+                alive = self._within(self._alive(ranges), self._held_in(ranges))
             self._take(counted.done, count)
             if alive.any():
                 with aside() as counted:
@@ -136,6 +154,16 @@ class Bounding:
         conditions = (self.plans.forms.true, *self._implied, *self._conditions)
         return reduce(np.logical_and, [ranges.truth(condition)[0] for condition in conditions])
 
+    def _held_in(self, ranges: Ranges) -> list[Any]:
+        """Lower bounds of what is held to a number."""
+        return [ranges.lower(each) for each in self._held.values()]
+
+    def _within(self, alive: Any, lower: Iterable[Any]) -> Any:
+        """Whether limits may be met, too, by the bounds of what is held to them."""
+        for limited, found in zip(self._held, lower, strict=True):
+            alive = alive & limited.may_hold(found, self.limits[limited])
+        return alive
+
     def _program(self, thorough: bool, axes: int) -> Recorded | None:
         if thorough not in self._recorded:
             # The first boxes in NumPy take as long as recording what is done to them.
@@ -152,12 +180,12 @@ class Bounding:
         try:
             with aside() as counted, np.errstate(all="ignore"):
                 ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
-                alive = self._alive(ranges)
+                alive, held = self._alive(ranges), self._held_in(ranges)
                 conditions = counted.done
                 bound = ranges.lower(self.objective)
             # The left half along an axis has another last index, the right half another first one.
             changes = [] if thorough else [*range(axes, 2 * axes), *range(axes)]
-            program = Program(recorder, [alive, bound], changes)
+            program = Program(recorder, [alive, bound, *held], changes)
         except UnrecordableError:
             return None
         return Recorded(program, conditions / (1 + CALL), (counted.done - conditions) / (1 + CALL))

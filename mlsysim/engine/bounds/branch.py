@@ -8,7 +8,7 @@ Small boxes are enumerated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from mlsysim.engine.bounds.effects import effects
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.implied import implied
 from mlsysim.engine.bounds.incumbent import descend
+from mlsysim.engine.bounds.limits import Limited
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.points import Points
 from mlsysim.engine.bounds.stages import Pairs, staged
@@ -162,6 +163,8 @@ class Search:
         Evaluates objective and conditions at points.
     sizes : tuple of int
         Values per axis.
+    held : mapping, optional
+        What ``evaluate`` holds to a number: the sum that must be small, by what is held.
     """
 
     #: Boxes taken in one round, and most points of a box that is enumerated instead of split.
@@ -176,10 +179,12 @@ class Search:
         conditions: tuple[Condition, ...],
         evaluate: Points,
         sizes: tuple[int, ...],
+        held: Mapping[Limited, Sum] | None = None,
     ) -> None:
         further = implied(plans.forms, conditions)
-        self._bounds = Bounding(plans, objective, conditions, further)
+        self._bounds = Bounding(plans, objective, conditions, further, held)
         self.evaluate, self.sizes = evaluate, sizes
+        self.limit(evaluate.limits)
         pairs = [
             Pairs(c.args[0], c.args[1], np.diff(np.diff(c.args[2], axis=0), axis=1) > 0)
             for c in further
@@ -190,6 +195,17 @@ class Search:
         self._undecided = [axis for axis in range(len(sizes)) if axis not in decided]
         self._mark: tuple[Any, ...] | None = None
         self._cuts: Cuts | None = None
+
+    def limit(self, limits: Mapping[Limited, float]) -> None:
+        """Take other numbers as limits.
+
+        Parameters
+        ----------
+        limits : mapping
+            The numbers, by what is held to them.
+        """
+        self._bounds.limits = limits
+        self.evaluate = self.evaluate.limited(limits)
 
     def bound(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """A lower bound of the objective in every box, given by the first and last index per axis (rows)."""

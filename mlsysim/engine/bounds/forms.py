@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,27 @@ Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "cas
 Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
 
 
+class Homes(NamedTuple):
+    """Numbers that are the same for terms that differ along one axis alone, and hardly for others.
+
+    Attributes
+    ----------
+    keys : list of tuple of int
+        Such a number, and the axis; -1 where another term may have a table of any axis more.
+    whole : int
+        The number for that.
+    without : list of int
+        The other numbers.
+    along : list of int
+        Numbers that are the same only for the same axis.
+    """
+
+    keys: list[tuple[int, int]]
+    whole: int
+    without: list[int]
+    along: list[int]
+
+
 @dataclass(eq=False, slots=True)
 class Term:
     """``number * product of tables * product of atoms to their powers``."""
@@ -34,9 +55,48 @@ class Term:
     atoms: tuple[tuple[Atom, float], ...]
     #: The same for terms that differ in their number alone.
     key: tuple[Any, ...] = field(init=False)
+    #: The same for equal terms; zero until somebody asks.
+    mark: int = field(init=False, default=0)
+    _homes: Homes | None = field(init=False, default=None)
+    _positive: bool | None = field(init=False, default=None)
+    _factors: frozenset[int] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.key = (tuple([t.number for t in self.tables]), tuple([(a.number, e) for a, e in self.atoms]))
+
+    @property
+    def homes(self) -> Homes:
+        """Numbers that are the same for terms that differ along one axis alone."""
+        if self._homes is None:
+            owns = [(hash((t.axis, t.number)), t.axis) for t in self.tables]
+            whole = hash(self.key[1]) + sum([own for own, _ in owns])
+            without = [(whole - own, axis) for own, axis in owns]
+            self._homes = Homes([(whole, -1), *without], whole, [n for n, _ in without], [hash(n) for n in without])
+        return self._homes
+
+    @property
+    def positive(self) -> bool:
+        """Whether the signs of its factors show that it is not negative, but for its number."""
+        if self._positive is None:
+            self._positive = all(table.nonnegative for table in self.tables) and all(
+                _nonnegative(atom) for atom, _ in self.atoms
+            )
+        return self._positive
+
+    @property
+    def factors(self) -> frozenset[int]:
+        """The numbers of its tables, and those of its atoms below zero."""
+        if self._factors is None:
+            self._factors = frozenset([*[t.number for t in self.tables], *[-a.number for a, _ in self.atoms]])
+        return self._factors
+
+    def times(self, number: float) -> Term:
+        """The term times a number."""
+        found = Term.__new__(Term)
+        found.number, found.mark = self.number * number, 0
+        found.tables, found.atoms, found.key = self.tables, self.atoms, self.key
+        found._homes, found._positive, found._factors = self._homes, self._positive, self._factors
+        return found
 
     def __str__(self) -> str:
         powers = [str(atom) if exponent == 1 else f"{atom}^{exponent:g}" for atom, exponent in self.atoms]
@@ -103,6 +163,10 @@ class Forms:
         self.sizes = sizes
         self._tables = Tables()
         self._known: dict[Any, Any] = {}
+        self._sums: dict[int | frozenset[int], Sum] = {}
+        self._marks: dict[Any, int] = {}
+        self._negatives: dict[int, Sum] = {}
+        self._count = 0
         self.true = self._condition("true", ())
         self.false = self._condition("false", ())
 
@@ -173,17 +237,29 @@ class Forms:
         """A sum times a number."""
         if number == 0:
             return self.number(0.0)
-        return self._sum(tuple(Term(t.number * number, t.tables, t.atoms) for t in of.terms))
+        return self._sum(tuple([t.times(number) for t in of.terms]))
+
+    def negative(self, of: Sum) -> Sum:
+        """A sum with the other sign."""
+        found = self._negatives.get(of.number)
+        if found is None:
+            found = self._negatives[of.number] = self.scale(of, -1.0)
+        return found
 
     def subtract(self, left: Sum, right: Sum) -> Sum:
         """A difference."""
-        return self.add([left, self.scale(right, -1.0)])
+        return self.add([left, self.negative(right)])
 
     def multiply(self, left: Sum, right: Sum) -> Sum:
         """A product, multiplied out unless that has too many terms."""
         if len(left.terms) * len(right.terms) > self.LARGEST and len(left.terms) > 1 and len(right.terms) > 1:
             left, right = (self._factored(each) for each in (left, right))
-        products = [self._product(a, b) for a in left.terms for b in right.terms]
+        if number := left.constant:
+            products = [term.times(number) for term in right.terms]
+        elif number := right.constant:
+            products = [term.times(number) for term in left.terms]
+        else:
+            products = [self._product(a, b) for a in left.terms for b in right.terms]
         return self._sum(self._collected(products))
 
     def power(self, base: Sum, exponent: float) -> Sum:
@@ -208,12 +284,14 @@ class Forms:
         )
         if signed and not whole:
             return self.atom("power", base, float(exponent))
-        found = self.number(one.number**exponent if one.number != 0 else 0.0)
-        for table in one.tables:
-            scale, power = self._tables.power(table, exponent)
-            found = self.multiply(found, self._scaled(scale, power))
-        atoms = self._sum((Term(1.0, (), tuple((a, e * exponent) for a, e in one.atoms)),))
-        return self.multiply(found, atoms)
+        number = one.number**exponent if one.number != 0 else 0.0
+        if not np.isfinite(number):
+            return self.multiply(self.number(number), self.power(self.one(Term(1.0, one.tables, one.atoms)), exponent))
+        powers = [self._tables.power(table, exponent) for table in one.tables]
+        for scale, _ in powers:
+            number *= scale
+        tables = tuple([table for _, table in powers if table is not None])
+        return self._sum((Term(number, tables, tuple([(a, e * exponent) for a, e in one.atoms])),) * (number != 0))
 
     def masked(self, of: Sum, axis: int, mask: np.ndarray) -> Sum:
         """A sum where a mask over one axis is true, and zero elsewhere."""
@@ -342,6 +420,8 @@ class Forms:
 
     def _collected(self, terms: list[Term]) -> tuple[Term, ...]:
         """Terms with the same factors added, and then, again and again, terms that differ along one axis alone."""
+        if len(terms) < 2:
+            return tuple([term for term in terms if term.number != 0])
         found: dict[Any, Term] = {}
         for term in terms:
             if term.number == 0:
@@ -349,12 +429,14 @@ class Forms:
             known = found.get(term.key)
             found[term.key] = Term(known.number + term.number, term.tables, term.atoms) if known else term
         pending = [term for term in found.values() if term.number != 0]
-        shared = Counter(term.key[1] for term in pending)
+        shared = Counter([term.key[1] for term in pending])
         alone = [term for term in pending if shared[term.key[1]] == 1]
         return (*alone, *self._joined([term for term in pending if shared[term.key[1]] > 1]))
 
     def _joined(self, terms: list[Term]) -> list[Term]:
         """Terms, of which those that differ along one axis alone are added until there are no more such."""
+        if not _may_differ_along_one([term.homes for term in terms]):
+            return terms
         kept: list[Term | None] = []
         homes: dict[int, list[tuple[int, int]]] = {}
         pending = terms[::-1]
@@ -362,7 +444,7 @@ class Forms:
             term = pending.pop()
             if term.number == 0:
                 continue
-            keys = _but_for_each(term)
+            keys = term.homes.keys
             mate = self._mate(term, keys, homes, kept)
             if mate is not None:
                 place, axis = mate
@@ -400,14 +482,20 @@ class Forms:
         return Term(scale, _ordered((*others, table)) if table else others, left.atoms)
 
     def _sum(self, terms: tuple[Term, ...]) -> Sum:
-        if len(terms) == 1:
-            key: Any = (terms[0].key, terms[0].number)
-        else:
-            key = frozenset([(t.key, t.number) for t in terms])
-        found = self._known.get(key)
+        key = self._mark(terms[0]) if len(terms) == 1 else frozenset([self._mark(term) for term in terms])
+        found = self._sums.get(key)
         if found is None:
-            found = self._known[key] = Sum(terms, len(self._known))
+            found = self._sums[key] = Sum(terms, self._next())
         return found
+
+    def _mark(self, term: Term) -> int:
+        if not term.mark:
+            term.mark = self._marks.setdefault((term.key, term.number), 1 + len(self._marks))
+        return term.mark
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
 
     def _atom(self, kind: Kind, args: tuple[Any, ...]) -> Atom:
         return self._intern((kind, _identity(args)), lambda number: Atom(kind, args, number))
@@ -417,18 +505,16 @@ class Forms:
 
     def _intern(self, key: Any, build: Any) -> Any:
         if key not in self._known:
-            self._known[key] = build(len(self._known))
+            self._known[key] = build(self._next())
         return self._known[key]
 
 
-def _but_for_each(term: Term) -> list[tuple[int, int]]:
-    """What is the same for terms that differ along one axis alone, and hardly for others: a number, and the axis.
-
-    The axis is -1 where another term may have a table of any axis more.
-    """
-    owns = [(hash((t.axis, t.number)), t.axis) for t in term.tables]
-    whole = hash(term.key[1]) + sum([own for own, _ in owns])
-    return [(whole, -1), *[(whole - own, axis) for own, axis in owns]]
+def _may_differ_along_one(homes: list[Homes]) -> bool:
+    """Whether any two of some terms may differ along one axis alone."""
+    along = [number for home in homes for number in home.along]
+    if len(set(along)) < len(along):
+        return True
+    return not {home.whole for home in homes}.isdisjoint([number for home in homes for number in home.without])
 
 
 def _but_for(term: Term, axis: int) -> tuple[Any, ...]:
@@ -486,12 +572,7 @@ def _nonnegative(atom: Atom) -> bool:
 
 def shows_positive(of: Sum) -> bool:
     """Whether the signs of its factors show that no term is negative."""
-    return all(term.number >= 0 and has_positive_factors(term) for term in of.terms)
-
-
-def has_positive_factors(term: Term) -> bool:
-    """Whether the signs of its factors show that a term without its number is not negative."""
-    return all(table.nonnegative for table in term.tables) and all(_nonnegative(a) for a, _ in term.atoms)
+    return all(term.number >= 0 and term.positive for term in of.terms)
 
 
 def _identity(args: tuple[Any, ...]) -> tuple[Any, ...]:

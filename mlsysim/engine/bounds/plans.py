@@ -12,8 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, has_positive_factors, shows_positive
+from mlsysim.engine.bounds.forms import Atom, Condition, Forms, Sum, Term, shows_positive
 from mlsysim.engine.budget import aside
+
+#: No axis is taken value by value.
+NO_SWITCH: tuple[int, dict[Term, tuple[Term, np.ndarray]]] = (-1, {})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,13 +88,15 @@ class Plans:
         Term by term, ``p`` would be taken at its least and ``q`` at its greatest, as if they did not depend on the
         same axes. Each term comes with the sum it is to be multiplied by, or None.
         """
-        if of.number not in self._groups:
-            with aside():
-                self._groups[of.number] = found = self._grouped(of)
-            for _, inner in found:
-                if inner is not None:  # a quotient is bounded as it is, or the two would take turns for ever
-                    for side in (inner, self.forms.scale(inner, -1.0)):
-                        self._groups.setdefault(side.number, tuple((term, None) for term in side.terms))
+        known = self._groups.get(of.number)
+        if known is not None:
+            return known
+        with aside():
+            self._groups[of.number] = found = self._grouped(of)
+        for _, inner in found:
+            if inner is not None:  # a quotient is bounded as it is, or the two would take turns for ever
+                for side in (inner, self.forms.negative(inner)):
+                    self._groups.setdefault(side.number, tuple((term, None) for term in side.terms))
         return self._groups[of.number]
 
     def inverses(self, term: Term) -> tuple[Sum, ...]:
@@ -118,7 +123,7 @@ class Plans:
 
     def _partial_of(self, of: Sum) -> Iterator[tuple[Sum, bool]]:
         for table in (table for term in of.terms for table in term.tables):
-            if not np.isfinite(table.values).all():
+            if not table.finite:
                 yield self.forms.table(table.axis, np.where(np.isfinite(table.values), 1.0, -1.0)), False
         for atom, exponent in (factor for term in of.terms for factor in term.atoms):
             if not float(exponent).is_integer():
@@ -147,9 +152,12 @@ class Plans:
             For each term with a table of that axis: the term without number and table, and what it is multiplied by
             at each value of the axis.
         """
-        if of.number not in self._switches:
-            self._switches[of.number] = self._switch(of)
-        return self._switches[of.number]
+        if len(of.terms) < 2:
+            return NO_SWITCH
+        found = self._switches.get(of.number)
+        if found is None:
+            found = self._switches[of.number] = self._switch(of)
+        return found
 
     def _switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
         paired = {term.key for term, inner in self.groups(of) if inner is not None}
@@ -157,13 +165,13 @@ class Plans:
         by_axis: dict[int, list[Term]] = {}
         for term in terms:
             for table in term.tables:
-                if len(table.values) <= self.SHORT and np.isfinite(table.values).all():
+                if len(table.values) <= self.SHORT and table.finite:
                     by_axis.setdefault(table.axis, []).append(term)
-        off = {axis: sum(any(t.axis == axis and not t.values.all() for t in term.tables) for term in found)
+        off = {axis: sum(any(t.axis == axis and t.has_zero for t in term.tables) for term in found)
                for axis, found in by_axis.items()}  # fmt: skip
         axis = max(off, key=lambda a: off[a], default=-1)
         if axis < 0 or off[axis] < 1 or len(by_axis[axis]) < 2:
-            return -1, {}
+            return NO_SWITCH
         switched = {}
         for term in by_axis[axis]:
             own = next(t for t in term.tables if t.axis == axis)
@@ -180,7 +188,9 @@ class Plans:
         return self._simple[term.key]
 
     def _grouped(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
-        fixed = [has_positive_factors(t) for t in of.terms]
+        if len(of.terms) < 2:
+            return tuple([(term, None) for term in of.terms])
+        fixed = [t.positive for t in of.terms]
         givers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number > 0 and (t.tables or t.atoms)]
         takers = [i for i, t in enumerate(of.terms) if fixed[i] and t.number < 0]
         inner: dict[int, list[Sum]] = {}
@@ -191,9 +201,8 @@ class Plans:
             if len(ratio.terms) == 1 and self.least(ratio.terms[0]) > -np.inf:
                 inner.setdefault(giver, []).append(ratio)
                 taken.add(taker)
-        one = self.forms.number(1.0)
         return tuple(
-            (term, self.forms.add([one, *inner[i]]) if i in inner else None)
+            (term, self.forms.add([self.forms.number(1.0), *inner[i]]) if i in inner else None)
             for i, term in enumerate(of.terms)
             if i not in taken
         )
@@ -269,7 +278,7 @@ class Plans:
 
     def _branches(self, term: Term, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
         rest = _without(term, atom, 1.0)
-        signed = not has_positive_factors(rest)
+        signed = not rest.positive
         if atom.kind == "case":
             return "all", list(atom.args[1:]), atom.args[0]
         if signed:
@@ -302,7 +311,7 @@ class Plans:
     def _alike(self, first: Term, second: Term, atom: Atom) -> bool:
         """Whether a bound of an atom bounds two terms from the same side."""
         rests = [_without(term, atom, 1.0) for term in (first, second)]
-        return first.number * second.number > 0 and all(map(has_positive_factors, rests))
+        return first.number * second.number > 0 and all(rest.positive for rest in rests)
 
     def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
         """Whether anything cancels when a branch takes the place of its atom."""
@@ -322,5 +331,5 @@ def _without(term: Term, atom: Atom, number: float) -> Term:
 
 def _likeness(left: Term, right: Term) -> int:
     """How many factors two terms share, less the number they do not share."""
-    factors = [{t.number for t in term.tables} | {-a.number for a, _ in term.atoms} for term in (left, right)]
-    return len(factors[0] & factors[1]) - len(factors[0] ^ factors[1])
+    one, other = left.factors, right.factors
+    return 3 * len(one & other) - len(one) - len(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from threading import Lock
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.engine.bounds.limits import Limited
 from mlsysim.engine.bounds.stages import LOOK_UP, Checks
 from mlsysim.engine.budget import take
 from mlsysim.engine.compiled import compiled
@@ -41,6 +43,8 @@ class Points:
         What must hold.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
+    limits : mapping, optional
+        What is held to a number, and that number.
     """
 
     def __init__(
@@ -49,11 +53,14 @@ class Points:
         objectives: tuple[sympy.Basic, ...],
         conditions: tuple[sympy.Basic, ...],
         values: Mapping[str, Any],
+        limits: Mapping[Limited, float] | None = None,
     ) -> None:
+        self.limits = dict(limits or {})
         cheap = [c for c in conditions if not any(symbol.name in system for symbol in _symbols(c))]
         dear = [c for c in conditions if c not in cheap]
         self._count = len(objectives)
-        self._then = _Function(system, [*objectives, *dear], values)
+        held = [limited.quantity for limited in self.limits]
+        self._then = _Function(system, [*objectives, *dear, *held], values)
         #: The conditions that inputs alone decide, before any formula is evaluated.
         self.checks = [_Function(system, [condition], values) for condition in cheap]
         self._accepted = Checks(self.checks)
@@ -69,6 +76,12 @@ class Points:
     def iterates(self) -> bool:
         """Whether a point takes iterations, which compiled code does no faster than NumPy."""
         return self._then.iterates
+
+    def limited(self, limits: Mapping[Limited, float]) -> Points:
+        """The same with other numbers, by the same programs."""
+        found = copy.copy(self)
+        found.limits = {limited: limits[limited] for limited in self.limits}
+        return found
 
     def operations(self, sizes: tuple[int, ...]) -> float:
         """Operations per point of a grid. How many points are accepted is estimated from 4,096 of them.
@@ -107,8 +120,11 @@ class Points:
         place = np.nonzero(good)[0]
         for row, objective in zip(found, answers, strict=False):
             row[place] = objective
-        for condition in answers[self._count :]:
+        held = len(answers) - len(self.limits)
+        for condition in answers[self._count : held]:
             good[place] &= np.asarray(condition, bool)
+        for (limited, number), found_there in zip(self.limits.items(), answers[held:], strict=True):
+            good[place] &= limited.holds(found_there, number)
         return found, good & np.isfinite(found).all(axis=0)
 
     def changed(self, points: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -167,7 +183,7 @@ class _Function:
                 if self._prepared is None:
                     self._prepared = self._specialized.prepared(self._values, self._ahead)
             return self._prepared(lambda value: at_points(value, points))
-        program = self._program.after(self.operations * points.shape[1], points.shape[0])
+        program = self._program.after(self.operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)
         with np.errstate(all="ignore"):
@@ -179,7 +195,7 @@ class _Function:
         count = points.shape[1] + int(moves.sum())
         if self._changed is None:
             self._changed = Lazily(lambda inputs: self._recorded(inputs)[:1], range(axes))
-        program = self._changed.after(self.operations * count, axes)
+        program = self._changed.after(self.operations, count, axes)
         if program is not None:
             take(self.operations, count)
             return program.varied(points, places, moves)[0]

@@ -85,7 +85,7 @@ class Ranges:
 
     def upper(self, of: Sum) -> np.ndarray:
         """Upper bound of a sum."""
-        return -self.lower(self.plans.forms.scale(of, -1.0))
+        return -self.lower(self.plans.forms.negative(of))
 
     def truth(self, of: Condition) -> Pair:
         """Whether a condition may hold somewhere in the box, and whether it holds everywhere."""

@@ -98,7 +98,7 @@ class Checks:
         if not self._checks:
             return np.ones(points.shape[1], bool)
         take(self._operations, points.shape[1])
-        program = self._program.after(self._operations * points.shape[1], points.shape[0])
+        program = self._program.after(self._operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)[0] != 0
         good = np.ones(points.shape[1], bool)

@@ -42,9 +42,19 @@ class Table:
         return bool((self.values >= 0).all())
 
     @cached_property
+    def finite(self) -> bool:
+        """Whether all values are finite."""
+        return bool(np.isfinite(self.values).all())
+
+    @cached_property
+    def has_zero(self) -> bool:
+        """Whether a value is zero."""
+        return not self.values.all()
+
+    @cached_property
     def plain(self) -> bool:
         """Whether all values are finite and none is below zero: then ends of products are products of ends."""
-        return self.nonnegative and bool(np.isfinite(self.values).all())
+        return self.nonnegative and self.finite
 
     @cached_property
     def _direction(self) -> int:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.engine.budget import CALL
 from mlsysim.engine.programs.program import Program
 from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value
 from mlsysim.extras import installed
 
 #: Operations in NumPy after which a program is recorded; and of the whole process after which the machine is loaded.
-RECORDING, LOADING = 3e7, 2e8
+RECORDING, LOADING = 1e7, 2e8
 #: Most elements of tables that are made for a program.
 LARGEST_TABLES = 1 << 22
 
@@ -86,18 +87,21 @@ class Lazily:
         self._done, self._tried = 0.0, False
         self._program: Program | None = None
 
-    def after(self, operations: float, inputs: int) -> Program | None:
+    def after(self, operations: float, elements: int, inputs: int) -> Program | None:
         """The program, if there is one by now.
 
         Parameters
         ----------
         operations : float
-            What NumPy takes for what is about to be done.
+            What NumPy takes per element for what is about to be done.
+        elements : int
+            How many there are.
         inputs : int
             How many inputs there are.
         """
-        self._done += operations
-        if not self._tried and worthwhile(self._done, operations):
+        taken = operations * (elements + CALL)
+        self._done += taken
+        if not self._tried and worthwhile(self._done, taken):
             self._tried, self._program = True, self._recorded(inputs)
         return self._program
 

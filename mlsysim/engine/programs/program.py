@@ -168,7 +168,7 @@ class Program:
         wanted = {output.place for output in self._outputs if isinstance(output, Value)}
         for place in range(len(self._operations) - 1, -1, -1):
             if place in wanted:
-                wanted.update(x.place for x in self._operations[place][1] if isinstance(x, Value))
+                wanted.update([x.place for x in self._operations[place][1] if type(x) is Value])
         return sorted(wanted)
 
     def _assemble(self) -> None:
@@ -181,8 +181,8 @@ class Program:
         parts = [lines, *_dependent(lines, changes, len(self._operations))]
         shared = set(outputs)
         for part in parts[1:]:
-            own = {line.place for line in part}
-            shared.update(x for line in part for x in line.reads if x not in own)
+            own = {line[1] for line in part}
+            shared.update([x for line in part for x in line[2] if x not in own])
         code, count = _allocated(lines, registers, self._inputs + bool(changes), shared)
         starts, most, ends = [0, len(code)], count, [_places(outputs, registers)]
         for change, part in zip(changes, parts[1:], strict=True):
@@ -204,16 +204,12 @@ class Program:
 
     def _fused(self) -> list[Operation]:
         """The operations, with a product by a number that is only added up or moved outwards done on the way."""
-        uses = Counter(
-            operand.place
-            for place in self._needed
-            for operand in self._operations[place][1]
-            if isinstance(operand, Value)
-        )
+        operations = self._operations
+        uses = Counter([x.place for place in self._needed for x in operations[place][1] if type(x) is Value])
         uses.update(output.place for output in self._outputs if isinstance(output, Value))
         found: dict[int, Operation] = {}
         for place in self._needed:
-            name, operands = self._operations[place]
+            name, operands = operations[place]
             if name == "input":
                 continue
             if name == "plus_outward" and isinstance(operands[1], Value) and uses[operands[1].place] == 1:
@@ -236,7 +232,7 @@ class Program:
         reads: list[int] = []
         more: list[int] = []
         for at, operand in enumerate(operands):
-            if isinstance(operand, Value):
+            if type(operand) is Value:
                 reads.append(operand.place)
             elif isinstance(operand, np.ndarray):
                 more += self._table(operand)
@@ -264,13 +260,14 @@ def _dependent(lines: list[Line], changes: list[int], places: int) -> list[list[
     depends = [0] * places
     for place in bit:
         depends[place] = bit[place]
-    for line in lines:
+    for _, place, reads, _ in lines if changes else ():
         found = 0
-        for x in line.reads:
+        for x in reads:
             if x >= 0:
                 found |= depends[x]
-        depends[line.place] = found
-    return [[line for line in lines if depends[line.place] & bit[change]] for change in changes]
+        depends[place] = found
+    each = [(depends[line[1]], line) for line in lines]
+    return [[line for moved, line in each if moved & bit[change]] for change in changes]
 
 
 def _places(reads: list[int], registers: list[int]) -> list[int]:
@@ -292,23 +289,24 @@ def _allocated(lines: list[Line], registers: list[int], count: int, kept: set[in
     kept : set of int
         Places whose registers are not used again.
     """
-    last = {x: line for line in lines for x in line.reads}
-    own: set[int] = set()
+    own = {line[1] for line in lines} - kept
+    last = {x: at for at, line in enumerate(lines) for x in line[2]}
+    done: list[list[int]] = [[] for _ in lines]
+    for x, at in last.items():
+        if x in own:
+            done[at].append(x)
     free: list[int] = []
     code = []
-    for line in lines:
-        read = _places(line.reads, registers)
+    for (instruction, place, reads, more), no_more in zip(lines, done, strict=True):
         # The result gets no register that is read here: loops over one array and itself are slow.
         if free:
             register = free.pop()
         else:
             register, count = count, count + 1
-        registers[line.place] = register
-        own.add(line.place)
-        code.append([line.code, register, *read, *line.more])
-        for x in set(line.reads):
-            if x in own and last[x] is line and x not in kept:
-                free.append(registers[x])
+        code.append([instruction, register, *[registers[x] if x >= 0 else x for x in reads], *more])
+        registers[place] = register
+        for x in no_more:
+            free.append(registers[x])
     return code, count
 
 

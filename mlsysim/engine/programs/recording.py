@@ -14,6 +14,10 @@ from mlsysim.engine.programs.codes import TABLE_FIRST
 LOGIC = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or, np.invert: np.logical_not}
 
 
+#: Operations whose results may be clipped between numbers.
+CLIPS = frozenset({"minimum", "maximum", "where"})
+
+
 class UnrecordableError(Exception):
     """Something was done that a program has no instruction for."""
 
@@ -56,6 +60,28 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __hash__(self) -> int:
         return id(self)
+
+    # What bounds do most, without the detour over NumPy.
+    def __add__(self, other: Any) -> Any:
+        return self._recorder.record(np.add, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._recorder.record(np.subtract, self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._recorder.record(np.multiply, self, other)
+
+    def __neg__(self) -> Any:
+        return self._recorder.record(np.negative, self)
+
+    def __and__(self, other: Any) -> Any:
+        return self._recorder.record(np.logical_and, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._recorder.record(np.less_equal, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._recorder.record(np.greater_equal, self, other)
 
 
 #: An operand: another value, a number, or an array that is looked up.
@@ -117,20 +143,23 @@ class Recorder:
         """
         function = LOGIC.get(function, function)
         name = function.__name__
-        self.functions[name] = function
-        plain = tuple([x if type(x) is Value else as_operand(x) for x in operands])
-        same = _unchanged(name, plain)
-        if same is not None:
-            return np.float64(same) if type(same) is float else same  # a float of Python refuses to divide by zero
-        if name == "multiply" and any(type(x) is float and x == 0 for x in plain) and any(map(self._finite, plain)):
-            return np.float64(0.0)
-        key = (name, *[(type(x), _identity(x)) for x in plain])
-        if key not in self._known:
+        plain, key = operands, (name, *[x.place if type(x) is Value else None for x in operands])
+        if None in key:
+            plain = tuple([x if type(x) is Value else as_operand(x) for x in operands])
+            same = _unchanged(name, plain)
+            if same is not None:
+                return np.float64(same) if type(same) is float else same  # a float of Python refuses to divide by zero
+            if name == "multiply" and any(type(x) is float and x == 0 for x in plain) and any(map(self._finite, plain)):
+                return np.float64(0.0)
+            key = (*key, *[(type(x), _identity(x)) for x in plain if type(x) is not Value])
+        found = self._known.get(key)
+        if found is None:
+            self.functions[name] = function
             table = self._table(name, function, plain)
-            self._known[key] = self._value(name, plain) if table is None else table
-            if self._stays_finite(name, plain):
-                self._clipped.add(self._known[key].place)
-        return self._known[key]
+            found = self._known[key] = self._value(name, plain) if table is None else table
+            if name in CLIPS and self._stays_finite(name, plain):
+                self._clipped.add(found.place)
+        return found
 
     def _finite(self, operand: Operand) -> bool:
         """Whether it is a value that is clipped between numbers: nothing times it is nothing."""
@@ -139,8 +168,6 @@ class Recorder:
     def _stays_finite(self, name: str, operands: tuple[Operand, ...]) -> bool:
         if name == "where":
             return all(self._finite(x) or (type(x) is float and np.isfinite(x)) for x in operands[1:])
-        if name not in ("minimum", "maximum"):
-            return False
         other = "maximum" if name == "minimum" else "minimum"
         values = [x for x in operands if isinstance(x, Value)]
         if len(values) != 1 or len(operands) != 2 or not all(np.isfinite(x) for x in operands if type(x) is float):
@@ -165,6 +192,8 @@ class Recorder:
 
     def _table(self, name: str, function: Any, operands: tuple[Operand, ...]) -> Value | None:
         """What is looked up in a table at the place at which all its operands are looked up, if it is."""
+        if not self._left and name != "looked_up":
+            return None
         values = [x for x in operands if isinstance(x, Value)]
         if name == "looked_up" and isinstance(operands[0], np.ndarray):
             return self._looked_up(operands[0], values[0])

@@ -179,12 +179,12 @@ def test_what_cannot_be_recorded_is_left_to_numpy(use):
     recorder = Recorder()
     with pytest.raises(UnrecordableError):
         Program(recorder, [use(recorder.inputs(1)[0])])
-    assert Lazily(lambda given: [use(given[0])]).after(1e9, 1) is None
+    assert Lazily(lambda given: [use(given[0])]).after(1e9, 1, 1) is None
 
 
 def test_a_program_is_recorded_after_a_while():
     lazily = Lazily(lambda given: [given[0] + 1.0])
-    assert lazily.after(1e6, 1) is None
-    program = lazily.after(1e9, 1)
+    assert lazily.after(1.0, 1, 1) is None
+    program = lazily.after(1.0, 10**9, 1)
     assert program is not None
-    assert lazily.after(1.0, 1) is program
+    assert lazily.after(1.0, 1, 1) is program
