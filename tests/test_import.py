@@ -68,7 +68,7 @@ def test_pint_is_loaded_with_the_first_quantity():
 
 
 def test_an_answer_in_a_terminal_loads_neither_pint_nor_scipy():
-    words = "mlsysim memory --model Llama3_8B --hardware H100 --batch-size 8 --dp-size 8 --zero-stage 2".split()
+    words = ["mlsysim", "memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8", "--dp-size", "8"]
     loaded = loaded_after(f"import sys\nsys.argv = {words!r}\nfrom mlsysim.cli import app\napp(standalone_mode=False)")
     assert "sympy" in loaded
     assert not {"pint", "scipy", "jax", "xarray"} & {*loaded}

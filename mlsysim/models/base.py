@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.signature import with_signature
 from mlsysim.progress import shown
-from mlsysim.study.calibration.calibrate import calibrate
-from mlsysim.study.derivative import derivative
-from mlsysim.study.function import function
-from mlsysim.study.inverse import solve_for
-from mlsysim.study.regimes import regimes
 from mlsysim.study.result import Result
-from mlsysim.study.search import pareto, search
-from mlsysim.study.sensitivity import sensitivity
 from mlsysim.study.solve import solve
-from mlsysim.study.sweep import sweep
-from mlsysim.study.uncertainties.uncertainty import uncertainty
 from mlsysim.tracebacks import at_the_call
 
-#: Verbs that take the arguments of a model.
-VERBS = (
-    "solve",
-    "sweep",
-    "search",
-    "pareto",
-    "function",
-    "sensitivity",
-    "regimes",
-    "solve_for",
-    "uncertainty",
-    "calibrate",
-)
+#: Verbs that take the arguments of a model, and the modules of studies that have them.
+VERBS = {
+    "solve": "solve",
+    "sweep": "sweep",
+    "search": "search",
+    "pareto": "search",
+    "function": "function",
+    "sensitivity": "sensitivity",
+    "regimes": "regimes",
+    "solve_for": "inverse",
+    "uncertainty": "uncertainties.uncertainty",
+    "calibrate": "calibration.calibrate",
+}
 
 #: Those that never take long enough for a line on how far they are.
 QUICK = ("solve", "function")
@@ -43,21 +35,54 @@ QUICK = ("solve", "function")
 #: Options of the command of a model, and names in the data set of a sweep.
 OPTIONS = ("variant", "catalog", "json", "as_json", "explain", "strict", "help", "refused", "input", "outputs")
 
+#: Modules of models that come with the library.
+OURS = f"{__package__}."
+
+
+class Verb:
+    """A verb as an attribute of models: imported when it is first looked at, and given the arguments of one model.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    model : type, optional
+        Whose arguments it takes; of any model where left out.
+    """
+
+    def __init__(self, name: str, model: type[DeclaredModel] | None = None) -> None:
+        self._name, self._model = name, model
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """The function, which takes the place of this attribute, or the method of an instance."""
+        found = plain(self._name)
+        if self._model is not None:
+            found = with_signature(self._model, found if self._name in QUICK else shown(found))
+            setattr(self._model, self._name, found)
+        return found if instance is None else found.__get__(instance, owner)
+
+
+def plain(name: str) -> Any:
+    """A verb as its module has it, for any model."""
+    if name == "derivative":
+        return at_the_call(import_module("mlsysim.study.derivative").derivative)
+    return getattr(import_module(f"mlsysim.study.{VERBS[name]}"), name)
+
 
 class PerformanceModel(DeclaredModel):
     """Base of every model: a subclass declares formulas and arguments, and has every verb with its own signature."""
 
-    solve = solve
-    sweep = sweep
-    search = search
-    pareto = pareto
-    function = function
-    sensitivity = sensitivity
-    regimes = regimes
-    solve_for = solve_for
-    uncertainty = uncertainty
-    calibrate = calibrate
-    derivative = at_the_call(derivative)
+    solve = Verb("solve")
+    sweep = Verb("sweep")
+    search = Verb("search")
+    pareto = Verb("pareto")
+    function = Verb("function")
+    sensitivity = Verb("sensitivity")
+    regimes = Verb("regimes")
+    solve_for = Verb("solve_for")
+    uncertainty = Verb("uncertainty")
+    calibrate = Verb("calibrate")
+    derivative = Verb("derivative")
 
     @classmethod
     @at_the_call
@@ -79,16 +104,17 @@ class PerformanceModel(DeclaredModel):
     @at_the_call
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        check_arguments(cls, _taken())
+        if not cls.__module__.startswith(OURS):
+            check_arguments(cls, taken())
         for verb in VERBS:
-            plain = getattr(PerformanceModel, verb)
-            setattr(cls, verb, with_signature(cls, plain if verb in QUICK else shown(plain)))
+            setattr(cls, verb, Verb(verb, cls))
 
 
 @cache
-def _taken() -> frozenset[str]:
-    """Names that no argument of a model can have."""
-    verbs = [getattr(PerformanceModel, verb) for verb in (*VERBS, "derivative")]
-    parameters = [each for verb in verbs for each in inspect.signature(verb).parameters.values()]
+def taken() -> frozenset[str]:
+    """Names that no argument of a model can have; they come with all verbs, and ours are held by a test instead."""
+    parameters = [
+        each for verb in (*VERBS, "derivative") for each in inspect.signature(plain(verb)).parameters.values()
+    ]
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return frozenset({"self", "cls", *OPTIONS, *(each.name for each in parameters if each.kind in by_name)})

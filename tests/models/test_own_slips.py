@@ -8,9 +8,10 @@ import sympy
 
 from mlsysim.book.examples import check_examples
 from mlsysim.errors import FormulaError, MlsysimError, ModelError
+from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.variant import Variant
-from mlsysim.models import PerformanceModel, TrainingMemoryModel
-from mlsysim.models.base import _taken
+from mlsysim.models import PerformanceModel, TrainingMemoryModel, every_model
+from mlsysim.models.base import taken
 from mlsysim.symbolic import Example, Formula, Requirement, Source, between, choice, label, variable
 
 a = variable("slip_share", "a_{slip}", "", "A share.", between(0, 1))
@@ -85,7 +86,7 @@ def test_an_input_called_like_a_word_of_the_verbs_is_refused(name):
 
 
 def test_no_argument_of_ours_is_such_a_word():
-    assert not _taken() & set(TrainingMemoryModel.arguments)
+    assert not taken() & set(TrainingMemoryModel.arguments)
 
 
 @pytest.mark.parametrize(
@@ -161,3 +162,9 @@ def test_the_book_tells_an_example_that_gives_something_else(result, derived, sa
     with pytest.raises(FormulaError) if said else nullcontext() as refused:
         check_examples([formula])
     assert said in str(refused and refused.value)
+
+
+@pytest.mark.parametrize("model", every_model(), ids=lambda model: model.__name__)
+def test_ours_have_no_argument_that_is_a_word_of_the_verbs(model):
+    """What is checked of a model of one's own when its class is made."""
+    check_arguments(model, taken())
