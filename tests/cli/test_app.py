@@ -22,7 +22,6 @@ except SystemExit as end:
 print("heavy:", [name for name in {heavy!r} if name in sys.modules])
 """
 FITS = "memory --model Llama3_8B --hardware H100 --batch-size 8 --dp-size 8 --zero-stage 2"
-FITS = "memory --model Llama3_8B --hardware H100 --batch-size 8 --dp-size 8 --zero-stage 2"
 TOO_LARGE = "memory --model Llama3_70B --hardware H100 --batch-size 8"
 
 
