@@ -1,8 +1,8 @@
 """Prints what ships with the library, so that first answers need not wait for it: source, and a table of units.
 
-``python -m mlsysim.models.shipped`` writes what every variant of our models and its example ask the compiler for, with
-the derivatives of the answers. Source in it is found by what it was printed from: where formulas or the printer have
-changed it is printed anew, and a test says that this file is old.
+``python -m mlsysim.models.shipped`` writes what every variant of our models and its example ask the compiler for: all
+outputs, the headline for sweeps, and the derivatives of the answers. Source in it is found by what it was printed from:
+where formulas or the printer have changed it is printed anew, and a test says that this file is old.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def asked() -> Iterator[str]:
         for variant in model.variants:
             of = model(variant)
             compiled(of.system)
+            compiled(of.system, of.headline)
             compiled(of.system, (of.headline[0],), "jax")
             # The example leaves out what its entries do not give; not every variant takes its arguments.
             with contextlib.suppress(MlsysimError):

@@ -29,6 +29,8 @@ def test_every_variant_finds_its_source(model, monkeypatch):
     monkeypatch.setitem(names, "source_of", lambda *_, **__: pytest.fail("what ships is old"))
     found = _source.__wrapped__(model.system, None, (), False)
     assert found.outputs == tuple(v.name for v in model.system.variables)
+    if len(model.system.closure(model.headline)) >= WORTH_KEEPING:
+        assert {*model.headline} <= {*_source.__wrapped__(model.system, model.headline, (), False).outputs}
     answer = model.headline[0]
     if len(model.system.closure([answer])) >= WORTH_KEEPING:
         assert answer in _source.__wrapped__(model.system, (answer,), (), True).outputs
