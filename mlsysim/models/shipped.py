@@ -23,8 +23,8 @@ from mlsysim.engine.source import Source
 from mlsysim.errors import MlsysimError
 from mlsysim.jsontext import json_text
 from mlsysim.models.registry import ours
-from mlsysim.symbolic import UnitSymbol, variable_of
-from mlsysim.symbolic.variable import declaration_order
+from mlsysim.symbolic import UnitSymbol
+from mlsysim.symbolic.variable import declared_by
 from mlsysim.units import LADDERS, TABLE, table_of
 
 
@@ -63,7 +63,7 @@ def unit_table() -> str:
     """The table of the units that the vocabulary, the formulas and the catalog write, as JSON."""
     models = [listed.load()(variant) for listed in ours() for variant in listed.load().variants]
     texts = {v.unit for model in models for v in (*model.system.variables, *model.system.inputs)}
-    texts |= {variable_of(name).unit for name in declaration_order()}
+    texts |= {variable.unit for variable in declared_by("mlsysim")}
     texts |= {
         atom.name for model in models for formula in model.system for atom in formula.expression.atoms(UnitSymbol)
     }

@@ -316,6 +316,11 @@ def named_by(latex: str) -> tuple[str, ...]:
     return tuple(entry.name for entry, _ in _DECLARED.values() if entry.latex == latex)
 
 
+def declared_by(package: str) -> tuple[Variable, ...]:
+    """The variables that modules of a package declare."""
+    return tuple(entry for entry, module in _DECLARED.values() if f"{module}.".startswith(f"{package}."))
+
+
 def _restored(module: str, fields: tuple[Any, ...]) -> Variable:
     """A variable out of a pickle, declared in this process too; its module first, for the order of names."""
     if module and module != "__main__" and fields[0] not in _DECLARED:
