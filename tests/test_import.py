@@ -62,6 +62,12 @@ str(result), str(result.explain()), result.to_json(), result.latex(), result._re
 """
 
 
+def test_no_model_loads_pint():
+    loaded = loaded_after("from mlsysim.models import every_model; every_model()")
+    assert "sympy" in loaded
+    assert not {"pint", "jax", "xarray"} & {*loaded}
+
+
 def test_pint_is_loaded_with_the_first_quantity():
     assert "pint" not in loaded_after(PRINTED)
     assert "pint" in loaded_after(f"{PRINTED}\nresult.weights")

@@ -24,8 +24,12 @@ from mlsysim.errors import MlsysimError
 from mlsysim.jsontext import json_text
 from mlsysim.models.registry import ours
 from mlsysim.symbolic import UnitSymbol
+from mlsysim.symbolic.chunked_prefill import ARGUMENTS, OUTPUTS
 from mlsysim.symbolic.variable import declared_by
 from mlsysim.units import LADDERS, TABLE, table_of
+
+#: Kinds of variables of which an example is a number with a unit.
+NUMBERS = "real", "integer"
 
 
 def sources() -> dict[str, Source]:
@@ -67,6 +71,9 @@ def unit_table() -> str:
     texts |= {
         atom.name for model in models for formula in model.system for atom in formula.expression.atoms(UnitSymbol)
     }
+    written = {each for model in models for formula in model.system for each in (formula, formula.printed)}
+    texts |= {each.example.unit() for each in written if each.example and each.variable.domain.kind in NUMBERS}
+    texts |= {*OUTPUTS.values(), *(unit for unit, _ in ARGUMENTS.values())}
     texts |= {unit for path in builtin().paths() for unit in _units_in(builtin().entry(path).model_dump())}
     return json_text(table_of({*texts, *chain(*LADDERS)})) + "\n"
 
