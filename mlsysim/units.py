@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.errors import UnitError, quoted
@@ -30,8 +31,17 @@ if TYPE_CHECKING:
 DEFINITIONS, TABLE = (resources.files("mlsysim") / name for name in ("units.txt", "units.json"))
 
 
-@cache
+#: Quantities of two registries do not add up: there must be one, whichever threads meet units first.
+_one_registry = Lock()
+
+
 def _registry() -> pint.UnitRegistry:
+    with _one_registry:
+        return _built()
+
+
+@cache
+def _built() -> pint.UnitRegistry:
     import pint
 
     registry: pint.UnitRegistry = pint.UnitRegistry(str(DEFINITIONS))

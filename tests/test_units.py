@@ -344,3 +344,26 @@ class TestTheRegistryIsNotRedefined:
         )
         done = subprocess.run([sys.executable, "-c", script], input=json.dumps(texts), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-2000:]
+
+
+THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from mlsysim import units
+
+sys.setswitchinterval(1e-6)
+barrier = Barrier(8)
+
+def met(_):
+    barrier.wait()
+    return units.unit("GB")
+
+with ThreadPoolExecutor(8) as pool:
+    print(len({id(unit._REGISTRY) for unit in pool.map(met, range(8))}))
+"""
+
+
+def test_threads_that_meet_units_first_share_one_registry():
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "1"
