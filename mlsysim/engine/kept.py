@@ -35,8 +35,8 @@ _PRINTING = (
     *(f"symbolic/{name}.py" for name in ("chunked_prefill", "constants", "exchange", "extremes", "functions")),
     *(f"engine/{name}.py" for name in ("guards", "laws", "printer", "source", "zeros")),
 )
-#: What was marshalled by another Python is not read.
-_PYTHON = f"{sys.implementation.cache_tag}-{marshal.version}"
+#: How names of files end. What was marshalled by another Python is not read.
+_ENDING = f"-{sys.implementation.cache_tag}-{marshal.version}.mlsysim"
 _DIGEST = 16
 
 
@@ -55,11 +55,11 @@ def _printer() -> str:
 
 def directory() -> Path | None:
     """Where source is kept for this user; None where that is switched off."""
-    named = os.environ.get(VARIABLE, "")
+    named = os.environ.get(VARIABLE, "").strip()
     if named.lower() == OFF:
         return None
     if named:
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))
     import platformdirs
 
     return platformdirs.user_cache_path("mlsysim")
@@ -89,7 +89,7 @@ def keep(name: str, source: Source) -> None:
 
 def _file(name: str) -> Path | None:
     place = directory()
-    return None if place is None else place / f"{name}-{_PYTHON}"
+    return None if place is None else place / f"{name}{_ENDING}"
 
 
 def _write(where: Path | None, source: Source) -> None:
@@ -98,11 +98,15 @@ def _write(where: Path | None, source: Source) -> None:
     said = zlib.compress(marshal.dumps((source.inputs, source.outputs, source.text, source.code)), 1)
     with contextlib.suppress(OSError):
         where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=where.parent, prefix=".")
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.blake2b(said, digest_size=_DIGEST).digest() + said)
-        os.replace(part, where)
-        files = [each for each in where.parent.iterdir() if each.is_file()]
+        handle, part = tempfile.mkstemp(dir=where.parent, prefix=".", suffix=".mlsysim")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.blake2b(said, digest_size=_DIGEST).digest() + said)
+            os.replace(part, where)
+        except OSError:
+            os.unlink(part)
+            raise
+        files = [each for each in where.parent.glob("*.mlsysim") if each.is_file()]
         if len(files) > LARGEST_NUMBER:
             for old in sorted(files, key=lambda each: each.stat().st_mtime)[: LARGEST_NUMBER // 4]:
                 old.unlink(missing_ok=True)

@@ -29,6 +29,8 @@ from mlsysim.symbolic.functions import ErlangCSlope, SlotsBusySlope
 
 #: Whole numbers above this print as floats, so that 32-bit JAX does not overflow on them.
 LARGEST_INTEGER_LITERAL = 2**31 - 1
+#: Quotients of larger whole numbers are rounded once, by whoever prints them.
+LARGEST_EXACT = 2**53
 
 
 class CodePrinter(AbstractPythonCodePrinter):
@@ -49,6 +51,8 @@ class CodePrinter(AbstractPythonCodePrinter):
         return str(expr) if abs(int(expr)) <= LARGEST_INTEGER_LITERAL else repr(float(expr))
 
     def _print_Rational(self, expr: sympy.Rational) -> str:
+        if max(abs(expr.p), expr.q) > LARGEST_EXACT:
+            return repr(expr.p / expr.q)
         return f"{self._print(sympy.Integer(expr.p))}/{self._print(sympy.Integer(expr.q))}"
 
     def _print_Float(self, expr: sympy.Float) -> str:

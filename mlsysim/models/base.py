@@ -58,7 +58,9 @@ class Verb:
         found = plain(self._name)
         if self._model is not None:
             found = with_signature(self._model, found if self._name in QUICK else shown(found))
-            setattr(self._model, self._name, found)
+            found.verb_of = self._model
+            if vars(self._model).get(self._name) is self:
+                setattr(self._model, self._name, found)
         return found if instance is None else found.__get__(instance, owner)
 
 
@@ -107,7 +109,14 @@ class PerformanceModel(DeclaredModel):
         if not cls.__module__.startswith(OURS):
             check_arguments(cls, taken())
         for verb in VERBS:
-            setattr(cls, verb, Verb(verb, cls))
+            if not _has_its_own(cls, verb):
+                setattr(cls, verb, Verb(verb, cls))
+
+
+def _has_its_own(model: type[PerformanceModel], verb: str) -> bool:
+    """Whether a class has a verb that somebody wrote for it."""
+    found = next(vars(each)[verb] for each in model.__mro__ if verb in vars(each))
+    return not (isinstance(found, Verb) or hasattr(found, "verb_of"))
 
 
 @cache
@@ -117,4 +126,5 @@ def taken() -> frozenset[str]:
         each for verb in (*VERBS, "derivative") for each in inspect.signature(plain(verb)).parameters.values()
     ]
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return frozenset({"self", "cls", *OPTIONS, *(each.name for each in parameters if each.kind in by_name)})
+    by_verb = {each.name for each in parameters if each.kind in by_name or each.name == "targets"}
+    return frozenset({"self", "cls", *OPTIONS, *by_verb})

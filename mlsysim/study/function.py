@@ -127,7 +127,7 @@ class PureFunction:
 
     def _of_few(self, given: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
         """The function of what is given alone, where JAX follows it and that is faster."""
-        if not is_foldable(given):
+        if not is_foldable(given) or any(is_traced(each) or np.shape(each) for each in self.inputs.values()):
             return None
         held = tuple((name, float(value)) for name, value in self.inputs.items() if name not in given)
         return folded(self._system, self.outputs, held)

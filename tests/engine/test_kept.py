@@ -115,12 +115,32 @@ def test_the_oldest_files_go(place, monkeypatch):
     for number in range(12):
         kept.keep(f"{number:032}", small)
         (newest,) = place.glob(f"{number:032}-*")
+        (place / f"thesis_{number}.txt").touch()
         os.utime(newest, (number, number))
-    left = sorted(int(file.name.partition("-")[0]) for file in place.iterdir())
+    left = sorted(int(file.name.partition("-")[0]) for file in place.glob("*.mlsysim"))
     assert len(left) <= 8
     assert left[-1] == 11
     assert left == [*range(left[0], 12)]
     assert kept.find(f"{11:032}") == small
+    assert len([*place.glob("thesis_*")]) == 12
+
+
+@pytest.mark.parametrize("named", ["~nosuchuser/x", " off ", "OFF"])
+def test_odd_names_of_directories_are_no_error(named, monkeypatch, tmp_path, counted):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(kept, "_shipped", lambda: ([], {}))
+    monkeypatch.setenv(kept.VARIABLE, named)
+    assert asked().text == asked().text
+    assert (kept.directory() is None) == ("x" not in named)
+
+
+def test_nothing_is_left_of_what_cannot_be_written(place):
+    text = asked().text
+    (file,) = place.iterdir()
+    file.unlink()
+    file.mkdir()
+    assert asked().text == text
+    assert [*place.iterdir()] == [file]
 
 
 def test_what_is_found_computes_what_is_printed(place):

@@ -45,6 +45,12 @@ def test_jax_source_differs_by_the_guards_of_untaken_branches(small):
     assert compiled(small, None, "jax").source == guarded
 
 
+def test_quotients_of_many_digits_are_rounded_once(pure, system_of):
+    u, limit = pure("code_u"), 55.004420775971305
+    expression = u - sympy.Rational(str(limit))
+    assert compiled_expression(expression)({"code_u": limit})["value"] == 0
+
+
 def test_source_is_what_runs(small):
     function = compiled(small)
     names = {}
