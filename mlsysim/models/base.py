@@ -55,12 +55,13 @@ class Verb:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """The function, which takes the place of this attribute, or the method of an instance."""
-        found = plain(self._name)
+        found: Any = plain(self._name)
         if self._model is not None:
-            found = with_signature(self._model, found if self._name in QUICK else shown(found))
-            found.verb_of = self._model
+            made: Any = with_signature(self._model, found if self._name in QUICK else shown(found))
+            made.verb_of = self._model
             if vars(self._model).get(self._name) is self:
-                setattr(self._model, self._name, found)
+                setattr(self._model, self._name, made)
+            found = made
         return found if instance is None else found.__get__(instance, owner)
 
 
