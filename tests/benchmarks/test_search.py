@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from benchmarks.conftest import ENVIRONMENT
 
 from mlsysim import DistributedModel, TrainingMemoryModel, verify
 
@@ -232,6 +231,9 @@ def test_verifying_a_saved_certificate(benchmark, points, tmp_path):
 
 @pytest.mark.parametrize("points", [1e12, 1e17])
 def test_search_in_a_fresh_process(benchmark, points):
+    # The process imports this file, and has no folder of tests.
+    from benchmarks.conftest import ENVIRONMENT
+
     question = f"{points}, 'throughput', method='bounds', time_limit={3 * LIMIT}"
     command = [sys.executable, "-c", f"import test_search as t; t.told(t.search({question}).certificate)"]
     taken, said = [], []
