@@ -57,9 +57,9 @@ def amount(value: Any) -> str:
 
 def canonical(value: float, unit: str) -> str:
     """A canonical float to read, in ``unit``."""
-    return in_unit(float(units.from_canonical(value, unit)), unit)
+    return with_unit(float(units.from_canonical(value, unit)), unit)
 
 
-def in_unit(value: float, unit: str) -> str:
+def with_unit(value: float, unit: str) -> str:
     """A number of a unit to read, with the unit."""
     return f"{number(value)} {units.printed(unit)}".strip()

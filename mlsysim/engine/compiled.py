@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from mlsysim.engine import arrays, kept, scalar, vector
-from mlsysim.engine.source import Named, Source, source_of, source_of_expression
+from mlsysim.engine.source import Named, SourceCode, source_of, source_of_expression
 from mlsysim.symbolic import System, lower
 from mlsysim.symbolic.fingerprint import fingerprint
 
@@ -97,7 +97,7 @@ def compiled(
 
 
 @lru_cache(maxsize=256)
-def _source(system: System, outputs: tuple[str, ...] | None, expressions: Named, finite: bool) -> Source:
+def _source(system: System, outputs: tuple[str, ...] | None, expressions: Named, finite: bool) -> SourceCode:
     if expressions:
         asked: Any = set().union(*(lower(expression).free_symbols for _, expression in expressions))
         outputs = tuple(sorted({symbol.name for symbol in asked} & {v.name for v in system.variables}))

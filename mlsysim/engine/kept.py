@@ -16,13 +16,13 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from mlsysim.engine.source import Source
+from mlsysim.engine.source import SourceCode
 
 #: Name of the environment variable, and its value for no directory.
 VARIABLE, OFF = "MLSYSIM_CACHE_DIR", "off"
@@ -42,15 +42,18 @@ _DIGEST = 16
 
 def key(*said: str) -> str:
     """The name of what is printed: what it is printed from, by this version of the printer."""
-    return hashlib.blake2b("\n".join((_printer(), *said)).encode(), digest_size=_DIGEST).hexdigest()
+    return _digest("\n".join((_printer(), *said)).encode()).hex()
 
 
 @cache
 def _printer() -> str:
     """A digest of the code that prints."""
     package = Path(__file__).parents[1]
-    code = b"\0".join((package / name).read_bytes() for name in _PRINTING)
-    return hashlib.blake2b(code, digest_size=_DIGEST).hexdigest()
+    return _digest(b"\0".join((package / name).read_bytes() for name in _PRINTING)).hex()
+
+
+def _digest(said: bytes) -> bytes:
+    return hashlib.blake2b(said, digest_size=_DIGEST).digest()
 
 
 def directory() -> Path | None:
@@ -65,24 +68,24 @@ def directory() -> Path | None:
     return platformdirs.user_cache_path("mlsysim")
 
 
-def find(name: str) -> Source | None:
+def find(name: str) -> SourceCode | None:
     """The source that was kept under a key, if there is one."""
     where = _file(name)
     if where is not None:
         with contextlib.suppress(OSError, ValueError, zlib.error):
             said = where.read_bytes()
-            if hashlib.blake2b(said[_DIGEST:], digest_size=_DIGEST).digest() == said[:_DIGEST]:
-                return Source(*marshal.loads(zlib.decompress(said[_DIGEST:])))
+            if _digest(said[_DIGEST:]) == said[:_DIGEST]:
+                return SourceCode(*marshal.loads(zlib.decompress(said[_DIGEST:])))
     lines, functions = _shipped()
     if name not in functions:
         return None
     inputs, outputs, places = functions[name]
-    found = Source.of(inputs, outputs, "\n".join(lines[place] for place in places))
+    found = SourceCode.of(inputs, outputs, "\n".join(lines[place] for place in places))
     _write(where, found)
     return found
 
 
-def keep(name: str, source: Source) -> None:
+def keep(name: str, source: SourceCode) -> None:
     """Keep source under a key; nothing happens where that is switched off or cannot be written."""
     _write(_file(name), source)
 
@@ -92,7 +95,7 @@ def _file(name: str) -> Path | None:
     return None if place is None else place / f"{name}{_ENDING}"
 
 
-def _write(where: Path | None, source: Source) -> None:
+def _write(where: Path | None, source: SourceCode) -> None:
     if where is None:
         return
     said = zlib.compress(marshal.dumps((source.inputs, source.outputs, source.text, source.code)), 1)
@@ -101,7 +104,7 @@ def _write(where: Path | None, source: Source) -> None:
         handle, part = tempfile.mkstemp(dir=where.parent, prefix=".", suffix=".mlsysim")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.blake2b(said, digest_size=_DIGEST).digest() + said)
+                file.write(_digest(said) + said)
             os.replace(part, where)
         except OSError:
             os.unlink(part)
@@ -121,7 +124,7 @@ def _shipped() -> tuple[list[str], dict[str, Any]]:
     return found["lines"], found["functions"]
 
 
-def packed(sources: Mapping[str, Source] | Iterable[tuple[str, Source]]) -> bytes:
+def packed(sources: Mapping[str, SourceCode]) -> bytes:
     """Sources by key as they ship; a line that several have is written once."""
     places: dict[str, int] = {}
     functions = {
@@ -130,6 +133,6 @@ def packed(sources: Mapping[str, Source] | Iterable[tuple[str, Source]]) -> byte
             source.outputs,
             [places.setdefault(line, len(places)) for line in source.text.split("\n")],
         ]
-        for name, source in sorted(dict(sources).items())
+        for name, source in sorted(sources.items())
     }
     return lzma.compress(json.dumps({"lines": list(places), "functions": functions}).encode())

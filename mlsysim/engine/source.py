@@ -22,7 +22,7 @@ Named = tuple[tuple[str, sympy.Basic], ...]
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceCode:
     """A function of inputs by position that returns a list.
 
     Attributes
@@ -41,7 +41,7 @@ class Source:
     code: CodeType
 
     @classmethod
-    def of(cls, inputs: Sequence[str], outputs: Sequence[str], text: str) -> Source:
+    def of(cls, inputs: Sequence[str], outputs: Sequence[str], text: str) -> SourceCode:
         """A text, read by Python."""
         return cls(tuple(inputs), tuple(outputs), text, compile(text, "<compiled>", "exec"))
 
@@ -52,7 +52,7 @@ class Source:
         return space["compiled"]
 
 
-def source_of(part: System, named: Named, *, finite: bool) -> Source:
+def source_of(part: System, named: Named, *, finite: bool) -> SourceCode:
     """Print the source of a system, or of expressions of its variables.
 
     Parameters
@@ -87,7 +87,7 @@ def source_of(part: System, named: Named, *, finite: bool) -> Source:
     return _defined(inputs, lines, returned or variables, outputs)
 
 
-def source_of_expression(expression: sympy.Basic, infinite: frozenset[sympy.Symbol]) -> Source:
+def source_of_expression(expression: sympy.Basic, infinite: frozenset[sympy.Symbol]) -> SourceCode:
     """The source of one expression, with what may be infinite in it; it returns a list of one ``value``."""
     lowered = lower(expression)
     inputs = sorted(lowered.free_symbols, key=lambda symbol: symbol.name)  # type: ignore[attr-defined]
@@ -95,7 +95,9 @@ def source_of_expression(expression: sympy.Basic, infinite: frozenset[sympy.Symb
     return _defined(inputs, [], returned, ["value"])
 
 
-def _defined(inputs: Sequence[Any], lines: Sequence[Any], returned: Sequence[Any], outputs: Sequence[str]) -> Source:
+def _defined(
+    inputs: Sequence[Any], lines: Sequence[Any], returned: Sequence[Any], outputs: Sequence[str]
+) -> SourceCode:
     say = CodePrinter().doprint
     names = [say(symbol) for symbol in inputs]
     text = [
@@ -103,4 +105,4 @@ def _defined(inputs: Sequence[Any], lines: Sequence[Any], returned: Sequence[Any
         *(f"    {say(symbol)} = {say(expression)}" for symbol, expression in lines),
         f"    return [{', '.join(map(say, returned))}]\n",
     ]
-    return Source.of([symbol.name for symbol in inputs], outputs, "\n".join(text))
+    return SourceCode.of([symbol.name for symbol in inputs], outputs, "\n".join(text))

@@ -65,6 +65,7 @@ class Verb:
         return found if instance is None else found.__get__(instance, owner)
 
 
+@cache
 def plain(name: str) -> Any:
     """A verb as its module has it, for any model."""
     if name == "derivative":

@@ -19,7 +19,7 @@ from unittest import mock
 
 from mlsysim.catalog import builtin
 from mlsysim.engine import compiled, kept
-from mlsysim.engine.source import Source
+from mlsysim.engine.source import SourceCode
 from mlsysim.errors import MlsysimError
 from mlsysim.jsontext import json_text
 from mlsysim.models.registry import ours
@@ -32,7 +32,7 @@ from mlsysim.units import LADDERS, TABLE, table_of
 NUMBERS = "real", "integer"
 
 
-def sources() -> dict[str, Source]:
+def sources() -> dict[str, SourceCode]:
     """What ships, by key."""
     with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, {kept.VARIABLE: place}):
         for _ in asked():

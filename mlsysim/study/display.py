@@ -47,7 +47,7 @@ def as_text(variable: Variable, value: Any) -> str:
         return str(seen)
     if variable.named_unit:
         return f"{formatting.number(seen)} {variable.unit}"
-    return formatting.in_unit(seen, variable.unit) if variable.dimension else formatting.number(seen)
+    return formatting.with_unit(seen, variable.unit) if variable.dimension else formatting.number(seen)
 
 
 def listed(model: DeclaredModel, names: Sequence[str], values: Mapping[str, Any]) -> list[tuple[str, str, str]]:

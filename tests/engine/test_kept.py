@@ -6,7 +6,7 @@ import pytest
 
 from mlsysim.engine import compiled, kept
 from mlsysim.engine.compiled import WORTH_KEEPING, _source
-from mlsysim.engine.source import Source, source_of
+from mlsysim.engine.source import SourceCode, source_of
 from mlsysim.models import DistributedModel, TrainingMemoryModel
 from mlsysim.symbolic import System
 
@@ -111,7 +111,7 @@ def test_the_directory_is_that_of_the_user(monkeypatch, tmp_path):
 
 def test_the_oldest_files_go(place, monkeypatch):
     monkeypatch.setattr(kept, "LARGEST_NUMBER", 8)
-    small = Source.of(["x"], ["y"], "def compiled(x):\n    return [x]\n")
+    small = SourceCode.of(["x"], ["y"], "def compiled(x):\n    return [x]\n")
     for number in range(12):
         kept.keep(f"{number:032}", small)
         (newest,) = place.glob(f"{number:032}-*")
