@@ -8,12 +8,22 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def paused() -> Iterator[None]:
-    """Collect no cycles meanwhile; what is no longer used is freed at once all the same."""
+def paused(*, settled: bool = False) -> Iterator[None]:
+    """Collect no cycles meanwhile; what is no longer used is freed at once all the same.
+
+    Parameters
+    ----------
+    settled : bool
+        What is made meanwhile stays: the next collection need not look through it.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if settled and not gc.get_freeze_count():
+            # Frozen objects come back as old ones, and what is old is looked through seldom.
+            gc.freeze()
+            gc.unfreeze()
         if running:
             gc.enable()

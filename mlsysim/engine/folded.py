@@ -19,7 +19,8 @@ from mlsysim.engine import arrays, vector
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.functions import State
 from mlsysim.engine.grid import Pure, is_traced
-from mlsysim.engine.programs import Recorder, Replay, UnrecordableError, recorder_of
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError, recorder_of
+from mlsysim.engine.programs.replay import Replay
 from mlsysim.symbolic import System
 
 #: XLA takes longer to compile more operations than these together than one by one, unless they stand in loops: each of

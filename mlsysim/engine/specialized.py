@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlsysim.engine import vector
 from mlsysim.engine.compiled import CompiledFunction
-from mlsysim.engine.programs import Recorder, Replay, UnrecordableError
-from mlsysim.engine.programs.replay import Prepared
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError
 from mlsysim.symbolic import ChunkedPrefill, Root, System
+
+if TYPE_CHECKING:
+    from mlsysim.engine.programs.replay import Prepared
 
 
 class Specialized:
@@ -33,6 +35,8 @@ class Specialized:
     """
 
     def __init__(self, function: CompiledFunction, values: Mapping[str, Any], outputs: Sequence[str]) -> None:
+        from mlsysim.engine.programs.replay import Replay
+
         recorder = Recorder()
         sizes = {name: np.size(values[name]) for name in function.inputs}
         self.inputs = [name for name in function.inputs if sizes[name] > 1]

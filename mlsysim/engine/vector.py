@@ -14,7 +14,7 @@ from mlsysim.engine.budget import look_at_the_clock
 from mlsysim.engine.floats import Floats
 from mlsysim.engine.functions import State
 from mlsysim.engine.operations import COSTS
-from mlsysim.engine.programs import recorded, recorder_of
+from mlsysim.engine.programs.recording import recorded, recorder_of
 from mlsysim.symbolic import ChunkedPrefill
 
 

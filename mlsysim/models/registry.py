@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -205,10 +206,13 @@ def _importer(module: str, name: str) -> Callable[[], type[PerformanceModel]]:
     return lambda: loaded(module, name)
 
 
-@paused()
 def loaded(module: str, name: str) -> type[PerformanceModel]:
     """A class of one of our modules; a tenth of its first import would go into looking for cycles."""
-    return getattr(import_module(f"mlsysim.models.{module}"), name)
+    where = f"mlsysim.models.{module}"
+    if where not in sys.modules:
+        with paused(settled=True):
+            import_module(where)
+    return getattr(import_module(where), name)
 
 
 def declared_in(text: str) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mlsysim.engine import Front
 from mlsysim.engine.bounds import FrontSearch, Known, Points, Progress, Translator
 from mlsysim.engine.budget import Budget
+from mlsysim.engine.front import Front
 from mlsysim.progress import watched
 from mlsysim.study.problem import Problem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlsysim.catalog import Entry, Sourced
 from mlsysim.errors import UnknownNameError
@@ -16,13 +16,14 @@ from mlsysim.inputs.recurring import Answer
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.display import INFINITE, as_text, endless, listed, plain, presented
-from mlsysim.study.expected_error import ExpectedError, expected_error
-from mlsysim.study.explanation import Explanation
 from mlsysim.study.notes import left_out, notes, obstacle
-from mlsysim.study.result_page import page
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import members_among
 from mlsysim.tracebacks import at_the_call
+
+if TYPE_CHECKING:
+    from mlsysim.study.expected_error import ExpectedError
+    from mlsysim.study.explanation import Explanation
 
 
 class Result:
@@ -231,6 +232,8 @@ class Result:
         NotMeasuredError
             If nothing of the kind was measured; says what was.
         """
+        from mlsysim.study.expected_error import expected_error
+
         return expected_error(self, output)
 
     @at_the_call
@@ -247,6 +250,8 @@ class Result:
         Explanation
             Prints as text.
         """
+        from mlsysim.study.explanation import Explanation
+
         system = self._binding.system
         if outputs:
             names = [each for name in outputs for each in members_among(name, system).values() or (name,)]
@@ -303,4 +308,6 @@ class Result:
         return "\n".join([f"<Result of {self.model!r}>", *lines])
 
     def _repr_html_(self) -> str:
+        from mlsysim.study.result_page import page
+
         return page(self)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from mlsysim.collector import paused
-from mlsysim.engine import Front, nondominated
 from mlsysim.engine.blocks import cores
 from mlsysim.engine.bounds import Best, Cuts, Points, Progress
 from mlsysim.engine.budget import Budget, abandon, abandonable
+from mlsysim.engine.front import Front, nondominated
 from mlsysim.engine.ties import band, in_order, rounded
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel

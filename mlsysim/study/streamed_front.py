@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine import Front, front_of, joined_fronts
 from mlsysim.engine.blocks import POINTS, Blocks, all_within, blocks, shape
+from mlsysim.engine.front import Front, front_of, joined_fronts
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
 from mlsysim.study.cluster import each

@@ -14,7 +14,7 @@ import numpy as np
 
 from mlsysim.engine.bounds import Claim, Recheck, Shown
 from mlsysim.engine.bounds.cuts import EVALUATED, volumes
-from mlsysim.engine.programs import without_programs
+from mlsysim.engine.programs.lazily import without_programs
 from mlsysim.engine.ties import band
 from mlsysim.errors import CertificateError, InputError, MlsysimError
 from mlsysim.inputs.declaration import DeclaredModel

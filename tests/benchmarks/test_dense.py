@@ -16,7 +16,8 @@ import numba
 import numpy as np
 
 from mlsysim import ServingCapacityModel, TrainingMemoryModel
-from mlsysim.engine import DenseSearch, OutputSpec, evaluate_outputs
+from mlsysim.engine import OutputSpec, evaluate_outputs
+from mlsysim.engine.dense import DenseSearch
 from mlsysim.inputs.binding import bind
 from mlsysim.symbolic import variable_of
 
@@ -234,7 +235,7 @@ GROWTH = """
     import numpy as np
     sys.path.insert(0, sys.argv[1])
     from benchmarks.test_dense import AXES, P, inputs, shaped
-    from mlsysim.engine import smallest
+    from mlsysim.engine.dense import smallest
     from mlsysim.symbolic import variable_of
 
     system, values = inputs()

@@ -13,8 +13,8 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.engine import DenseSearch, Scan, smallest
 from mlsysim.engine import dense as module
+from mlsysim.engine.dense import DenseSearch, Scan, smallest
 from mlsysim.engine.tiling import Tiling
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
@@ -242,7 +242,8 @@ def test_several_devices_find_the_same(tmp_path):
     code = textwrap.dedent("""
         import sys
         import jax, numpy as np
-        from mlsysim.engine import evaluate_outputs, OutputSpec, smallest
+        from mlsysim.engine import evaluate_outputs, OutputSpec
+        from mlsysim.engine.dense import smallest
         from mlsysim.inputs.binding import bind
         from mlsysim.models import TrainingMemoryModel
         from mlsysim.symbolic import variable_of

@@ -10,7 +10,8 @@ from fuzz import is_long, rest_long
 from study.points import DEPLOYMENTS, POINTS
 
 import mlsysim
-from mlsysim.engine import derivatives, folded
+from mlsysim.engine import derivatives
+from mlsysim.engine.folded import folded
 from mlsysim.models import ours
 from mlsysim.symbolic import variable_of
 from mlsysim.symbolic.functions import SlotsBusySlope

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from study.search_cases import FAMILIES, by_brute_force, first_best, random_problem, searches
 
-from mlsysim.engine import DenseSearch, evaluate_outputs, smallest
 from mlsysim.engine import dense as module
+from mlsysim.engine import evaluate_outputs
+from mlsysim.engine.dense import DenseSearch, smallest
 from mlsysim.engine.output_spec import OutputSpec
 from mlsysim.engine.reassociated import FIXED, INNER, OUTER, Known, Ordered, known_of, quantities, range_of
 from mlsysim.inputs.binding import bind

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import sympy
 
-from mlsysim.engine import Refusals, refused
+from mlsysim.engine import refused
+from mlsysim.engine.refused import Refusals
 from mlsysim.models import TrainingMemoryModel
 from mlsysim.symbolic import variable_of
 

@@ -8,8 +8,8 @@ import pytest
 from study.search_cases import random_problem, searched
 
 from mlsysim import TrainingMemoryModel
-from mlsysim.engine import Refusals
 from mlsysim.engine.budget import Budget
+from mlsysim.engine.refused import Refusals
 from mlsysim.study import search as module
 from mlsysim.study.problem import problem
 from mlsysim.study.solver import _kept, solver

@@ -14,7 +14,9 @@ from mlsysim.engine.bounds.limits import Limited
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.ranges import Ranges
 from mlsysim.engine.budget import CALL, aside, take
-from mlsysim.engine.programs import Program, Recorder, UnrecordableError, is_loaded, worthwhile
+from mlsysim.engine.programs.lazily import is_loaded, worthwhile
+from mlsysim.engine.programs.program import Program
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError
 
 
 @dataclass(frozen=True)

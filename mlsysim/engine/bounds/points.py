@@ -16,7 +16,8 @@ from mlsysim.engine.bounds.stages import LOOK_UP, Checks
 from mlsysim.engine.budget import take
 from mlsysim.engine.compiled import compiled
 from mlsysim.engine.operations import per_point
-from mlsysim.engine.programs import Lazily, UnrecordableError, Value
+from mlsysim.engine.programs.lazily import Lazily
+from mlsysim.engine.programs.recording import UnrecordableError, Value
 from mlsysim.engine.programs.replay import Prepared
 from mlsysim.engine.programs.steps import looked_up, looked_up_pair
 from mlsysim.engine.specialized import has_roots, specialized

@@ -18,7 +18,7 @@ from mlsysim.engine.bounds.forms import Atom, Condition, Sum, Term
 from mlsysim.engine.bounds.plans import Plan, Plans
 from mlsysim.engine.bounds.tables import Plane, Table
 from mlsysim.engine.budget import take
-from mlsysim.engine.programs import UnrecordableError
+from mlsysim.engine.programs.recording import UnrecordableError
 from mlsysim.engine.programs.steps import (
     MARGIN,
     inverted,

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from mlsysim.engine.budget import take
-from mlsysim.engine.programs import Lazily, Value
+from mlsysim.engine.programs.lazily import Lazily
+from mlsysim.engine.programs.recording import Value
 from mlsysim.engine.programs.steps import looked_up_pair
 
 #: Values that an axis is taken to have in a small box.

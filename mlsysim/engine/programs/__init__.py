@@ -4,7 +4,8 @@ NumPy passes over whole arrays for every operation of a formula. Run once on :cl
 place, the same Python code records what it does, every common part once:
 
 >>> import numpy as np
->>> from mlsysim.engine.programs import Program, Recorder
+>>> from mlsysim.engine.programs.program import Program
+>>> from mlsysim.engine.programs.recording import Recorder
 >>> recorder = Recorder()
 >>> x, y = recorder.inputs(2)
 >>> program = Program(recorder, [np.maximum(x * y, 1.0) + x * y])
@@ -15,24 +16,5 @@ place, the same Python code records what it does, every common part once:
 
 The machine of :mod:`~.machine` runs it on blocks of elements that stay in the processor's cache. It needs numba
 (``pip install -e ".[fast]"``). What cannot be recorded, such as a search for a whole number, raises
-:class:`UnrecordableError` and is left to NumPy.
+:class:`~.recording.UnrecordableError` and is left to NumPy.
 """
-
-from mlsysim.engine.programs.lazily import Lazily, is_loaded, without_programs, worthwhile
-from mlsysim.engine.programs.program import Program
-from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value, recorded, recorder_of
-from mlsysim.engine.programs.replay import Replay
-
-__all__ = [
-    "Lazily",
-    "Program",
-    "Recorder",
-    "Replay",
-    "UnrecordableError",
-    "Value",
-    "is_loaded",
-    "recorded",
-    "recorder_of",
-    "without_programs",
-    "worthwhile",
-]

@@ -5,7 +5,8 @@
 
 import numpy as np
 
-from mlsysim.engine.programs import Program, Recorder
+from mlsysim.engine.programs.program import Program
+from mlsysim.engine.programs.recording import Recorder
 from mlsysim.extras import installed
 
 

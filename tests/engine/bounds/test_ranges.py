@@ -26,7 +26,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.engine.bounds.ranges import MARGIN, Ranges
-from mlsysim.engine.programs import Program, Recorder, UnrecordableError
+from mlsysim.engine.programs.program import Program
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError
 from mlsysim.symbolic import ErlangC, LeastInteger, NormalCDF, NormalQuantile, Root, SlotsBusy
 
 FUZZ = fuzzing(200, derandomize=False)

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from mlsysim.engine import vector
 from mlsysim.engine.bounds.tables import Plane
-from mlsysim.engine.programs import Lazily, Program, Recorder, UnrecordableError, steps
+from mlsysim.engine.programs import steps
 from mlsysim.engine.programs.codes import CODES, TABLE_FIRST
+from mlsysim.engine.programs.lazily import Lazily
+from mlsysim.engine.programs.program import Program
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError
 
 pytest.importorskip("numba", reason="the machine needs numba")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mlsysim.engine import vector
-from mlsysim.engine.programs import Recorder, Replay, UnrecordableError
-from mlsysim.engine.programs.recording import Value
+from mlsysim.engine.programs.recording import Recorder, UnrecordableError, Value
+from mlsysim.engine.programs.replay import Replay
 
 A, B = np.linspace(0.5, 3, 7)[:, None], np.linspace(1, 2, 5)
 
