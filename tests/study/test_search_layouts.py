@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import DistributedModel
+from mlsysim import DistributedModel, EconomicsModel
 
 AXES = {
     "tp_size": [1, 2, 4, 8],
@@ -50,3 +50,23 @@ def test_a_quotient_that_cancels_is_bounded_before_any_axis_is_split():
     )
     assert found.certificate.proven
     assert found.certificate.boxes < 2_000
+
+
+def test_a_price_that_divides_by_a_rate_is_bounded_as_what_it_stands_for():
+    """Cost per token divides by tokens per second, which divide by the time of a step: both take the same boxes."""
+    axes = {
+        "fleet_size": range(8, 1001, 8),
+        "batch_size": range(1024, 4097, 16),
+        "gradient_accumulation_steps": range(1, 65),
+        "zero_stage": [0, 1, 2, 3],
+    }
+    asked = {"subject_to": "total_memory <= 0.9 * memory_capacity", "method": "bounds", "time_limit": 60}
+    price = EconomicsModel("rented_training").search(
+        "Llama3_8B", **FABRIC, **axes, **asked, rental_price=2, tdp=700, minimize="cost_per_token"
+    )
+    time = DistributedModel().search(
+        "Llama3_8B", **FABRIC, **axes, **asked, minimize="step_time * fleet_size / (batch_size * seq_len)"
+    )
+    assert price.certificate.proven
+    assert time.certificate.proven
+    assert price.certificate.boxes == time.certificate.boxes

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -291,7 +292,11 @@ class Forms:
         for scale, _ in powers:
             number *= scale
         tables = tuple([table for _, table in powers if table is not None])
-        return self._sum((Term(number, tables, tuple([(a, e * exponent) for a, e in one.atoms])),) * (number != 0))
+        raised = [(a, e * exponent) for a, e in one.atoms]
+        # The reciprocal of a reciprocal of a sum is that sum, whose terms join with what it is multiplied with.
+        sums = [a.args[0] for a, e in raised if a.kind == "sum" and e == 1]
+        rest = tuple([(a, e) for a, e in raised if a.kind != "sum" or e != 1])
+        return reduce(self.multiply, sums, self._sum((Term(number, tables, rest),) * (number != 0)))
 
     def masked(self, of: Sum, axis: int, mask: np.ndarray) -> Sum:
         """A sum where a mask over one axis is true, and zero elsewhere."""

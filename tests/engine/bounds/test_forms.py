@@ -278,6 +278,18 @@ def test_powers(exponent):
             assert Reader(point).sum(forms.power(of, exponent)) == pytest.approx(Reader(point).sum(of) ** exponent)
 
 
+def test_a_sum_that_is_divided_by_twice_joins_what_it_is_multiplied_with():
+    """Tokens per second divide by the time of a step, and what a token costs divides by tokens per second."""
+    forms = Forms((3, 2))
+    total = forms.add([forms.table(0, np.array([1.0, 2, 5])), forms.table(1, np.array([0.5, 3]))])
+    amount = forms.table(0, np.array([4.0, 1, 7]))
+    rate = forms.multiply(amount, forms.power(total, -1.0))
+    cost = forms.multiply(amount, forms.power(rate, -1.0))
+    assert [term.key for term in cost.terms] == [term.key for term in total.terms]
+    for point in np.ndindex(3, 2):
+        assert Reader(point).sum(forms.power(rate, -1.0)) == pytest.approx(1 / Reader(point).sum(rate))
+
+
 @pytest.mark.parametrize("values", [[-2.0, 0, 3], [-1.0, -4, -9], [0.0, 2, 5]])
 def test_even_powers_of_any_sign(values):
     """Max(0, a)**2 is not Max(0, a**2) where a is negative."""
