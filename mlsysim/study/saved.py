@@ -11,8 +11,6 @@ import base64
 import binascii
 import hashlib
 import json
-import os
-import uuid
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -23,6 +21,7 @@ import numpy as np
 
 from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
 from mlsysim.errors import CertificateError, InputError
+from mlsysim.files import replacing
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
 from mlsysim.study.checkpoint import reason_of, told
@@ -100,13 +99,10 @@ class Saved:
             "certificate": asdict(found.certificate),
             "boxes": _boxes(cuts, asked.grid.sizes) if by_bounds else None,
         }
-        beside = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex}.new")
-        with told(self.path, "cannot be written", lambda: "what it held before is kept"):
-            try:
-                beside.write_text(json_text(content, 1) + "\n", encoding="utf-8", newline="\n")
-                os.replace(beside, self.path)
-            finally:
-                beside.unlink(missing_ok=True)
+        text = json_text(content, 1) + "\n"
+        kept = told(self.path, "cannot be written", lambda: "what it held before is kept")
+        with kept, replacing(self.path) as beside:
+            beside.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _untold(asked: Problem) -> Iterator[tuple[str, Expression]]:
