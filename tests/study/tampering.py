@@ -4,6 +4,8 @@ import base64
 import json
 import zlib
 
+import sympy
+
 from mlsysim import UnitSymbol
 
 BAD = {"text": "zzz", "null": None, "negative": -1, "list": [], "true": True, "object": {}, "huge": 10**400}
@@ -11,10 +13,14 @@ BAD = {"text": "zzz", "null": None, "negative": -1, "list": [], "true": True, "o
 
 def as_text(expression):
     """An expression as a user types it."""
+    if isinstance(expression, sympy.And | sympy.Or):
+        return {sympy.And: " and ", sympy.Or: " or "}[type(expression)].join(map(as_text, expression.args))
+    if isinstance(expression, sympy.Eq):
+        return " == ".join(map(as_text, expression.args))
     text = str(expression)
     for symbol in expression.atoms(UnitSymbol):
         text = text.replace(f"*{symbol.name}", f" {symbol.name}")
-    return text.replace("|", " or ").replace("&", " and ")
+    return text
 
 
 def places_of(value, path=()):
