@@ -188,12 +188,8 @@ class ClaimedFront(Claimed):
         which = "The design was" if count == 1 else f"The {count} designs were"
         said = [f"{which} solved again, by the formulas and inputs of the front. None is as good as another one."]
         if not self.proven:
-            far = f"to be as good as any other design, one of them would have to be up to {100 * self.gap:.3g}% better"
-            said.append(
-                f"It is not proven whole: {far}."
-                if math.isfinite(self.gap)
-                else "It is not proven whole, and claims no gap."
-            )
+            far = f": to be as good as any other design, one of them must be up to {100 * self.gap:.3g}% better"
+            said.append(f"It is not proven whole{far if math.isfinite(self.gap) else ', and claims no gap'}.")
         elif self._slack:
             said.append(
                 f"Streamed values differ from NumPy's in the last bits: here they count as equal up to {TIE:g}."
