@@ -186,7 +186,8 @@ class ClaimedFront(Claimed):
         if not count:
             return ["No point meets the constraints."] if self.proven else ["It has no design."]
         which = "The design was" if count == 1 else f"The {count} designs were"
-        said = [f"{which} solved again, by the formulas and inputs of the front. None is as good as another one."]
+        said = [f"{which} solved again, by the formulas and inputs of the front."]
+        said.append("None is as good as another one in every objective.")
         if not self.proven:
             far = f": to be as good as any other design, one of them must be up to {100 * self.gap:.3g}% better"
             said.append(f"It is not proven whole{far if math.isfinite(self.gap) else ', and claims no gap'}.")

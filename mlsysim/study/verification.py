@@ -19,6 +19,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
 from mlsysim.study.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, plain_number
 from mlsysim.study.columns import value_of
+from mlsysim.study.front_search import LARGEST
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.refused import refused
 from mlsysim.study.saved import FRONT, KINDS, arguments_at, boxes_in, fingerprint
@@ -151,6 +152,8 @@ def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: 
             raise wrong("question", "a front has two objectives or more, and this one has 1")
         if top is not None:
             raise wrong("question.top", f"a front has none, and it is {top!r}")
+        if asked.grid.points > LARGEST:
+            raise wrong("question", f"a front is of at most {LARGEST:,} points")
         return asked
     if number != 1:
         raise wrong("question", f"a search has one objective, and this one has {number}")

@@ -60,7 +60,7 @@ def changed(saved, tmp_path):
 def test_the_front_of_a_quadratic_check_holds(saved, rows):
     path, found = saved
     true = undominated(to_digits(rows).tolist())
-    assert sorted(np.ravel_multi_index(tuple(found.places.T), SIZES)) == true
+    assert sorted(np.atleast_1d(np.ravel_multi_index(tuple(found.places.T), SIZES)).tolist()) == true
     shown = verify(path)
     assert shown.complete
     assert (shown.designs, shown.points) == (len(true), math.prod(SIZES))
@@ -252,7 +252,8 @@ def test_every_model(seed, monkeypatch, tmp_path):
     random, asked = np.random.default_rng(3000 + seed), random_problem(seed, 20_000)
     more = [random_objective(random, asked.model, asked.binding) for _ in range(1 + seed % 2)]
     goals = [(expression.sympy, sign < 0) for expression, sign in asked.objectives] + more
-    found = asked.model.pareto(
+    model: Any = asked.model
+    found = model.pareto(
         [as_text(each) for each, maximized in goals if not maximized],
         maximize=[as_text(each) for each, maximized in goals if maximized],
         subject_to=[as_text(c.sympy) for c in asked.constraints if not c.sympy.has(sympy.Mod)],
@@ -264,6 +265,12 @@ def test_every_model(seed, monkeypatch, tmp_path):
     shown = verify(tmp_path / "front.json")
     assert shown.complete
     assert shown.designs == len(found)
+
+
+def test_a_grid_whose_points_have_no_number_each(saved, monkeypatch):
+    monkeypatch.setattr(verification, "LARGEST", math.prod(SIZES) - 1)
+    with pytest.raises(CertificateError, match="question: a front is of at most 2,159 points"):
+        verify(saved[0])
 
 
 def test_a_front_that_is_empty(tmp_path):
