@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 import mlsysim
 from mlsysim.cli.exits import EXIT_CODES, Exit
 from mlsysim.cli.options import (
+    Certificate,
     Json,
     Method,
     OwnCatalog,
@@ -291,9 +292,7 @@ def search(
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keeps what streaming has found, to go on from.")
     ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Saves the answer with its proof, for `mlsysim verify`.")
-    ] = None,
+    certificate: Certificate = None,
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
@@ -336,6 +335,7 @@ def pareto(
     subject_to: SubjectTo = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,
+    certificate: Certificate = None,
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
@@ -353,6 +353,7 @@ def pareto(
         subject_to=subject_to or (),
         method=method,
         time_limit=time_limit,
+        certificate=certificate,
         variant=variant,
         plot=plot,
         catalog=catalog,

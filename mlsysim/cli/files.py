@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mlsysim.errors import StoreError
+from mlsysim.files import replacing
 from mlsysim.study.checkpoint import reason_of
 
 
@@ -26,13 +25,9 @@ def replaced(file: Path) -> Iterator[Path]:
     StoreError
         If it cannot be written; what it held before is kept.
     """
-    place = Path(os.path.realpath(file))
-    beside = place.with_name(f".{uuid.uuid4().hex}{place.suffix}")
     try:
-        yield beside
-        os.replace(beside, place)
+        with replacing(file) as beside:
+            yield beside
     except OSError as error:
-        remedy = "what it held before is kept" if place.exists() else "nothing was written"
+        remedy = "what it held before is kept" if file.exists() else "nothing was written"
         raise StoreError(file, f"cannot be written: {reason_of(error)}", remedy) from None
-    finally:
-        beside.unlink(missing_ok=True)

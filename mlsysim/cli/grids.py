@@ -159,9 +159,7 @@ def search(
         figure, (panel,) = _figure(1)
         designs.plot(ax=panel)
         _save(figure, plot)
-    files = [str(file) for file in (certificate, plot if len(designs) else None) if file is not None]
-    written = f"Written: {', '.join(files)}" if files and not as_json else ""
-    _answer(designs, as_json, strict, more=written)
+    _answer(designs, as_json, strict, files=(certificate, plot if len(designs) else None))
 
 
 @_as_typed()
@@ -174,6 +172,7 @@ def pareto(
     subject_to: Sequence[str],
     method: str,
     time_limit: float | None,
+    certificate: Path | None,
     variant: str | None,
     catalog: Path | None,
     plot: Path | None,
@@ -193,6 +192,7 @@ def pareto(
         subject_to=list(subject_to),
         method=method,
         time_limit=time_limit,
+        certificate=certificate,
         **given,
     )
     if plot is not None and len(designs):
@@ -202,16 +202,18 @@ def pareto(
             designs.to_dataset(), *objectives, maximize=list(maximize), feasible=None, label=told or None, ax=panel
         )
         _save(figure, plot)
-    written = f"Written: {plot}" if plot is not None and not as_json and len(designs) else ""
-    _answer(designs, as_json, strict, ranked=False, more=written)
+    _answer(designs, as_json, strict, ranked=False, files=(certificate, plot if len(designs) else None))
 
 
-def _answer(designs: Designs, as_json: bool, strict: bool, *, ranked: bool = True, more: str = "") -> None:
+def _answer(
+    designs: Designs, as_json: bool, strict: bool, *, ranked: bool = True, files: Sequence[Path | None]
+) -> None:
     """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
     text = designs.to_json() if as_json else designs.text()
     print(as_choices(text, ("subject_to",)).replace("--subject_to", "--subject-to"))
-    if more:
-        print(more)
+    written = [str(file) for file in files if file is not None]
+    if written and not as_json:
+        print(f"Written: {', '.join(written)}")
     feasible = 0 not in designs.infeasible if ranked else len(designs.infeasible) < len(designs)
     if strict and not designs.certificate.proven:
         raise typer.Exit(Exit.UNPROVEN)

@@ -57,6 +57,9 @@ Method = Annotated[
 TimeLimit = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="Answer after so long, and say what is not known.")
 ]
+Certificate = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Saves the answer with its proof, for `mlsysim verify`.")
+]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it into a .png, .pdf or .svg.")]
 OwnCatalog = Annotated[
     Path | None,

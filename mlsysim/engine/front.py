@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,8 @@ from mlsysim.symbolic import System
 WITNESSES, STRIDE = 16, 997
 #: Candidates that are compared with the front so far at once, for three objectives or more.
 BATCH = 512
+#: Points of a front that are compared with boxes at once.
+BESIDE = 256
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,38 @@ def nondominated(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, n
         among = _as_good(values[batch], values[batch])
         kept = np.concatenate([kept, batch[~np.tril(among, -1).any(axis=1)]])
     return values[kept], indices[kept]
+
+
+def share_to_better(front: np.ndarray, lower: np.ndarray) -> np.ndarray:
+    """By what share of itself the nearest point of a front must be bettered in every objective to beat a bound.
+
+    Parameters
+    ----------
+    front : ndarray
+        A row per point, a column per objective.
+    lower : ndarray
+        Lower bounds by objective (rows) and box (columns).
+
+    Returns
+    -------
+    ndarray
+        A share per box; 0 where a point of the front is as good in every objective, infinite where there is none.
+    """
+    found = np.full(lower.shape[1], math.inf)
+    with np.errstate(all="ignore"):
+        for start in range(0, len(front), BESIDE):
+            known = front[start : start + BESIDE, :, None]
+            share = np.where(known <= lower, 0.0, (known - lower) / np.abs(known))
+            found = np.fmin(found, np.where(np.isnan(share), math.inf, share).max(axis=1).min(axis=0))
+    return found
+
+
+def index_of(points: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """C-order index of points."""
+    found = np.zeros(points.shape[1], np.int64)
+    for row, size in zip(points, sizes, strict=True):
+        found = found * size + row
+    return found
 
 
 def _as_good(rows: np.ndarray, than: np.ndarray) -> np.ndarray:

@@ -49,10 +49,18 @@ def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
     callable
         ``f(values) -> dict``, traceable by ``jit``, ``grad`` and ``vmap``, in the dtype of its inputs.
     """
+    import jax.numpy as jnp
+
     function = compiled(system, outputs, "jax")
 
     def pure(values: Values) -> dict[str, Any]:
-        found = dict(zip(function.outputs, function.raw(*[values[name] for name in function.inputs]), strict=True))
+        given = [values[name] for name in function.inputs]
+        try:
+            results = function.raw(*given)
+        except ArithmeticError:
+            # Python's floats raise where arrays are infinite; JAX takes the type of other operands for either.
+            results = function.raw(*map(jnp.asarray, given))
+        found = dict(zip(function.outputs, results, strict=True))
         return {name: found[name] for name in outputs}
 
     return pure

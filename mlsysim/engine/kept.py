@@ -14,15 +14,15 @@ import lzma
 import marshal
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from mlsysim.engine.source import SourceCode
+from mlsysim.files import replacing
 
 #: Name of the environment variable, and its value for no directory.
 VARIABLE, OFF = "MLSYSIM_CACHE_DIR", "off"
@@ -101,14 +101,9 @@ def _write(where: Path | None, source: SourceCode) -> None:
     said = zlib.compress(marshal.dumps((source.inputs, source.outputs, source.text, source.code)), 1)
     with contextlib.suppress(OSError):
         where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=where.parent, prefix=".", suffix=".mlsysim")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_digest(said) + said)
-            os.replace(part, where)
-        except OSError:
-            os.unlink(part)
-            raise
+        # For this user alone: what is read from here is run.
+        with replacing(where) as beside, open(beside, "xb", opener=partial(os.open, mode=0o600)) as file:
+            file.write(_digest(said) + said)
         files = [each for each in where.parent.glob("*.mlsysim") if each.is_file()]
         if len(files) > LARGEST_NUMBER:
             for old in sorted(files, key=lambda each: each.stat().st_mtime)[: LARGEST_NUMBER // 4]:

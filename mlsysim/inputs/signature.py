@@ -18,6 +18,8 @@ from mlsysim.symbolic.family import families_among
 from mlsysim.tracebacks import at_the_call
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+#: How a verb calls the keyword arguments that say what outputs shall be; no input can be called so.
+TARGETS = "targets"
 _SECTIONS = ("Parameters", "Returns", "Raises")
 
 
@@ -128,9 +130,7 @@ def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.S
             required = name in cls.keywords and name not in known
             default = kind.empty if required else known.get(name)
             inputs.append(kind(name, kind.KEYWORD_ONLY, default=default, annotation=annotation(variable)))
-    more = [
-        p for p in inspect.signature(plain).parameters.values() if p.kind is kind.VAR_KEYWORD and p.name == "targets"
-    ]
+    more = [p for p in inspect.signature(plain).parameters.values() if p.kind is kind.VAR_KEYWORD and p.name == TARGETS]
     return inspect.Signature([*positional, *entries, *keyword, *inputs, *more])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.inputs.signature import with_signature
+from mlsysim.inputs.signature import TARGETS, with_signature
 from mlsysim.progress import shown
 from mlsysim.study.result import Result
 from mlsysim.study.solve import solve
@@ -128,5 +128,5 @@ def taken() -> frozenset[str]:
         each for verb in (*VERBS, "derivative") for each in inspect.signature(plain(verb)).parameters.values()
     ]
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    by_verb = {each.name for each in parameters if each.kind in by_name or each.name == "targets"}
+    by_verb = {each.name for each in parameters if each.kind in by_name or each.name == TARGETS}
     return frozenset({"self", "cls", *OPTIONS, *by_verb})

@@ -25,10 +25,12 @@ def verify(
     *,
     registry: Registry | None = None,
 ) -> Verification:
-    """Verify a certificate that ``search(certificate=...)`` saved, without the search.
+    """Verify a certificate that ``search(certificate=...)`` or ``pareto(certificate=...)`` saved, without the search.
 
     The model is built afresh. The designs are solved again. The boxes that were ruled out must tile the grid, and each
     is bounded again, by NumPy and not by the programs of the search. Points that were evaluated are evaluated again.
+    Of a front, no design may be as good as another one in every objective, and every other point must be equalled or
+    bettered by one of them.
 
     Parameters
     ----------

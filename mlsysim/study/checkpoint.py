@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.extras import require
+from mlsysim.files import replacing
 
 #: Most bytes of a first line; a file that begins with a longer one is no checkpoint.
 LONGEST = 2**26
@@ -142,14 +142,9 @@ class Checkpoint:
 
     def save(self, state: Mapping[str, Any], records: Iterable[Any] = ()) -> None:
         """Replace the file."""
-        beside = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex}.new")
-        try:
-            with beside.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(_line({"fingerprint": self.fingerprint, "facts": self.facts, "state": dict(state)}))
-                file.writelines(map(_line, records))
-            os.replace(beside, self.path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with replacing(self.path) as beside, beside.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(_line({"fingerprint": self.fingerprint, "facts": self.facts, "state": dict(state)}))
+            file.writelines(map(_line, records))
 
     def append(self, record: Any) -> None:
         """Add a record."""

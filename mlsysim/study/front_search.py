@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlsysim.engine.bounds import FrontSearch, Known, Points, Progress, Translator
+from mlsysim.engine.bounds import Cuts, FrontSearch, Known, Points, Progress, Translator
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.front import Front
 from mlsysim.progress import watched
@@ -12,7 +12,9 @@ from mlsysim.study.problem import Problem
 LARGEST = 1 << 62
 
 
-def front_by_bounds(asked: Problem, budget: Budget, progress: bool | None) -> tuple[Front, Progress, float]:
+def front_by_bounds(
+    asked: Problem, budget: Budget, progress: bool | None, cuts: Cuts | None = None
+) -> tuple[Front, Progress, float]:
     """The Pareto front of a problem by bounds, or what is known of it when the budget is used up.
 
     Parameters
@@ -23,6 +25,8 @@ def front_by_bounds(asked: Problem, budget: Budget, progress: bool | None) -> tu
         Operations and time.
     progress : bool, optional
         Whether to show progress; by default on a terminal.
+    cuts : Cuts, optional
+        Keeps what becomes of every part of the grid.
 
     Returns
     -------
@@ -47,5 +51,5 @@ def front_by_bounds(asked: Problem, budget: Budget, progress: bool | None) -> tu
             if line is not None:
                 line.say(f"{seen.boxes:,} boxes, {seen.points:,} points, {len(known.values):,} on the front")
 
-        known, seen, gap = search.front(budget, report)
+        known, seen, gap = search.front(budget, report, cuts)
     return Front(known.values, known.indices, seen.feasible, seen.points), seen, gap

@@ -11,8 +11,6 @@ import base64
 import binascii
 import hashlib
 import json
-import os
-import uuid
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -23,6 +21,7 @@ import numpy as np
 
 from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
 from mlsysim.errors import CertificateError, InputError
+from mlsysim.files import replacing
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
 from mlsysim.study.checkpoint import reason_of, told
@@ -34,7 +33,10 @@ from mlsysim.study.written import as_plain
 from mlsysim.version import __version__
 
 KIND = "mlsysim certificate"
-FORMAT = f"{KIND} 1"
+#: The number rises with every change of what stands in a file; a file of another number is refused.
+FORMAT = f"{KIND} 2"
+#: What a question asks for: the best designs, or a front.
+SEARCH, FRONT = KINDS = "search", "front"
 #: What becomes of a box, as the file calls it.
 FATES = {"bound": BOUND, "infeasible": INFEASIBLE, "evaluated": EVALUATED, "open": OPEN}
 #: Most bytes of a file, and of the tree in it.
@@ -52,8 +54,8 @@ class Saved:
         Of the file.
     asked : Problem
         What is searched.
-    top : int
-        How many designs.
+    top : int, optional
+        How many designs; None for a front.
 
     Raises
     ------
@@ -61,7 +63,7 @@ class Saved:
         If the path is none, or an argument of the question cannot be written down.
     """
 
-    def __init__(self, path: Any, asked: Problem, top: int) -> None:
+    def __init__(self, path: Any, asked: Problem, top: int | None) -> None:
         try:
             self.path = Path(path)
         except TypeError:
@@ -85,8 +87,9 @@ class Saved:
         cuts : Cuts
             What became of every part of the grid, where bounds ruled them out.
         """
-        asked = self._asked
-        by_bounds = found.certificate.method == "bounds"
+        asked, claims = self._asked, asdict(found.certificate)
+        if self._question["kind"] == FRONT:
+            claims["bound"] = None
         content = {
             "format": FORMAT,
             "mlsysim": __version__,
@@ -97,16 +100,13 @@ class Saved:
                 {"place": place.tolist(), "arguments": arguments_at(asked, place), "objectives": objectives}
                 for place, objectives in zip(found.places, _objectives(found), strict=True)
             ],
-            "certificate": asdict(found.certificate),
-            "boxes": _boxes(cuts, asked.grid.sizes) if by_bounds else None,
+            "certificate": claims,
+            "boxes": _boxes(cuts, asked.grid.sizes) if claims["method"] == "bounds" else None,
         }
-        beside = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex}.new")
-        with told(self.path, "cannot be written", lambda: "what it held before is kept"):
-            try:
-                beside.write_text(json_text(content, 1) + "\n", encoding="utf-8", newline="\n")
-                os.replace(beside, self.path)
-            finally:
-                beside.unlink(missing_ok=True)
+        text = json_text(content, 1) + "\n"
+        kept = told(self.path, "cannot be written", lambda: "what it held before is kept")
+        with kept, replacing(self.path) as beside:
+            beside.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _untold(asked: Problem) -> Iterator[tuple[str, Expression]]:
@@ -122,11 +122,12 @@ def _untold(asked: Problem) -> Iterator[tuple[str, Expression]]:
             yield argument, expression
 
 
-def question_of(asked: Problem, top: int) -> dict[str, Any]:
-    """The question as it was asked, as plain data."""
+def question_of(asked: Problem, top: int | None) -> dict[str, Any]:
+    """The question as it was asked, as plain data; without ``top`` that for a front."""
     model = asked.model
     texts = {sign: [expression.text for expression, s in asked.objectives if s == sign] for sign in (1, -1)}
     return {
+        "kind": FRONT if top is None else SEARCH,
         "command": type(model).command,
         "model": type(model).__name__,
         "variant": model.variant,
@@ -173,7 +174,9 @@ def read(path: Any) -> dict[str, Any]:
     """
 
     def refused(why: str) -> InputError:
-        return InputError("certificate", str(path), why, "search(certificate=...) and `mlsysim search` write one")
+        return InputError(
+            "certificate", str(path), why, "search(certificate=...) and pareto(certificate=...) write one"
+        )
 
     try:
         file = Path(path)

@@ -47,6 +47,7 @@ ANY = "*"
 _OBJECT: Any = {ANY: None}
 SHAPE: dict[str, Any] = {
     "question": {
+        "kind": text,
         "command": text,
         "model": text,
         "variant": text,
@@ -54,7 +55,7 @@ SHAPE: dict[str, Any] = {
         "minimize": [text],
         "maximize": [text],
         "subject_to": [text],
-        "top": count,
+        "top": Optional(count),
     },
     "fingerprint": {ANY: _OBJECT},
     "axes": {ANY: count},
@@ -66,7 +67,7 @@ SHAPE: dict[str, Any] = {
         "refused": {ANY: {"count": [count], "entries": [text]}},
         "proven": truth,
         "first": truth,
-        "bound": number,
+        "bound": Optional(number),
         "gap": number,
         "boxes": count,
         "evaluated": count,

@@ -161,6 +161,7 @@ def pareto(
     subject_to: Any = (),
     method: str = "auto",
     time_limit: float | None = None,
+    certificate: Any = None,
     client: Any = None,
     progress: bool | None = None,
     **axes: Any,
@@ -176,6 +177,11 @@ def pareto(
     time_limit : float, optional
         Seconds after which bounds answer with the front of the points looked at. The gap of the certificate then says
         how far from it any design may be: by no more than this share better in every objective.
+    certificate : path, optional
+        File (JSON) in which the question, the front and the parts of the grid that were ruled out are saved, for
+        ``mlsysim.verify`` to check without this search. Where every point was looked at, nothing was
+        ruled out, and they are evaluated again if that takes a minute or two; what ``method="bounds"`` finds can be
+        verified whatever the size.
 
     Returns
     -------
@@ -187,6 +193,8 @@ def pareto(
     ------
     InputError
         As for ``search``.
+    StoreError
+        If a file cannot be written.
     """
     started = time.perf_counter()
     _checked(method, time_limit)
@@ -197,6 +205,24 @@ def pareto(
         raise InputError("client", client, "a cluster looks at every point", "leave out method and time_limit")
     if method == "dense" and time_limit is not None:
         raise InputError("time_limit", time_limit, "only bounds end early", "leave it out, or method")
+    if certificate is None:
+        return _front_of(asked, started, method, time_limit, client, progress)
+    file, cuts = Saved(certificate, asked, None), Cuts()
+    found = _front_of(asked, started, method, time_limit, client, progress, cuts)
+    file.write(found, cuts)
+    return found
+
+
+def _front_of(
+    asked: Problem,
+    started: float,
+    method: str,
+    time_limit: float | None,
+    client: Any,
+    progress: bool | None,
+    cuts: Cuts | None = None,
+) -> Designs:
+    """The front, by the method that was asked for."""
     in_numpy, streamed = _operations(asked)
     every = _iterates(asked) or in_numpy <= COMPILING * len(asked.binding.system)
     if client is None and method != "dense" and (method == "bounds" or time_limit is not None or not every):
@@ -206,7 +232,7 @@ def pareto(
         may_stream = method == "auto" and time_limit is None and asked.grid.points <= LARGEST_STREAM
         if may_stream:
             budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-        front, seen, gap = front_by_bounds(asked, budget, progress)
+        front, seen, gap = front_by_bounds(asked, budget, progress, cuts)
         if seen.proven or not may_stream:
             return _front(asked, front, _found_by_bounds(asked, front, seen, gap, started))
     _refuse_stream(asked)

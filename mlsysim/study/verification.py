@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.bounds import Claim, Recheck, Shown
+from mlsysim.engine.bounds import Recheck, Shown
 from mlsysim.engine.bounds.cuts import EVALUATED, volumes
 from mlsysim.engine.programs.lazily import without_programs
-from mlsysim.engine.ties import band
 from mlsysim.errors import CertificateError, InputError, MlsysimError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
+from mlsysim.study.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, plain_number
 from mlsysim.study.columns import value_of
+from mlsysim.study.front_search import LARGEST
 from mlsysim.study.problem import Problem, problem
 from mlsysim.study.refused import refused
-from mlsysim.study.saved import arguments_at, boxes_in, fingerprint
+from mlsysim.study.saved import FRONT, KINDS, arguments_at, boxes_in, fingerprint
 from mlsysim.study.solve import solve
 from mlsysim.study.written import Find, as_given
 from mlsysim.units import from_canonical
@@ -51,7 +51,7 @@ class Verification:
     points : int
         Size of the grid.
     boxes : mapping of str to int
-        Boxes of the grid by how they were shown to hold nothing better: by a bound of the objective, or by the
+        Boxes of the grid by how they were shown to hold nothing better: by bounds of the objectives, or by the
         condition that cannot hold in them.
     evaluated : int
         Points evaluated again.
@@ -106,23 +106,24 @@ def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find:
         return CertificateError(path, where, why)
 
     with without_programs():
-        asked, top = _asked(content, model, find, wrong)
+        asked = _asked(content, model, find, wrong)
         _compare(content, asked, wrong)
-        values = _solved_again(content, asked, top, wrong)
-        claims = content["certificate"]
-        places = np.array([design["place"] for design in content["designs"]], np.int64).reshape(
-            len(values), len(asked.grid.sizes)
-        )
-        shown, said, complete = _grid_shown(content, asked, top, values, places, wrong)
-        _counts(claims, asked, shown, complete, wrong)
+        names = [(c.text, c.sympy) for c in asked.constraints]
+        names += [(reason.text, reason.condition) for reason in asked.binding.reasons]
+        checker = Recheck(asked.binding.system, asked.goals, names, asked.binding.numbers, asked.grid.sizes)
+        values, places = _solved_again(content, asked, checker, wrong)
+        kind = ClaimedFront if content["question"]["kind"] == FRONT else ClaimedBest
+        claimed = kind(content, asked, values, places, wrong)
+        shown, said, complete = _grid_shown(content, asked, claimed, checker, wrong)
+        _counts(content["certificate"], asked, shown, complete, wrong)
     return Verification(
         path=path,
         complete=complete,
-        designs=len(values),
+        designs=places.shape[1],
         points=asked.grid.points,
         boxes=dict(shown.by),
         evaluated=shown.evaluated,
-        said=(*said, *_version(content)),
+        said=(*claimed.said(), *said, *_version(content)),
         seconds=time.perf_counter() - started,
     )
 
@@ -133,25 +134,32 @@ def _version(content: Mapping[str, Any]) -> list[str]:
     return [] if written == __version__ else [f"It was written by mlsysim {written}, and read by {__version__}."]
 
 
-Wrong = Callable[[str, str], CertificateError]
-
-
-def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: Wrong) -> tuple[Problem, int]:
-    """The question that the file asks, built afresh, and how many designs it asks for."""
+def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: Wrong) -> Problem:
+    """The question that the file asks, built afresh."""
     question = content["question"]
     try:
         arguments = {name: as_given(name, plain, find) for name, plain in question["arguments"].items()}
         asked = problem(model, arguments, question["minimize"], question["maximize"], question["subject_to"])
-        top = question["top"]
     except MlsysimError as error:
         raise wrong("question", str(error)) from None
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise wrong("question", f"its arguments cannot be read: {error}") from None
-    if len(asked.objectives) != 1:
-        raise wrong("question", f"a search has one objective, and this one has {len(asked.objectives)}")
-    if top < 1:
-        raise wrong("question", f"top must be a whole number >= 1, and is {top!r}")
-    return asked, top
+    kind, top, number = question["kind"], question["top"], len(asked.objectives)
+    if kind not in KINDS:
+        raise wrong("question.kind", f"must be one of {', '.join(KINDS)}, and is {kind!r}")
+    if kind == FRONT:
+        if number < 2:
+            raise wrong("question", "a front has two objectives or more, and this one has 1")
+        if top is not None:
+            raise wrong("question.top", f"a front has none, and it is {top!r}")
+        if asked.grid.points > LARGEST:
+            raise wrong("question", f"a front is of at most {LARGEST:,} points")
+        return asked
+    if number != 1:
+        raise wrong("question", f"a search has one objective, and this one has {number}")
+    if not top:
+        raise wrong("question.top", f"must be a whole number >= 1, and is {top!r}")
+    return asked
 
 
 def _compare(content: Mapping[str, Any], asked: Problem, wrong: Wrong) -> None:
@@ -174,69 +182,57 @@ def _compare(content: Mapping[str, Any], asked: Problem, wrong: Wrong) -> None:
                 raise wrong(part, f"{name} is another than in the search{told}")
 
 
-def _solved_again(content: Mapping[str, Any], asked: Problem, top: int, wrong: Wrong) -> list[float]:
-    """The objective of every design, to be minimised, by ``solve``; each is what the file says, and feasible."""
+def _solved_again(
+    content: Mapping[str, Any], asked: Problem, checker: Recheck, wrong: Wrong
+) -> tuple[np.ndarray, np.ndarray]:
+    """Objectives (rows, to be minimised) and places (rows) of the designs (columns): as the file says, and feasible.
+
+    Each is solved by itself, and evaluated by the compiled function, as the points are that it is compared with.
+    """
     designs, sizes = content["designs"], asked.grid.sizes
-    (expression, sign), found = asked.objectives[0], []
-    if len(designs) > top:
-        raise wrong("designs", f"there are {len(designs)}, and {top} were asked for")
     for number, design in enumerate(designs, start=1):
-        where = f"design {number}"
-        place, arguments = design["place"], design["arguments"]
-        if (worth := design["objectives"].get(expression.text)) is None:
-            raise wrong(where, f"it does not say what {expression.text} is")
-        if worth["unit"] != expression.unit:
-            raise wrong(where, f"{expression.text} is in {expression.unit!r}, and in {worth['unit']!r} in the file")
+        where, place, arguments = f"design {number}", design["place"], design["arguments"]
         if len(place) != len(sizes) or any(at >= size for at, size in zip(place, sizes, strict=True)):
             raise wrong(where, f"place {place} is not on the grid")
         if arguments != (here := arguments_at(asked, place)):
             other = next((name for name in here if arguments.get(name) != here[name]), "arguments")
             raise wrong(where, f"{other} is {here.get(other)!r} at its place, and {arguments.get(other)!r} in the file")
+    places = np.array([design["place"] for design in designs], np.int64).reshape(len(designs), len(sizes)).T
+    values, good = checker.worth(places)
+    for number, design in enumerate(designs, start=1):
+        where = f"design {number}"
         try:
-            result = solve(asked.model, **asked.at(place))
+            result = solve(asked.model, **asked.at(design["place"]))
         except InputError as error:
             raise wrong(where, f"is refused: {error}") from None
-        _, good = asked.points.columns(np.array(place, np.int64)[:, None])
-        if not good[0]:
+        if not good[number - 1]:
             raise wrong(where, "does not meet the constraints")
-        value = value_of(expression, result)
-        own = float(from_canonical(value, expression.unit))
-        said = worth["value"]
-        if not math.isclose(own, _number(said), rel_tol=1e-9, abs_tol=1e-300):
-            raise wrong(where, f"{expression.text} is {own!r} {expression.unit}, and {said!r} in the file")
-        found.append(sign * value)
-    if len({tuple(design["place"]) for design in designs}) < len(designs):
-        raise wrong("designs", "one of them is there twice")
-    if any(later < band(value)[0] for value, later in pairwise(found)):
-        raise wrong("designs", "they do not stand in order, the best first")
-    return found
+        for (expression, sign), compiled in zip(asked.objectives, values[:, number - 1].tolist(), strict=True):
+            if (worth := design["objectives"].get(expression.text)) is None:
+                raise wrong(where, f"it does not say what {expression.text} is")
+            if worth["unit"] != expression.unit:
+                raise wrong(where, f"{expression.text} is in {expression.unit!r}, and in {worth['unit']!r} in the file")
+            said = worth["value"]
+            for value in (value_of(expression, result), sign * compiled):
+                own = float(from_canonical(value, expression.unit))
+                if not math.isclose(own, plain_number(said), rel_tol=1e-9, abs_tol=1e-300):
+                    raise wrong(where, f"{expression.text} is {own!r} {expression.unit}, and {said!r} in the file")
+    return values, places
 
 
 def _grid_shown(
-    content: Mapping[str, Any], asked: Problem, top: int, values: list[float], places: np.ndarray, wrong: Wrong
+    content: Mapping[str, Any], asked: Problem, claimed: Claimed, checker: Recheck, wrong: Wrong
 ) -> tuple[Shown, list[str], bool]:
-    """Show that no point of the grid is better than the file says, or raise."""
-    claims, sign = content["certificate"], asked.objectives[0][1]
-    proven, first, bound = _claims(claims, values, top, sign, wrong)
-    known = frozenset(map(tuple, places.tolist()))
-    last = max(values) if len(values) == top else math.inf
-    tied = places[[value >= band(last)[0] for value in values]].tolist() if len(values) == top else []
-    mark = max(map(tuple, tied)) if tied and first else ()
-    below, above = band(last)
-    answer = Claim(below, above if mark else below, mark, known)
-    rest = answer if proven else Claim(min(band(bound)[0], below), min(band(bound)[0], below), (), known)
-    names = [(c.text, c.sympy) for c in asked.constraints]
-    names += [(reason.text, reason.condition) for reason in asked.binding.reasons]
-    checker = Recheck(asked.binding.system, asked.goals[0], names, asked.binding.numbers, asked.grid.sizes)
+    """Show that no point of the grid is against what the file says, or raise."""
+    method, answer, rest = content["certificate"]["method"], claimed.answer, claimed.rest
     shown, total = Shown(), asked.grid.points
     try:
         boxes = boxes_in(content, asked.grid.sizes)
     except ValueError as error:
         raise wrong("boxes", str(error)) from None
-    if (boxes is None) == (claims["method"] == "bounds"):
+    if (boxes is None) == (method == "bounds"):
         raise wrong(
-            "boxes",
-            f"the search is said to be by {claims['method']}, which {'has' if boxes is None else 'has no'} boxes",
+            "boxes", f"the search is said to be by {method}, which {'has' if boxes is None else 'has no'} boxes"
         )
     if boxes is not None:
         low, high, fates = boxes
@@ -245,83 +241,63 @@ def _grid_shown(
         was_evaluated = fates == EVALUATED
         for part in looped(_parts(low[:, was_evaluated], high[:, was_evaluated])):
             checker.evaluate(*part, answer, shown)
-            _refute(shown, asked, wrong)
+            _refute(shown, asked, claimed, wrong)
         for part in looped(_parts(low[:, ~was_evaluated], high[:, ~was_evaluated])):
             checker.show(*part, rest, shown)
-            _refute(shown, asked, wrong)
+            _refute(shown, asked, claimed, wrong)
         said = [f"{fates.size:,} boxes tile the grid of {total:,} points:", *_ways(shown, int(was_evaluated.sum()))]
-        return shown, [*_answered(values, claims), *said], True
+        return shown, said, True
     last_place = np.array(asked.grid.sizes, np.int64)[:, None] - 1
     whole = np.zeros_like(last_place), last_place
     operations = total * asked.points.operations(asked.grid.sizes)
-    if not proven:
-        return shown, [*_answered(values, claims), "It claims no proof, and has no boxes."], True
+    if not claimed.proven:
+        return shown, ["It claims no proof, and has no boxes."], True
     if operations <= EVERY_POINT:
         checker.evaluate(*whole, answer, shown)
-        _refute(shown, asked, wrong)
-        said = f"It has no boxes, as every point was looked at: all {total:,} were evaluated again."
-        return shown, [*_answered(values, claims), said], True
+        _refute(shown, asked, claimed, wrong)
+        return shown, [f"It has no boxes, as every point was looked at: all {total:,} were evaluated again."], True
     said = (
         f"It has no boxes, as every point was looked at, and to evaluate {total:,} points again takes too long. "
-        "search(method='bounds') finds a proof that can be verified."
+        "method='bounds' finds a proof that can be verified."
     )
     if asked.points.iterates:
-        return shown, [*_answered(values, claims), said], False
+        return shown, [said], False
     checker.show(*whole, rest, shown, TRIED)
     if shown.missed:
         shown.missed.clear()
-        _refute(shown, asked, wrong)
-        return shown, [*_answered(values, claims), said], False
-    _refute(shown, asked, wrong)
+        _refute(shown, asked, claimed, wrong)
+        return shown, [said], False
+    _refute(shown, asked, claimed, wrong)
     said = f"It has no boxes, as every point was looked at; bounds show the same of all {total:,}:"
-    return shown, [*_answered(values, claims), said, *_ways(shown)], True
-
-
-def _claims(
-    claims: Mapping[str, Any], values: list[float], top: int, sign: int, wrong: Wrong
-) -> tuple[bool, bool, float]:
-    """What is claimed: proven, first, and a bound, to be minimised; raise where these contradict one another."""
-    proven, first = claims["proven"], claims["first"]
-    bound, gap = (_number(claims[name]) for name in ("bound", "gap"))
-    if proven and values and not math.isclose(bound, sign * min(values), rel_tol=1e-9, abs_tol=1e-300):
-        raise wrong("certificate", f"the bound is {bound!r}, and the best design is worth {sign * min(values)!r}")
-    if proven and gap != 0:
-        raise wrong("certificate", f"it is proven, and the gap is {gap!r}")
-    if not proven and math.isfinite(gap):
-        value = max(values) if values else math.inf
-        right = (value - sign * bound) / abs(value) if value else math.inf
-        if not math.isclose(gap, right, rel_tol=1e-6, abs_tol=1e-9):
-            raise wrong("certificate", f"the gap is {gap!r}, and {right!r} by the bound and the design")
-    # Where nothing was found, nothing may be there.
-    return proven, first, sign * bound if not proven else math.inf
-
-
-def _number(plain: Any) -> float:
-    """A number of the file; infinity is written as an object."""
-    if isinstance(plain, Mapping):
-        return math.inf if plain["infinite"] == "positive" else -math.inf
-    return float(plain)
+    return shown, [said, *_ways(shown)], True
 
 
 def _parts(low: np.ndarray, high: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(low[:, at : at + STEP], high[:, at : at + STEP]) for at in range(0, low.shape[1], STEP)]
 
 
-def _refute(shown: Shown, asked: Problem, wrong: Wrong) -> None:
-    """Raise for a better point that was found, or a box that was not shown to hold none."""
-    expression, sign = asked.objectives[0]
+def _refute(shown: Shown, asked: Problem, claimed: Claimed, wrong: Wrong) -> None:
+    """Raise for a point that was found against the claim, or a box that was not shown to hold none."""
     if shown.better:
-        value, place = min(shown.better)
-        own = f"{float(from_canonical(sign * value, expression.unit)):.10g} {expression.unit}".strip()
+        values, place = min(shown.better)
         at = ", ".join(f"{name}={text}" for name, text in arguments_at(asked, place).items())
-        raise wrong("designs", f"{expression.text} is {own} at {at}, which is better, or as good and earlier")
+        raise wrong("designs", f"{_objectives(asked, values, 'is')} at {at}, {claimed.against}")
     if shown.missed:
-        low, high, bound = shown.missed[0]
-        own = f"{float(from_canonical(sign * bound, expression.unit)):.10g} {expression.unit}".strip()
+        low, high, bounds = shown.missed[0]
         ends = ", ".join(
             f"{name} {a} to {b}" for name, a, b in zip(asked.binding.axes, low, high, strict=True) if a < b
         )
-        raise wrong("boxes", f"in the box {ends} (places on the axes), {expression.text} is bounded by {own} only")
+        bounded = _objectives(asked, bounds, "is bounded by")
+        raise wrong("boxes", f"in the box {ends} (places on the axes), {bounded} only")
+
+
+def _objectives(asked: Problem, values: Sequence[float], verb: str) -> str:
+    """What the objectives are, in words, of values that are to be minimised."""
+    said = []
+    for (expression, sign), value in zip(asked.objectives, values, strict=True):
+        own = f"{float(from_canonical(sign * value, expression.unit)):.10g} {expression.unit}".strip()
+        said.append(f"{expression.text} {verb} {own}")
+    return " and ".join(said)
 
 
 def _counts(claims: Mapping[str, Any], asked: Problem, shown: Shown, complete: bool, wrong: Wrong) -> None:
@@ -346,19 +322,6 @@ def _ways(shown: Shown, evaluated: int = 0) -> list[str]:
     """How boxes were shown to hold nothing better, a line each."""
     lines = [f"{evaluated:>10,}  evaluated again, {shown.evaluated:,} points"] * bool(shown.evaluated)
     for name, count in sorted(shown.by.items(), key=lambda each: -each[1]):
-        what = "bounded by a value that is no better" if name == "bound" else f"{name}: cannot hold"
+        what = "bounded by values that are no better" if name == "bound" else f"{name}: cannot hold"
         lines.append(f"{count:>10,}  {what}")
     return [*lines, f"{shown.halved:>10,}  halved on the way"] if shown.halved else lines
-
-
-def _answered(values: list[float], claims: Mapping[str, Any]) -> list[str]:
-    """What was shown of the designs, in words."""
-    if not values:
-        return ["No point meets the constraints."] if claims["proven"] else ["It has no design."]
-    which = "The design was" if len(values) == 1 else f"The {len(values)} designs were"
-    gap = (
-        ""
-        if claims["proven"]
-        else f" It is not proven best: a design up to {100 * _number(claims['gap']):.3g}% better may exist."
-    )
-    return [f"{which} solved again, by the formulas and inputs of the search.{gap}"]

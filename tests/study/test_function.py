@@ -1,15 +1,27 @@
 """The pure function: a user's own ``jit``, ``grad`` and ``vmap``, in the dtype they choose."""
 
+import math
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlsysim import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import (
+    Formula,
+    MoERoutingModel,
+    PerformanceModel,
+    ServingCapacityModel,
+    Source,
+    TrainingMemoryModel,
+    nonnegative,
+    positive,
+    variable,
+)
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.study.function import PureFunction
 
@@ -75,6 +87,25 @@ def test_it_survives_a_pickle(latency):
 def test_positional_entries_work():
     found = TrainingMemoryModel().function("weights", "Llama3_8B", "H100", batch_size=8)
     assert float(found()) == pytest.approx(16.06e9, rel=1e-6)
+
+
+def test_a_quotient_by_zero_is_infinite_as_solve_says():
+    """However it is called, and in the dtype of what it is given."""
+    work = variable("own_work", r"w_o", "FLOP", "What is done.", positive())
+    rate = variable("own_rate", r"r_o", "FLOP/s", "How fast.", nonnegative())
+    taken = variable("own_taken", r"t_o", "s", "How long it takes.", nonnegative())
+    formula = Formula(taken, work / rate, title="Time", source=Source("kleinrock1975"), no_example="a test")
+    model: Any = type("Taking", (PerformanceModel,), {"__doc__": "How long?", "variants": {"only": (formula,)}})()
+    given = {"own_work": 3, "own_rate": 0}
+    assert model.solve(**given).canonical("own_taken") == math.inf
+    time = model.function("own_taken", **given)
+    assert float(time()) == float(time({"own_work": 2.0})) == math.inf
+    assert time().dtype == time.dtype
+    assert float(jax.jit(time)({"own_work": 2.0})) == math.inf
+    assert float(time({"own_rate": 1.5})) == 2
+    with jax.enable_x64(True):
+        assert time().dtype == np.float64
+        assert time({"own_work": jnp.float32(2)}).dtype == np.float32
 
 
 class TestTransformations:

@@ -9,7 +9,7 @@ import typer
 
 from mlsysim.cli.options import Json, OwnCatalog
 
-HELP = """Whether the certificate of a search holds, shown without the search.
+HELP = """Whether the certificate of a search or of a front holds, shown without the search.
 
 \b
 mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_len=8192 \\
@@ -18,13 +18,16 @@ mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_le
 mlsysim verify best.json
 
 The designs are solved again, the boxes that were ruled out must tile the grid, and each is
-bounded again from the formulas as they are now.
+bounded again from the formulas as they are now. Of a front, no design may be as good as another
+one in every objective, and no box may hold a point that none of them equals or betters in all.
 """
 
 
 def verify(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `mlsysim search --certificate` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What --certificate of `mlsysim search` or `pareto` wrote.")
+    ],
     catalog: OwnCatalog = None,
     as_json: Json = False,
 ) -> None:

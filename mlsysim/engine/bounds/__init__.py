@@ -40,17 +40,17 @@ The formula is 9 at the least and 12 at the most there. :class:`Search` drops bo
 the best point it knows, and splits the others.
 """
 
+from mlsysim.engine.bounds import claims
 from mlsysim.engine.bounds.branch import Best, Progress, Search
 from mlsysim.engine.bounds.cuts import Cuts
 from mlsysim.engine.bounds.fronts import FrontSearch, Known
 from mlsysim.engine.bounds.limits import Limited, inputs_of, parted
 from mlsysim.engine.bounds.points import Points, at_points
-from mlsysim.engine.bounds.recheck import Claim, Recheck, Shown
+from mlsysim.engine.bounds.recheck import Recheck, Shown
 from mlsysim.engine.bounds.translate import Translator
 
 __all__ = [
     "Best",
-    "Claim",
     "Cuts",
     "FrontSearch",
     "Known",
@@ -62,6 +62,7 @@ __all__ = [
     "Shown",
     "Translator",
     "at_points",
+    "claims",
     "inputs_of",
     "parted",
 ]

@@ -18,19 +18,18 @@ import numpy as np
 
 from mlsysim.engine.bounds.bounding import Bounding
 from mlsysim.engine.bounds.branch import Progress, Search
-from mlsysim.engine.bounds.cuts import volumes
+from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, volumes
 from mlsysim.engine.bounds.effects import effects
 from mlsysim.engine.bounds.forms import Condition, Sum
 from mlsysim.engine.bounds.incumbent import descend
 from mlsysim.engine.bounds.plans import Plans
 from mlsysim.engine.bounds.points import Points
 from mlsysim.engine.budget import Budget
-from mlsysim.engine.front import nondominated
+from mlsysim.engine.front import BESIDE, index_of, nondominated, share_to_better
 from mlsysim.engine.ties import rounded
 
-#: Points of the front that are compared with boxes at once, and shares of the first objective in the sums whose small
-#: values the front begins with.
-BESIDE, SHARES = 256, (0.1, 0.3, 0.5, 0.7, 0.9)
+#: Shares of the first objective in the sums whose small values the front begins with.
+SHARES = 0.1, 0.3, 0.5, 0.7, 0.9
 
 #: First and last index per axis (rows) and box (columns), and lower bounds by objective (rows).
 Some = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -113,21 +112,7 @@ class Known:
 
     def gap(self, lower: np.ndarray) -> np.ndarray:
         """By what share of itself the nearest known point must be bettered in every objective to beat a bound."""
-        found = np.full(lower.shape[1], math.inf)
-        with np.errstate(all="ignore"):
-            for start in range(0, len(self.values), BESIDE):
-                known = self.values[start : start + BESIDE, :, None]
-                share = np.where(known <= lower, 0.0, (known - lower) / np.abs(known))
-                found = np.fmin(found, np.where(np.isnan(share), math.inf, share).max(axis=1).min(axis=0))
-        return found
-
-
-def index_of(points: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    """C-order index of points."""
-    found = np.zeros(points.shape[1], np.int64)
-    for row, size in zip(points, sizes, strict=True):
-        found = found * size + row
-    return found
+        return share_to_better(self.values, lower)
 
 
 class FrontSearch(Search):
@@ -163,7 +148,10 @@ class FrontSearch(Search):
         self._alone = alone
 
     def front(
-        self, budget: Budget, report: Callable[[Progress, Known], None] | None = None
+        self,
+        budget: Budget,
+        report: Callable[[Progress, Known], None] | None = None,
+        cuts: Cuts | None = None,
     ) -> tuple[Known, Progress, float]:
         """Find the front.
 
@@ -173,6 +161,8 @@ class FrontSearch(Search):
             Operations and time this may take.
         report : callable, optional
             Called with the progress and the known points after every round.
+        cuts : Cuts, optional
+            Keeps what becomes of every part of the grid.
 
         Returns
         -------
@@ -180,7 +170,7 @@ class FrontSearch(Search):
             The front; what was looked at; and the gap: no point is better than all points of the front by more than
             this share in every objective. Zero if the front is proven.
         """
-        self._budget = budget
+        self._budget, self._cuts = budget, cuts
         known, seen = Known(self.sizes, 1 + len(self._others)), Progress()
         low = np.zeros((len(self.sizes), 1), dtype=np.int64)
         whole = low, np.array(self.sizes, dtype=np.int64)[:, None] - 1, np.full((known.objectives, 1), -np.inf)
@@ -199,6 +189,9 @@ class FrontSearch(Search):
             budget.narrow(max(self.FIRST_OPERATIONS, budget.done))
             while self._tied:
                 self._foremost(self._tied, self.WIDTH, known, seen)
+        for *_, (low, high, _) in (*self._open, *self._tied):
+            self._cut(low, high, OPEN)
+        self._cuts = None
         seen.proven = not self._open
         seen.first = seen.proven and not self._tied
         return known, seen, max((float(known.gap(lower).max()) for _, _, (_, _, lower) in self._open), default=0.0)
@@ -219,19 +212,28 @@ class FrontSearch(Search):
         try:
             low, high, lower = (np.concatenate(parts, axis=1) for parts in zip(*left, strict=True))
             keep = ~known.beats(rounded(lower), low)
+            self._cut(low[:, ~keep], high[:, ~keep], BOUND)
             left = [self._rest(low[:, keep], high[:, keep], lower[:, keep], known, seen)]
+            if self._cuts is not None:
+                self._cuts.commit()
         finally:
+            if self._cuts is not None:
+                self._cuts.rollback()
             for some in left:
                 self._put(some, known)
+            if self._cuts is not None:
+                self._cuts.commit()
 
     def _put(self, some: Some, known: Known) -> None:
         """Add boxes: those that may hold better points, and those that may hold earlier ones of equal points."""
-        low, _, lower = some
+        low, high, lower = some
         beaten, tied = known.against(rounded(lower))
         places = np.flatnonzero(tied >= 0)
         earlier = np.zeros(beaten.shape, bool)
         earlier[places] = known.indices[tied[places]] > index_of(low[:, places], self.sizes)
-        self._push(self._open, some, np.flatnonzero(~beaten & (tied < 0)), known)
+        better = ~beaten & (tied < 0)
+        self._cut(low[:, ~better & ~earlier], high[:, ~better & ~earlier], BOUND)
+        self._push(self._open, some, np.flatnonzero(better), known)
         self._push(self._tied, some, np.flatnonzero(earlier), known)
 
     def _push(self, heap: list[tuple[float, int, Some]], some: Some, places: np.ndarray, known: Known) -> None:
@@ -255,6 +257,7 @@ class FrontSearch(Search):
                 seen.points += places.shape[1]
                 seen.feasible += int(good.sum())
                 seen.infeasible += int((~good).sum())
+            self._cut(low[:, small], high[:, small], EVALUATED)
         low, high, lower = low[:, ~small], high[:, ~small], lower[:, ~small]
         if not lower.shape[1]:
             return low, high, lower
@@ -263,7 +266,10 @@ class FrontSearch(Search):
         seen.boxes += alive.size
         seen.infeasible += sum(volumes(low[:, ~alive], high[:, ~alive]))
         lower = np.maximum(lower, own)
-        alive &= ~known.beats(rounded(lower), low)
+        self._cut(low[:, ~alive], high[:, ~alive], INFEASIBLE)
+        beaten = alive & known.beats(rounded(lower), low)
+        self._cut(low[:, beaten], high[:, beaten], BOUND)
+        alive &= ~beaten
         low, high, lower = low[:, alive], high[:, alive], lower[:, alive]
         if not lower.shape[1]:
             return low, high, lower
@@ -282,6 +288,8 @@ class FrontSearch(Search):
         child = np.where(open_axes, np.maximum(own, lower[:, None, None]), lower[:, None, None])
         stays = may & (~self._beaten(child, low, middles, known) | ~open_axes)
         dead = (~stays).all(axis=0).any(axis=0)
+        if self._cuts is not None:
+            self._cuts.halves(low, high, (stays[0], stays[1]), (~may[0], ~may[1]))
         new_low = np.where(~stays[0] & stays[1], middles + 1, low)
         new_high = np.where(stays[0] & ~stays[1], middles, high)
         both = np.where(stays, child, np.inf).min(axis=1).max(axis=1)

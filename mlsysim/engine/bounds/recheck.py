@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.engine.bounds.claims import Claim
 from mlsysim.engine.bounds.cuts import volumes
 from mlsysim.engine.bounds.implied import implied
 from mlsysim.engine.bounds.points import Points
@@ -39,9 +40,9 @@ class Shown:
     feasible, infeasible : int
         Points that were found to meet the conditions, and points that are known not to.
     missed : list of tuple
-        For boxes of which it was not shown, first and last index per axis, and the bound.
+        For boxes of which it was not shown, first and last index per axis, and the bound of every objective.
     better : list of tuple
-        Points that are better: value, and index per axis.
+        Points that are against the claim: their objectives, and index per axis.
     """
 
     by: dict[str, int] = field(default_factory=dict)
@@ -50,38 +51,8 @@ class Shown:
     evaluated: int = 0
     feasible: int = 0
     infeasible: int = 0
-    missed: list[tuple[list[int], list[int], float]] = field(default_factory=list)
-    better: list[tuple[float, list[int]]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What no point may be that is not among the designs.
-
-    Attributes
-    ----------
-    value : float
-        No point is below it.
-    equal : float
-        Where the first of equal points is claimed, up to which value a point counts as equal; else the same value.
-    mark : tuple of int
-        Index per axis of the last of the designs, before which no equal point may come.
-    known : frozenset of tuple of int
-        The designs.
-    """
-
-    value: float
-    equal: float
-    mark: tuple[int, ...]
-    known: frozenset[tuple[int, ...]]
-
-    def beaten(self, values: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """Where a value at a place, or from there on in the order of the axes, is against the claim."""
-        found = values < self.value
-        tied = np.flatnonzero(~found & (values <= self.equal))
-        if tied.size and self.mark:
-            found[tied] = [tuple(place) < self.mark for place in first[:, tied].T.tolist()]
-        return found
+    missed: list[tuple[list[int], list[int], list[float]]] = field(default_factory=list)
+    better: list[tuple[list[float], list[int]]] = field(default_factory=list)
 
 
 class Recheck:
@@ -91,7 +62,7 @@ class Recheck:
     ----------
     system : System
         Formulas.
-    objective : sympy.Expr
+    objectives : sequence of sympy.Expr
         What is minimised.
     conditions : sequence of (str, sympy Boolean)
         What must hold, and how that is called.
@@ -104,13 +75,13 @@ class Recheck:
     def __init__(
         self,
         system: System,
-        objective: sympy.Basic,
+        objectives: Sequence[sympy.Basic],
         conditions: Sequence[tuple[str, sympy.Basic]],
         values: Mapping[str, Any],
         sizes: tuple[int, ...],
     ) -> None:
         required = tuple(condition for _, condition in conditions)
-        self._translator = translator = Translator(system, values, sizes, (objective, *required))
+        self._translator = translator = Translator(system, values, sizes, (*objectives, *required))
         forms = translator.plans.forms
         everything = translator.require(required)
         self._conditions = [
@@ -119,8 +90,18 @@ class Recheck:
             for part in sympy.And.make_args(lower(condition))
         ]
         self._conditions += [("what several conditions imply", each) for each in implied(forms, everything)]
-        self._objective = translator.sum(objective)
-        self._points = Points(system, (objective,), required, values)
+        self._objectives = [translator.sum(objective) for objective in objectives]
+        self._points = Points(system, tuple(objectives), required, values)
+
+    def worth(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Objectives (rows) at points (columns), by the compiled function in NumPy; and which of them are feasible.
+
+        Parameters
+        ----------
+        points : ndarray
+            Index per axis (rows) and point (columns).
+        """
+        return self._points.columns(points)
 
     def evaluate(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> None:
         """Look at every point of some boxes.
@@ -135,15 +116,15 @@ class Recheck:
             Where it is noted what was found.
         """
         for points in _points_of(low, high, self._points.chunk):
-            values, good = self._points(points)
-            shown.evaluated += len(values)
+            values, good = self._points.columns(points)
+            shown.evaluated += len(good)
             shown.feasible += int(good.sum())
             shown.infeasible += int((~good).sum())
-            against = np.flatnonzero(good)[claim.beaten(values[good], points[:, good])]
+            against = np.flatnonzero(good)[claim.against(values[:, good], points[:, good])]
             for place in against.tolist():
                 at = tuple(points[:, place].tolist())
                 if at not in claim.known:
-                    shown.better.append((float(values[place]), list(at)))
+                    shown.better.append((values[:, place].tolist(), list(at)))
 
     def show(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown, most: int = MOST) -> None:
         """Show of some boxes that they hold no point that is against a claim, or note those that may.
@@ -160,26 +141,26 @@ class Recheck:
         while left:
             low, high = left.pop()
             bound, doubtful = self._bounded(low, high, claim, shown)
-            low, high, bound = low[:, doubtful], high[:, doubtful], bound[doubtful]
+            low, high, bound = low[:, doubtful], high[:, doubtful], bound[:, doubtful]
             small = np.array([volume <= SMALL for volume in volumes(low, high)], bool)
             self.evaluate(low[:, small], high[:, small], claim, shown)
-            low, high, bound = low[:, ~small], high[:, ~small], bound[~small]
+            low, high, bound = low[:, ~small], high[:, ~small], bound[:, ~small]
             if not bound.size:
                 continue
-            shown.halved += bound.size
+            shown.halved += low.shape[1]
             if shown.halved > most:
-                ends = zip(low.T.tolist(), high.T.tolist(), bound.tolist(), strict=True)
+                ends = zip(low.T.tolist(), high.T.tolist(), bound.T.tolist(), strict=True)
                 shown.missed += [(first, last, value) for first, last, value in ends]
                 continue
-            left.append(self._halved(low, high, shown))
+            left.append(self._halved(low, high, claim, shown))
 
     def _bounded(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
-        """A lower bound of every box, and of which it does not show that they hold nothing against the claim."""
+        """Lower bounds of every box, and of which they do not show that they hold nothing against the claim."""
         shown.bounded += low.shape[1]
         with np.errstate(all="ignore"):
             ranges = Ranges(self._translator.plans, low, high)
-            bound = ranges.lower(self._objective)
-            doubtful = claim.beaten(bound, low)
+            bound = self._lower(ranges, low.shape[1])
+            doubtful = claim.against(bound, low)
             _count(shown, "bound", int((~doubtful).sum()))
             for name, condition in self._conditions if doubtful.any() else ():
                 may = np.broadcast_to(ranges.truth(condition)[0], doubtful.shape)
@@ -189,8 +170,12 @@ class Recheck:
                 doubtful &= may
         return bound, doubtful
 
-    def _halved(self, low: np.ndarray, high: np.ndarray, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
-        """Both halves of every box, along the axis whose halves have the highest bounds."""
+    def _lower(self, ranges: Ranges, boxes: int) -> np.ndarray:
+        """Lower bounds by objective (rows) and box (columns)."""
+        return np.stack([np.broadcast_to(ranges.lower(objective), (boxes,)) for objective in self._objectives])
+
+    def _halved(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
+        """Both halves of every box, along the axis whose halves are nearest to be shown."""
         axes, boxes = np.nonzero(high > low)
         middle = (low[axes, boxes] + high[axes, boxes]) // 2
         place, count = np.arange(len(boxes)), len(boxes)
@@ -199,12 +184,12 @@ class Recheck:
         shown.bounded += 2 * count
         with np.errstate(all="ignore"):
             ranges = Ranges(self._translator.plans, lows, highs)
-            bound = ranges.lower(self._objective)
+            near = claim.nearness(self._lower(ranges, 2 * count))
             for _, condition in self._conditions:
-                bound = np.where(ranges.truth(condition)[0], bound, np.inf)
+                near = np.where(ranges.truth(condition)[0], near, np.inf)
         score = np.full(low.shape, -np.inf)
-        rank = np.argsort(np.argsort(bound)).reshape(2, count).astype(float)
-        # Of boxes of equal bounds the longest side is halved.
+        rank = np.argsort(np.argsort(near)).reshape(2, count).astype(float)
+        # Of boxes that are equally near the longest side is halved.
         score[axes, boxes] = rank.min(axis=0) + rank.max(axis=0) / 2 + 1e-3 * np.log2((high - low + 1)[axes, boxes])
         best = score.argmax(axis=0)
         at = np.arange(low.shape[1])

@@ -6,7 +6,6 @@ import datetime
 import json
 import os
 import re
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import units
 from mlsysim.catalog import Stack, Value, builtin, load_catalog
 from mlsysim.errors import InputError, MlsysimError
+from mlsysim.files import replacing
 from mlsysim.inputs.axes import Derived
 from mlsysim.study.calibration.rows_file import rows_path, rows_text
 from mlsysim.symbolic import variable_of
@@ -147,14 +147,17 @@ def _write(file: Path, text: str) -> None:
 def _append(file: Path, text: str) -> None:
     """Add to a file, whole or not at all; what does not read as a catalog is not written."""
     before = file.read_text(encoding="utf-8") if file.exists() else ""
-    beside = file.with_name(f".{uuid.uuid4().hex}{file.suffix}")
     try:
-        beside.write_text(before + ("\n" if before.strip() else "") + text, encoding="utf-8")
-        load_catalog(beside)
-        os.replace(beside, file)
+        with replacing(file) as beside:
+            beside.write_text(before + ("\n" if before.strip() else "") + text, encoding="utf-8")
+            _readable(beside, file)
     except OSError as error:
         raise InputError("path", str(file), f"cannot be written: {error.strerror or error}") from None
+
+
+def _readable(beside: Path, file: Path) -> None:
+    """Refuse what does not read as a catalog, under the name of the file that it is for."""
+    try:
+        load_catalog(beside)
     except MlsysimError as error:
         raise InputError("path", str(file), str(error).replace(beside.name, file.name)) from None
-    finally:
-        beside.unlink(missing_ok=True)

@@ -1,0 +1,198 @@
+"""What a saved certificate claims: whether that fits its designs, and what no other point of the grid may be."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mlsysim.engine.bounds import claims
+from mlsysim.engine.front import index_of
+from mlsysim.engine.ties import TIE, band, rounded
+from mlsysim.errors import CertificateError
+from mlsysim.study.problem import Problem
+
+Wrong = Callable[[str, str], CertificateError]
+
+
+def plain_number(plain: Any) -> float:
+    """A number of the file; infinity is written as an object."""
+    if isinstance(plain, Mapping):
+        return math.inf if plain["infinite"] == "positive" else -math.inf
+    return float(plain)
+
+
+class Claimed(ABC):
+    """The claims of a certificate about its designs.
+
+    Parameters
+    ----------
+    content : mapping
+        Of the file.
+    asked : Problem
+        The question, built afresh.
+    values : ndarray
+        Objectives (rows) of the designs (columns), to be minimised, as they were computed again.
+    places : ndarray
+        Index along every axis (rows) of each design (columns).
+    wrong : callable
+        The error for a part of the file, and why.
+
+    Attributes
+    ----------
+    proven : bool
+        Whether the answer is said to be proven.
+    gap : float
+        The share that is claimed where it is not.
+
+    Raises
+    ------
+    CertificateError
+        If the claims contradict one another, or the designs.
+    """
+
+    def __init__(
+        self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
+    ) -> None:
+        self.content, self.asked, self.values, self.places, self.wrong = content, asked, values, places, wrong
+        self.claims: Mapping[str, Any] = content["certificate"]
+        self.proven: bool = self.claims["proven"]
+        self.first: bool = self.claims["first"]
+        self.gap = plain_number(self.claims["gap"])
+        if self.proven and self.gap != 0:
+            raise wrong("certificate", f"it is proven, and the gap is {self.gap!r}")
+        self.known = frozenset(map(tuple, places.T.tolist()))
+        if len(self.known) < places.shape[1]:
+            raise wrong("designs", "one of them is there twice")
+        if any(later < band(value)[0] for value, later in pairwise(values[0].tolist())):
+            raise wrong("designs", "they do not stand in order, the best first")
+
+    @property
+    @abstractmethod
+    def answer(self) -> claims.Claim:
+        """What no point may be that was evaluated."""
+
+    @property
+    @abstractmethod
+    def rest(self) -> claims.Claim:
+        """What no other point may be."""
+
+    #: What is said of a point that is against the claim.
+    against: str
+
+    @abstractmethod
+    def said(self) -> list[str]:
+        """What was shown of the designs, in words."""
+
+
+class ClaimedBest(Claimed):
+    """The best designs of a search."""
+
+    against = "which is better, or as good and earlier"
+
+    def __init__(
+        self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
+    ) -> None:
+        self._top = content["question"]["top"]
+        if places.shape[1] > self._top:
+            raise wrong("designs", f"there are {places.shape[1]}, and {self._top} were asked for")
+        super().__init__(content, asked, values, places, wrong)
+        if self.claims["bound"] is None:
+            raise wrong("certificate.bound", "must be a number, and is None")
+        sign, bound = asked.objectives[0][1], plain_number(self.claims["bound"])
+        best, last = min(values[0], default=math.inf), max(values[0], default=math.inf)
+        if self.proven and values.size and not math.isclose(bound, sign * best, rel_tol=1e-9, abs_tol=1e-300):
+            raise wrong("certificate", f"the bound is {bound!r}, and the best design is worth {float(sign * best)!r}")
+        if not self.proven and math.isfinite(self.gap):
+            right = float((last - sign * bound) / abs(last) if last else math.inf)
+            if not math.isclose(self.gap, right, rel_tol=1e-6, abs_tol=1e-9):
+                raise wrong("certificate", f"the gap is {self.gap!r}, and {right!r} by the bound and the design")
+        # Where nothing was found, nothing may be there.
+        self._bound = sign * bound if not self.proven else math.inf
+
+    @property
+    def answer(self) -> claims.Best:
+        """See :class:`Claimed`."""
+        whole = self.values.shape[1] == self._top
+        last = float(self.values[0].max()) if whole else math.inf
+        below, above = band(last)
+        tied = self.places.T[self.values[0] >= below].tolist() if whole and self.first else []
+        mark = max(map(tuple, tied), default=())
+        return claims.Best(below, above if mark else below, mark, self.known)
+
+    @property
+    def rest(self) -> claims.Best:
+        """See :class:`Claimed`."""
+        answer = self.answer
+        if self.proven:
+            return answer
+        below = min(band(self._bound)[0], answer.value)
+        return claims.Best(below, below, (), self.known)
+
+    def said(self) -> list[str]:
+        """See :class:`Claimed`."""
+        count = self.values.shape[1]
+        if not count:
+            return ["No point meets the constraints."] if self.proven else ["It has no design."]
+        which = "The design was" if count == 1 else f"The {count} designs were"
+        gap = ""
+        if not self.proven:
+            gap = f" It is not proven best: a design up to {100 * self.gap:.3g}% better may exist."
+        return [f"{which} solved again, by the formulas and inputs of the search.{gap}"]
+
+
+class ClaimedFront(Claimed):
+    """The designs of a front. Values are compared to the digits that count, as the front was made."""
+
+    against = "which no design of the front equals or betters in every objective"
+
+    def __init__(
+        self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
+    ) -> None:
+        super().__init__(content, asked, values, places, wrong)
+        if self.claims["bound"] is not None:
+            raise wrong("certificate.bound", f"a front has none, and it is {self.claims['bound']!r}")
+        # What streamed the grid rounds otherwise than NumPy, so that digits of its values may differ.
+        self._slack = TIE if self.claims["method"] == "dense" else 0.0
+        self._rows = rounded(values.T)
+        for number, row in enumerate(self._rows):
+            as_good = (row <= self._rows).all(axis=1)
+            if self._slack:
+                as_good &= (row < self._rows - self._slack * np.abs(self._rows)).any(axis=1)
+            as_good[number] = False
+            if as_good.any():
+                other = int(as_good.argmax()) + 1
+                raise wrong("designs", f"design {number + 1} is as good as design {other} in every objective")
+
+    @property
+    def answer(self) -> claims.Unbeaten:
+        """See :class:`Claimed`."""
+        sizes = self.asked.grid.sizes
+        first = self.first and not self._slack
+        return claims.Unbeaten(self._rows, index_of(self.places, sizes), self.known, sizes, first, self._slack)
+
+    @property
+    def rest(self) -> claims.Claim:
+        """See :class:`Claimed`."""
+        return self.answer if self.proven else claims.Within(self._rows, self.gap, self.known)
+
+    def said(self) -> list[str]:
+        """See :class:`Claimed`."""
+        count = len(self._rows)
+        if not count:
+            return ["No point meets the constraints."] if self.proven else ["It has no design."]
+        which = "The design was" if count == 1 else f"The {count} designs were"
+        said = [f"{which} solved again, by the formulas and inputs of the front."]
+        said.append("None is as good as another one in every objective.")
+        if not self.proven:
+            far = f": to be as good as any other design, one of them must be up to {100 * self.gap:.3g}% better"
+            said.append(f"It is not proven whole{far if math.isfinite(self.gap) else ', and claims no gap'}.")
+        elif self._slack:
+            said.append(
+                f"Streamed values differ from NumPy's in the last bits: here they count as equal up to {TIE:g}."
+            )
+        return said
