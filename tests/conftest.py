@@ -2,11 +2,13 @@
 
 import gc
 import os
+import pickle
 import sys
 import zlib
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 from mlsysim import book
@@ -18,6 +20,12 @@ LONG_FOLDERS = {
 }
 #: Half of a quick run is compiling, which is quicker without optimising and fusing; a long run compiles as users do.
 QUICK_COMPILING = "--xla_backend_optimization_level=0 --xla_disable_hlo_passes=fusion"
+#: What XLA compiled is kept in build/ for the next quick run: it is the same for the same function and flags.
+KEPT_COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / "build" / "xla"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 #: What a process may hold, in pages of memory, before it forgets what it compiled for earlier files.
 HELD = 2**30 // os.sysconf("SC_PAGESIZE")
 #: Pages that were left when something was forgotten for the last time.
@@ -48,9 +56,15 @@ def forgotten():
 
 
 @pytest.fixture(scope="session")
-def book_pages():
-    """Every file of the formula book, printed once."""
-    return book.pages()
+def book_pages(tmp_path_factory):
+    """Every file of the formula book, printed once, by whichever worker asks first."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return book.pages()
+    printed = tmp_path_factory.getbasetemp().parent / "book.pickle"
+    with FileLock(f"{printed}.lock"):
+        if not printed.exists():
+            printed.write_bytes(pickle.dumps(book.pages()))
+        return pickle.loads(printed.read_bytes())
 
 
 @pytest.fixture
@@ -73,6 +87,8 @@ def pytest_configure(config):
     settings.load_profile("long" if config.getoption("long") else "quick")
     if not config.getoption("long"):
         os.environ.setdefault("XLA_FLAGS", QUICK_COMPILING)
+        for name, value in KEPT_COMPILED.items():
+            os.environ.setdefault(name, value)
 
 
 def pytest_report_header(config):
@@ -86,6 +102,19 @@ def pytest_ignore_collect(collection_path, config):
     if not config.getoption("long") and collection_path in {HERE / name for name in LONG_FOLDERS}:
         return True
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests that are collected stay to the end: the collector of cycles hardly walks through them."""
+    usual = gc.get_threshold()
+    gc.set_threshold(100 * usual[0], *usual[1:])
+    try:
+        found = yield
+    finally:
+        gc.set_threshold(*usual)
+    gc.freeze()
+    return found
 
 
 def pytest_collection_modifyitems(config, items):

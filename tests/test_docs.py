@@ -65,7 +65,9 @@ def test_page_prints_what_it_says(page):
         assert printed.getvalue() == expected
 
 
-COMMANDS = [command for page in (*PAGES, "docs/command_line.md", "docs/search.md") for command in commands(page)]
+COMMANDS = [
+    *dict.fromkeys(command for page in (*PAGES, "docs/command_line.md", "docs/search.md") for command in commands(page))
+]
 #: What writes the certificates that other commands read.
 WRITERS = {file: command for command in COMMANDS for file in re.findall(r"--certificate (\S+)", command)}
 

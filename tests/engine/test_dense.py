@@ -100,7 +100,7 @@ def problems(draw):
 def test_equals_holding_the_grid_however_it_is_cut(toy, monkeypatch):
     system, total, _ = toy
 
-    @fuzzing(60)
+    @fuzzing(60, quick=4)
     @given(problems())
     def check(problem):
         typed, widths, over, limit, k, count, seed = problem

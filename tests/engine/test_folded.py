@@ -58,7 +58,7 @@ def assert_same(found, expected, near, noise):
         assert float(found) == pytest.approx(float(expected), rel=near, abs=noise)
 
 
-@pytest.mark.parametrize("key", rest_long(OTHERS, quick=len(QUICK)))
+@pytest.mark.parametrize("key", rest_long(OTHERS, quick=3))
 def test_values_and_slopes_are_those_of_the_whole_function(key):
     checked = 0
     for function, x in drawn(key, 3 if is_long() else 1):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fuzz import rest_long
 from study.points import POINTS
 
 import mlsysim
@@ -12,7 +13,7 @@ CASES = [case for case in POINTS if case[0] == "ServingModel" and case[1] != "ch
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)
-@pytest.mark.parametrize("more", [{}, {"num_replicas": 8}, {"concurrency": [1, 64], "request_rate": 0}])
+@pytest.mark.parametrize("more", rest_long([{}, {"num_replicas": 8}, {"concurrency": [1, 64], "request_rate": 0}], 1))
 def test_a_sweep_of_deployments_is_that_of_the_compiled_function(name, variant, more, monkeypatch):
     given = {**POINTS[name, variant], **GRID, **more}
     model = getattr(mlsysim, name)(variant)

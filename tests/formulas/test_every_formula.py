@@ -20,17 +20,13 @@ from mlsysim.symbolic import EvaluatedAt, Root, System, lower, variable_of
 
 
 @written
-def test_source_stands_in_the_bibliography(formula):
+def test_has_a_title_a_source_of_the_bibliography_and_an_example_or_a_reason(formula):
+    assert formula.title.strip() == formula.title != ""
+    assert (formula.example is None) == bool(formula.no_example)
     assert formula.source.key in bibliography()
     assert formula.source.work.title
     if formula.example and formula.example.source:
         assert formula.example.source.key in bibliography()
-
-
-@written
-def test_has_a_title_and_an_example_or_a_reason(formula):
-    assert formula.title.strip() == formula.title != ""
-    assert (formula.example is None) == bool(formula.no_example)
 
 
 def branching(node):
@@ -40,25 +36,35 @@ def branching(node):
     return set().union(*map(branching, node.args)) | ({node} if isinstance(node, Piecewise) else set())
 
 
+@pytest.fixture(scope="module")
+def known():
+    """Symbol and expression of every formula."""
+    return {(known.symbol, known.expression) for _, known in WRITTEN}
+
+
+@pytest.fixture(scope="module")
+def known_names(known):
+    return {symbol.name for symbol, _ in known}
+
+
 @written
-def test_bound_steps_are_formulas(formula):
+def test_bound_steps_are_formulas(formula, known, known_names):
     """So that their branches are drawn there."""
-    known = {(known.symbol, known.expression) for _, known in WRITTEN}
     nodes = formula.expression.atoms(EvaluatedAt)
-    for node in nodes:
-        names = {symbol: variable_of(symbol.name).symbol for each in nodes for symbol in each.bound_symbols}
-        for symbol, expression in node.definitions[len(node.changed) :]:
-            if expression.has(EvaluatedAt, Root):  # what stands in it is bound anew
-                assert names[symbol].name in {formula.name for _, formula in WRITTEN}
-            else:
-                assert (names[symbol], expression.xreplace(names)) in known
+    names = {symbol: variable_of(symbol.name).symbol for node in nodes for symbol in node.bound_symbols}
+    for symbol, expression in {step for node in nodes for step in node.definitions[len(node.changed) :]}:
+        if expression.has(EvaluatedAt, Root):  # what stands in it is bound anew
+            assert names[symbol].name in known_names
+        else:
+            assert (names[symbol], expression.xreplace(names)) in known
 
 
 @every
 def test_every_branch_is_drawn(formula, draw_points, to_canonical):
     """Else the tests beside this one would pass without having looked at a branch."""
-    points = [to_canonical(point) for point in draw_points(formula)]
-    for piecewise in branching(lower(formula.expression)):
+    pieces = branching(lower(formula.expression))
+    points = [to_canonical(point) for point in draw_points(formula)] if pieces else []
+    for piecewise in pieces:
         symbols = sorted(piecewise.free_symbols, key=lambda s: s.name)
         conditions = [sympy.lambdify(symbols, case.cond, "math") for case in piecewise.args]
         taken = set()

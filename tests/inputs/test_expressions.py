@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from fuzz import fuzzing
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import DistributedModel, ServingCapacityModel
@@ -276,7 +277,7 @@ and or not in max min ceil log abs sqrt 0 1e300 .5 = ^ . $ True
 """
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@fuzzing(400)
 @given(st.one_of(st.lists(st.sampled_from(PIECES.split()), max_size=14).map(" ".join), st.text(max_size=20)))
 def test_whatever_is_typed_is_read_or_refused(text):
     for reading in (read, asked):

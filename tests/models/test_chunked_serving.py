@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fuzz import rest_long
 
 from mlsysim import ServingModel
 from mlsysim.engine import compiled, derivatives
@@ -117,7 +118,8 @@ def test_loops_are_closed():
 
 
 @pytest.mark.parametrize(
-    ("by", "step"), [("request_rate", 0.02), ("memory_efficiency", 0.01), ("ttft_slo", 0.02), ("isl_cv", 0.02)]
+    ("by", "step"),
+    rest_long([("request_rate", 0.02), ("isl_cv", 0.02), ("memory_efficiency", 0.01), ("ttft_slo", 0.02)], quick=2),
 )
 def test_slopes_are_those_of_differences(by, step):
     """Means and the goodput, over differences of a percent or two: the lattice of the chain jumps by less."""

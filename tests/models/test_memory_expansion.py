@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from fuzz import rest_long
 
 from mlsysim import (
     DistributedModel,
@@ -286,7 +287,7 @@ def test_pools_that_prefill_have_room_in_both_tiers():
     assert found.canonical("prompt_time") > plain.canonical("prompt_time")
 
 
-@EVERY_ENGINE
+@pytest.mark.parametrize("variant", rest_long(ENGINES, quick=2))
 def test_every_engine_is_swept_and_searched(variant):
     model, shares = MemoryExpansionModel(variant, design="GH200"), [0, 0.5]
     swept = model.sweep(**PROMPTS, num_replicas=4, kv_offload=shares)

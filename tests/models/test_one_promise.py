@@ -17,6 +17,12 @@ def late(**given):
     return BOTH.solve(**POINT, **given).canonical("e2e_p99")
 
 
+@pytest.fixture(scope="module")
+def most():
+    """The largest rate at which one replica keeps the promise."""
+    return BOTH.solve_for("request_rate", e2e_p99="<= 2 s", num_replicas=1, **POINT).value
+
+
 @pytest.mark.parametrize("rate", [5, 20, 60])
 def test_the_replicas_of_a_promise_are_the_fewest_that_keep_it(rate):
     found = BOTH.solve_for(
@@ -26,8 +32,7 @@ def test_the_replicas_of_a_promise_are_the_fewest_that_keep_it(rate):
     assert found == 1 or late(request_rate=rate, num_replicas=found - 1) > 2
 
 
-def test_the_rate_of_one_replica_is_the_largest_that_keeps_it():
-    most = BOTH.solve_for("request_rate", e2e_p99="<= 2 s", num_replicas=1, **POINT).value
+def test_the_rate_of_one_replica_is_the_largest_that_keeps_it(most):
     assert late(request_rate=most, num_replicas=1) == pytest.approx(2, rel=1e-6)
     assert late(request_rate=1.01 * most, num_replicas=1) > 2
     found = BOTH.solve_for("num_replicas", e2e_p99="<= 2 s", subject_to="num_replicas >= 1", request_rate=60, **POINT)
@@ -35,21 +40,22 @@ def test_the_rate_of_one_replica_is_the_largest_that_keeps_it():
 
 
 @pytest.mark.parametrize("rate", [5, 60])
-def test_a_promise_that_is_given_finds_the_same_replicas(rate):
+def test_a_promise_that_is_given_finds_the_same_replicas(rate, most):
     """What 99% of the requests stay below is what 99% of them keep."""
     found = BOTH.solve_for(
         "num_replicas", e2e_p99="<= 2 s", subject_to="num_replicas >= 1", request_rate=rate, **POINT
     ).value
     given = BOTH.solve(**POINT, request_rate=rate, e2e_slo="2 s", slo_quantile=0.99)
     assert (given["deployed_replicas"], given["feasible"], given["serving_bottleneck"]) == (found, True, "None")
-    most = BOTH.solve_for("request_rate", e2e_p99="<= 2 s", num_replicas=1, **POINT).value
     assert given["replica_goodput"].to("request/s").magnitude == pytest.approx(most.magnitude, rel=1e-6)
 
 
 LAWS = [*((variant, {}) for variant in ServingModel.variants), ("colocated", {"isl_cv": 1, "osl_cv": 1})]
 
 
-@pytest.mark.parametrize(("variant", "lengths"), LAWS)
+@pytest.mark.parametrize(
+    ("variant", "lengths"), [pytest.param(*law, marks=pytest.mark.long if law[0] == "chunked" else ()) for law in LAWS]
+)
 def test_promises_are_kept_together_by_as_many_as_can_be(variant, lengths):
     """Between what independent promises have and what the rarest of them has; nothing without one."""
     point = {"num_replicas": 3, "ttft_slo": 400, "tpot_slo": 0, **lengths}

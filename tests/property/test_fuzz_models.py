@@ -269,7 +269,7 @@ def test_no_model_gives_what_is_no_number(kind, variant):
     """Not for any output, wherever the point lies in the domains."""
     model = next(each for each in every_model() if each.__name__ == kind)(variant)
 
-    @fuzzing(240, quick=12)
+    @fuzzing(240, quick=4 if "chunked" in variant else 8)
     @given(edges(model))
     def check(typed):
         found = attempt(lambda: model.solve(**{**EVERY_POINT[kind, variant], **typed}))

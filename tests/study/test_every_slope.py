@@ -15,7 +15,9 @@ from mlsysim.inputs.binding import bind
 WIDTH = 1e-6
 #: The lattice of a chain jumps by parts in a million: tests/models/test_chunked_serving.py takes larger differences.
 CASES = [case for case in POINTS if case not in CHAINS]
-EVERY = pytest.mark.parametrize(("name", "variant"), rest_long(CASES, quick=9))
+#: Models whose slopes take a second at most; those of deployments are those of long runs and of tests/models.
+SLOPES = sorted(CASES, key=lambda case: case in DEPLOYMENTS)
+EVERY = pytest.mark.parametrize(("name", "variant"), rest_long(SLOPES, quick=9))
 
 
 def point_of(name, variant):

@@ -41,6 +41,11 @@ def latency():
     return ServingCapacityModel().function("estimated_p99_latency", **SERVING)
 
 
+@pytest.fixture(scope="module")
+def jitted(latency):
+    return jax.jit(latency)
+
+
 @EVERY
 def test_every_output_equals_solve(model, given):
     solved = model.solve(**given)
@@ -109,9 +114,8 @@ def test_a_quotient_by_zero_is_infinite_as_solve_says():
 
 
 class TestTransformations:
-    def test_jit(self, latency):
-        compiled = jax.jit(latency)
-        assert float(compiled({"qps": 400.0})) == pytest.approx(float(latency({"qps": 400.0})), rel=1e-6)
+    def test_jit(self, latency, jitted):
+        assert float(jitted({"qps": 400.0})) == pytest.approx(float(latency({"qps": 400.0})), rel=1e-6)
 
     def test_grad_equals_the_closed_form(self, latency):
         with jax.enable_x64(True):
@@ -149,12 +153,11 @@ class TestTransformations:
         slopes = jax.jit(jax.grad(function))({name: jnp.float32(value) for name, value in function.inputs.items()})
         assert all(np.isfinite(slope) for slope in slopes.values())
 
-    def test_vmap(self, latency):
+    def test_vmap(self, latency, jitted):
         rates = jnp.array([100.0, 300.0, 500.0])
         mapped = jax.jit(jax.vmap(lambda rate: latency({"qps": rate})))(rates)
-        one = jax.jit(latency)
         assert mapped.shape == (3,)
-        np.testing.assert_allclose(mapped, [float(one({"qps": rate})) for rate in rates], rtol=1e-6)
+        np.testing.assert_allclose(mapped, [float(jitted({"qps": rate})) for rate in rates], rtol=1e-6)
 
     def test_vmap_of_an_eager_call(self):
         exchange = MoERoutingModel().function("all_to_all_latency", **ROUTING)

@@ -91,7 +91,7 @@ def deployments(seed):
     return asked, by_brute_force(asked)
 
 
-@pytest.mark.parametrize("seed", rest_long(range(2 * len(DEPLOYMENTS)), quick=2))
+@pytest.mark.parametrize("seed", rest_long(range(2 * len(DEPLOYMENTS)), quick=1))
 def test_every_deployment_of_a_grid_is_looked_at(seed):
     asked, values = deployments(seed)
     true = int(np.isfinite(values).sum())

@@ -217,7 +217,10 @@ def test_json_repeats_the_table(found):
 
 @pytest.mark.parametrize(
     ("changed", "finite"),
-    [({"qps": 1e6}, {"qps", "max_replicas"}), ({"qps": 10, "seq_len": 500_000}, {"seq_len"})],
+    [
+        pytest.param({"qps": 1e6}, {"qps", "max_replicas"}, marks=pytest.mark.long),
+        ({"qps": 10, "seq_len": 500_000}, {"seq_len"}),
+    ],
 )
 def test_what_makes_an_infinite_output_finite(changed, finite):
     model = ServingCapacityModel("prefill_aware")

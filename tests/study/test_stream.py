@@ -242,7 +242,7 @@ def test_many_objectives_in_batches():
 
 
 @pytest.mark.parametrize("points", rest_long([10_000, 70, 13], quick=1))
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", rest_long([3, 1, 2], quick=1))
 def test_the_front_of_a_model(grid, whole, points, number):
     objectives = [symbol("total_memory"), -symbol("batch_size"), symbol("dp_size") * symbol("tp_size")][:number]
     found = pareto(grid, objectives, [symbol("zero_stage") >= 1], block_points=points)
