@@ -33,12 +33,12 @@ _HOME = {
     "MoERoutingModel": "mlsysim.models",
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
-    "Result": "mlsysim.study.result",
+    "Result": "mlsysim.study.results.result",
     "Solution": "mlsysim.study.inverse.solution",
     "ServingCapacityModel": "mlsysim.models",
     "ServingModel": "mlsysim.models",
     "TrainingMemoryModel": "mlsysim.models",
-    "compare": "mlsysim.study.comparison",
+    "compare": "mlsysim.study.results.comparison",
     "distributions": "mlsysim.study.uncertainties",
     "Slot": "mlsysim.inputs.slot",
     "Variant": "mlsysim.inputs.variant",
@@ -81,7 +81,7 @@ _HOME = {
     "variable": "mlsysim.symbolic",
     "when": "mlsysim.symbolic",
     "verify": "mlsysim.models.verify",
-    "Verification": "mlsysim.study.verification",
+    "Verification": "mlsysim.study.proofs.verification",
     "Q_": "mlsysim.units",
     "ureg": "mlsysim.units",
 }
@@ -223,12 +223,12 @@ if TYPE_CHECKING:
     )
     from mlsysim.models.verify import verify
     from mlsysim.references import Reference, add_reference
-    from mlsysim.study.comparison import compare
     from mlsysim.study.inverse.solution import Solution
-    from mlsysim.study.result import Result
+    from mlsysim.study.proofs.verification import Verification
+    from mlsysim.study.results.comparison import compare
+    from mlsysim.study.results.result import Result
     from mlsysim.study.routing_log import dropped_tokens, expert_loads, routing_imbalance
     from mlsysim.study.uncertainties import distributions
-    from mlsysim.study.verification import Verification
     from mlsysim.symbolic import (
         Example,
         Formula,

@@ -6,7 +6,7 @@ import xarray
 from pint import Quantity
 
 from mlsysim import catalog as _catalog
-from mlsysim.study.designs import Designs as _Designs
+from mlsysim.study.searches.designs import Designs as _Designs
 from mlsysim.study.function import PureFunction as _PureFunction
 
 from mlsysim.catalog import Accelerator as Accelerator
@@ -32,12 +32,12 @@ from mlsysim.models import IterationModel as _IterationModel
 from mlsysim.models import MoERoutingModel as _MoERoutingModel
 from mlsysim.models import ParameterCountModel as _ParameterCountModel
 from mlsysim.models import PerformanceModel as PerformanceModel
-from mlsysim.study.result import Result as Result
+from mlsysim.study.results.result import Result as Result
 from mlsysim.study.inverse.solution import Solution as Solution
 from mlsysim.models import ServingCapacityModel as _ServingCapacityModel
 from mlsysim.models import ServingModel as _ServingModel
 from mlsysim.models import TrainingMemoryModel as _TrainingMemoryModel
-from mlsysim.study.comparison import compare as compare
+from mlsysim.study.results.comparison import compare as compare
 from mlsysim.study.uncertainties import distributions as distributions
 from mlsysim.inputs.slot import Slot as Slot
 from mlsysim.inputs.variant import Variant as Variant
@@ -80,7 +80,7 @@ from mlsysim.symbolic import total as total
 from mlsysim.symbolic import variable as variable
 from mlsysim.symbolic import when as when
 from mlsysim.models.verify import verify as verify
-from mlsysim.study.verification import Verification as Verification
+from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 

@@ -21,7 +21,7 @@ import xarray
 from pint import Quantity
 
 from mlsysim import catalog as _catalog
-from mlsysim.study.designs import Designs as _Designs
+from mlsysim.study.searches.designs import Designs as _Designs
 from mlsysim.study.function import PureFunction as _PureFunction
 '''
 

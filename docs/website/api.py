@@ -10,7 +10,7 @@ from mlsysim.book.markdown import code, joined
 from mlsysim.catalog import Catalog, Entry
 from mlsysim.catalog.loader import Group
 from mlsysim.models import PerformanceModel
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
 from website.knowledge import Knowledge
 
 #: Pages with their titles and what stands on them.

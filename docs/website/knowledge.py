@@ -7,7 +7,7 @@ from typing import Any
 
 from mlsysim.book.contents import Book, Topic, read_book
 from mlsysim.models import PerformanceModel, every_model
-from mlsysim.study.expected_error import areas
+from mlsysim.study.results.expected_error import areas
 from mlsysim.symbolic import Formula
 
 Model = type[PerformanceModel]

@@ -6,7 +6,7 @@ from mlsysim.book.contents import unit_text
 from mlsysim.book.markdown import anchor, code, inline, joined, prose, slug, table
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.registry import words_for
-from mlsysim.study.expected_error import areas
+from mlsysim.study.results.expected_error import areas
 from mlsysim.symbolic import Formula, Variable
 from website.knowledge import Knowledge, Model
 from website.markup import boxed

@@ -17,8 +17,8 @@ from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
-from mlsysim.study.display import INFINITE, as_text, endless, listed
-from mlsysim.study.result import Result
+from mlsysim.study.results.display import INFINITE, as_text, endless, listed
+from mlsysim.study.results.result import Result
 from mlsysim.symbolic import variable_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlsysim.errors import StoreError
 from mlsysim.files import replacing
-from mlsysim.study.checkpoint import reason_of
+from mlsysim.study.grids.checkpoint import reason_of
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
-from mlsysim.study.designs import Designs
+from mlsysim.study.searches.designs import Designs
 
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
 #: Panels of a figure, one per value of a third axis.

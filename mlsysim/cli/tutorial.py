@@ -16,8 +16,8 @@ from mlsysim.models import (
     TrainingMemoryModel,
 )
 from mlsysim.progress import looped
-from mlsysim.study.display import as_text
-from mlsysim.study.result import Result
+from mlsysim.study.results.display import as_text
+from mlsysim.study.results.result import Result
 from mlsysim.symbolic import variable_of
 
 COMPONENTS = {

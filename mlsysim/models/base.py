@@ -11,7 +11,7 @@ from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.signature import TARGETS, with_signature
 from mlsysim.progress import shown
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
 from mlsysim.tracebacks import at_the_call
 

@@ -11,8 +11,8 @@ from mlsysim.errors import CertificateError, MlsysimError, UnknownNameError
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.registry import Registry
 from mlsysim.progress import shown
-from mlsysim.study.saved import read
-from mlsysim.study.verification import Verification, verified
+from mlsysim.study.proofs.saved import read
+from mlsysim.study.proofs.verification import Verification, verified
 from mlsysim.tracebacks import at_the_call
 
 

@@ -14,7 +14,7 @@ from mlsysim.engine import compiled
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.formats import rate_format
 from mlsysim.formulas.roofline import attainable
-from mlsysim.study.display import named
+from mlsysim.study.results.display import named
 from mlsysim.symbolic import System, variable_of
 
 if TYPE_CHECKING:

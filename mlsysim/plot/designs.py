@@ -9,7 +9,7 @@ import numpy as np
 from mlsysim.errors import InputError
 from mlsysim.plot import data, style
 from mlsysim.plot.pareto import pareto
-from mlsysim.study.designs import Designs
+from mlsysim.study.searches.designs import Designs
 from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:

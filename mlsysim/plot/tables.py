@@ -10,7 +10,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.plot import data, style
-from mlsysim.study.display import named
+from mlsysim.study.results.display import named
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from mlsysim import formatting, units
 from mlsysim.errors import InputError
 from mlsysim.plot import style
-from mlsysim.study.comparison import Comparison
+from mlsysim.study.results.comparison import Comparison
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
 

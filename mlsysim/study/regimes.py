@@ -18,8 +18,8 @@ from mlsysim.study.binding_terms.boundaries import Boundary, Solver, bounds_betw
 from mlsysim.study.binding_terms.names import Alike
 from mlsysim.study.binding_terms.regions import Interval, Regimes
 from mlsysim.study.binding_terms.terms import Paths
-from mlsysim.study.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.derivative import part
+from mlsysim.study.grids.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.sweep import refuse_size
 from mlsysim.symbolic import Variable, variable_of
 

@@ -23,15 +23,15 @@ from mlsysim.engine.ties import band, in_order, rounded
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import bar, status
-from mlsysim.study.certificate import Certificate, undefined
-from mlsysim.study.designs import Designs
-from mlsysim.study.front_search import LARGEST, front_by_bounds
-from mlsysim.study.problem import Problem, problem
-from mlsysim.study.refused import refused
-from mlsysim.study.saved import Saved
-from mlsysim.study.solver import solver
-from mlsysim.study.streamed_front import pareto as streamed_front
-from mlsysim.study.streamed_search import smallest
+from mlsysim.study.proofs.saved import Saved
+from mlsysim.study.searches.certificate import Certificate, undefined
+from mlsysim.study.searches.designs import Designs
+from mlsysim.study.searches.front_search import LARGEST, front_by_bounds
+from mlsysim.study.searches.problem import Problem, problem
+from mlsysim.study.searches.refused import refused
+from mlsysim.study.searches.solver import solver
+from mlsysim.study.searches.streamed_front import pareto as streamed_front
+from mlsysim.study.searches.streamed_search import smallest
 
 METHODS = ("auto", "bounds", "dense")
 

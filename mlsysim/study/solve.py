@@ -11,8 +11,8 @@ from mlsysim.errors import UndefinedError
 from mlsysim.inputs.binding import Binding, bind
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recurring import Calls, kind_of
-from mlsysim.study.display import as_text
-from mlsysim.study.result import Result
+from mlsysim.study.results.display import as_text
+from mlsysim.study.results.result import Result
 from mlsysim.symbolic.printing import text
 
 _CALLS = Calls()

@@ -14,7 +14,7 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.dataset import (
+from mlsysim.study.grids.dataset import (
     VARIANT,
     attributes,
     coordinates,
@@ -25,10 +25,10 @@ from mlsysim.study.dataset import (
     variant_coordinates,
     whole_counts,
 )
-from mlsysim.study.families import asked_families, stacked
-from mlsysim.study.grid import Grid
-from mlsysim.study.stream import gather, write
-from mlsysim.study.template import Template
+from mlsysim.study.grids.families import asked_families, stacked
+from mlsysim.study.grids.grid import Grid
+from mlsysim.study.grids.stream import gather, write
+from mlsysim.study.grids.template import Template
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:

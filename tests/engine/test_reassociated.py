@@ -20,7 +20,7 @@ from mlsysim.engine.output_spec import OutputSpec
 from mlsysim.engine.reassociated import FIXED, INNER, OUTER, Known, Ordered, known_of, quantities, range_of
 from mlsysim.inputs.binding import bind
 from mlsysim.models import TrainingMemoryModel
-from mlsysim.study.streamed_search import smallest as streamed
+from mlsysim.study.searches.streamed_search import smallest as streamed
 from mlsysim.symbolic import variable_of
 
 NAMES = ("u", "v", "w", "x", "limit")

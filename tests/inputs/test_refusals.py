@@ -313,7 +313,7 @@ def nothing_is_computed(monkeypatch):
     """Whoever compiles or evaluates a system fails the test."""
     monkeypatch.setattr("mlsysim.study.solve.compiled", no_number)
     monkeypatch.setattr("mlsysim.study.function.pure_function", no_number)
-    monkeypatch.setattr("mlsysim.study.grid.evaluate_outputs", no_number)
+    monkeypatch.setattr("mlsysim.study.grids.grid.evaluate_outputs", no_number)
     monkeypatch.setattr("mlsysim.study.sensitivities.moves.compiled", no_number)
     monkeypatch.setattr("mlsysim.study.sensitivities.point.derivatives", no_number)
     monkeypatch.setattr("mlsysim.study.sensitivities.on_grid.derivatives", no_number)

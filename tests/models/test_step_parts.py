@@ -6,7 +6,7 @@ import pytest
 
 from mlsysim import DistributedModel, ExpertParallelModel
 from mlsysim.errors import InputError
-from mlsysim.study.display import as_text, listed
+from mlsysim.study.results.display import as_text, listed
 from mlsysim.symbolic import variable_of
 
 MODELS = {

@@ -16,7 +16,7 @@ from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind, bind_grid
 from mlsysim.inputs.refusal import Gap
 from mlsysim.models import every_model
-from mlsysim.study.problem import problem
+from mlsysim.study.searches.problem import problem
 from mlsysim.symbolic import LeastInteger, variable_of
 
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}

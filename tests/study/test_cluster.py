@@ -18,13 +18,13 @@ from mlsysim.engine import OutputSpec
 from mlsysim.errors import InputError, MissingPackageError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
-from mlsysim.study import cluster as module
-from mlsysim.study.cluster import each
-from mlsysim.study.grid import Grid
-from mlsysim.study.stream import write
-from mlsysim.study.streamed_front import pareto
-from mlsysim.study.streamed_search import smallest
-from mlsysim.study.template import Template
+from mlsysim.study.grids import cluster as module
+from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.grid import Grid
+from mlsysim.study.grids.stream import write
+from mlsysim.study.grids.template import Template
+from mlsysim.study.searches.streamed_front import pareto
+from mlsysim.study.searches.streamed_search import smallest
 from mlsysim.symbolic import variable_of
 
 # Sockets and files of a killed worker are closed by the garbage collector.

@@ -25,7 +25,7 @@ from mlsysim import (
     variable,
 )
 from mlsysim.errors import InputError, UnknownNameError
-from mlsysim.study.decomposition import shapley
+from mlsysim.study.results.decomposition import shapley
 
 MEMORY = {"model": "Llama3_8B", "hardware": "H100", "dp_size": 8, "batch_size": 64}
 TRAINED = {"model": "Llama3_70B", "fleet": "SuperPOD_H100", "batch_size": 1024, "seq_len": 8192, "tp_size": 8,

@@ -9,8 +9,8 @@ import pytest
 
 from mlsysim import IterationModel, TrainingMemoryModel, linked
 from mlsysim.errors import InfeasibleError
-from mlsysim.study.certificate import Certificate, Refused
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
+from mlsysim.study.searches.certificate import Certificate, Refused
 
 MODEL = TrainingMemoryModel("per_operator")
 POINT = {"model": "Llama3_8B", "batch_size": 64}

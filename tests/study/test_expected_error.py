@@ -7,7 +7,7 @@ import pytest
 from mlsysim import CollectiveModel, DistributedModel, KernelModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.errors import NotMeasuredError, UnknownNameError
 from mlsysim.models import every_model
-from mlsysim.study.expected_error import ExpectedError, areas
+from mlsysim.study.results.expected_error import ExpectedError, areas
 
 PRODUCT = {"product_rows": 4096, "product_columns": 8192, "product_inner": 8192}
 TRAINED = {"batch_size": 1024, "seq_len": 8192, "tp_size": 8, "pp_size": 4, "gradient_accumulation_steps": 8}

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from mlsysim import TrainingMemoryModel
 from mlsysim.errors import InputError, MlsysimError, StoreError
-from mlsysim.study import store as stores
-from mlsysim.study.checkpoint import Checkpoint
-from mlsysim.study.filling import Filling
-from mlsysim.study.template import Template
+from mlsysim.study.grids import store as stores
+from mlsysim.study.grids.checkpoint import Checkpoint
+from mlsysim.study.grids.filling import Filling
+from mlsysim.study.grids.template import Template
 
 KINDS = pytest.mark.parametrize("kind", ["zarr", "nc"])
 SIZES = (12, 5)

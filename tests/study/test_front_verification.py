@@ -18,7 +18,7 @@ from mlsysim.engine.bounds import FrontSearch, Search
 from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
 from mlsysim.study import search as module
-from mlsysim.study import verification
+from mlsysim.study.proofs import verification
 
 STEP = DistributedModel()
 FIXED: dict[str, Any] = {"model": "Llama3_8B", "hardware": "H100", "fabric_bandwidth": "50 GB/s",

@@ -12,7 +12,7 @@ from mlsysim.engine.bounds import Search, bounding
 from mlsysim.engine.programs import lazily
 from mlsysim.extras import installed
 from mlsysim.study import search as module
-from mlsysim.study.solver import _kept
+from mlsysim.study.searches.solver import _kept
 
 #: Questions of each family of :data:`FAMILIES`, points of a grid, and most points of a box that is not split.
 EACH, POINTS, LEAF = 60, 1_500, 16

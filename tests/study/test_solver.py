@@ -11,10 +11,10 @@ from mlsysim import TrainingMemoryModel
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.refused import Refusals
 from mlsysim.study import search as module
-from mlsysim.study.problem import problem
-from mlsysim.study.solver import _kept, solver
+from mlsysim.study.searches.problem import problem
+from mlsysim.study.searches.solver import _kept, solver
 
-counting = importlib.import_module("mlsysim.study.refused")
+counting = importlib.import_module("mlsysim.study.searches.refused")
 POINT = {"model": "Llama3_8B", "hardware": "H100"}
 AXES = {"batch_size": range(1, 90), "tp_size": [1, 2, 4, 8], "zero_stage": range(4), "seq_len": range(512, 9000, 512)}
 
@@ -90,7 +90,7 @@ def test_few_are_kept_and_none_that_are_large(monkeypatch):
     for n in range(9):
         taken(asked(constraint=f"batch_size >= {n}"))
     assert len(_kept) == 4
-    monkeypatch.setattr("mlsysim.study.problem.LARGEST_KEPT", 100)
+    monkeypatch.setattr("mlsysim.study.searches.problem.LARGEST_KEPT", 100)
     large = asked(constraint="batch_size >= 50")
     assert taken(large) is not taken(large)
 

@@ -8,7 +8,7 @@ import xarray
 
 from mlsysim import Q_, ServingCapacityModel, TrainingMemoryModel, derived, linked
 from mlsysim.errors import InputError
-from mlsysim.study import stream
+from mlsysim.study.grids import stream
 
 MODEL = TrainingMemoryModel("per_operator")
 POINT = {"model": "Llama3_8B", "batch_size": 64}
@@ -169,7 +169,7 @@ def test_a_derived_argument_that_varies_is_part_of_the_data(tmp_path, monkeypatc
              "dp_size": derived("96 / (tp_size * pp_size)"), "refused": "mask"}  # fmt: skip
     whole = MODEL.sweep(**asked)
     if most:
-        monkeypatch.setattr("mlsysim.study.dataset.POINTS", most)
+        monkeypatch.setattr("mlsysim.study.grids.dataset.POINTS", most)
     with MODEL.sweep(**asked, store=tmp_path / "sweep.nc", block_points=4) as found:
         assert ("dp_size" in found.data_vars) == bool(most)
         np.testing.assert_array_equal(found.total_memory.values, whole.total_memory.values)

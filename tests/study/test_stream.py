@@ -16,13 +16,13 @@ from mlsysim.engine.front import nondominated
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, ServingModel, TrainingMemoryModel
-from mlsysim.study import stream
-from mlsysim.study.checkpoint import Checkpoint
-from mlsysim.study.grid import Grid
-from mlsysim.study.stream import write
-from mlsysim.study.streamed_front import pareto
-from mlsysim.study.streamed_search import smallest
-from mlsysim.study.template import Template
+from mlsysim.study.grids import stream
+from mlsysim.study.grids.checkpoint import Checkpoint
+from mlsysim.study.grids.grid import Grid
+from mlsysim.study.grids.stream import write
+from mlsysim.study.grids.template import Template
+from mlsysim.study.searches.streamed_front import pareto
+from mlsysim.study.searches.streamed_search import smallest
 from mlsysim.symbolic import variable_of
 
 AXES = {
@@ -186,7 +186,7 @@ def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
     wanted = smallest(grid, cost, k=9)
     monkeypatch.setattr("mlsysim.engine.dense.tiled", lambda *_: stream_tiles(SIZES))
     monkeypatch.setattr("mlsysim.engine.dense.CHUNK_POINTS", 60)
-    monkeypatch.setattr("mlsysim.study.streamed_search.OFTEN", 0.0)
+    monkeypatch.setattr("mlsysim.study.searches.streamed_search.OFTEN", 0.0)
     note = tmp_path / "search.json"
     real, calls = Checkpoint.save, []
 

@@ -535,7 +535,7 @@ def test_refused_before_anything_is_computed(axes, message, monkeypatch):
     def no_number(*_args, **_kwargs):
         raise AssertionError("something was computed")
 
-    monkeypatch.setattr("mlsysim.study.grid.evaluate_outputs", no_number)
+    monkeypatch.setattr("mlsysim.study.grids.grid.evaluate_outputs", no_number)
     with pytest.raises(InputError) as caught:
         MEMORY.sweep(**{**POINTS[MEMORY], **axes})
     assert str(caught.value).startswith(message)

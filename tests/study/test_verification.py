@@ -16,7 +16,7 @@ from mlsysim.engine.bounds import Search
 from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
 from mlsysim.study import search as module
-from mlsysim.study import verification
+from mlsysim.study.proofs import verification
 from mlsysim.symbolic import variable_of
 
 MEMORY = TrainingMemoryModel("per_operator")

@@ -13,7 +13,7 @@ from validation import published_collectives, published_exchanges, published_ker
 from validation.checks import Check, Group, relative, spread
 from validation.step_rows import name, published, stack_of
 
-DATA = Path(__file__).parents[2] / "mlsysim" / "study" / "accuracy.toml"
+DATA = Path(__file__).parents[2] / "mlsysim" / "study" / "results" / "accuracy.toml"
 HEAD = """# Errors of outputs against what others measured, counted or simulated, by area; each number is a share.
 # tests/validation/report.py writes this from the checks behind docs/validation.md, and a test compares the two.
 """

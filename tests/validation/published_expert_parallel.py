@@ -6,7 +6,7 @@ from validation.step_rows import RECIPES, ROWS, name
 
 from mlsysim import ExpertParallelModel, Recipes
 from mlsysim.errors import InputError
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
 
 GIB = 2**30
 #: Reserved bytes of a step traced operation by operation, in a model of the allocator, in GiB.

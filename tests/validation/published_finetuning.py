@@ -7,7 +7,7 @@ from validation.cases import CASES
 from validation.checks import Check, Group
 
 from mlsysim import DistributedModel, TransformerWorkload
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
 
 CASE = CASES["qwen_finetuning"]
 TOKENS = CASE["config"]["seq_len"]

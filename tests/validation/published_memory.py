@@ -6,7 +6,7 @@ from validation.cases import CASES
 from validation.checks import Check, Group
 
 from mlsysim import TrainingMemoryModel
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
 
 GIB = 2**30
 STAGES = {"os": 1, "os_g": 2, "os_g_p": 3}

@@ -1,4 +1,4 @@
-"""Writes docs/validation.md and mlsysim/study/accuracy.toml from the checks the tests make: ``make validation``.
+"""Writes docs/validation.md and the accuracy.toml of results from the checks the tests make: ``make validation``.
 
 With names of groups as arguments, only those are computed; the others stay as they are printed.
 """

@@ -17,7 +17,7 @@ from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.recipe import recipe_argument
 from mlsysim.models import every_model
-from mlsysim.study.display import as_text
+from mlsysim.study.results.display import as_text
 from mlsysim.symbolic import variable_of
 from mlsysim.web.data import model_data
 from mlsysim.web.formulas import PrintedModel

@@ -18,7 +18,7 @@ from mlsysim import ParameterCountModel, TrainingMemoryModel
 from mlsysim.cli.app import app
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.models import every_model
-from mlsysim.study.display import listed
+from mlsysim.study.results.display import listed
 from mlsysim.symbolic import variable_of
 from mlsysim.web import calculator
 from mlsysim.web.data import parts_shown

@@ -13,7 +13,7 @@ from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
-from mlsysim.study.comparison import compare
+from mlsysim.study.results.comparison import compare
 
 
 def answer(

@@ -21,8 +21,8 @@ from mlsysim.study.calibration.measured import Measured, measured
 from mlsysim.study.calibration.parameters import values_of
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import read_table
-from mlsysim.study.display import plain
-from mlsysim.study.result import Result
+from mlsysim.study.results.display import plain
+from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call

@@ -13,7 +13,7 @@ from mlsysim import units
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.convert import LARGEST, SMALLEST
-from mlsysim.study.display import as_text, presented
+from mlsysim.study.results.display import as_text, presented
 from mlsysim.symbolic import Variable, variable_of
 
 #: Factors by which starts lie apart: for what has a start, and for what has none.

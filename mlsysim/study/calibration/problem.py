@@ -14,7 +14,7 @@ from mlsysim.study.calibration.fit import Fit, fit
 from mlsysim.study.calibration.measured import Measured
 from mlsysim.study.calibration.parameters import Parameter, values_of
 from mlsysim.study.calibration.table import in_row
-from mlsysim.study.display import as_text
+from mlsysim.study.results.display import as_text
 from mlsysim.symbolic import variable_of
 
 #: Points at which the model is looked at before least squares begins, at how many of the best it begins, and the most

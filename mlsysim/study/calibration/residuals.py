@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim import show, units
-from mlsysim.study.dataset import attributes
-from mlsysim.study.display import as_text
+from mlsysim.study.grids.dataset import attributes
+from mlsysim.study.results.display import as_text
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:

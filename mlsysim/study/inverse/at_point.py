@@ -16,7 +16,7 @@ from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import Solution, as_text
 from mlsysim.study.inverse.whole import whole_pieces
 from mlsysim.study.inverse.without import sides_of, what_is_compared, why_none
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
 
 #: Rounds in which the value that comes nearest is looked for more closely, and values of each.

@@ -16,8 +16,8 @@ from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, quantity
-from mlsysim.study.constraints import Comparison, comparisons
 from mlsysim.study.inverse.targets import Targets, numbers
+from mlsysim.study.searches.constraints import Comparison, comparisons
 from mlsysim.study.varied import Varied, closure
 from mlsysim.symbolic import System, UnitSymbol, Variable
 

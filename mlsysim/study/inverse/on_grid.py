@@ -11,14 +11,14 @@ import numpy as np
 from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, Axis
 from mlsysim.progress import loop
-from mlsysim.study.dataset import attributes, coordinates, described, flags, whole_counts
-from mlsysim.study.display import named
+from mlsysim.study.grids.dataset import attributes, coordinates, described, flags, whole_counts
 from mlsysim.study.inverse.at_point import ENDLESS, closely
 from mlsysim.study.inverse.landscape import Landscape
 from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import STATUSES
 from mlsysim.study.inverse.whole import whole_pieces
+from mlsysim.study.results.display import named
 from mlsysim.symbolic import variable_of
 
 #: Points that are solved together, times the values of the unknown that are looked at for each.

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlsysim import formatting, show, units
 from mlsysim.jsontext import json_text
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
 from mlsysim.symbolic import Variable
 
 #: What a solution can be, and what that means.

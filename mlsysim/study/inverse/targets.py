@@ -16,8 +16,8 @@ from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
 from mlsysim.inputs.spellings import names_for
-from mlsysim.study.constraints import comparisons
-from mlsysim.study.display import as_text
+from mlsysim.study.results.display import as_text
+from mlsysim.study.searches.constraints import comparisons
 from mlsysim.symbolic import Variable, label, variable_of
 from mlsysim.symbolic.family import families_among, members_among
 

@@ -7,11 +7,11 @@ import numpy as np
 from mlsysim import formatting
 from mlsysim.inputs.expressions import Expression
 from mlsysim.inputs.refusal import first_reason
-from mlsysim.study.constraints import Comparison
 from mlsysim.study.inverse.landscape import Block, evaluated, relative_gap
 from mlsysim.study.inverse.pieces import SOLVED, STEPS, Found
 from mlsysim.study.inverse.scan import beyond
 from mlsysim.study.inverse.solution import as_text
+from mlsysim.study.searches.constraints import Comparison
 
 #: What must be at most, at least or equal to something, and that.
 Sides = tuple[Expression, object]

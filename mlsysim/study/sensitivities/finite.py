@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.study.display import as_text, presented
+from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.moves import Moves
 from mlsysim.symbolic import Variable
 

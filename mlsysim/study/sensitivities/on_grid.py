@@ -11,7 +11,7 @@ from mlsysim import units
 from mlsysim.engine import derivatives
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.dataset import attributes, coordinates, described
+from mlsysim.study.grids.dataset import attributes, coordinates, described
 from mlsysim.study.sensitivities.slopes import jumping
 from mlsysim.symbolic import System, Variable, variable_of
 

@@ -12,7 +12,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.engine import derivatives
 from mlsysim.progress import looped
-from mlsysim.study.display import as_text, presented
+from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.finite import TIMES, finite_at
 from mlsysim.study.sensitivities.jumps import Jump, next_jumps
 from mlsysim.study.sensitivities.moves import Moves

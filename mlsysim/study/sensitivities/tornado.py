@@ -9,7 +9,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.errors import InputError
-from mlsysim.study.display import as_text, presented
+from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.moves import Moves
 from mlsysim.study.sensitivities.row import UNCHANGED
 from mlsysim.symbolic import Variable

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.dataset import attributes, coordinates, described
+from mlsysim.study.grids.dataset import attributes, coordinates, described
 from mlsysim.study.uncertainties import statistics
 from mlsysim.study.uncertainties.draws import Uncertain
 from mlsysim.study.uncertainties.evaluation import conditions_of, evaluated, shares_that_hold

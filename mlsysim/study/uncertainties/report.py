@@ -13,7 +13,7 @@ from mlsysim import formatting, show, units
 from mlsysim.errors import UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.jsontext import json_text
-from mlsysim.study.display import as_text
+from mlsysim.study.results.display import as_text
 from mlsysim.study.uncertainties import statistics
 from mlsysim.study.uncertainties.draws import Uncertain
 from mlsysim.study.uncertainties.evaluation import conditions_of, evaluated, shares_that_hold

@@ -6,7 +6,7 @@ from mlsysim.engine.bounds import Cuts, FrontSearch, Known, Points, Progress, Tr
 from mlsysim.engine.budget import Budget
 from mlsysim.engine.front import Front
 from mlsysim.progress import watched
-from mlsysim.study.problem import Problem
+from mlsysim.study.searches.problem import Problem
 
 #: Most points of a grid whose front is found by bounds: more have no number each in 64 bits.
 LARGEST = 1 << 62

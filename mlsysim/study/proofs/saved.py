@@ -24,12 +24,12 @@ from mlsysim.errors import CertificateError, InputError
 from mlsysim.files import replacing
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
-from mlsysim.study.checkpoint import reason_of, told
-from mlsysim.study.columns import number
-from mlsysim.study.designs import Designs
-from mlsysim.study.problem import Problem
-from mlsysim.study.saved_types import wrong_in
-from mlsysim.study.written import as_plain
+from mlsysim.study.grids.checkpoint import reason_of, told
+from mlsysim.study.proofs.saved_types import wrong_in
+from mlsysim.study.proofs.written import as_plain
+from mlsysim.study.searches.columns import number
+from mlsysim.study.searches.designs import Designs
+from mlsysim.study.searches.problem import Problem
 from mlsysim.version import __version__
 
 KIND = "mlsysim certificate"

@@ -9,11 +9,11 @@ from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import Room
 from mlsysim.inputs.recipe import name_of, recipe_argument
-from mlsysim.study.display import as_text, bare
+from mlsysim.study.results.display import as_text, bare
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
-    from mlsysim.study.result import Result
+    from mlsysim.study.results.result import Result
 
 #: A saving below this share of the whole is none.
 NOTHING = 0.01

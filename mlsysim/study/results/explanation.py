@@ -15,8 +15,8 @@ from mlsysim import formatting, units
 from mlsysim.catalog import Sourced
 from mlsysim.engine import compiled_expression
 from mlsysim.inputs.recipe import FromRecipe, Origin
-from mlsysim.study.display import as_text
-from mlsysim.study.member_table import member_table
+from mlsysim.study.results.display import as_text
+from mlsysim.study.results.member_table import member_table
 from mlsysim.symbolic import (
     ChunkedPrefill,
     EvaluatedAt,

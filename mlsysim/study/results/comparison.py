@@ -15,9 +15,9 @@ from mlsysim.catalog import Entry
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.jsontext import json_text
-from mlsysim.study.decomposition import Cause, Decomposition, Side, largest_first
-from mlsysim.study.display import as_text, plain, presented
-from mlsysim.study.result import Result
+from mlsysim.study.results.decomposition import Cause, Decomposition, Side, largest_first
+from mlsysim.study.results.display import as_text, plain, presented
+from mlsysim.study.results.result import Result
 from mlsysim.symbolic import Formula, System, Variable, variable_of
 from mlsysim.symbolic.printing.text import symbol_text
 from mlsysim.tracebacks import at_the_call

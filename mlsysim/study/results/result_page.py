@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlsysim.inputs.binding import DEFAULT, GIVEN
-from mlsysim.study.display import INFINITE, endless, listed
+from mlsysim.study.results.display import INFINITE, endless, listed
 
 #: Colours of a bar that read on light and dark pages.
 FILLED, EMPTY = "#4c78a8", "rgba(128, 128, 128, 0.2)"
@@ -20,7 +20,7 @@ def page(result: Any) -> str:
 
     Parameters
     ----------
-    result : mlsysim.study.result.Result
+    result : mlsysim.study.results.result.Result
         What was solved.
     """
     model = result.model

@@ -17,14 +17,14 @@ from mlsysim.engine.programs.lazily import without_programs
 from mlsysim.errors import CertificateError, InputError, MlsysimError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
-from mlsysim.study.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, plain_number
-from mlsysim.study.columns import value_of
-from mlsysim.study.front_search import LARGEST
-from mlsysim.study.problem import Problem, problem
-from mlsysim.study.refused import refused
-from mlsysim.study.saved import FRONT, KINDS, arguments_at, boxes_in, fingerprint
+from mlsysim.study.proofs.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, plain_number
+from mlsysim.study.proofs.saved import FRONT, KINDS, arguments_at, boxes_in, fingerprint
+from mlsysim.study.proofs.written import Find, as_given
+from mlsysim.study.searches.columns import value_of
+from mlsysim.study.searches.front_search import LARGEST
+from mlsysim.study.searches.problem import Problem, problem
+from mlsysim.study.searches.refused import refused
 from mlsysim.study.solve import solve
-from mlsysim.study.written import Find, as_given
 from mlsysim.units import from_canonical
 from mlsysim.version import __version__
 

@@ -70,7 +70,7 @@ class ExpectedError:
 @cache
 def areas() -> tuple[dict[str, Any], ...]:
     """What was measured, area by area: errors, and the results that they speak of."""
-    text = resources.files("mlsysim.study").joinpath("accuracy.toml").read_text(encoding="utf-8")
+    text = resources.files("mlsysim.study.results").joinpath("accuracy.toml").read_text(encoding="utf-8")
     return tuple(tomllib.loads(text)["area"])
 
 

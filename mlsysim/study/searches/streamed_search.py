@@ -15,9 +15,9 @@ import sympy
 from mlsysim.engine.dense import DenseSearch, Scan, Smallest
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
-from mlsysim.study.checkpoint import Checkpoint, resumable, told
-from mlsysim.study.cluster import each
-from mlsysim.study.grid import Grid
+from mlsysim.study.grids.checkpoint import Checkpoint, resumable, told
+from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.grid import Grid
 
 #: Seconds between two checkpoints of a search.
 OFTEN = 1.0

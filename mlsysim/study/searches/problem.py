@@ -16,8 +16,8 @@ from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
-from mlsysim.study.constraints import Comparison, comparisons
-from mlsysim.study.grid import Grid
+from mlsysim.study.grids.grid import Grid
+from mlsysim.study.searches.constraints import Comparison, comparisons
 
 #: Most values of the inputs of a problem of which something is kept for the next one: tables take some times as much.
 LARGEST_KEPT = 1 << 17

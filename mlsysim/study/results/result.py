@@ -15,15 +15,15 @@ from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.inputs.recurring import Answer
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
-from mlsysim.study.display import INFINITE, as_text, endless, listed, plain, presented
-from mlsysim.study.notes import left_out, notes, obstacle
+from mlsysim.study.results.display import INFINITE, as_text, endless, listed, plain, presented
+from mlsysim.study.results.notes import left_out, notes, obstacle
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import members_among
 from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
-    from mlsysim.study.expected_error import ExpectedError
-    from mlsysim.study.explanation import Explanation
+    from mlsysim.study.results.expected_error import ExpectedError
+    from mlsysim.study.results.explanation import Explanation
 
 
 class Result:
@@ -232,7 +232,7 @@ class Result:
         NotMeasuredError
             If nothing of the kind was measured; says what was.
         """
-        from mlsysim.study.expected_error import expected_error
+        from mlsysim.study.results.expected_error import expected_error
 
         return expected_error(self, output)
 
@@ -250,7 +250,7 @@ class Result:
         Explanation
             Prints as text.
         """
-        from mlsysim.study.explanation import Explanation
+        from mlsysim.study.results.explanation import Explanation
 
         system = self._binding.system
         if outputs:
@@ -308,6 +308,6 @@ class Result:
         return "\n".join([f"<Result of {self.model!r}>", *lines])
 
     def _repr_html_(self) -> str:
-        from mlsysim.study.result_page import page
+        from mlsysim.study.results.result_page import page
 
         return page(self)

@@ -15,13 +15,22 @@ from mlsysim import show
 from mlsysim.errors import InfeasibleError
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
-from mlsysim.study.certificate import Certificate
-from mlsysim.study.columns import Column, columns, entry_names, number, render, swept_entries, swept_inputs, value_of
-from mlsysim.study.constraints import Comparison
-from mlsysim.study.edges import Edge, edges
-from mlsysim.study.misses import Answer, Miss, misses, sides
-from mlsysim.study.problem import Problem
-from mlsysim.study.result import Result
+from mlsysim.study.results.result import Result
+from mlsysim.study.searches.certificate import Certificate
+from mlsysim.study.searches.columns import (
+    Column,
+    columns,
+    entry_names,
+    number,
+    render,
+    swept_entries,
+    swept_inputs,
+    value_of,
+)
+from mlsysim.study.searches.constraints import Comparison
+from mlsysim.study.searches.edges import Edge, edges
+from mlsysim.study.searches.misses import Answer, Miss, misses, sides
+from mlsysim.study.searches.problem import Problem
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
@@ -156,7 +165,7 @@ class Designs:
         """Every output and swept input of each design, along ``design``."""
         import xarray
 
-        from mlsysim.study.dataset import attributes, displayed
+        from mlsysim.study.grids.dataset import attributes, displayed
 
         asked = self._asked
         names = list(dict.fromkeys([*swept_inputs(asked), *(v.name for v in asked.binding.system.variables)]))

@@ -12,8 +12,8 @@ import numpy as np
 from mlsysim.engine.refused import Refusals, RefusedBy
 from mlsysim.inputs.convert import Axis
 from mlsysim.inputs.refusal import Gap, Reason
-from mlsysim.study.certificate import Refused
-from mlsysim.study.problem import Problem
+from mlsysim.study.searches.certificate import Refused
+from mlsysim.study.searches.problem import Problem
 
 #: Grids of which counts are kept.
 KEPT = 4

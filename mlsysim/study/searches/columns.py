@@ -12,9 +12,9 @@ import numpy as np
 from mlsysim import formatting, show, units
 from mlsysim.engine import compiled
 from mlsysim.inputs.expressions import Expression
-from mlsysim.study.display import as_text, presented
-from mlsysim.study.problem import Problem
-from mlsysim.study.result import Result
+from mlsysim.study.results.display import as_text, presented
+from mlsysim.study.results.result import Result
+from mlsysim.study.searches.problem import Problem
 from mlsysim.symbolic import Variable, lower, variable_of
 
 #: Headline outputs in the table, in addition to choices, objectives and what is constrained.

@@ -13,11 +13,11 @@ from mlsysim import formatting, show, units
 from mlsysim.engine.bounds import Points
 from mlsysim.inputs.expressions import Expression
 from mlsysim.inputs.refusal import typed
-from mlsysim.study.columns import amount, number, value_of
-from mlsysim.study.constraints import Comparison
-from mlsysim.study.display import as_text
-from mlsysim.study.problem import Problem
-from mlsysim.study.result import Result
+from mlsysim.study.results.display import as_text
+from mlsysim.study.results.result import Result
+from mlsysim.study.searches.columns import amount, number, value_of
+from mlsysim.study.searches.constraints import Comparison
+from mlsysim.study.searches.problem import Problem
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import Variable, variable_of
 

@@ -15,7 +15,7 @@ import numpy as np
 from mlsysim.engine.blocks import Region
 from mlsysim.errors import InputError
 from mlsysim.extras import require
-from mlsysim.study.template import Template
+from mlsysim.study.grids.template import Template
 
 if TYPE_CHECKING:
     import xarray

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlsysim.engine.bounds import Search, Translator
 from mlsysim.engine.budget import Budget
-from mlsysim.study.problem import Problem
+from mlsysim.study.searches.problem import Problem
 
 #: Problems that are kept.
 KEPT = 4

@@ -15,7 +15,7 @@ from mlsysim.engine.blocks import POINTS
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.display import as_text, named
+from mlsysim.study.results.display import as_text, named
 from mlsysim.symbolic import Variable, variable_of
 
 #: The dimension of a sweep over variants.

@@ -14,7 +14,7 @@ from mlsysim.engine.bounds import claims
 from mlsysim.engine.front import index_of
 from mlsysim.engine.ties import TIE, band, rounded
 from mlsysim.errors import CertificateError
-from mlsysim.study.problem import Problem
+from mlsysim.study.searches.problem import Problem
 
 Wrong = Callable[[str, str], CertificateError]
 

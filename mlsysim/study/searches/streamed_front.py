@@ -13,8 +13,8 @@ from mlsysim.engine.blocks import POINTS, Blocks, all_within, blocks, shape
 from mlsysim.engine.front import Front, front_of, joined_fronts
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
-from mlsysim.study.cluster import each
-from mlsysim.study.grid import Grid
+from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.grid import Grid
 
 
 def pareto(

@@ -10,10 +10,10 @@ import numpy as np
 
 from mlsysim.engine.blocks import POINTS, Blocks, blocks
 from mlsysim.progress import bar
-from mlsysim.study.cluster import each
-from mlsysim.study.filling import Filling
-from mlsysim.study.grid import Grid
-from mlsysim.study.template import Template
+from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.filling import Filling
+from mlsysim.study.grids.grid import Grid
+from mlsysim.study.grids.template import Template
 
 if TYPE_CHECKING:
     import xarray

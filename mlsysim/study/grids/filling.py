@@ -14,9 +14,9 @@ import numpy as np
 from mlsysim.engine.blocks import Blocks, blocks
 from mlsysim.errors import InputError, StoreError
 from mlsysim.progress import bar
-from mlsysim.study.checkpoint import Checkpoint, resumable, told
-from mlsysim.study.store import remove, store_at
-from mlsysim.study.template import Template
+from mlsysim.study.grids.checkpoint import Checkpoint, resumable, told
+from mlsysim.study.grids.store import remove, store_at
+from mlsysim.study.grids.template import Template
 
 if TYPE_CHECKING:
     import xarray

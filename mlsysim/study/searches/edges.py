@@ -10,8 +10,8 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.engine.ties import band
-from mlsysim.study.display import as_text, plain
-from mlsysim.study.problem import Problem
+from mlsysim.study.results.display import as_text, plain
+from mlsysim.study.searches.problem import Problem
 from mlsysim.symbolic import variable_of
 
 #: An axis of fewer values is a choice and not a range with ends.

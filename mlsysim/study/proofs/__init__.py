@@ -1,0 +1,1 @@
+"""A certificate as a file, and what checks it without the search."""
