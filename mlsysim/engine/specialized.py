@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 from mlsysim.engine import vector
 from mlsysim.engine.compiled import CompiledFunction
 from mlsysim.engine.programs import Recorder, Replay, UnrecordableError
-from mlsysim.engine.programs.replay import Prepared
+from mlsysim.engine.programs.recording import Operand
+from mlsysim.engine.programs.replay import Named, Prepared
 from mlsysim.symbolic import ChunkedPrefill, Root, System
 
 
@@ -60,6 +61,12 @@ class Specialized:
             What has at most so many values on the grid is done now.
         """
         return self._replay.prepared([np.asarray(values[name], float) for name in self.inputs], most)
+
+    def split(
+        self, values: Mapping[str, np.ndarray], early: Callable[[tuple[int, ...]], bool]
+    ) -> tuple[dict[int, Any], list[Named], list[Operand]]:
+        """What values of some shapes are, and the operations that are left; see :meth:`~.replay.Replay.split`."""
+        return self._replay.split([np.asarray(values[name], float) for name in self.inputs], early)
 
     @property
     def iterates(self) -> bool:
