@@ -101,6 +101,27 @@ def arithmetic() -> Any:
     return JaxArrays()
 
 
+@cache
+def operation(name: str) -> Callable[..., Any]:
+    """What an operation of a :class:`~mlsysim.engine.programs.Recorder` does, with the slopes that functions here have.
+
+    Parameters
+    ----------
+    name : str
+        As NumPy or compiled code calls it.
+    """
+    import jax.numpy as jnp
+
+    if name == "power":
+        return _power
+    return getattr(arithmetic(), name, None) or getattr(jnp, name, None) or namespace()[name]
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """A power; by multiplication where the exponent is known and whole, as compiled code writes it."""
+    return base ** (int(exponent) if isinstance(exponent, float) and exponent.is_integer() else exponent)
+
+
 def _real(*values: Any) -> Any:
     """The floating dtype of values together: that of the caller, float32 or wider."""
     import jax.numpy as jnp

@@ -72,8 +72,7 @@ def take(operations: float, elements: int) -> None:
     budget = _running.get()
     if budget is None:
         return
-    look_at_the_clock()
-    if budget.done > budget.operations:
+    if budget.done > budget.operations or time.perf_counter() > budget.deadline:
         raise SpentError
     budget.done += operations * (elements + CALL)
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.engine.ahead import Rest, done_ahead
 from mlsysim.engine.blocks import cores
-from mlsysim.engine.compiled import CompiledFunction, compiled
+from mlsysim.engine.compiled import CompiledFunction
 from mlsysim.engine.reassociated import (
     FIXED,
     INNER,
@@ -138,10 +139,10 @@ class DenseSearch:
         # One loop runs on one core.
         self.lanes = len(self.devices) if len(self.devices) > 1 or self.devices[0].platform != "cpu" else cores()
         width = CACHED if self.devices[0].platform == "cpu" else FLOODED
-        expressions = (("objective", objective), *((f"condition{n}", c) for n, c in enumerate(conditions)))
-        self.function = compiled(system, None, "jax", expressions)
-        self.tiling = tiled(system, [objective, *conditions], values, tuple(sizes), width)
-        self._prepare(values)
+        asked = [objective, *conditions]
+        self.tiling = tiled(system, asked, values, tuple(sizes), width)
+        self.function, self._values = done_ahead(system, asked, values, self.tiling)
+        self._prepare()
         self._known = self._ordered()
         self._last: tuple[int, Any] = (-1, None)
 
@@ -150,13 +151,12 @@ class DenseSearch:
         """Number of runs the grid is walked in, of one or more tiles each."""
         return self.tiling.count // self.tiling.run
 
-    def _prepare(self, values: Mapping[str, Any]) -> None:
+    def _prepare(self) -> None:
         """Sort the inputs by where they change: nowhere or within a tile, from tile to tile, or both."""
         fixed: dict[str, np.ndarray] = {}
         walked: dict[str, np.ndarray] = {}
         tables: dict[str, np.ndarray] = {}
         self._over: dict[str, np.ndarray] = {}
-        self._values = {name: np.asarray(values[name], float) for name in self.function.inputs}
         needed = dict(self._values)
         if self.tiling.overhang is not None:
             axis = self.tiling.overhang
@@ -269,7 +269,13 @@ class DenseSearch:
         last = self.tiling.order[-1]
         every, first = self.tiling.places(tiles), self.tiling.places(tiles[:, 0])
         places = {name: every if value.shape[last] > 1 else first for name, value in self._over.items()}
-        rows = {name: self.tiling.row(self._over[name], place) for name, place in places.items()}
+        alike: dict[Any, np.ndarray] = {}
+        rows = {}
+        for name, place in places.items():
+            shape = self._over[name].shape
+            if shape not in alike:
+                alike[shape] = self.tiling.row(self._over[name], place)
+            rows[name] = alike[shape]
         return {name: table[rows.pop(name)] for name, table in self._walked.items()}, rows
 
     def scans(self, start: int, stop: int, k: int = 1) -> Iterator[tuple[Scan, int]]:
@@ -450,6 +456,8 @@ def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray,
 
 
 Shapes = tuple[tuple[int, ...], ...]
+#: What is done at every point.
+Function = CompiledFunction | Rest
 
 
 def _at(column: Any, i: Any, j: Any) -> Any:
@@ -457,7 +465,7 @@ def _at(column: Any, i: Any, j: Any) -> Any:
     return column[i] if column.ndim == 1 else column[i, j]
 
 
-def _priced(function: CompiledFunction, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
+def _priced(function: Function, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
     """Objective of the points of a tile, infinite where one is out; and a number that it is to be multiplied with."""
     import jax.numpy as jnp
 
@@ -469,7 +477,7 @@ def _priced(function: CompiledFunction, values: Sequence[Any], inside: Any) -> t
 
 
 def _priced_in_order(
-    function: CompiledFunction, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
+    function: Function, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
 ) -> tuple[Any, Any]:
     """The same, with sums in the order of the loops; minus infinity where rounding may decide whether a point is in."""
     import jax.numpy as jnp
@@ -492,7 +500,7 @@ def _priced_in_order(
 
 
 @lru_cache(maxsize=64)
-def _nest(function: CompiledFunction, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
+def _nest(function: Function, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
     """What the loop over tiles does: as it is written, or in the order of the loops."""
     import jax
 
@@ -509,7 +517,7 @@ def _nest(function: CompiledFunction, shapes: Shapes, levels: tuple[int, ...], k
 
 @lru_cache(maxsize=64)
 def _over_tiles(
-    function: CompiledFunction,
+    function: Function,
     tiling: Tiling,
     kind: str,
     tiles: tuple[int, int],

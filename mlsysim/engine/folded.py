@@ -73,7 +73,9 @@ def folded(system: System, outputs: tuple[str, ...], held: tuple[tuple[str, floa
             found = dict(zip(function.outputs, raw(*map(values.__getitem__, function.inputs)), strict=True))
     except UnrecordableError:
         return None
-    functions = {name: _on_jax(name, each) for name, each in recorder.functions.items()}
+    functions = {
+        name: each if name.startswith("call ") else arrays.operation(name) for name, each in recorder.functions.items()
+    }
     replay = Replay(recorder, [found[name] for name in outputs], arrays.namespace()["root"], functions)
     if len(replay) > (LARGEST_WITH_LOOPS if replay.iterates else LARGEST):
         return None
@@ -82,22 +84,6 @@ def folded(system: System, outputs: tuple[str, ...], held: tuple[tuple[str, floa
         return dict(zip(outputs, replay([x[name] for name in names]), strict=True))
 
     return jax.jit(pure)
-
-
-def _on_jax(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """What an operation of a recorder does to JAX arrays, with the slopes that :mod:`mlsysim.engine.arrays` has."""
-    import jax.numpy as jnp
-
-    if name.startswith("call "):
-        return function
-    if name == "power":
-        return _power
-    return getattr(arrays.arithmetic(), name, None) or getattr(jnp, name, None) or arrays.namespace()[name]
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    """A power; by multiplication where the exponent is known and whole, as compiled code writes it."""
-    return base ** (int(exponent) if isinstance(exponent, float) and exponent.is_integer() else exponent)
 
 
 @cache

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlsysim.engine import vector
 from mlsysim.engine.compiled import CompiledFunction
-from mlsysim.engine.programs.recording import Recorder, UnrecordableError
+from mlsysim.engine.programs.recording import Operand, Recorder, UnrecordableError
 from mlsysim.symbolic import ChunkedPrefill, Root, System
 
 if TYPE_CHECKING:
-    from mlsysim.engine.programs.replay import Prepared
+    from mlsysim.engine.programs.replay import Named, Prepared
 
 
 class Specialized:
@@ -64,6 +64,12 @@ class Specialized:
             What has at most so many values on the grid is done now.
         """
         return self._replay.prepared([np.asarray(values[name], float) for name in self.inputs], most)
+
+    def split(
+        self, values: Mapping[str, np.ndarray], early: Callable[[tuple[int, ...]], bool]
+    ) -> tuple[dict[int, Any], list[Named], list[Operand]]:
+        """What values of some shapes are, and the operations that are left; see :meth:`~.replay.Replay.split`."""
+        return self._replay.split([np.asarray(values[name], float) for name in self.inputs], early)
 
     @property
     def iterates(self) -> bool:

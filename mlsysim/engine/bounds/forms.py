@@ -167,6 +167,9 @@ class Forms:
         self._sums: dict[int | frozenset[int], Sum] = {}
         self._marks: dict[Any, int] = {}
         self._negatives: dict[int, Sum] = {}
+        self._products: dict[tuple[int, int], Sum] = {}
+        self._powers: dict[tuple[int, float], Sum] = {}
+        self._totals: dict[tuple[int, ...], Sum] = {}
         self._count = 0
         self.true = self._condition("true", ())
         self.false = self._condition("false", ())
@@ -232,7 +235,11 @@ class Forms:
 
     def total(self, terms: list[Term]) -> Sum:
         """A sum of terms, in which those that differ along one axis alone become one."""
-        return self._sum(self._collected(terms))
+        key = tuple([term.mark or self._mark(term) for term in terms])
+        found = self._totals.get(key)
+        if found is None:
+            found = self._totals[key] = self._sum(self._collected(terms))
+        return found
 
     def scale(self, of: Sum, number: float) -> Sum:
         """A sum times a number."""
@@ -253,6 +260,13 @@ class Forms:
 
     def multiply(self, left: Sum, right: Sum) -> Sum:
         """A product, multiplied out unless that has too many terms."""
+        key = left.number, right.number
+        found = self._products.get(key)
+        if found is None:
+            found = self._products[key] = self._multiplied(left, right)
+        return found
+
+    def _multiplied(self, left: Sum, right: Sum) -> Sum:
         if len(left.terms) * len(right.terms) > self.LARGEST and len(left.terms) > 1 and len(right.terms) > 1:
             left, right = (self._factored(each) for each in (left, right))
         if number := left.constant:
@@ -261,10 +275,17 @@ class Forms:
             products = [term.times(number) for term in left.terms]
         else:
             products = [self._product(a, b) for a in left.terms for b in right.terms]
-        return self._sum(self._collected(products))
+        return self.total(products)
 
     def power(self, base: Sum, exponent: float) -> Sum:
         """A constant power. A single term is raised factor by factor, unless a sign would be lost."""
+        key = base.number, exponent
+        found = self._powers.get(key)
+        if found is None:
+            found = self._powers[key] = self._raised(base, exponent)
+        return found
+
+    def _raised(self, base: Sum, exponent: float) -> Sum:
         if exponent == 0:
             return self.number(1.0)
         if exponent == 1:
@@ -449,8 +470,9 @@ class Forms:
             term = pending.pop()
             if term.number == 0:
                 continue
-            keys = term.homes.keys
-            mate = self._mate(term, keys, homes, kept)
+            keys, whole, without, _ = term.homes
+            found = whole in homes or not homes.keys().isdisjoint(without)
+            mate = self._mate(term, keys, homes, kept) if found else None
             if mate is not None:
                 place, axis = mate
                 pending.append(self._merged(kept[place], term, axis))  # type: ignore[arg-type]

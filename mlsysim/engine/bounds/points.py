@@ -61,9 +61,11 @@ class Points:
         dear = [c for c in conditions if c not in cheap]
         self._count = len(objectives)
         held = [limited.quantity for limited in self.limits]
-        self._then = _Function(system, [*objectives, *dear, *held], values)
+        given = {name: np.asarray(value, float) for name, value in values.items()}
+        points = math.prod(np.broadcast_shapes(*{value.shape for value in given.values()}))
+        self._then = _Function(system, [*objectives, *dear, *held], given, points)
         #: The conditions that inputs alone decide, before any formula is evaluated.
-        self.checks = [_Function(system, [condition], values) for condition in cheap]
+        self.checks = [_Function(system, [condition], given, points) for condition in cheap]
         self._accepted = Checks(self.checks)
 
     @property
@@ -151,19 +153,20 @@ class Points:
 
 
 class _Function:
-    """Expressions over a system, compiled to be evaluated at points of a grid."""
+    """Expressions over a system, compiled to be evaluated at points of a grid of so many."""
 
-    def __init__(self, system: System, expressions: list[sympy.Basic], values: Mapping[str, Any]) -> None:
+    def __init__(
+        self, system: System, expressions: list[sympy.Basic], values: Mapping[str, np.ndarray], points: int
+    ) -> None:
         named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
         self._function = compiled(system, None, "vector", named)
-        self.inputs = [np.asarray(values[name], float) for name in self._function.inputs]
+        self.inputs = [values[name] for name in self._function.inputs]
         self.axes = frozenset(axis for value in self.inputs for axis in _swept(value))
         looked_up = sum(value.size > 1 for value in self.inputs)
         needed = {symbol.name for e in expressions for symbol in _symbols(e) if symbol.name in system}
         self._specialized = specialized(self._function, values) if has_roots(system, sorted(needed)) else None
         self.iterates = self._specialized is not None and self._specialized.iterates
-        self._values = {name: np.asarray(value, float) for name, value in values.items()}
-        points = math.prod(np.broadcast_shapes(*(value.shape for value in self._values.values())))
+        self._values = values
         self._ahead = int(min(AHEAD, SHARE * points))
         self._lock = Lock()
         self._prepared: Prepared | None = None

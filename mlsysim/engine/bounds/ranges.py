@@ -64,14 +64,11 @@ class Ranges:
     ) -> None:
         self.plans, self.thorough = plans, thorough
         self.low, self.high = low, high
+        #: Number of boxes; one where the ends are values that are recorded.
+        self.boxes: int = low.shape[1] if isinstance(low, np.ndarray) else 1
         self.parameters = dict(parameters or {})
         self._known: dict[tuple[str, Any], Any] = {}
         self._rewritten = 0
-
-    @property
-    def boxes(self) -> int:
-        """Number of boxes; one where the ends are values that are recorded."""
-        return self.low.shape[1] if isinstance(self.low, np.ndarray) else 1
 
     def range(self, of: Sum) -> Pair:
         """Lower and upper bound of a sum."""
@@ -99,13 +96,20 @@ class Ranges:
     def value(self, of: Sum) -> np.ndarray:
         """About what a sum is in boxes of one point."""
         with np.errstate(all="ignore"):
-            low, high = self.range(of)
+            low, high = self.range(of) if len(of.terms) != 1 or self.thorough else self._range_of_one(of.terms[0])
             return np.where(np.isfinite(low + high), (low + high) / 2, np.where(np.isfinite(low), low, high))
 
     def _range(self, of: Sum) -> Pair:
         if (value := of.constant) is not None:
             return self._full(value), self._full(value)
         return self.lower(of), self.upper(of)
+
+    def _range_of_one(self, term: Term) -> Pair:
+        """The range of a term, without a sum of the other sign for its upper end."""
+        number = term.number
+        least, greatest = (self._either_end(term, side) * number for side in ((0, 1) if number >= 0 else (1, 0)))
+        none = self._full(0.0)
+        return known(plus_outward(none, least), -np.inf), -known(plus_outward(none, -greatest), -np.inf)
 
     def _once(self, what: str, number: Any, compute: Callable[[], Any]) -> Any:
         key = (what, number)

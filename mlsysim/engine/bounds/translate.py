@@ -173,10 +173,10 @@ class Translator:
     def _axes(self, expression: sympy.Basic) -> frozenset[int] | None:
         """The axes an expression depends on; None if it has a bound symbol, whose axes are not known."""
         found: set[int] = set()
-        for symbol in expression.free_symbols:
-            if symbol in self._bound or symbol.name not in self._axes_of_name:  # type: ignore[attr-defined]
+        for symbol in _free(expression):
+            if symbol in self._bound or symbol.name not in self._axes_of_name:
                 return None
-            found |= self._axes_of_name[symbol.name]  # type: ignore[attr-defined]
+            found |= self._axes_of_name[symbol.name]
         return frozenset(found)
 
     def _tabulated(self, expression: sympy.Basic, axis: int) -> np.ndarray:
@@ -510,6 +510,12 @@ def _part(system: System, names: frozenset[str]) -> tuple[System, frozenset[symp
     inside = [name for name in names if name in system]
     part = system.closure(inside) if inside else System(())
     return part, may_be_infinite((f.variable.symbol, lower(f.expression)) for f in part)
+
+
+@lru_cache(maxsize=1 << 15)
+def _free(expression: sympy.Basic) -> frozenset[Any]:
+    """The free symbols of an expression, which all questions about a system ask for."""
+    return frozenset(expression.free_symbols)
 
 
 def _number(of: Sum) -> int:

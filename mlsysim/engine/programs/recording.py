@@ -14,6 +14,8 @@ from mlsysim.engine.programs.codes import TABLE_FIRST
 LOGIC = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or, np.invert: np.logical_not}
 
 
+#: Of operations with two operands, the number that changes nothing.
+NEUTRAL = {"multiply": 1.0, "logical_and": 1.0, "logical_or": 0.0}
 #: Operations whose results may be clipped between numbers.
 CLIPS = frozenset({"minimum", "maximum", "where"})
 
@@ -229,8 +231,10 @@ def recorded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def either(*operands: Any) -> Any:
-        recorder = recorder_of(operands)
-        return function(*operands) if recorder is None else recorder.record(function, *operands)
+        for operand in operands:
+            if type(operand) is Value:
+                return operand._recorder.record(function, *operands)
+        return function(*operands)
 
     return either
 
@@ -245,6 +249,8 @@ def recorder_of(operands: Iterable[Any]) -> Recorder | None:
 
 def as_operand(given: Any) -> Operand:
     """A value or an array as it is, and what is one number as a float."""
+    if type(given) is float or type(given) is Value:
+        return given
     if isinstance(given, np.ndarray) and given.size == 1:
         return float(given.ravel()[0])
     return given if isinstance(given, Value | np.ndarray) else float(given)
@@ -265,13 +271,12 @@ def _unchanged(name: str, operands: tuple[Operand, ...]) -> Any:
         return operands[1] if operands[0] else operands[2]
     if name in TABLE_FIRST and isinstance(operands[0], float):
         return operands[0]
-    if len(operands) != 2:
+    neutral = NEUTRAL.get(name)
+    if neutral is None:
         return None
     for number, other in (operands, operands[::-1]):
-        if not isinstance(number, float):
-            continue
-        if (name, number) in (("multiply", 1.0), ("logical_and", 1.0), ("logical_or", 0.0)):
+        if isinstance(number, float) and number == neutral:
             return other
-        if (name, number) in (("logical_and", 0.0), ("logical_or", 1.0)):
+        if isinstance(number, float) and name != "multiply" and number == 1.0 - neutral:
             return bool(number)
     return None

@@ -32,6 +32,8 @@ CHOOSING = 60
 #: A function of arrays, what it is applied to, and the place of its result; and places that are not read after it.
 Done = tuple[Callable[..., Any], tuple[Operand, ...], int]
 Step = tuple[Callable[..., Any], tuple[Operand, ...], int, tuple[int, ...]]
+#: The same with the name of the function.
+Named = tuple[str, tuple[Operand, ...], int]
 Find = Callable[[Callable[..., Any], Any, Any, tuple[Any, ...], float], Any]
 
 
@@ -128,7 +130,8 @@ class Replay:
 
     def operations_on(self, shapes: Sequence[tuple[int, ...]], most: int) -> float:
         """Operations of a point of a grid after :meth:`prepared`, and its share of those of that."""
-        cells, points = self._cells(shapes), math.prod(np.broadcast_shapes(*shapes))
+        found, points = self._shapes(shapes), math.prod(np.broadcast_shapes(*shapes))
+        cells = {place: math.prod(shape) for place, shape in found.items()}
         return sum(
             self._operations_of(place) * (cells[place] / points if cells[place] <= most else 1.0)
             for place in self._needed
@@ -145,24 +148,53 @@ class Replay:
         most : int
             Most values.
         """
-        cells = self._cells([x.shape for x in inputs])
-        early = [step[:3] for step in self._steps if cells[step[2]] <= most]
-        late = [step[:3] for step in self._steps if cells[step[2]] > most]
+        known, late = self._split(inputs, lambda shape: math.prod(shape) <= most)
+        asked = [output.place for output in self._outputs if isinstance(output, Value)]
+        return Prepared(known, _freeing(late, asked), self._outputs)
+
+    def split(
+        self, inputs: Sequence[np.ndarray], early: Callable[[tuple[int, ...]], bool]
+    ) -> tuple[dict[int, Any], list[Named], list[Operand]]:
+        """Do what has values of some shapes on a grid.
+
+        Parameters
+        ----------
+        inputs : sequence of ndarray
+            As for :meth:`prepared`.
+        early : callable
+            Whether what has values of a shape is done now.
+
+        Returns
+        -------
+        tuple of dict, list and list
+            What is done, by place; the operations that are left, by name; and what is computed.
+        """
+        known, late = self._split(inputs, early)
+        return known, [(self._operations[place][0], operands, place) for _, operands, place in late], self._outputs
+
+    def _split(
+        self, inputs: Sequence[np.ndarray], early: Callable[[tuple[int, ...]], bool]
+    ) -> tuple[dict[int, Any], list[Done]]:
+        """What is done now, by place, and what is left."""
+        shapes = self._shapes([x.shape for x in inputs])
+        steps = [step[:3] for step in self._steps if early(shapes[step[2]])]
+        now = {step[2] for step in steps}
+        late = [step[:3] for step in self._steps if step[2] not in now]
         asked = [output.place for output in self._outputs if isinstance(output, Value)]
         wanted = {*asked, *(x for step in late for x in _read(step[1]))}
         held: dict[int, Any] = dict(enumerate(inputs))
         with np.errstate(all="ignore"):
-            _replayed(_freeing(early, wanted), held)
-        return Prepared({x: held[x] for x in sorted(wanted) if x in held}, _freeing(late, asked), self._outputs)
+            _replayed(_freeing(steps, wanted), held)
+        return {x: held[x] for x in sorted(wanted) if x in held}, late
 
-    def _cells(self, shapes: Sequence[tuple[int, ...]]) -> dict[int, int]:
-        """How many values the result of each operation has on a grid."""
+    def _shapes(self, shapes: Sequence[tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+        """The shape of the result of each operation on a grid."""
         found: dict[int, tuple[int, ...]] = dict(enumerate(shapes))
         for place in self._needed:
             name, operands = self._operations[place]
             if name != "input":
                 found[place] = np.broadcast_shapes(*(found[x] for x in _read(operands)))
-        return {place: math.prod(shape) for place, shape in found.items()}
+        return found
 
     @property
     def iterates(self) -> bool:
