@@ -205,8 +205,9 @@ def _amount(of: Any) -> float:
 
 def is_quantity(value: object) -> bool:
     """Whether a value is a pint quantity, of this registry or of a foreign one."""
-    pint = sys.modules.get("pint")
-    return pint is not None and isinstance(value, pint.Quantity)
+    # While another thread loads pint it has no quantities, and nobody has one.
+    quantity = getattr(sys.modules.get("pint"), "Quantity", None)
+    return quantity is not None and isinstance(value, quantity)
 
 
 def magnitude(value: Any) -> Any:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pint
@@ -367,3 +368,9 @@ with ThreadPoolExecutor(8) as pool:
 def test_threads_that_meet_units_first_share_one_registry():
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "1"
+
+
+def test_half_loaded_pint_has_no_quantities(monkeypatch):
+    """While another thread loads pint."""
+    monkeypatch.setitem(sys.modules, "pint", ModuleType("pint"))
+    assert not units.is_quantity(1.0)

@@ -119,6 +119,10 @@ class JavaScriptPrinter(CodePrinter):
         last = self._print(cases.pop().expr) if cases[-1].cond == True else "NaN"  # noqa: E712
         return f"({''.join(f'{self._print(case.cond)} ? {self._print(case.expr)} : ' for case in cases)}{last})"
 
+    def _print_ITE(self, expr: Any) -> str:
+        condition, then, otherwise = (self._print(arg) for arg in expr.args)
+        return f"({condition} ? {then} : {otherwise})"
+
     def _print_And(self, expr: Any) -> str:
         return f"({' && '.join(map(self._print, expr.args))})"
 

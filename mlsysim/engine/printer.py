@@ -134,6 +134,10 @@ class CodePrinter(AbstractPythonCodePrinter):
     def _print_Not(self, expr: Any) -> str:
         return f"(({self._print(expr.args[0])}) == False)"
 
+    def _print_ITE(self, expr: Any) -> str:
+        """A condition with cases; sympy would print every maximum in them as cases, and those outside of roots."""
+        return f"where({', '.join(self._print(arg) for arg in expr.args)})"
+
     def _print_Guard(self, expr: Any) -> str:
         operand, taken, safe = (self._print(arg) for arg in expr.args)
         return f"where({taken}, {operand}, {safe})"

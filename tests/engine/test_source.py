@@ -9,7 +9,7 @@ from mlsysim.engine.compiled import compiled_expression
 from mlsysim.errors import FormulaError
 from mlsysim.formulas import every_formula
 from mlsysim.models import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
-from mlsysim.symbolic import LeastInteger, System
+from mlsysim.symbolic import LeastInteger, Root, System
 
 MODELS = [TrainingMemoryModel, ServingCapacityModel, MoERoutingModel]
 
@@ -193,3 +193,16 @@ def test_scalars_give_no_warnings_where_numbers_overflow(pure, system_of):
     assert compiled(system_of({z: 1 / x}))({"code_x": 0.0})["code_z"] == np.inf
     assert compiled(system_of({z: sympy.log(x)}))({"code_x": 0.0})["code_z"] == -np.inf
     assert compiled(system_of({z: sympy.exp(x)}))({"code_x": 1e4})["code_z"] == np.inf
+
+
+def test_a_condition_with_cases_leaves_the_unknown_of_a_root_inside(pure):
+    """Sympy prints such a condition as cases, and would ask of the unknown outside of its root."""
+    u, v = pure("code_u"), pure("code_v")
+    z = sympy.Dummy("z", nonnegative=True)
+    crossing = Root(z, z + sympy.Max(0, z - u), sympy.Abs(v), 0, 9)
+    asked = sympy.Piecewise((1, sympy.ITE(u > 0, v >= sympy.Abs(u - crossing), v < 0)), (2, True))
+    for point in ((1.0, 3.0), (2.0, 0.25), (-1.0, -3.0), (-1.0, 3.0)):
+        values = dict(zip(("code_u", "code_v"), point, strict=True))
+        at = abs(point[1]) if abs(point[1]) <= point[0] else (abs(point[1]) + point[0]) / 2
+        holds = point[1] >= abs(point[0] - at) if point[0] > 0 else point[1] < 0
+        assert compiled_expression(asked)(values)["value"] == (1 if holds else 2)

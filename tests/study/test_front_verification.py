@@ -13,7 +13,7 @@ from study.search_cases import FAMILIES, random_objective, random_problem, searc
 from study.tampering import BAD, as_text, every_part_but_digests, put, put_tree, tree_of, written_after
 from study.test_pareto import ROUTED, ROUTES, ROUTING, everywhere, to_digits, undominated
 
-from mlsysim import DistributedModel, verify
+from mlsysim import DistributedModel, TrainingMemoryModel, verify
 from mlsysim.engine.bounds import FrontSearch, Search
 from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
@@ -225,6 +225,21 @@ def test_what_was_changed_is_named(change, said, changed):
     with pytest.raises(CertificateError) as caught:
         verify(changed(change))
     assert said in str(caught.value)
+
+
+def test_nothing_is_said_to_be_bounded_where_nothing_is_claimed(tmp_path):
+    """Time was over before a design was found: the file holds, and says that it says nothing."""
+    path = tmp_path / "front.json"
+    axes = {"tp_size": [1, 2, 4, 8], "dp_size": range(1, 129), "batch_size": range(128, 8193, 128)}
+    asked = {"minimize": ["total_memory", "tp_size * dp_size"], "method": "bounds", "time_limit": 1e-9}
+    found = TrainingMemoryModel().pareto(model="Llama3_70B", hardware="H100", **axes, **asked, certificate=path)
+    assert not found.certificate.proven
+    assert math.isinf(found.certificate.gap)
+    said = verify(path)
+    assert "bound" not in said.boxes
+    assert said.boxes["open"] >= 1
+    assert "nothing is claimed" in str(said)
+    assert "not proven" in str(said)
 
 
 @pytest.mark.parametrize("name", rest_long(BAD, quick=1))

@@ -74,6 +74,24 @@ def test_what_text_cannot_say_is_refused(tmp_path):
         MEMORY.search(**given, certificate=tmp_path / "best.json")
 
 
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("/dev/null", "must be the path of a file"),
+        ("/proc/best.json", "cannot be written"),
+        ("best\0.json", "cannot be written"),
+        ("b" * 300 + ".json", "cannot be written"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_search(named, why, monkeypatch):
+    def searched(*_, **__):
+        raise AssertionError("it searches")
+
+    monkeypatch.setattr(module, "_searched", searched)
+    with pytest.raises(InputError, match=why):
+        MEMORY.search(**ASKED, certificate=named)
+
+
 @pytest.mark.parametrize("seed", rest_long([*range(0, len(FAMILIES), 4)], quick=4))
 @pytest.mark.parametrize("top", [1, 5])
 def test_every_model(seed, top, monkeypatch, tmp_path):

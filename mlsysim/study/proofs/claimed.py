@@ -16,6 +16,9 @@ from mlsysim.engine.ties import TIE, band, rounded
 from mlsysim.errors import CertificateError
 from mlsysim.study.searches.problem import Problem
 
+#: What is said of an answer without a design that is not proven.
+NONE_FOUND = "It has no design, and it is not proven that there is none."
+
 Wrong = Callable[[str, str], CertificateError]
 
 
@@ -137,7 +140,7 @@ class ClaimedBest(Claimed):
         """See :class:`Claimed`."""
         count = self.values.shape[1]
         if not count:
-            return ["No point meets the constraints."] if self.proven else ["It has no design."]
+            return ["No point meets the constraints."] if self.proven else [NONE_FOUND]
         which = "The design was" if count == 1 else f"The {count} designs were"
         gap = ""
         if not self.proven:
@@ -184,7 +187,7 @@ class ClaimedFront(Claimed):
         """See :class:`Claimed`."""
         count = len(self._rows)
         if not count:
-            return ["No point meets the constraints."] if self.proven else ["It has no design."]
+            return ["No point meets the constraints."] if self.proven else [NONE_FOUND]
         which = "The design was" if count == 1 else f"The {count} designs were"
         said = [f"{which} solved again, by the formulas and inputs of the front."]
         said.append("None is as good as another one in every objective.")

@@ -11,6 +11,8 @@ import base64
 import binascii
 import hashlib
 import json
+import os
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -60,7 +62,7 @@ class Saved:
     Raises
     ------
     InputError
-        If the path is none, or an argument of the question cannot be written down.
+        If the path is none or cannot be written, or an argument of the question cannot be written down.
     """
 
     def __init__(self, path: Any, asked: Problem, top: int | None) -> None:
@@ -68,10 +70,21 @@ class Saved:
             self.path = Path(path)
         except TypeError:
             raise InputError("certificate", path, "must be a path", "as in certificate='best.json'") from None
-        if not self.path.name or self.path.is_dir():
-            raise InputError("certificate", str(path), "must be the path of a file", "as in certificate='best.json'")
-        if not self.path.absolute().parent.is_dir():
-            raise InputError("certificate", str(path), "must be in a folder that exists")
+        try:
+            if not self.path.name or (self.path.exists() and not self.path.is_file()):
+                raise InputError(
+                    "certificate", str(path), "must be the path of a file", "as in certificate='best.json'"
+                )
+            folder = Path(os.path.realpath(self.path)).parent
+            if not folder.is_dir():
+                raise InputError("certificate", str(path), "must be in a folder that exists")
+            with tempfile.TemporaryFile(dir=folder):  # what cannot be written is said before the search
+                pass
+        except (OSError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            why = reason_of(error) if isinstance(error, OSError) else str(error)
+            raise InputError("certificate", str(path), f"cannot be written: {why}") from None
         self._asked, self._question = asked, question_of(asked, top)
         for argument, expression in _untold(asked):
             hint = "give it as text, as in 'total_memory <= 80 GB'"

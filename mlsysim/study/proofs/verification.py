@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from mlsysim.engine.bounds import Recheck, Shown
-from mlsysim.engine.bounds.cuts import EVALUATED, volumes
+from mlsysim.engine.bounds.cuts import EVALUATED, OPEN, volumes
 from mlsysim.engine.programs.lazily import without_programs
-from mlsysim.errors import CertificateError, InputError, MlsysimError
+from mlsysim.errors import CertificateError, InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
 from mlsysim.study.proofs.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, plain_number
@@ -32,6 +32,8 @@ from mlsysim.version import __version__
 EVERY_POINT = 6e10
 #: Boxes of halvings in which such a grid of more points is tried to be shown by bounds.
 TRIED = 1 << 12
+#: How a grid may have been searched, and what is said of boxes that nothing is claimed of.
+WAYS, UNCLAIMED = ("bounds", "dense", "enumeration"), "open"
 #: Boxes that are looked at between two steps of the line that says how far it is.
 STEP = 1024
 
@@ -140,6 +142,8 @@ def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: 
     try:
         arguments = {name: as_given(name, plain, find) for name, plain in question["arguments"].items()}
         asked = problem(model, arguments, question["minimize"], question["maximize"], question["subject_to"])
+    except UnknownNameError as error:
+        raise wrong("question", f"{error}; an entry of a catalog of one's own needs that catalog (--catalog)") from None
     except MlsysimError as error:
         raise wrong("question", str(error)) from None
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
@@ -225,6 +229,8 @@ def _grid_shown(
 ) -> tuple[Shown, list[str], bool]:
     """Show that no point of the grid is against what the file says, or raise."""
     method, answer, rest = content["certificate"]["method"], claimed.answer, claimed.rest
+    if method not in WAYS:
+        raise wrong("certificate.method", f"must be one of {', '.join(WAYS)}, and is {method!r}")
     shown, total = Shown(), asked.grid.points
     try:
         boxes = boxes_in(content, asked.grid.sizes)
@@ -242,11 +248,16 @@ def _grid_shown(
         for part in looped(_parts(low[:, was_evaluated], high[:, was_evaluated])):
             checker.evaluate(*part, answer, shown)
             _refute(shown, asked, claimed, wrong)
-        for part in looped(_parts(low[:, ~was_evaluated], high[:, ~was_evaluated])):
+        # Where no gap is claimed nothing is said of the boxes that were open when the time was over.
+        unclaimed = (fates == OPEN) & (not math.isfinite(claimed.gap))
+        if unclaimed.any():
+            shown.by[UNCLAIMED] = int(unclaimed.sum())
+        left = ~was_evaluated & ~unclaimed
+        for part in looped(_parts(low[:, left], high[:, left])):
             checker.show(*part, rest, shown)
             _refute(shown, asked, claimed, wrong)
-        said = [f"{fates.size:,} boxes tile the grid of {total:,} points:", *_ways(shown, int(was_evaluated.sum()))]
-        return shown, said, True
+        tile = "1 box tiles" if fates.size == 1 else f"{fates.size:,} boxes tile"
+        return shown, [f"{tile} the grid of {total:,} points:", *_ways(shown, int(was_evaluated.sum()))], True
     last_place = np.array(asked.grid.sizes, np.int64)[:, None] - 1
     whole = np.zeros_like(last_place), last_place
     operations = total * asked.points.operations(asked.grid.sizes)
@@ -322,6 +333,10 @@ def _ways(shown: Shown, evaluated: int = 0) -> list[str]:
     """How boxes were shown to hold nothing better, a line each."""
     lines = [f"{evaluated:>10,}  evaluated again, {shown.evaluated:,} points"] * bool(shown.evaluated)
     for name, count in sorted(shown.by.items(), key=lambda each: -each[1]):
-        what = "bounded by values that are no better" if name == "bound" else f"{name}: cannot hold"
+        told = {
+            "bound": "bounded by values that are no better",
+            UNCLAIMED: "open when time was over: nothing is claimed",
+        }
+        what = told.get(name, f"{name}: cannot hold")
         lines.append(f"{count:>10,}  {what}")
     return [*lines, f"{shown.halved:>10,}  halved on the way"] if shown.halved else lines
