@@ -140,6 +140,8 @@ def interrupted(words, title):
         stdout=subprocess.PIPE,
         stderr=theirs,
         env={**os.environ, "TERM": "xterm"},
+        # Where the tests run in the background of a shell, interrupts are ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(theirs)
     said, text, sent = b"", "", False
