@@ -20,6 +20,7 @@ import sympy
 
 from mlsysim.engine import arrays
 from mlsysim.engine.compiled import CompiledFunction, compiled
+from mlsysim.engine.programs.codes import TRUTHS
 from mlsysim.engine.programs.recording import Operand, UnrecordableError, Value
 from mlsysim.engine.programs.replay import Named
 from mlsysim.engine.specialized import specialized
@@ -28,9 +29,6 @@ from mlsysim.symbolic import System
 
 #: Most values of what is done ahead.
 MOST = 2**16
-#: Operations that give truth values.
-TRUTHS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
-          "logical_not")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

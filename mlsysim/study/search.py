@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,12 +124,8 @@ def search(
     if len(asked.objectives) != 1:
         raise InputError("minimize", minimize, "takes one objective", "use pareto() for several")
     deadline = math.inf if time_limit is None else started + time_limit
-    if certificate is None:
-        return _searched(asked, top, started, deadline, method, checkpoint, client, progress)
-    file, cuts = Saved(certificate, asked, top), Cuts()
-    found = _searched(asked, top, started, deadline, method, checkpoint, client, progress, cuts)
-    file.write(found, cuts)
-    return found
+    run = partial(_searched, asked, top, started, deadline, method, checkpoint, client, progress)
+    return run() if certificate is None else _saved(Saved(certificate, asked, top), run)
 
 
 def _searched(
@@ -205,10 +202,13 @@ def pareto(
         raise InputError("client", client, "a cluster looks at every point", "leave out method and time_limit")
     if method == "dense" and time_limit is not None:
         raise InputError("time_limit", time_limit, "only bounds end early", "leave it out, or method")
-    if certificate is None:
-        return _front_of(asked, started, method, time_limit, client, progress)
-    file, cuts = Saved(certificate, asked, None), Cuts()
-    found = _front_of(asked, started, method, time_limit, client, progress, cuts)
+    run = partial(_front_of, asked, started, method, time_limit, client, progress)
+    return run() if certificate is None else _saved(Saved(certificate, asked, None), run)
+
+
+def _saved(file: Saved, run: Callable[..., Designs]) -> Designs:
+    """What a search or a front finds, with its proof in a file."""
+    found = run(cuts := Cuts())
     file.write(found, cuts)
     return found
 

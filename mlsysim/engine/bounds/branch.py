@@ -266,14 +266,23 @@ class Search:
         if self._cuts is not None:
             self._cuts.add(low, high, fate)
 
+    def _commit_cuts(self) -> None:
+        """Keep what was cut since the last time."""
+        if self._cuts is not None:
+            self._cuts.commit()
+
+    def _rollback_cuts(self) -> None:
+        """Forget what was cut since then."""
+        if self._cuts is not None:
+            self._cuts.rollback()
+
     def _look(self, boxes: Boxes, best: Best, seen: Progress) -> None:
         """Drop boxes that can hold no better point, nor an earlier equal one, and see what is proven."""
         mark = best.mark
         if mark != self._mark:
             keep = best.matters(boxes.bound, boxes.low)
             self._cut(boxes.low[:, ~keep], boxes.high[:, ~keep], BOUND)
-            if self._cuts is not None:
-                self._cuts.commit()
+            self._commit_cuts()
             boxes.keep(keep)
             self._mark = mark
         pruned = band(best.threshold)[0]
@@ -293,11 +302,9 @@ class Search:
             keep = best.matters(bound, low)
             self._cut(low[:, ~keep], high[:, ~keep], BOUND)
             left = low[:, keep], high[:, keep], bound[keep]
-            if self._cuts is not None:
-                self._cuts.commit()
+            self._commit_cuts()
         finally:
-            if self._cuts is not None:
-                self._cuts.rollback()
+            self._rollback_cuts()
             boxes.put(*left)
 
     def _taken(

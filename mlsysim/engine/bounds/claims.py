@@ -8,11 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from mlsysim.engine.front import index_of, share_to_better
+from mlsysim.engine.front import BESIDE, index_of, share_to_better
 from mlsysim.engine.ties import TIE, rounded
-
-#: Points of a front that are compared with boxes or points at once.
-BESIDE = 64
 
 
 class Claim(Protocol):

@@ -214,15 +214,12 @@ class FrontSearch(Search):
             keep = ~known.beats(rounded(lower), low)
             self._cut(low[:, ~keep], high[:, ~keep], BOUND)
             left = [self._rest(low[:, keep], high[:, keep], lower[:, keep], known, seen)]
-            if self._cuts is not None:
-                self._cuts.commit()
+            self._commit_cuts()
         finally:
-            if self._cuts is not None:
-                self._cuts.rollback()
+            self._rollback_cuts()
             for some in left:
                 self._put(some, known)
-            if self._cuts is not None:
-                self._cuts.commit()
+            self._commit_cuts()
 
     def _put(self, some: Some, known: Known) -> None:
         """Add boxes: those that may hold better points, and those that may hold earlier ones of equal points."""

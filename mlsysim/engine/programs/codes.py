@@ -1,11 +1,14 @@
 """The instructions of the machine, by name, and which of them have a form with a number as the last operand."""
 
+#: Instructions that give truth values.
+TRUTHS = (
+    "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not",
+)  # fmt: skip
 #: Instructions with values alone. The names of NumPy mean what they mean there.
 _PLAIN = (
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "power", "remainder",
     "absolute", "negative", "ceil", "floor", "rint", "log", "exp", "sqrt", "isnan", "isfinite",
-    "less", "less_equal", "greater", "greater_equal", "equal", "not_equal",
-    "logical_and", "logical_or", "logical_not", "where",
+    *TRUTHS, "where",
 )  # fmt: skip
 #: Instructions of :mod:`~mlsysim.engine.programs.steps`.
 _STEPS = (

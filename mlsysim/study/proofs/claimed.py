@@ -16,6 +16,10 @@ from mlsysim.engine.ties import TIE, band, rounded
 from mlsysim.errors import CertificateError
 from mlsysim.study.searches.problem import Problem
 
+#: Difference up to which values are equal however small they are.
+SMALLEST = 1e-300
+#: Relative difference of gaps that are equal: each is the difference of two values that may be near to one another.
+GAP_TIE = 1e-6
 #: What is said of an answer without a design that is not proven.
 NONE_FOUND = "It has no design, and it is not proven that there is none."
 
@@ -27,6 +31,11 @@ def plain_number(plain: Any) -> float:
     if isinstance(plain, Mapping):
         return math.inf if plain["infinite"] == "positive" else -math.inf
     return float(plain)
+
+
+def alike(one: float, other: float) -> bool:
+    """Whether two numbers are as equal as two ways of computing one are."""
+    return math.isclose(one, other, rel_tol=TIE, abs_tol=SMALLEST)
 
 
 class Claimed(ABC):
@@ -84,18 +93,27 @@ class Claimed(ABC):
     def rest(self) -> claims.Claim:
         """What no other point may be."""
 
-    #: What is said of a point that is against the claim.
+    #: What the designs were found by, and what is said of a point that is against the claim.
+    found_by: str
     against: str
 
-    @abstractmethod
     def said(self) -> list[str]:
         """What was shown of the designs, in words."""
+        count = len(self.known)
+        if not count:
+            return ["No point meets the constraints."] if self.proven else [NONE_FOUND]
+        which = "The design was" if count == 1 else f"The {count} designs were"
+        return self._said(f"{which} solved again, by the formulas and inputs of the {self.found_by}.")
+
+    @abstractmethod
+    def _said(self, again: str) -> list[str]:
+        """The same of designs that are there, after what is said of each."""
 
 
 class ClaimedBest(Claimed):
     """The best designs of a search."""
 
-    against = "which is better, or as good and earlier"
+    found_by, against = "search", "which is better, or as good and earlier"
 
     def __init__(
         self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
@@ -108,11 +126,11 @@ class ClaimedBest(Claimed):
             raise wrong("certificate.bound", "must be a number, and is None")
         sign, bound = asked.objectives[0][1], plain_number(self.claims["bound"])
         best, last = min(values[0], default=math.inf), max(values[0], default=math.inf)
-        if self.proven and values.size and not math.isclose(bound, sign * best, rel_tol=1e-9, abs_tol=1e-300):
+        if self.proven and values.size and not alike(bound, sign * best):
             raise wrong("certificate", f"the bound is {bound!r}, and the best design is worth {float(sign * best)!r}")
         if not self.proven and math.isfinite(self.gap):
             right = float((last - sign * bound) / abs(last) if last else math.inf)
-            if not math.isclose(self.gap, right, rel_tol=1e-6, abs_tol=1e-9):
+            if not math.isclose(self.gap, right, rel_tol=GAP_TIE, abs_tol=TIE):
                 raise wrong("certificate", f"the gap is {self.gap!r}, and {right!r} by the bound and the design")
         # Where nothing was found, nothing may be there.
         self._bound = sign * bound if not self.proven else math.inf
@@ -136,22 +154,17 @@ class ClaimedBest(Claimed):
         below = min(band(self._bound)[0], answer.value)
         return claims.Best(below, below, (), self.known)
 
-    def said(self) -> list[str]:
+    def _said(self, again: str) -> list[str]:
         """See :class:`Claimed`."""
-        count = self.values.shape[1]
-        if not count:
-            return ["No point meets the constraints."] if self.proven else [NONE_FOUND]
-        which = "The design was" if count == 1 else f"The {count} designs were"
-        gap = ""
-        if not self.proven:
-            gap = f" It is not proven best: a design up to {100 * self.gap:.3g}% better may exist."
-        return [f"{which} solved again, by the formulas and inputs of the search.{gap}"]
+        if self.proven:
+            return [again]
+        return [f"{again} It is not proven best: a design up to {100 * self.gap:.3g}% better may exist."]
 
 
 class ClaimedFront(Claimed):
     """The designs of a front. Values are compared to the digits that count, as the front was made."""
 
-    against = "which no design of the front equals or betters in every objective"
+    found_by, against = "front", "which no design of the front equals or betters in every objective"
 
     def __init__(
         self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
@@ -183,14 +196,9 @@ class ClaimedFront(Claimed):
         """See :class:`Claimed`."""
         return self.answer if self.proven else claims.Within(self._rows, self.gap, self.known)
 
-    def said(self) -> list[str]:
+    def _said(self, again: str) -> list[str]:
         """See :class:`Claimed`."""
-        count = len(self._rows)
-        if not count:
-            return ["No point meets the constraints."] if self.proven else [NONE_FOUND]
-        which = "The design was" if count == 1 else f"The {count} designs were"
-        said = [f"{which} solved again, by the formulas and inputs of the front."]
-        said.append("None is as good as another one in every objective.")
+        said = [again, "None is as good as another one in every objective."]
         if not self.proven:
             far = f": to be as good as any other design, one of them must be up to {100 * self.gap:.3g}% better"
             said.append(f"It is not proven whole{far if math.isfinite(self.gap) else ', and claims no gap'}.")

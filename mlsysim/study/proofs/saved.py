@@ -71,20 +71,11 @@ class Saved:
         except TypeError:
             raise InputError("certificate", path, "must be a path", "as in certificate='best.json'") from None
         try:
-            if not self.path.name or (self.path.exists() and not self.path.is_file()):
-                raise InputError(
-                    "certificate", str(path), "must be the path of a file", "as in certificate='best.json'"
-                )
-            folder = Path(os.path.realpath(self.path)).parent
-            if not folder.is_dir():
-                raise InputError("certificate", str(path), "must be in a folder that exists")
-            with tempfile.TemporaryFile(dir=folder):  # what cannot be written is said before the search
-                pass
+            _refuse_unwritable(self.path, str(path))
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            why = reason_of(error) if isinstance(error, OSError) else str(error)
-            raise InputError("certificate", str(path), f"cannot be written: {why}") from None
+            raise InputError("certificate", str(path), f"cannot be written: {reason_of(error)}") from None
         self._asked, self._question = asked, question_of(asked, top)
         for argument, expression in _untold(asked):
             hint = "give it as text, as in 'total_memory <= 80 GB'"
@@ -133,6 +124,17 @@ def _untold(asked: Problem) -> Iterator[tuple[str, Expression]]:
             same = False
         if not same:
             yield argument, expression
+
+
+def _refuse_unwritable(file: Path, named: str) -> None:
+    """Say before a search what would be said after it."""
+    if not file.name or (file.exists() and not file.is_file()):
+        raise InputError("certificate", named, "must be the path of a file", "as in certificate='best.json'")
+    folder = Path(os.path.realpath(file)).parent
+    if not folder.is_dir():
+        raise InputError("certificate", named, "must be in a folder that exists")
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def question_of(asked: Problem, top: int | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mlsysim.engine.programs.lazily import without_programs
 from mlsysim.errors import CertificateError, InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
-from mlsysim.study.proofs.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, plain_number
+from mlsysim.study.proofs.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, alike, plain_number
 from mlsysim.study.proofs.saved import FRONT, KINDS, arguments_at, boxes_in, fingerprint
 from mlsysim.study.proofs.written import Find, as_given
 from mlsysim.study.searches.columns import value_of
@@ -34,6 +34,11 @@ EVERY_POINT = 6e10
 TRIED = 1 << 12
 #: How a grid may have been searched, and what is said of boxes that nothing is claimed of.
 WAYS, UNCLAIMED = ("bounds", "dense", "enumeration"), "open"
+#: How boxes were shown to hold nothing better, where no condition did.
+IN_WORDS = {
+    "bound": "bounded by values that are no better",
+    UNCLAIMED: "open when time was over: nothing is claimed",
+}
 #: Boxes that are looked at between two steps of the line that says how far it is.
 STEP = 1024
 
@@ -219,7 +224,7 @@ def _solved_again(
             said = worth["value"]
             for value in (value_of(expression, result), sign * compiled):
                 own = float(from_canonical(value, expression.unit))
-                if not math.isclose(own, plain_number(said), rel_tol=1e-9, abs_tol=1e-300):
+                if not alike(own, plain_number(said)):
                     raise wrong(where, f"{expression.text} is {own!r} {expression.unit}, and {said!r} in the file")
     return values, places
 
@@ -333,10 +338,6 @@ def _ways(shown: Shown, evaluated: int = 0) -> list[str]:
     """How boxes were shown to hold nothing better, a line each."""
     lines = [f"{evaluated:>10,}  evaluated again, {shown.evaluated:,} points"] * bool(shown.evaluated)
     for name, count in sorted(shown.by.items(), key=lambda each: -each[1]):
-        told = {
-            "bound": "bounded by values that are no better",
-            UNCLAIMED: "open when time was over: nothing is claimed",
-        }
-        what = told.get(name, f"{name}: cannot hold")
+        what = IN_WORDS.get(name, f"{name}: cannot hold")
         lines.append(f"{count:>10,}  {what}")
     return [*lines, f"{shown.halved:>10,}  halved on the way"] if shown.halved else lines
