@@ -3,6 +3,7 @@
 import gc
 import os
 import pickle
+import signal
 import sys
 import zlib
 from pathlib import Path
@@ -72,6 +73,14 @@ def printed_book(monkeypatch, book_pages):
     """Writing and checking the book take the pages printed once, which are the same whenever they are printed."""
     printed = book.pages
     monkeypatch.setattr(book, "pages", lambda own=(): printed(own) if own else dict(book_pages))
+
+
+@pytest.fixture
+def interruptible():
+    """Commands that a test starts can be interrupted, also where a shell that ignores interrupts runs the tests."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 def pytest_addoption(parser):

@@ -140,8 +140,6 @@ def interrupted(words, title):
         stdout=subprocess.PIPE,
         stderr=theirs,
         env={**os.environ, "TERM": "xterm"},
-        # Where the tests run in the background of a shell, interrupts are ignored, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(theirs)
     said, text, sent = b"", "", False
@@ -164,6 +162,7 @@ def interrupted(words, title):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_command_shows_that_it_goes_on_and_is_interrupted(name):
     words, title = LONG[name]
@@ -175,11 +174,12 @@ def test_a_long_command_shows_that_it_goes_on_and_is_interrupted(name):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_sweep_into_a_file_says_how_to_go_on(tmp_path):
     file = tmp_path / "grid.nc"
     words = ("sweep", "memory", "model=Llama3_8B", "hardware=H100", "batch_size=1:30000", "dp_size=1:2000",
              "--refused", "mask", "--output", str(file))  # fmt: skip
-    code, said, _ = interrupted(words, "sweep")
+    code, said, _ = interrupted(words, file.name)
     assert code == 130
     assert "interrupted: " in said
     assert "the same command goes on" in re.sub(r"\s+", " ", said)
