@@ -66,9 +66,13 @@ _rest = lru_cache(maxsize=256)(Rest)
 
 
 def done_ahead(
-    system: System, expressions: Sequence[sympy.Basic], values: Mapping[str, Any], tiling: Tiling
+    system: System,
+    expressions: Sequence[sympy.Basic],
+    values: Mapping[str, Any],
+    tiling: Tiling | None = None,
+    numbers: int = 1,
 ) -> tuple[CompiledFunction | Rest, dict[str, np.ndarray]]:
-    """What the loop over the tiles of a grid does at each of them, and the values that it is given.
+    """What a loop over the parts of a grid does at each of them, and the values that it is given.
 
     Parameters
     ----------
@@ -78,8 +82,10 @@ def done_ahead(
         In inputs and variables of the system.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
-    tiling : Tiling
-        What changes along both a flat and a walked axis is left to the loop.
+    tiling : Tiling, optional
+        Where the parts are tiles: what changes along both a flat and a walked axis is left to the loop.
+    numbers : int
+        How many expressions are numbers; those after them hold or not.
 
     Returns
     -------
@@ -92,31 +98,33 @@ def done_ahead(
     recorded = specialized(function, given)
     if recorded is not None and not recorded.iterates:
         with contextlib.suppress(UnrecordableError):
-            return _numbered(*recorded.split(given, lambda shape: _few(shape, tiling)))
+            return _numbered(*recorded.split(given, lambda shape: _few(shape, tiling)), numbers)
     function = compiled(system, None, "jax", named)
     return function, {name: given[name] for name in function.inputs}
 
 
-def _few(shape: tuple[int, ...], tiling: Tiling) -> bool:
+def _few(shape: tuple[int, ...], tiling: Tiling | None) -> bool:
     """Whether what has these values is done ahead: few of them, along flat axes or along walked ones."""
+    if tiling is None:
+        return math.prod(shape) <= MOST
     axes = [axis for axis, size in enumerate(shape) if size > 1]
     mixed = any(tiling.rows[axis] > 1 for axis in axes) and any(tiling.widths[axis] > 1 for axis in axes)
     return math.prod(shape) <= MOST and not mixed
 
 
 def _numbered(
-    known: Mapping[int, Any], steps: Sequence[Named], outputs: Sequence[Operand]
+    known: Mapping[int, Any], steps: Sequence[Named], outputs: Sequence[Operand], numbers: int
 ) -> tuple[Rest, dict[str, np.ndarray]]:
     """Operations with their places counted anew, and what they are given. Numbers are given too, but for a few.
 
-    The first output is a number, the others are truth values.
+    The first outputs are numbers, the others are truth values.
     """
     used = [(name, at, x) for name, operands, _ in steps for at, x in enumerate(operands)]
     # Equal numbers are given apart: that they are equal may be so by chance.
-    numbers = [x for name, at, x in used if type(x) is float and _is_given(name, at, x)]
+    apart = [x for name, at, x in used if type(x) is float and _is_given(name, at, x)]
     places = {place: at for at, place in enumerate(known)}
     numbered = itertools.count(len(known))
-    given = [*map(np.asarray, known.values()), *map(np.asarray, numbers)]
+    given = [*map(np.asarray, known.values()), *map(np.asarray, apart)]
     done: list[tuple[str, tuple[int | str, ...]]] = []
 
     def add(name: str, *operands: int | str) -> int:
@@ -135,13 +143,12 @@ def _numbered(
             places[place] = add("not_equal", places[place], "0.0")
     for name, operands, place in steps:
         places[place] = add(name, *(operand_of(name, at, x) for at, x in enumerate(operands)))
-    objective, *conditions = outputs
     # What holds everywhere is no condition.
-    results = [objective, *(x for x in conditions if isinstance(x, Value) or not x)]
-    first, *truths = (places[x.place] if isinstance(x, Value) else repr(x) for x in results)
-    truths = [x if _is_truth(x, len(given), done) else add("not_equal", x, "0.0") for x in truths]
+    results = [*outputs[:numbers], *(x for x in outputs[numbers:] if isinstance(x, Value) or not x)]
+    asked = [places[x.place] if isinstance(x, Value) else repr(x) for x in results]
+    truths = [x if _is_truth(x, len(given), done) else add("not_equal", x, "0.0") for x in asked[numbers:]]
     inputs = tuple(f"given_{place}" for place in range(len(given)))
-    found = _rest(inputs, tuple(done), (first, *truths))
+    found = _rest(inputs, tuple(done), (*asked[:numbers], *truths))
     return found, {name: value.astype(float) for name, value in zip(inputs, given, strict=True)}
 
 

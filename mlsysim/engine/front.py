@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.compiled import compiled
+from mlsysim.engine.ahead import done_ahead
+from mlsysim.engine.blocks import Region, all_within, shape
 from mlsysim.engine.ties import SPARE
 from mlsysim.symbolic import System
 
@@ -45,14 +46,8 @@ class Front:
     points: int
 
 
-def front_of(
-    system: System,
-    objectives: Sequence[sympy.Basic],
-    conditions: Sequence[sympy.Basic],
-    values: Mapping[str, Any],
-    shape: Sequence[int],
-) -> Front:
-    """The front of one block of a grid, held in memory; every objective is minimised.
+class GridFront:
+    """The fronts of the parts of a grid; every objective is minimised.
 
     Parameters
     ----------
@@ -64,30 +59,31 @@ def front_of(
         All must hold.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
-    shape : sequence of int
-        Length of each axis.
-
-    Returns
-    -------
-    Front
-        Indices are those in the block.
     """
-    import jax
 
-    named = [*((f"objective{n}", e) for n, e in enumerate(objectives)),
-             *((f"condition{n}", c) for n, c in enumerate(conditions))]  # fmt: skip
-    function = compiled(system, None, "jax", tuple(named))
-    evaluated, surviving = _functions(function, len(objectives), tuple(shape))
-    with jax.enable_x64(True):
-        given = {name: np.asarray(values[name], np.float64) for name in function.inputs}
-        columns, feasible = evaluated(given)
-        sample = np.stack([np.asarray(column[::STRIDE]) for column in columns], axis=1)
-        witnesses = _witnesses(sample)
-        kept = np.flatnonzero(np.asarray(surviving(columns, witnesses)))
-        found = np.stack([np.asarray(column)[kept] for column in columns], axis=1)
-        counted = int(feasible)
-    values_, indices = nondominated(found, kept)
-    return Front(values_, indices, counted, int(np.prod(shape, dtype=np.int64)))
+    def __init__(
+        self,
+        system: System,
+        objectives: Sequence[sympy.Basic],
+        conditions: Sequence[sympy.Basic],
+        values: Mapping[str, Any],
+    ) -> None:
+        self.number = len(objectives)
+        self.function, self.values = done_ahead(system, [*objectives, *conditions], values, numbers=self.number)
+
+    def of(self, region: Region) -> Front:
+        """The front of one region, held in memory; indices are those in the region."""
+        import jax
+
+        evaluated, surviving = _functions(self.function, self.number, shape(region))
+        with jax.enable_x64(True):
+            columns, feasible = evaluated(all_within(self.values, region))
+            sample = np.stack([np.asarray(column[::STRIDE]) for column in columns], axis=1)
+            witnesses = _witnesses(sample)
+            kept = np.flatnonzero(np.asarray(surviving(columns, witnesses)))
+            found = np.stack([np.asarray(column)[kept] for column in columns], axis=1)
+            counted = int(feasible)
+        return Front(*nondominated(found, kept), counted, math.prod(shape(region)))
 
 
 def joined_fronts(first: Front, second: Front) -> Front:

@@ -6,6 +6,7 @@ import pytest
 import sympy
 
 from mlsysim.engine.ahead import Rest, done_ahead
+from mlsysim.engine.front import GridFront
 from mlsysim.engine.dense import smallest
 from mlsysim.engine.tiling import Tiling
 from mlsysim.inputs.binding import bind
@@ -87,6 +88,22 @@ def test_a_search_inside_is_left_whole():
     function, given = done_ahead(binding.system, symbols("required_replicas"), values, Tiling((50,), (50,)))
     assert not isinstance(function, Rest)
     assert set(given) == set(function.inputs)
+
+
+def test_fronts_of_which_objectives_and_conditions_are_decided(pure, system_of):
+    u, v, limit = (pure(f"fronted_{name}") for name in ("u", "v", "limit"))
+    system = system_of({pure("fronted_total"): u * v})
+    values = {"fronted_u": np.arange(1.0, 8).reshape(-1, 1), "fronted_v": np.arange(1.0, 6).reshape(1, -1)}
+    whole, part = (slice(0, 7), slice(0, 5)), (slice(2, 7), slice(1, 3))
+    for number, feasible in ((1.0, 35), (-1.0, 0)):
+        front = GridFront(system, [u * v, -v], [limit > 0], {**values, "fronted_limit": number})
+        found = front.of(whole)
+        assert (found.feasible, found.points) == (feasible, 35)
+        assert found.values.tolist() == ([[v, -v] for v in range(1, 6)] if feasible else [])
+        assert front.of(part).values.tolist() == ([[6, -2], [9, -3]] if feasible else [])
+    found = GridFront(system, [limit, v - u], [u * v > 5], {**values, "fronted_limit": 2.0}).of(whole)
+    assert (found.values.tolist(), found.indices.tolist()) == ([[2.0, -6.0]], [30])
+    assert found.feasible == 25
 
 
 def test_conditions_that_are_decided(pure, system_of):

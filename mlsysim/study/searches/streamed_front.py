@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.engine.blocks import POINTS, Blocks, all_within, blocks, shape
-from mlsysim.engine.front import Front, front_of, joined_fronts
+from mlsysim.engine.blocks import POINTS, Blocks, blocks
+from mlsysim.engine.front import Front, GridFront, joined_fronts
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
 from mlsysim.study.grids.cluster import each
 from mlsysim.study.grids.grid import Grid
+
+
+class _Fronts:
+    """The fronts of the blocks of a grid. Workers get its arguments and build it themselves."""
+
+    def __init__(
+        self, grid: Grid, parts: Blocks, objectives: tuple[sympy.Basic, ...], conditions: tuple[sympy.Basic, ...]
+    ) -> None:
+        self.grid, self.parts, self.objectives, self.conditions = grid, parts, objectives, conditions
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Fronts, (self.grid, self.parts, self.objectives, self.conditions)
+
+    @cached_property
+    def held(self) -> GridFront:
+        conditions = [*(condition for _, condition in self.grid.conditions), *self.conditions]
+        return GridFront(self.grid.system, self.objectives, conditions, self.grid.values)
 
 
 def pareto(
@@ -51,7 +69,7 @@ def pareto(
     if not objectives:
         raise InputError("objectives", objectives, "name at least one")
     parts = blocks(grid.sizes, block_points)
-    shared = (grid, parts, tuple(objectives), tuple(conditions))
+    shared = _Fronts(grid, parts, tuple(objectives), tuple(conditions))
     found = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
     with bar("front", grid.points, show=progress) as advance:
         for number, front in each(_front, shared, range(parts.count), client):
@@ -60,10 +78,6 @@ def pareto(
     return found
 
 
-def _front(shared: tuple[Grid, Blocks, tuple[sympy.Basic, ...], tuple[sympy.Basic, ...]], number: int) -> Front:
-    grid, parts, objectives, conditions = shared
-    region = parts.region(number)
-    required = [condition for _, condition in grid.conditions]
-    values = all_within(grid.values, region)
-    front = front_of(grid.system, objectives, [*required, *conditions], values, shape(region))
-    return replace(front, indices=front.indices + parts.start(number))
+def _front(shared: _Fronts, number: int) -> Front:
+    front = shared.held.of(shared.parts.region(number))
+    return replace(front, indices=front.indices + shared.parts.start(number))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
-from mlsysim.symbolic.exchange import exchanged, rebuilt
+from mlsysim.symbolic.exchange import exchanged, rebuilt, renamed
 from mlsysim.symbolic.functions import Root
 from mlsysim.symbolic.indexed import ByMember
 from mlsysim.symbolic.variable import Variable, declaration_order, variable_of
@@ -32,7 +33,17 @@ def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
     return exchanged(
         expression,
         {s: Placed(f"{place[s.name]:06d} {s.name}", **s.assumptions0) for s in plain},  # type: ignore[attr-defined]
+        _placed,
     )
+
+
+def _placed(node: Any, args: Sequence[Any]) -> Any:
+    """A node with placed symbols; what cases compare is turned so that the side declared first stands first."""
+    found = renamed(node, args)
+    if not isinstance(found, sympy.Piecewise):
+        return found
+    turned = {asked: asked.canonical for asked in found.atoms(Relational)}
+    return found.func(*((value, exchanged(when, turned)) for value, when in found.args), evaluate=False)  # type: ignore[misc]
 
 
 @lru_cache(maxsize=2048)
