@@ -6,8 +6,8 @@ import pytest
 import sympy
 
 from mlsysim.engine.ahead import Rest, done_ahead
-from mlsysim.engine.front import GridFront
 from mlsysim.engine.dense import smallest
+from mlsysim.engine.front import GridFront
 from mlsysim.engine.tiling import Tiling
 from mlsysim.inputs.binding import bind
 from mlsysim.models import DistributedModel, ServingCapacityModel
