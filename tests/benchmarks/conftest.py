@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -55,6 +56,19 @@ class Worker:
             self._process.stdin.close()
             self._process.wait(timeout=30)
             self._process.stdout.close()
+
+
+@pytest.fixture
+def against(benchmark):
+    """Record the median of some seconds beside what is wanted; where there is a limit, their ratio is at most that."""
+
+    def record(what: str, wanted: float, taken: list[float], limit: float | None = 1) -> None:
+        found = median(taken)
+        benchmark.extra_info.update(
+            title=f"{what}, against what is wanted", target=limit, ours=found, theirs=wanted, ratio=found / wanted
+        )
+
+    return record
 
 
 @pytest.fixture(scope="session")

@@ -121,12 +121,13 @@ def main():
     result = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     machine = result["machine_info"]
     page = HEAD.format(cores=machine["cpu"].get("count", "?"), python=machine["python_version"])
-    for heading, part in (
+    for heading, *parts in (
         ("Against mlsysim 0.3.0", "test_against_mlsysim_0_3_0"),
+        ("The first answer of a process", "test_start"),
         ("One point", "test_solve"),
         ("A sweep against a loop over `solve`", "test_grid"),
         ("Millions of points against hand-written loops", "test_dense"),
-        ("The exact optimum of grids nobody could enumerate", "test_search"),
+        ("The exact optimum of grids nobody could enumerate", "test_search", "test_search_of_every_model"),
         ("What would it take", "test_inverse"),
         ("Constants from measurements", "test_calibration"),
         ("Gradients of a million points", "test_sensitivity"),
@@ -135,7 +136,7 @@ def main():
         rows = [
             b["extra_info"]
             for b in result["benchmarks"]
-            if f"/{part}.py" in b["fullname"] and "ratio" in b["extra_info"]
+            if any(f"/{part}.py" in b["fullname"] for part in parts) and "ratio" in b["extra_info"]
         ]
         page += f"## {heading}\n\n{table(rows)}\n"
     page += by_size(result, Path(sys.argv[2]).parent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from statistics import median
 
 import numpy as np
 import pytest
@@ -55,13 +54,12 @@ def seconds(work):
     return work(), time.perf_counter() - start
 
 
-def test_warm_calibration(benchmark):
+def test_warm_calibration(benchmark, against):
     tables = [measured(200, seed) for seed in range(5)]
     MODEL.calibrate(list(PLANTED), tables[0], **HELD)
     taken = [seconds(lambda table=table: MODEL.calibrate(list(PLANTED), table, **HELD))[1] for table in tables]
     benchmark.pedantic(MODEL.calibrate, (list(PLANTED), tables[0]), HELD, rounds=3)
-    title = f"3 constants from 200 rows, warm, against {LIMIT} s"
-    benchmark.extra_info.update(title=title, target=1, ours=median(taken), theirs=LIMIT, ratio=median(taken) / LIMIT)
+    against("3 constants from 200 rows, warm", LIMIT, taken)
 
 
 def test_against_differences_through_solve(benchmark):

@@ -318,6 +318,18 @@ def test_serving_against_solve(benchmark):
     )
 
 
+def test_a_replica_search(benchmark, against):
+    taken = []
+
+    def once():
+        start = time.perf_counter()
+        taken.append((replicas().size, time.perf_counter() - start))
+
+    benchmark.pedantic(once, rounds=5, warmup_rounds=1)
+    each = [seconds / points for points, seconds in taken]
+    against("serving grid of 128,000 points with the replica search, per point", 2e-6, each)
+
+
 def wait_probability(servers, load):
     """Erlang C of arrays by the usual recursion, stopped where every element is done."""
     blocking = np.ones_like(load)

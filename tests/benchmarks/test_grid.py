@@ -71,7 +71,7 @@ def test_serving_sweep(benchmark):
     )
 
 
-def test_a_new_small_sweep(benchmark):
+def test_a_new_small_sweep(benchmark, against):
     """Ten thousand points of a grid that was not asked before, against 20 ms."""
     model, lengths, taken = TrainingMemoryModel("per_operator"), iter(range(90, 110)), []
     model.sweep(**MEMORY, batch_size=[8, 16])
@@ -83,16 +83,10 @@ def test_a_new_small_sweep(benchmark):
         taken.append(time.perf_counter() - start)
 
     benchmark.pedantic(once, rounds=7)
-    benchmark.extra_info.update(
-        title="a new small sweep (1e4 points, `per_operator`, headline outputs) in a warm process, against 20 ms",
-        target=1.0,
-        ours=median(taken),
-        theirs=0.02,
-        ratio=median(taken) / 0.02,
-    )
+    against("a new small sweep (1e4 points, `per_operator`, headline outputs) in a warm process", 0.02, taken)
 
 
-def test_a_small_sweep_in_a_fresh_process(benchmark):
+def test_a_small_sweep_in_a_fresh_process(benchmark, against):
     """The same with everything that has to be imported and compiled, against 3 s."""
     command = (
         "from mlsysim import TrainingMemoryModel as M; M('per_operator').sweep(model='Llama3_8B', hardware='H100',"
@@ -106,10 +100,4 @@ def test_a_small_sweep_in_a_fresh_process(benchmark):
         taken.append(time.perf_counter() - start)
 
     benchmark.pedantic(once, rounds=5)
-    benchmark.extra_info.update(
-        title="a small sweep (1e4 points) in a fresh process, everything included, against 3 s",
-        target=1.0,
-        ours=median(taken),
-        theirs=3.0,
-        ratio=median(taken) / 3.0,
-    )
+    against("a small sweep (1e4 points) in a fresh process, everything included", 3.0, taken)

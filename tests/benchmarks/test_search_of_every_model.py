@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from mlsysim import ServingCapacityModel
 from mlsysim.models import every_model
 
 #: Sizes of the grids, and seconds after which a search answers with a gap.
@@ -98,6 +99,22 @@ def thinned(axes, points):
 
 def test_every_model_has_a_question():
     assert {model.__name__ for model in every_model()} == QUESTIONS.keys()
+
+
+def test_serving_deployments(benchmark, against):
+    """As many as were unproven after 15 s once."""
+    variant, given, axes, asked = QUESTIONS["ServingCapacityModel"]
+    taken, points = [], thinned(axes, 2.6e10)
+
+    def once():
+        start = time.perf_counter()
+        found = ServingCapacityModel(variant).search(**given, **points, **asked)
+        taken.append((time.perf_counter() - start, found.certificate))
+
+    benchmark.pedantic(once, rounds=3, warmup_rounds=1)
+    seconds, (certificate, *_) = zip(*taken, strict=True)
+    said = "proven" if certificate.proven else f"gap {100 * certificate.gap:.2g}%"
+    against(f"warm search of {certificate.points:.1e} serving deployments ({said})", 5.0, seconds)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

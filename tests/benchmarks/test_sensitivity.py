@@ -66,7 +66,7 @@ def test_gradient_by_all_inputs(benchmark, case):
     assert ours / values <= 4.0
 
 
-def test_at_a_point(benchmark):
+def test_at_a_point(benchmark, against):
     """A warm table of sensitivities of the step time, against 0.5 s of a processor."""
     model, point = DistributedModel(), {**TRAINED, "batch_size": 1024}
     model.sensitivity("step_time", **point)
@@ -78,5 +78,4 @@ def test_at_a_point(benchmark):
         taken.append(time.process_time() - start)
 
     benchmark.pedantic(once, rounds=5)
-    benchmark.extra_info.update(title="sensitivity of the step time at a point, warm", target=0.5, ours=median(taken),
-                                theirs=0.5, ratio=median(taken) / 0.5)  # fmt: skip
+    against("sensitivity of the step time at a point, warm", 0.5, taken)

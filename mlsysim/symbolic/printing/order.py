@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import sympy
-from sympy.core.relational import Relational
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.exchange import exchanged, rebuilt, renamed
@@ -38,12 +37,8 @@ def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
 
 
 def _placed(node: Any, args: Sequence[Any]) -> Any:
-    """A node with placed symbols; what cases compare is turned so that the side declared first stands first."""
-    found = renamed(node, args)
-    if not isinstance(found, sympy.Piecewise):
-        return found
-    turned = {asked: asked.canonical for asked in found.atoms(Relational)}
-    return found.func(*((value, exchanged(when, turned)) for value, when in found.args), evaluate=False)  # type: ignore[misc]
+    """A node with placed symbols; sympy turns what cases compare, so that the side declared first stands first."""
+    return (rebuilt if isinstance(node, sympy.Piecewise) else renamed)(node, args)
 
 
 @lru_cache(maxsize=2048)

@@ -1,0 +1,97 @@
+"""What the first answers of a process take: with everything included, or once it has imported what it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+from benchmarks.conftest import ENVIRONMENT
+
+from mlsysim.cli.app import app
+from mlsysim.models.registry import Registry
+
+TRAINING = "model='Llama3_8B', hardware='H100', batch_size=8"
+NETWORK = "fabric_bandwidth='50 GB/s', fabric_latency='10 us', fleet_size=16"
+FIRST = {"TrainingMemoryModel": TRAINING, "DistributedModel": f"{TRAINING}, {NETWORK}"}
+#: Four axes, 4e4 points.
+AXES = "batch_size=range(8, 808, 8), seq_len=range(256, 25856, 256), tp_size=[1, 2], gradient_accumulation_steps=[1, 2]"
+SWEPT = f"model='Llama3_8B', hardware='H100', {NETWORK}, {AXES}"
+ALL = "outputs=DistributedModel().outputs"
+#: Prints the seconds of one call, by the clock that is named, in a process that has imported what it takes.
+TIMED = """
+import time, mlsysim
+from mlsysim import DistributedModel
+{before}
+start = time.{clock}()
+{call}
+print(time.{clock}() - start)
+"""
+GRADIENT_OF = """
+import jax
+function = DistributedModel().function(
+    "step_time", model="Llama3_70B", fleet="SuperPOD_H100", batch_size=1024, seq_len=8192, tp_size=8, pp_size=4
+)
+x = {{name: function.inputs[name] for name in {inputs}}}
+"""
+ONE = ["fabric_bandwidth"]
+FOUR = ["fabric_bandwidth", "efficiency", "batch_size", "tp_size"]
+COMMANDS = sorted([*Registry().commands, *typer.main.get_command(app).commands])
+
+
+def process(*words):
+    """Seconds of a whole process, and what it prints."""
+    start = time.perf_counter()
+    done = subprocess.run(words, check=True, env=ENVIRONMENT, capture_output=True, text=True)
+    return time.perf_counter() - start, done.stdout
+
+
+def inside(call, before="", clock="perf_counter"):
+    """Seconds that one call in a new process takes."""
+    return float(process(sys.executable, "-c", TIMED.format(before=before, call=call, clock=clock))[1])
+
+
+def command(*words):
+    """Seconds of a command in a terminal."""
+    return process(str(Path(sys.executable).with_name("mlsysim")), *words)[0]
+
+
+@pytest.mark.parametrize("model", FIRST)
+def test_first_solve(benchmark, against, model):
+    call, taken = f"from mlsysim import {model}; {model}().solve({FIRST[model]})", []
+    benchmark.pedantic(lambda: taken.append(process(sys.executable, "-c", call)[0]), rounds=7, warmup_rounds=1)
+    against(f"first `solve` of `{model}` in a fresh process, everything included", 0.8, taken)
+
+
+def test_a_command(benchmark, against):
+    words, taken = ("memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8"), []
+    benchmark.pedantic(lambda: taken.append(command(*words)), rounds=7, warmup_rounds=1)
+    against("`mlsysim memory` in a terminal, everything included", 1.0, taken)
+
+
+def test_help_of_every_command(benchmark, against):
+    """The slowest of all."""
+    taken = []
+    benchmark.pedantic(
+        lambda: taken.append(max(command(name, "--help") for name in COMMANDS)), rounds=3, warmup_rounds=1
+    )
+    against(f"`--help`, the slowest of {len(COMMANDS)} commands", 0.3, taken)
+
+
+@pytest.mark.parametrize(("outputs", "asked", "wanted"), [("headline", "", 0.3), ("all", ALL, 0.6)])
+def test_first_sweep(benchmark, against, outputs, asked, wanted):
+    taken, call = [], f"DistributedModel().sweep({SWEPT}, {asked})"
+    benchmark.pedantic(lambda: taken.append(inside(call)), rounds=5, warmup_rounds=1)
+    against(f"first sweep of a process, 4e4 points of `DistributedModel`, {outputs} outputs", wanted, taken)
+
+
+@pytest.mark.parametrize(("inputs", "limit"), [(ONE, 1), (FOUR, None)], ids=["one input", "four inputs"])
+def test_first_gradient(benchmark, against, inputs, limit):
+    """By one input at most a second of a processor; four are shown beside it."""
+    taken, before = [], GRADIENT_OF.format(inputs=inputs)
+    call = "jax.block_until_ready(jax.grad(function)(x))"
+    benchmark.pedantic(lambda: taken.append(inside(call, before, "process_time")), rounds=3, warmup_rounds=1)
+    against(f"first `jax.grad` of the step time, by {len(inputs)} of its inputs, compiling included", 1.0, taken, limit)
