@@ -19,6 +19,7 @@ from mlsysim.symbolic import (
     by_label,
     byte,
     choice,
+    positive,
     request,
     sharded,
     token,
@@ -227,6 +228,15 @@ def test_a_symbol_is_printed_by_its_variable(declare):
     assert latex(symbol / W) == r"\frac{\omega_{\mathrm{x}}}{W}"
     assert text(symbol / W) == "ω_x/W"
     assert symbol_text(variable_of(symbol)) == "ω_x"
+
+
+def test_cases_that_sympy_turns_over_for_ever_in_the_order_of_declaration(declare):
+    second, first = declare("turned_b", latex="v", domain=positive()), declare("turned_a", latex="u", domain=positive())
+    cases = sympy.Piecewise((first, 2 * second - 2 * first <= first - 2 * second), (second, True))
+    assert text(cases) == "{u if 2·v − u ≤ 2·u − 2·v; v otherwise}"
+    in_order = {first: sympy.Symbol("b", positive=True), second: sympy.Symbol("a", positive=True)}
+    with pytest.raises(RecursionError):
+        cases.xreplace(in_order)
 
 
 PRINT_ALL = """

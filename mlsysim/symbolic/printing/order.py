@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.exchange import exchanged, rebuilt, renamed
@@ -37,8 +38,17 @@ def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
 
 
 def _placed(node: Any, args: Sequence[Any]) -> Any:
-    """A node with placed symbols; sympy turns what cases compare, so that the side declared first stands first."""
-    return (rebuilt if isinstance(node, sympy.Piecewise) else renamed)(node, args)
+    """A node with placed symbols; what cases compare is turned so that the side declared first stands first."""
+    found = renamed(node, args)
+    if not isinstance(found, sympy.Piecewise):
+        return found
+    turned = {asked: asked.canonical for asked in found.atoms(Relational)}
+    return _cases((value, exchanged(when, turned)) for value, when in found.args)  # type: ignore[misc]
+
+
+def _cases(pairs: Iterable[Any]) -> Any:
+    """Cases as they stand: evaluated, sympy turns over some of what they compare for ever."""
+    return sympy.Piecewise(*pairs, evaluate=False)
 
 
 @lru_cache(maxsize=2048)
@@ -68,12 +78,13 @@ def divisors_below(expression: sympy.Basic) -> sympy.Basic:
     """Cases whose every value is a reciprocal (how a tensor is sharded), written as a divisor."""
     if not expression.has(sympy.Piecewise):
         return expression
-    found = rebuilt(expression, [divisors_below(arg) for arg in expression.args])
-    if not isinstance(found, sympy.Piecewise) or not all(map(_is_share, found.args)):
-        return found
-    pairs: Any = found.args
-    cases: Any = Cases(sympy.Piecewise(*((1 / value, condition) for value, condition in pairs)))
-    return 1 / cases
+    args: Any = [divisors_below(arg) for arg in expression.args]
+    if not isinstance(expression, sympy.Piecewise):
+        return rebuilt(expression, args)
+    if not all(map(_is_share, args)):
+        return _cases(args)
+    below: Any = Cases(_cases((1 / value, condition) for value, condition in args))
+    return 1 / below
 
 
 def _is_share(pair: Any) -> bool:
