@@ -99,6 +99,7 @@ COUNTABLE = frozenset({"[token]", "[request]"})
 _NUMBER = r"\s*([+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)\b)\s*"
 _NAME = r"(?:[^\W\d_]\w*|%|1)(?:\s*(?:\^|\*\*)\s*-?\d{1,2}(?:\.\d+)?)?"
 _UNIT = rf"(?:1\s*/\s*)?{_NAME}(?:\s*[*/·]\s*{_NAME}|\s+{_NAME})*"
+_TEXT = rf"{_NUMBER}({_UNIT})?\s*"
 
 
 def unit(text: str) -> Any:
@@ -143,12 +144,35 @@ def parsed(text: str) -> Any:
     UnitError
         If the text is not one number followed by a unit, or the unit is unknown.
     """
-    match = re.fullmatch(rf"{_NUMBER}({_UNIT})?\s*", text)
+    match = re.fullmatch(_TEXT, text)
     if not match:
         raise UnitError(f"{quoted(text)} is not a number with a unit, as in '80 GB'")
     number = float(match[1])
     exact = number.is_integer() and abs(number) < 2**53
     return _registry().Quantity(int(number) if exact else number, unit(match[2] or ""))
+
+
+def number_in(text: str, into: str) -> float | None:
+    """The number of a unit that a text such as ``"80 GB"`` stands for.
+
+    Parameters
+    ----------
+    text : str
+        One number followed by a unit.
+    into : str
+        The unit of the number.
+
+    Returns
+    -------
+    float or None
+        What pint would say; None where pint has to be asked: a unit is not in the table, or does not fit, or the text is
+        no number with a unit.
+    """
+    match = re.fullmatch(_TEXT, text)
+    known, wanted = _table().get(match[2] or "") if match else None, _table().get(into)
+    if not match or not known or not wanted or known["dimension"] != wanted["dimension"]:
+        return None
+    return from_canonical(_scaled(float(match[1]), known["factor"]), into)
 
 
 def per(above: str, below: str) -> tuple[float, Any]:

@@ -73,6 +73,14 @@ def test_pint_is_loaded_with_the_first_quantity():
     assert "pint" in loaded_after(f"{PRINTED}\n{before}\nresult.weights")
 
 
+def test_quantities_as_text_need_no_pint():
+    given = "fabric_bandwidth='400 Gbit/s', fabric_latency='10 us', memory_capacity='80 GiB', fleet_size=8"
+    asked = (
+        f"from mlsysim import DistributedModel\nDistributedModel().solve('Llama3_8B', 'H100', batch_size=8, {given})"
+    )
+    assert "pint" not in loaded_after(asked)
+
+
 def test_an_answer_in_a_terminal_loads_neither_pint_nor_scipy():
     words = ["mlsysim", "memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8", "--dp-size", "8"]
     loaded = loaded_after(f"import sys\nsys.argv = {words!r}\nfrom mlsysim.cli import app\napp(standalone_mode=False)")

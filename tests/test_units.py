@@ -181,6 +181,23 @@ def test_canonical_converts():
     assert units.canonical(Q_(1200, "request/min"), "QPS", "x") == 20.0
 
 
+@pytest.mark.parametrize("name", sorted(units._table()))
+def test_a_text_is_read_from_the_table_as_pint_reads_it(name):
+    fitting = [other for other in units._table() if units.dimension(other) == units.dimension(name)]
+    for number in ("80", "1_000", "0.1", "3.35e-7", "-7", "9007199254740993", "inf"):
+        text = f" {number} {name} "
+        for into in fitting:
+            expected = float(units.from_canonical(units.canonical(units.parsed(text), into, "x"), into))
+            assert units.number_in(text, into) == expected
+    assert math.isnan(units.number_in(f"nan {name}", name))
+
+
+@pytest.mark.parametrize(("text", "into"), [("80 GB", "s"), ("80", "GB"), ("80 GB", ""), ("80 parsecs", "GB"), ("GB", "GB"),
+                                            ("80,5 GB", "GB"), ("80 W hour", "MWh"), ("80 token", "byte")])  # fmt: skip
+def test_what_the_table_does_not_say_is_asked_of_pint(text, into):
+    assert units.number_in(text, into) is None
+
+
 class TestText:
     """A text is one number and one unit: pint would compute with whatever else it finds."""
 

@@ -30,6 +30,8 @@ from mlsysim.units import LADDERS, TABLE, table_of
 
 #: Kinds of variables of which an example is a number with a unit.
 NUMBERS = "real", "integer"
+#: Units that nothing of ours is written in, and users often write.
+TYPED = "us", "min", "hour", "MiB", "TiB"
 
 
 def sources() -> dict[str, SourceCode]:
@@ -64,7 +66,7 @@ def asked() -> Iterator[str]:
 
 
 def unit_table() -> str:
-    """The table of the units that the vocabulary, the formulas and the catalog write, as JSON."""
+    """The table of the units that the vocabulary, the formulas and the catalog write, and some more, as JSON."""
     models = [listed.load()(variant) for listed in ours() for variant in listed.load().variants]
     texts = {v.unit for model in models for v in (*model.system.variables, *model.system.inputs)}
     texts |= {variable.unit for variable in declared_by("mlsysim")}
@@ -75,7 +77,7 @@ def unit_table() -> str:
     texts |= {each.example.unit() for each in written if each.example and each.variable.domain.kind in NUMBERS}
     texts |= {*OUTPUTS.values(), *(unit for unit, _ in ARGUMENTS.values())}
     texts |= {unit for path in builtin().paths() for unit in _units_in(builtin().entry(path).model_dump())}
-    return json_text(table_of({*texts, *chain(*LADDERS)})) + "\n"
+    return json_text(table_of({*texts, *chain(*LADDERS), *TYPED})) + "\n"
 
 
 def _units_in(content: Any) -> Iterator[str]:

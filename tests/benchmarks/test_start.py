@@ -15,12 +15,14 @@ from mlsysim.cli.app import app
 from mlsysim.models.registry import Registry
 
 TRAINING = "model='Llama3_8B', hardware='H100', batch_size=8"
-NETWORK = "fabric_bandwidth='50 GB/s', fabric_latency='10 us', fleet_size=16"
+NETWORK = "fabric_bandwidth='50 GB/s', fabric_latency='10 us', fleet_size=8"
 FIRST = {"TrainingMemoryModel": TRAINING, "DistributedModel": f"{TRAINING}, {NETWORK}"}
 #: Four axes, 4e4 points.
-AXES = "batch_size=range(8, 808, 8), seq_len=range(256, 25856, 256), tp_size=[1, 2], gradient_accumulation_steps=[1, 2]"
+AXES = (
+    "batch_size=range(16, 1616, 16), seq_len=range(256, 25856, 256), tp_size=[1, 2], gradient_accumulation_steps=[1, 2]"
+)
 SWEPT = f"model='Llama3_8B', hardware='H100', {NETWORK}, {AXES}"
-ALL = "outputs=DistributedModel().outputs"
+ALL = "outputs=[output.name for output in DistributedModel().outputs]"
 #: Prints the seconds of one call, by the clock that is named, in a process that has imported what it takes.
 TIMED = """
 import time, mlsysim
