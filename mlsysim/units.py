@@ -165,8 +165,8 @@ def number_in(text: str, into: str) -> float | None:
     Returns
     -------
     float or None
-        What pint would say; None where pint has to be asked: a unit is not in the table, or does not fit, or the text is
-        no number with a unit.
+        What pint would say; None where pint has to be asked, as a unit is not in the table or does not fit, or the text
+        is no number with a unit.
     """
     match = re.fullmatch(_TEXT, text)
     known, wanted = _table().get(match[2] or "") if match else None, _table().get(into)
