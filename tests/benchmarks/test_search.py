@@ -153,7 +153,7 @@ def test_warm_search(benchmark, against, points, objective, asked):
         seconds, certificate = seconds_of(points, objective, **next(question), method="bounds", time_limit=LIMIT)
         taken.append((seconds, certificate))
 
-    benchmark.pedantic(once, rounds=2, warmup_rounds=1)
+    benchmark.pedantic(once, rounds=5, warmup_rounds=1)
     seconds, (certificate, *_) = zip(*taken, strict=True)
     what = f"warm search by bounds, {certificate.points:.1e} layouts, {objective}, {asked}"
     against(f"{what} ({said_of(certificate)})", WANTED[points], seconds)
