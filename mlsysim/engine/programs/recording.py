@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, NoReturn
@@ -33,10 +34,17 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
         Its number among all values of its recorder.
     """
 
-    __slots__ = ("_recorder", "place")
+    __slots__ = ("_reference", "place")
 
     def __init__(self, recorder: Recorder, place: int) -> None:
-        self._recorder, self.place = recorder, place
+        # A recorder holds its values; were it held by them, it would stay until cycles are collected.
+        self._reference, self.place = recorder.reference, place
+
+    @property
+    def _recorder(self) -> Recorder:
+        recorder = self._reference()
+        assert recorder is not None
+        return recorder
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options:
@@ -101,6 +109,8 @@ class Recorder:
 
     Attributes
     ----------
+    reference : weakref
+        To itself, for its values.
     operations : list of tuple
         Name and operands of what made each value; an input has none.
     functions : dict
@@ -110,6 +120,7 @@ class Recorder:
     """
 
     def __init__(self, tabulated: int = 0) -> None:
+        self.reference = weakref.ref(self)
         self.operations: list[tuple[str, tuple[Operand, ...]]] = []
         self.functions: dict[str, Callable[..., Any]] = {}
         self.costs: dict[str, float] = {}
