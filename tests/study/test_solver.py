@@ -1,14 +1,20 @@
 """What bounds make of a problem is kept for when it is asked again, and changes no answer."""
 
+import gc
 import importlib
 import math
+import weakref
 from dataclasses import replace
 
 import pytest
 from study.search_cases import random_problem, searched
 
 from mlsysim import TrainingMemoryModel
+from mlsysim.collector import paused
 from mlsysim.engine.budget import Budget
+from mlsysim.engine.programs import lazily
+from mlsysim.engine.programs.program import Program
+from mlsysim.engine.programs.recording import Recorder
 from mlsysim.engine.refused import Refusals
 from mlsysim.study import search as module
 from mlsysim.study.searches.problem import problem
@@ -53,6 +59,23 @@ def test_the_same_problem_is_solved_by_the_same_bounds():
 )
 def test_another_problem_is_not(other):
     assert taken(asked()) is not taken(asked(**other))
+
+
+def test_what_is_kept_no_longer_is_freed_without_the_collector_of_cycles(monkeypatch):
+    for name in ("RECORDING", "LOADING"):
+        monkeypatch.setattr(lazily, name, 0)
+    before = {id(each) for each in gc.get_objects()}
+    with paused():
+        with solver(asked(), Budget()) as found:
+            found.run(1)
+        held = (found, found.evaluate, found._bounds, found._bounds.plans, found._bounds.plans.forms)
+        made = [each for each in gc.get_objects() if id(each) not in before]
+        programs = [each for each in made if type(each) in (Program, Recorder)]
+        left = [weakref.ref(each) for each in (*held, *programs)]
+        assert programs
+        del found, held, made, programs
+        _kept.clear()
+        assert not [each() for each in left if each() is not None]
 
 
 def test_another_number_that_a_variable_is_held_to_is_met_by_the_same_bounds():

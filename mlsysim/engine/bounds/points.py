@@ -174,7 +174,7 @@ class _Function:
             self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
         else:
             self.operations = self._specialized.operations(self._values, self._ahead) + LOOK_UP * looked_up
-        self._program = Lazily(self._recorded)
+        self._program = Lazily()
         self._changed: Lazily | None = None
 
     def __call__(self, points: np.ndarray) -> Any:
@@ -187,7 +187,7 @@ class _Function:
                 if self._prepared is None:
                     self._prepared = self._specialized.prepared(self._values, self._ahead)
             return self._prepared(lambda value: at_points(value, points))
-        program = self._program.after(self.operations, points.shape[1], points.shape[0])
+        program = self._program.after(self._recorded, self.operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)
         with np.errstate(all="ignore"):
@@ -198,8 +198,8 @@ class _Function:
         axes, moves = len(points), points != places
         count = points.shape[1] + int(moves.sum())
         if self._changed is None:
-            self._changed = Lazily(lambda inputs: self._recorded(inputs)[:1], range(axes))
-        program = self._changed.after(self.operations, count, axes)
+            self._changed = Lazily(range(axes))
+        program = self._changed.after(lambda inputs: self._recorded(inputs)[:1], self.operations, count, axes)
         if program is not None:
             take(self.operations, count)
             return program.varied(points, places, moves)[0]

@@ -92,14 +92,14 @@ class Checks:
     def __init__(self, checks: Iterable[Check]) -> None:
         self._checks = tuple(checks)
         self._operations = sum(check.operations for check in self._checks)
-        self._program = Lazily(self._recorded)
+        self._program = Lazily()
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether points meet the conditions."""
         if not self._checks:
             return np.ones(points.shape[1], bool)
         take(self._operations, points.shape[1])
-        program = self._program.after(self._operations, points.shape[1], points.shape[0])
+        program = self._program.after(self._recorded, self._operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)[0] != 0
         good = np.ones(points.shape[1], bool)

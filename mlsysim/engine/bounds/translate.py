@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from typing import Any, Literal
@@ -58,10 +59,12 @@ class Translator:
         self.forms = Forms(sizes)
         self.plans = Plans(self.forms)
         last = np.array(sizes, dtype=np.int64)[:, None] - 1
-        self._whole = Ranges(self.plans, np.zeros_like(last), last, thorough=False)
+        # Plans hold ranges; were they held by those, all of it would stay until cycles are collected.
+        plans: Any = weakref.proxy(self.plans)
+        self._whole = Ranges(plans, np.zeros_like(last), last, thorough=False)
         self.plans.least = self._whole.least
         somewhere = np.random.default_rng(0).integers(0, last + 1, (len(sizes), SAMPLE))
-        self.plans.sample = Ranges(self.plans, somewhere, somewhere, thorough=False)
+        self.plans.sample = Ranges(plans, somewhere, somewhere, thorough=False)
         names = {s.name for e in needed for s in lower(e).free_symbols}  # type: ignore[attr-defined]
         self._system, self._infinite = _part(system, frozenset(names))
         self._function = compiled(self._system, None, "vector")

@@ -71,27 +71,31 @@ def is_loaded() -> bool:
     return "mlsysim.engine.programs.machine" in sys.modules
 
 
+#: From a value per input to the outputs.
+Compute = Callable[[list[Value]], list[Any]]
+
+
 class Lazily:
     """Records a computation after it has been done in NumPy for a while, if the machine is there to run it.
 
     Parameters
     ----------
-    compute : callable
-        From a value per input to the outputs.
     changes : sequence of int
         Inputs that are changed; see :meth:`Program.varied`.
     """
 
-    def __init__(self, compute: Callable[[list[Value]], list[Any]], changes: Sequence[int] = ()) -> None:
-        self._compute, self._changes = compute, changes
+    def __init__(self, changes: Sequence[int] = ()) -> None:
+        self._changes = changes
         self._done, self._tried = 0.0, False
         self._program: Program | None = None
 
-    def after(self, operations: float, elements: int, inputs: int) -> Program | None:
+    def after(self, compute: Compute, operations: float, elements: int, inputs: int) -> Program | None:
         """The program, if there is one by now.
 
         Parameters
         ----------
+        compute : callable
+            From a value per input to the outputs; the same at every call.
         operations : float
             What NumPy takes per element for what is about to be done.
         elements : int
@@ -102,13 +106,13 @@ class Lazily:
         taken = operations * (elements + CALL)
         self._done += taken
         if not self._tried and worthwhile(self._done, taken):
-            self._tried, self._program = True, self._recorded(inputs)
+            self._tried, self._program = True, self._recorded(compute, inputs)
         return self._program
 
-    def _recorded(self, inputs: int) -> Program | None:
+    def _recorded(self, compute: Compute, inputs: int) -> Program | None:
         recorder = Recorder(LARGEST_TABLES)
         try:
             with np.errstate(all="ignore"):
-                return Program(recorder, self._compute(recorder.inputs(inputs)), self._changes)
+                return Program(recorder, compute(recorder.inputs(inputs)), self._changes)
         except UnrecordableError:
             return None

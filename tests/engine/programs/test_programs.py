@@ -182,12 +182,16 @@ def test_what_cannot_be_recorded_is_left_to_numpy(use):
     recorder = Recorder()
     with pytest.raises(UnrecordableError):
         Program(recorder, [use(recorder.inputs(1)[0])])
-    assert Lazily(lambda given: [use(given[0])]).after(1e9, 1, 1) is None
+    assert Lazily().after(lambda given: [use(given[0])], 1e9, 1, 1) is None
 
 
 def test_a_program_is_recorded_after_a_while():
-    lazily = Lazily(lambda given: [given[0] + 1.0])
-    assert lazily.after(1.0, 1, 1) is None
-    program = lazily.after(1.0, 10**9, 1)
+    lazily = Lazily()
+
+    def after(elements):
+        return lazily.after(lambda given: [given[0] + 1.0], 1.0, elements, 1)
+
+    assert after(1) is None
+    program = after(10**9)
     assert program is not None
-    assert lazily.after(1.0, 1, 1) is program
+    assert after(1) is program
