@@ -94,6 +94,9 @@ def printed(text: str) -> str:
 #: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
 COUNTABLE = frozenset({"[token]", "[request]"})
 
+#: Units of numbers that need none in a text; half of something is not 0.5 per cent.
+PURE = frozenset({"", "count"})
+
 #: A number, then a unit of names, products, quotients and small powers. Pint would evaluate
 #: any expression: "80,5 GB" as 805 GB, "80 000 GB" as 0 GB, "9**9**9" for ever.
 _NUMBER = r"\s*([+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)\b)\s*"
@@ -169,8 +172,10 @@ def number_in(text: str, into: str) -> float | None:
         is no number with a unit.
     """
     match = re.fullmatch(_TEXT, text)
-    known, wanted = _table().get(match[2] or "") if match else None, _table().get(into)
-    if not match or not known or not wanted or known["dimension"] != wanted["dimension"]:
+    if not match or not (match[2] or into in PURE):
+        return None
+    known, wanted = _table().get(match[2] or ""), _table().get(into)
+    if not known or not wanted or known["dimension"] != wanted["dimension"]:
         return None
     return from_canonical(_scaled(float(match[1]), known["factor"]), into)
 

@@ -184,6 +184,7 @@ def test_canonical_converts():
 @pytest.mark.parametrize("name", sorted(units._table()))
 def test_a_text_is_read_from_the_table_as_pint_reads_it(name):
     fitting = [other for other in units._table() if units.dimension(other) == units.dimension(name)]
+    fitting = fitting if name else [other for other in fitting if other in units.PURE]
     for number in ("80", "1_000", "0.1", "3.35e-7", "-7", "9007199254740993", "inf"):
         text = f" {number} {name} "
         for into in fitting:
@@ -193,7 +194,7 @@ def test_a_text_is_read_from_the_table_as_pint_reads_it(name):
 
 
 UNREAD = [("80 GB", "s"), ("80", "GB"), ("80 GB", ""), ("80 parsecs", "GB"), ("GB", "GB"), ("80,5 GB", "GB"),
-          ("80 W hour", "MWh"), ("80 token", "byte")]  # fmt: skip
+          ("80 W hour", "MWh"), ("80 token", "byte"), ("0.5", "%")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "into"), UNREAD)

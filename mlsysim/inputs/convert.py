@@ -274,7 +274,7 @@ def _parsed(variable: Variable, text: str, allowed: str) -> Any:
 
 
 def _has_unit(variable: Variable) -> bool:
-    return variable.unit not in ("", "count")
+    return variable.unit not in units.PURE
 
 
 def _check(variable: Variable, typed: float, value: Any) -> None:
