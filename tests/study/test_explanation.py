@@ -1,5 +1,6 @@
 """Explanations: the formula, the numbers put in, the value, and which branch bound."""
 
+import re
 import subprocess
 import sys
 
@@ -231,6 +232,16 @@ def test_every_formula_is_explained_and_no_line_is_long(result):
     assert typeset.count("<details") == len(explanation.steps()) + 1
     assert typeset.count("$$") == 2 * len(explanation.steps())
     assert typeset.count("<details open>") == 1
+
+
+def test_an_extreme_has_its_numbers_in_the_order_of_its_equation():
+    layout = {"fleet": "SuperPOD_H100", "batch_size": 2048, "seq_len": 4096, "gradient_accumulation_steps": 8}
+    found = DistributedModel().solve("Llama3_8B", **layout, zero_stage=2)
+    *_, last = found.explain("longest_part_time").steps()
+    _, equation, numbers = " ".join(last.split()).partition(" binds: ")[0].split("max(")
+    assert equation.startswith("T_el, T_tp, ")
+    assert equation.endswith(", {n_mb·t_launch,s if T_host > 0; 0 otherwise}) = ")
+    assert re.fullmatch(r"[1-9][0-9.]+ ms, 0\.000 ms, .*, 0\) = .*", numbers)
 
 
 def test_equations_are_typeset_with_their_numbers():

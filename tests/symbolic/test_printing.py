@@ -28,7 +28,7 @@ from mlsysim.symbolic import (
     when,
     words_latex,
 )
-from mlsysim.symbolic.printing import constants, equation, latex, latex_to_text, symbol_text, text
+from mlsysim.symbolic.printing import constants, equation, latex, latex_to_text, listed, symbol_text, text
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.serving import T99, B_a, W_s, c, kv_request, load, mu, qps, s_pad, t_step
 from mlsysim.symbols.training import P_r, W, Z, b, d, ell, feasible, g, m, p, t
@@ -237,6 +237,18 @@ def test_cases_that_sympy_turns_over_for_ever_in_the_order_of_declaration(declar
     in_order = {first: sympy.Symbol("b", positive=True), second: sympy.Symbol("a", positive=True)}
     with pytest.raises(RecursionError):
         cases.xreplace(in_order)
+
+
+def test_an_extreme_with_other_arguments_keeps_their_order(declare):
+    first, second, third = (declare(f"listed_{name}", latex=name) for name in "abn")
+    cases = sympy.Piecewise((first, third > 1), (second, True))
+    for extreme, name in ((sympy.Max, "max"), (sympy.Min, "min")):
+        whole = extreme(second - first, cases)
+        taken = listed(whole, [first if arg == cases else arg for arg in whole.args])
+        assert text(whole) == f"{name}(b − a, {{a if n > 1; b otherwise}})"
+        assert text(taken) == f"{name}(b − a, a)"
+        assert latex(taken) == rf"\{name}\left(b - a, a\right)"
+        assert latex(taken**2) == rf"\{name}\left(b - a, a\right)^{{2}}"
 
 
 PRINT_ALL = """

@@ -32,7 +32,7 @@ from mlsysim.symbolic.dimensions import dimension_of, same
 from mlsysim.symbolic.exchange import rebuilt
 from mlsysim.symbolic.functions import Unknown
 from mlsysim.symbolic.indexed import ByMember, Total
-from mlsysim.symbolic.printing import amount_latex, latex, symbol_text, text
+from mlsysim.symbolic.printing import amount_latex, latex, listed, symbol_text, text
 
 
 class Explanation:
@@ -180,7 +180,10 @@ class Explanation:
                     return self._taken(value)
         if not expression.args or isinstance(expression, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
             return expression
-        return rebuilt(expression, [self._taken(arg) for arg in expression.args])
+        args = [self._taken(arg) for arg in expression.args]
+        if isinstance(expression, sympy.Max | sympy.Min) and tuple(args) != expression.args:
+            return listed(expression, args)
+        return rebuilt(expression, args)
 
     def _notes(self, expression: Any, unit: str) -> list[str]:
         """Which case holds, and which argument of a maximum or minimum binds, in the unit of the formula if it fits."""

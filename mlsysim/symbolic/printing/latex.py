@@ -128,13 +128,22 @@ class Latex(LatexPrinter):
             terms.append(f"{'- ' if minus else '+ '}{bracketed}" if terms else bracketed)
         return breakable(terms)
 
-    def _hprint_variadic_function(self, expr: Any, exp: Any = None) -> str:
-        *first, last = map(self._print, sorted(expr.args, key=default_sort_key))
+    def _extreme(self, name: str, args: Iterable[Any], exp: Any) -> str:
+        *first, last = map(self._print, args)
         power = "" if exp is None else f"^{{{exp}}}"
-        name = type(expr).__name__.lower()
         return rf"\{name}\left({breakable([*(f'{part},' for part in first), last])}\right){power}"
 
-    _print_Min = _print_Max = _hprint_variadic_function
+    def _print_Max(self, expr: Any, exp: Any = None) -> str:
+        return self._extreme("max", sorted(expr.args, key=default_sort_key), exp)
+
+    def _print_Min(self, expr: Any, exp: Any = None) -> str:
+        return self._extreme("min", sorted(expr.args, key=default_sort_key), exp)
+
+    def _print_LargestOf(self, expr: Any, exp: Any = None) -> str:
+        return self._extreme("max", expr.args, exp)
+
+    def _print_SmallestOf(self, expr: Any, exp: Any = None) -> str:
+        return self._extreme("min", expr.args, exp)
 
     def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:
         if not isinstance(expr, Placed):

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 from sympy.core.relational import Relational
+from sympy.core.sorting import default_sort_key
 
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.exchange import exchanged, rebuilt, renamed
@@ -72,6 +73,21 @@ class Cases(sympy.Function):
 
     nargs = 1
     is_commutative = True
+
+
+class LargestOf(sympy.Function):
+    """A maximum whose arguments stay in the order they have."""
+
+
+class SmallestOf(sympy.Function):
+    """A minimum whose arguments stay in the order they have."""
+
+
+def listed(extreme: Any, args: Iterable[Any]) -> Any:
+    """A maximum or minimum with an argument in place of each of its own, in the order in which those are printed."""
+    pairs = zip(extreme.args, args, strict=True)
+    in_order = sorted(pairs, key=lambda pair: default_sort_key(prepared(bare(pair[0]))))
+    return (LargestOf if isinstance(extreme, sympy.Max) else SmallestOf)(*(arg for _, arg in in_order))
 
 
 def divisors_below(expression: sympy.Basic) -> sympy.Basic:

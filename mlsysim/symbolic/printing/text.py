@@ -194,6 +194,8 @@ class _Text(StrPrinter):
     def _print_Min(self, expr: Any) -> str:
         return f"min({', '.join(self._print(arg) for arg in expr.args)})"
 
+    _print_LargestOf, _print_SmallestOf = _print_Max, _print_Min
+
     def _print_log(self, expr: Any) -> str:
         return f"ln({self._print(expr.args[0])})"
 
