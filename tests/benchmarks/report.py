@@ -7,7 +7,8 @@ from pathlib import Path
 
 HEAD = """# Benchmarks
 
-Ratios of time, ours over the other's, measured in turn in one run; below 1 we are faster. The numbers
+Ratios of time, ours over the other's, measured in turn in one run; below 1 we are faster. Where the other is what is
+wanted, it is a number that was set before, and ours is the median of some runs. The numbers
 of this page are written by `make bench`, which sets up the mlsysim 0.3.0 of PyPI in an environment of
 its own (`.venv-0.3.0`), runs `tests/benchmarks/` and prints this page from the result. Ratios are
 medians of pairs; absolute times are medians on {cores} cores with Python {python} and tell less.
@@ -21,7 +22,7 @@ TABLE = """| what | ours | other | ratio | target |
 def seconds(value):
     """A time with a unit that fits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
-        if value >= size:
+        if float(f"{value / size:.3g}") >= 1:
             return f"{value / size:.3g} {unit}"
     return f"{value:.3g} s"
 

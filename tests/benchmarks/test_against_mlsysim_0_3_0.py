@@ -51,7 +51,7 @@ def test_warm_solve(benchmark, ours, theirs, question, title, target):
 def test_first_solve_against_import(benchmark, ours, theirs, question):
     side_by_side(
         benchmark,
-        f"first `solve` ({question}) in a fresh process, everything included, against their `import` alone",
+        f"first `solve` ({question}) in a fresh process that makes all four questions, against their `import` alone",
         1,
         lambda: ours.process_seconds("worker.py", "first", question),
         lambda: theirs.process_seconds(*IMPORT),

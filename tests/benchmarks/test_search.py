@@ -139,7 +139,8 @@ def test_warm_search_for_what_fits(benchmark, against, points, asked):
 
     benchmark.pedantic(once, rounds=3, warmup_rounds=1)
     seconds, (certificate, *_) = zip(*taken, strict=True)
-    what = f"warm search by bounds, {certificate.points:.1e} layouts, fewest accelerators, {asked}"
+    layouts = f"{certificate.points:.1e} layouts of `TrainingMemoryModel`"
+    what = f"warm search by bounds, {layouts}, fewest accelerators, {asked}"
     against(f"{what} ({said_of(certificate)})", WANTED[points], seconds)
 
 
@@ -155,7 +156,7 @@ def test_warm_search(benchmark, against, points, objective, asked):
 
     benchmark.pedantic(once, rounds=5, warmup_rounds=1)
     seconds, (certificate, *_) = zip(*taken, strict=True)
-    what = f"warm search by bounds, {certificate.points:.1e} layouts, {objective}, {asked}"
+    what = f"warm search by bounds, {certificate.points:.1e} layouts of `DistributedModel`, {objective}, {asked}"
     against(f"{what} ({said_of(certificate)})", WANTED[points], seconds)
 
 

@@ -87,7 +87,8 @@ def test_help_of_every_command(benchmark, against):
 def test_first_sweep(benchmark, against, outputs, asked, wanted):
     taken, call = [], f"DistributedModel().sweep({SWEPT}, {asked})"
     benchmark.pedantic(lambda: taken.append(inside(call)), rounds=5, warmup_rounds=1)
-    against(f"first sweep of a process, 4e4 points of `DistributedModel`, {outputs} outputs", wanted, taken)
+    what = f"first sweep of a process that has the model, 4e4 points of `DistributedModel`, {outputs} outputs"
+    against(what, wanted, taken)
 
 
 @pytest.mark.parametrize(("inputs", "limit"), [(ONE, 1), (FOUR, None)], ids=["one input", "four inputs"])
@@ -96,4 +97,5 @@ def test_first_gradient(benchmark, against, inputs, limit):
     taken, before = [], GRADIENT_OF.format(inputs=inputs)
     call = "jax.block_until_ready(jax.grad(function)(x))"
     benchmark.pedantic(lambda: taken.append(inside(call, before, "process_time")), rounds=3, warmup_rounds=1)
-    against(f"first `jax.grad` of the step time, by {len(inputs)} of its inputs, compiling included", 1.0, taken, limit)
+    what = f"first `jax.grad` of the step time (`DistributedModel`) by {len(inputs)} of its inputs, compiling included"
+    against(f"{what}, processor time", 1.0, taken, limit)
