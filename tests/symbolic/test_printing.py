@@ -251,6 +251,17 @@ def test_an_extreme_with_other_arguments_keeps_their_order(declare):
         assert latex(taken**2) == rf"\{name}\left(b - a, a\right)^{{2}}"
 
 
+@pytest.mark.parametrize("extreme", [sympy.Max, sympy.Min])
+def test_both_printers_list_arguments_in_one_order(declare, extreme):
+    first, second, third = (declare(f"ordered_{name}", latex=name) for name in "abn")
+    whole = extreme(first + second, first * second * third, evaluate=False)
+    name = extreme.__name__.lower()
+    assert [arg.func for arg in whole.args] == [sympy.Add, sympy.Mul]
+    for each in (whole, listed(whole, whole.args)):
+        assert text(each) == f"{name}(a·b·n, a + b)"
+        assert latex(each) == rf"\{name}\left(a b n, a + b\right)"
+
+
 PRINT_ALL = """
 from mlsysim.formulas import every_formula
 for topic, formula in every_formula():

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy
-from sympy.core.sorting import default_sort_key
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 
@@ -32,6 +31,7 @@ from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
     alternatives,
+    arguments,
     bare,
     called,
     in_order_of_size,
@@ -128,22 +128,18 @@ class Latex(LatexPrinter):
             terms.append(f"{'- ' if minus else '+ '}{bracketed}" if terms else bracketed)
         return breakable(terms)
 
-    def _extreme(self, name: str, args: Iterable[Any], exp: Any) -> str:
-        *first, last = map(self._print, args)
+    def _extreme(self, name: str, expr: Any, exp: Any) -> str:
+        *first, last = map(self._print, arguments(expr))
         power = "" if exp is None else f"^{{{exp}}}"
         return rf"\{name}\left({breakable([*(f'{part},' for part in first), last])}\right){power}"
 
     def _print_Max(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme("max", sorted(expr.args, key=default_sort_key), exp)
+        return self._extreme("max", expr, exp)
 
     def _print_Min(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme("min", sorted(expr.args, key=default_sort_key), exp)
+        return self._extreme("min", expr, exp)
 
-    def _print_LargestOf(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme("max", expr.args, exp)
-
-    def _print_SmallestOf(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme("min", expr.args, exp)
+    _print_LargestOf, _print_SmallestOf = _print_Max, _print_Min
 
     def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:
         if not isinstance(expr, Placed):

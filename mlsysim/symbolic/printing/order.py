@@ -83,6 +83,12 @@ class SmallestOf(sympy.Function):
     """A minimum whose arguments stay in the order they have."""
 
 
+def arguments(extreme: Any) -> list[Any]:
+    """The arguments of a maximum or minimum, in the order in which they are printed."""
+    kept = isinstance(extreme, LargestOf | SmallestOf)
+    return list(extreme.args) if kept else sorted(extreme.args, key=default_sort_key)
+
+
 def listed(extreme: Any, args: Iterable[Any]) -> Any:
     """A maximum or minimum with an argument in place of each of its own, in the order in which those are printed."""
     pairs = zip(extreme.args, args, strict=True)

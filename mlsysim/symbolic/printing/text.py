@@ -31,6 +31,7 @@ from mlsysim.symbolic.printing.order import (
     Cases,
     Placed,
     alternatives,
+    arguments,
     bare,
     called,
     in_order_of_size,
@@ -189,10 +190,10 @@ class _Text(StrPrinter):
         return f"⌊{self._print(expr.args[0])}⌋"
 
     def _print_Max(self, expr: Any) -> str:
-        return f"max({', '.join(self._print(arg) for arg in expr.args)})"
+        return f"max({', '.join(map(self._print, arguments(expr)))})"
 
     def _print_Min(self, expr: Any) -> str:
-        return f"min({', '.join(self._print(arg) for arg in expr.args)})"
+        return f"min({', '.join(map(self._print, arguments(expr)))})"
 
     _print_LargestOf, _print_SmallestOf = _print_Max, _print_Min
 
