@@ -3,8 +3,8 @@
 ``ureg`` is the registry and ``Q_`` its quantity class. Compiled functions run on bare float64 in
 canonical units: second, byte, FLOP, token, request, USD, watt. This module converts at the border.
 
-Units that the library itself writes are looked up in a table (``units.json``, by ``python -m mlsysim.models.shipped``),
-so that pint is loaded where a user meets a quantity and not before.
+Units that the library itself writes, and some that users often type, are looked up in a table (``units.json``, by
+``python -m mlsysim.models.shipped``), so that pint is loaded where a user meets a quantity and not before.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def printed(text: str) -> str:
 #: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
 COUNTABLE = frozenset({"[token]", "[request]"})
 
-#: Units of numbers that need none in a text; half of something is not 0.5 per cent.
+#: Units whose numbers stand alone in a text; of a bare number of per cent it would not be clear what is meant.
 PURE = frozenset({"", "count"})
 
 #: A number, then a unit of names, products, quotients and small powers. Pint would evaluate
@@ -172,12 +172,12 @@ def number_in(text: str, into: str) -> float | None:
         is no number with a unit.
     """
     match = re.fullmatch(_TEXT, text)
-    if not match or not (match[2] or into in PURE):
+    if not match:
         return None
-    known, wanted = _table().get(match[2] or ""), _table().get(into)
-    if not known or not wanted or known["dimension"] != wanted["dimension"]:
+    name = match[2] or ""
+    if not {name, into} <= _table().keys() or dimension(name) != dimension(into) or not (name or into in PURE):
         return None
-    return from_canonical(_scaled(float(match[1]), known["factor"]), into)
+    return from_canonical(to_canonical(float(match[1]), name), into)
 
 
 def per(above: str, below: str) -> tuple[float, Any]:

@@ -104,11 +104,9 @@ def done_ahead(
 
 
 def _few(shape: tuple[int, ...], tiling: Tiling | None) -> bool:
-    """Whether what has these values is done ahead: few of them, along flat axes or along walked ones."""
-    if tiling is None:
-        return math.prod(shape) <= MOST
+    """Whether what has these values is done ahead: few of them, of tiles along flat axes or along walked ones."""
     axes = [axis for axis, size in enumerate(shape) if size > 1]
-    mixed = any(tiling.rows[axis] > 1 for axis in axes) and any(tiling.widths[axis] > 1 for axis in axes)
+    mixed = tiling and any(tiling.rows[axis] > 1 for axis in axes) and any(tiling.widths[axis] > 1 for axis in axes)
     return math.prod(shape) <= MOST and not mixed
 
 

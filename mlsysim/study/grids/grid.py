@@ -54,6 +54,11 @@ class Grid:
         return math.prod(self.sizes)
 
     @property
+    def required(self) -> list[sympy.Basic]:
+        """What holds at points that are not refused."""
+        return [condition for _, condition in self.conditions]
+
+    @property
     def block_points(self) -> int | None:
         """Most points of a block where each takes long; None where any number will do."""
         wanted = self.system.closure([output.name for output in self.outputs])

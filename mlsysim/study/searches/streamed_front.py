@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,20 +18,18 @@ from mlsysim.study.grids.cluster import each
 from mlsysim.study.grids.grid import Grid
 
 
+@dataclass(eq=False)
 class _Fronts:
-    """The fronts of the blocks of a grid. Workers get its arguments and build it themselves."""
+    """The fronts of the blocks of a grid; what finds them is made by whoever looks at the first block."""
 
-    def __init__(
-        self, grid: Grid, parts: Blocks, objectives: tuple[sympy.Basic, ...], conditions: tuple[sympy.Basic, ...]
-    ) -> None:
-        self.grid, self.parts, self.objectives, self.conditions = grid, parts, objectives, conditions
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Fronts, (self.grid, self.parts, self.objectives, self.conditions)
+    grid: Grid
+    parts: Blocks
+    objectives: tuple[sympy.Basic, ...]
+    conditions: tuple[sympy.Basic, ...]
 
     @cached_property
     def held(self) -> GridFront:
-        conditions = [*(condition for _, condition in self.grid.conditions), *self.conditions]
+        conditions = [*self.grid.required, *self.conditions]
         return GridFront(self.grid.system, self.objectives, conditions, self.grid.values)
 
 

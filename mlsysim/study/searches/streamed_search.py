@@ -37,7 +37,7 @@ class _Search:
     @cached_property
     def dense(self) -> DenseSearch:
         grid = self.grid
-        conditions = [*(condition for _, condition in grid.conditions), *self.conditions]
+        conditions = [*grid.required, *self.conditions]
         return DenseSearch(grid.system, self.objective, conditions, grid.values, grid.sizes, count=self.count)
 
     def fingerprint(self) -> dict[str, str]:
