@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -60,13 +60,13 @@ class Worker:
 
 @pytest.fixture
 def against(benchmark):
-    """Record the median of some seconds beside what is wanted; where there is a limit, their ratio is at most that."""
+    """Record the median of some seconds beside what is wanted, and the ratio of both that is aimed at, if any."""
 
-    def record(what: str, wanted: float, taken: list[float], limit: float | None = 1) -> None:
+    def record(what: str, wanted: float, taken: Sequence[float], target: float | None = 1) -> None:
         found = median(taken)
-        other = "what is wanted" if limit else f"{wanted:g} s"
+        other = "what is wanted" if target == 1 else f"{wanted:g} s"
         title = f"{what}, against {other}"
-        benchmark.extra_info.update(title=title, target=limit, ours=found, theirs=wanted, ratio=found / wanted)
+        benchmark.extra_info.update(title=title, target=target, ours=found, theirs=wanted, ratio=found / wanted)
 
     return record
 

@@ -78,4 +78,4 @@ def test_at_a_point(benchmark, against):
         taken.append(time.process_time() - start)
 
     benchmark.pedantic(once, rounds=5)
-    against("sensitivity of the step time at a point, warm, processor time", 0.5, taken)
+    against("sensitivity of the step time at a point, warm, processor time", 0.5, taken, target=0.5)

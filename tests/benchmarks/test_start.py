@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 import pytest
 import typer
@@ -91,11 +92,12 @@ def test_first_sweep(benchmark, against, outputs, asked, wanted):
     against(what, wanted, taken)
 
 
-@pytest.mark.parametrize(("inputs", "limit"), [(ONE, 1), (FOUR, None)], ids=["one input", "four inputs"])
-def test_first_gradient(benchmark, against, inputs, limit):
+@pytest.mark.parametrize(("inputs", "target"), [(ONE, 1.0), (FOUR, None)], ids=["one input", "four inputs"])
+def test_first_gradient(benchmark, against, inputs, target):
     """By one input at most a second of a processor; four are shown beside it."""
     taken, before = [], GRADIENT_OF.format(inputs=inputs)
     call = "jax.block_until_ready(jax.grad(function)(x))"
     benchmark.pedantic(lambda: taken.append(inside(call, before, "process_time")), rounds=3, warmup_rounds=1)
     what = f"first `jax.grad` of the step time (`DistributedModel`) by {len(inputs)} of its inputs, compiling included"
-    against(f"{what}, processor time", 1.0, taken, limit)
+    against(f"{what}, processor time", 1.0, taken, target)
+    assert target is None or median(taken) <= target
