@@ -189,10 +189,15 @@ slot_batch = Formula(
 
 slot_decode_share = Formula(
     p_sl,
-    when(s_n <= room(N_sl), exp(-_ending / request), Max(0, 1 - _ending * s_n / (request * room(N_sl)))),
+    Piecewise(
+        (exp(-_ending / request), s_n <= room(N_sl)),
+        (1 - _ending * s_n / (request * room(N_sl)), _ending * s_n < request * room(N_sl)),
+        (0, True),
+    ),
     title="Iterations without prompts where every slot is taken",
     source=SARATHI,
-    assumes="Requests end one by one, and a prompt follows each at once.",
+    assumes="Requests end one by one, and a prompt follows each at once; none where prompts need more tokens than "
+    "decode steps leave of the budget.",
     example=Example(
         {s_n: 500, C_b: 2048, N_sl: 48, gamma_s: 0, B_e: 50, u_ans: 49}, "0.36788", derived="exp(-50 / 50)"
     ),
@@ -203,7 +208,7 @@ slot_capacity = Formula(
     _ending
     / (
         p_sl * mixed(N_sl, 0)
-        + (1 - p_sl) * mixed(N_sl, Min(room(N_sl), s_n * _ending / request / Max(Rational(1, 10**9), 1 - p_sl)))
+        + (1 - p_sl) * mixed(N_sl, Min(Max(0, room(N_sl)), s_n * _ending / request / Max(Rational(1, 10**9), 1 - p_sl)))
     ),
     title="Requests per second that all slots can complete",
     source=SARATHI,
@@ -428,7 +433,12 @@ last_in_time = Formula(
 
 attainment = Formula(
     A_slo,
-    Piecewise((A_1 * A_2, T_3 <= 0), (Min(A_1 * A_2, A_3), Z_all > 0), (_law("slo_attainment"), True)),
+    Piecewise(
+        (0, mu_e <= 0),
+        (A_1 * A_2, T_3 <= 0),
+        (Min(A_1 * A_2, A_3), Z_all > 0),
+        (_law("slo_attainment"), True),
+    ),
     title="Requests for which all that is promised holds under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
