@@ -17,7 +17,7 @@ from mlsysim import units
 from mlsysim.errors import FormulaError, InputError, UnitError, UnknownNameError, quoted
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.tokens import LONGEST, Token, tokens
-from mlsysim.symbolic import Label, UnitSymbol, Variable, label, variable_of
+from mlsysim.symbolic import Label, Mod, UnitSymbol, Variable, label, variable_of
 from mlsysim.symbolic.dimensions import describe, dimension_of
 from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.indexed import written_out
@@ -299,7 +299,7 @@ class _Reader:
             if y == 0:
                 raise self.refused("divides by zero")
             self._dimension(sympy.Mod(x, y, evaluate=False))
-            return _Term(self._sound(sympy.Mod(x, y)), named) if operator == "%" else _Term(sympy.floor(x / y))
+            return _Term(self._sound(Mod(x, y)), named) if operator == "%" else _Term(sympy.floor(x / y))
         x, y = self._number(left), self._number(right)
         if operator == "**":
             return _Term(self._power(x, y))

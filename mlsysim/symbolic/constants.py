@@ -88,11 +88,13 @@ def label(symbol: sympy.Symbol, text: str) -> Label:
 
 @lru_cache(maxsize=1 << 14)
 def lower(expression: sympy.Basic) -> sympy.Basic:
-    """The expression with units and labels replaced by numbers, ready to compile."""
+    """The expression with units and labels replaced by numbers and remainders by floors, ready to compile."""
     swaps: dict[sympy.Basic, sympy.Basic] = {}
-    for atom in expression.atoms(UnitSymbol, Label):
-        swaps[atom] = atom.amount if isinstance(atom, UnitSymbol) else atom.code  # type: ignore[union-attr]
-    return exchanged(expression, swaps, numbered) if swaps else expression
+    atoms = expression.atoms(UnitSymbol, Label, sympy.Mod)
+    for atom in atoms:
+        if not isinstance(atom, sympy.Mod):
+            swaps[atom] = atom.amount if isinstance(atom, UnitSymbol) else atom.code  # type: ignore[union-attr]
+    return exchanged(expression, swaps, numbered) if atoms else expression
 
 
 byte = UnitSymbol("byte")

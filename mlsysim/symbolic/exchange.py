@@ -29,7 +29,17 @@ def rebuilt(node: Any, args: Sequence[Any]) -> Any:
 
 
 def numbered(node: Any, args: Sequence[Any]) -> Any:
-    """A node with numbers for units and labels, its cases and what they compare taken over as they stand."""
+    """A node with numbers for units and labels, its cases and what they compare taken over as they stand.
+
+    A remainder that may not be of whole numbers becomes what the floor of the quotient leaves, so that both agree on
+    which quotients are whole but for rounding.
+    """
+    if isinstance(node, sympy.Mod) and not all(arg.is_integer for arg in args):
+        return _remainder(*args)
+    if isinstance(node, sympy.Eq | sympy.Ne) and sympy.S.Zero in args:
+        found = args[0] if args[1] == 0 else args[1]
+        if isinstance(found, sympy.Piecewise) and any(isinstance(arg, sympy.Mod) for arg in node.args):
+            return found.args[0].cond if isinstance(node, sympy.Eq) else sympy.Not(found.args[0].cond)
     if tuple(args) == node.args:
         return node
     if isinstance(node, sympy.Eq | sympy.Ne) and any(arg.is_Symbol for arg in args):
@@ -40,6 +50,13 @@ def numbered(node: Any, args: Sequence[Any]) -> Any:
         settled = any(pair.cond in (sympy.true, sympy.false) for pair in args[:-1])
         return node.func(*args, evaluate=settled)
     return rebuilt(node, args)
+
+
+def _remainder(whole: Any, by: Any) -> Any:
+    """The remainder of a division whose quotient, within rounding, may be whole: then none."""
+    quotient = whole / by
+    is_whole = sympy.Eq(sympy.ceiling(quotient), sympy.floor(quotient))
+    return sympy.Piecewise((sympy.S.Zero, is_whole), (whole - by * sympy.floor(quotient), True))
 
 
 def renamed(node: Any, args: Sequence[Any]) -> Any:

@@ -372,3 +372,51 @@ def test_an_inverse_unit_reads_as_the_message_writes_it():
     assert lower(asked.sympy) == (variable_of("replica_arrival_rate").symbol <= sympy.Rational(97, 4))
     with pytest.raises(UnitError, match=r"needs a unit, as in '24\.25 1/s'"):
         condition("replica_arrival_rate <= 24.25", model, ["replica_arrival_rate"])
+
+
+#: Shares whose quotients by a tenth are whole but for rounding, and some that are not.
+TENTHS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.05, 0.25, 0.65, 0.999]
+
+
+@pytest.mark.parametrize("step", ["0.1", "(0.1 * tp_size)", "memory_efficiency"])
+def test_a_remainder_is_what_the_floor_of_the_quotient_leaves(step):
+    """On every backend: a quotient that is whole but for rounding leaves nothing."""
+    import jax
+
+    texts = [f"efficiency // {step} * {step} + efficiency % {step}", f"efficiency % {step}",
+             f"ceil(efficiency / {step}) - floor(efficiency / {step})"]  # fmt: skip
+    asked_of = [read(text).sympy for text in texts] + [asked(f"efficiency % {step} == 0").sympy]
+    named = tuple((f"x{place}", expression) for place, expression in enumerate(asked_of))
+    system = MODEL.system
+    inputs = {v.name: 1.0 for v in system.inputs} | {"memory_efficiency": 0.1, "tp_size": 1.0}
+    scalar = [compiled(system, None, "numpy", named)({**inputs, "efficiency": x}) for x in TENTHS]
+    several = compiled(system, None, "vector", named)({**inputs, "efficiency": np.array(TENTHS)})
+    function = compiled(system, None, "jax", named)
+    given_to = {**inputs, "efficiency": np.array(TENTHS)}
+    with jax.enable_x64(True):
+        found = jax.jit(function.raw)(*[given_to[name] for name in function.inputs])
+    for back, rest, between, divides in (
+        [np.array([at[name] for at in scalar]) for name, _ in named],
+        [several[name] for name, _ in named],
+        found,
+    ):
+        np.testing.assert_allclose(back, TENTHS, rtol=1e-15)
+        whole = np.array([round(10 * x, 9) == round(10 * x) for x in TENTHS])
+        assert (np.asarray(divides) == whole).all()
+        assert (np.asarray(rest)[whole] == 0).all()
+        assert (np.asarray(rest)[~whole] > 0.04).all()
+        assert (np.asarray(between) == ~whole).all()
+
+
+def test_a_remainder_of_whole_numbers_is_exact():
+    assert value("batch_size % 2", batch_size=2.0**53 - 1) == 1
+
+
+def test_a_search_finds_all_that_a_divisor_divides():
+    run = {"model": "Llama3_8B", "hardware": "H100", "fleet_size": 8, "batch_size": 64, "fabric_bandwidth": "50 GB/s",
+           "fabric_latency": "10 us"}  # fmt: skip
+    for method in ("dense", "bounds"):
+        found = MODEL.search(**run, efficiency=TENTHS, minimize="step_time", subject_to="efficiency % 0.1 == 0",
+                             method=method)  # fmt: skip
+        assert found.best.inputs["efficiency"] == 0.7
+        assert "7 of them meeting" in str(found.certificate)
