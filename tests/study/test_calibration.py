@@ -378,3 +378,44 @@ def test_a_row_tells_only_where_it_was_measured():
     table = {**measurements(), "roof_time [µs]": [*times[:10], *[None] * (ROWS - 10)]}
     found = ROOF.calibrate("roof_start", table, **{**PLANTED, **HELD, "roof_start": None})
     assert int(found.table()[1][0][-1]) <= 10
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_factor_that_ends_at_its_bound_is_not_determined_either(noise):
+    """Wherever the search begins and whichever end it finds."""
+    for seed, start in enumerate(np.geomspace(300, 6000, 8)):
+        found = ROOF.calibrate(["roof_reached", "roof_peak"], measurements(noise, seed), roof_bandwidth=3.35,
+                               roof_moved=0.7, roof_start=0.3, roof_peak=start)  # fmt: skip
+        assert found.errors == {"roof_reached": None, "roof_peak": None}
+        assert [each.parameters for each in found.unidentifiable] == [("roof_reached", "roof_peak")]
+        assert found.at_bound == {}
+
+
+@pytest.mark.parametrize("shapes", [(0, 4), (0, 4, 5)], ids=len)
+def test_factors_of_a_kernel_are_not_determined_at_a_bound(shapes):
+    """Exact times: least squares ends with an efficiency of one, which nothing asks for."""
+    model, held = KernelModel("roofline"), {"hardware": "H200", "precision": "bf16"}
+    every = [(4096, 4096, 4096), (8192, 8192, 4096), (8192, 8192, 8192), (16384, 8192, 8192), (512, 512, 512),
+             (128, 8192, 8192), (1024, 1024, 1024), (2048, 4096, 1024)]  # fmt: skip
+    names = ("product_rows", "product_columns", "product_inner")
+    rows = [dict(zip(names, every[place], strict=True)) for place in shapes]
+    table = [
+        {
+            **row,
+            "kernel_time [ms]": 1e3
+            * model.solve(**held, **row, peak_flops=2982, efficiency=0.5).canonical("kernel_time"),
+        }
+        for row in rows
+    ]
+    found = model.calibrate(["peak_flops", "efficiency"], table, **held, space="linear")
+    assert found.errors == {"peak_flops": None, "efficiency": None}
+    assert found.at_bound == {}
+    assert [each.parameters for each in found.unidentifiable] == [("peak_flops", "efficiency")]
+
+
+def test_rows_as_many_as_inputs_tell_no_error():
+    """Also where one of the inputs stops at its bound: a row decided that, too."""
+    table = {name: np.asarray(cells)[[0, 13]] for name, cells in measurements(0.0, roof_reached=1.3).items()}
+    found = ROOF.calibrate(["roof_reached", "roof_moved"], table, roof_start=0.3, **HELD)
+    assert found.errors == {"roof_reached": None, "roof_moved": None}
+    assert "no spare measurement" in repr(found)

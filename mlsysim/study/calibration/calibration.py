@@ -151,7 +151,7 @@ class Calibration:
     @property
     def at_bound(self) -> dict[str, str]:
         """Inputs at the ``"lower"`` or ``"upper"`` bound of their domain, beyond which the rows would go."""
-        sides = zip(self.free, self._found.fit.at_bound, strict=True)
+        sides = zip(self.free, self._found.at_bound, strict=True)
         return {name: "lower" if side < 0 else "upper" for name, side in sides if side}
 
     @cached_property

@@ -11,7 +11,13 @@ import numpy as np
 from mlsysim.errors import InputError
 from mlsysim.formatting import number
 from mlsysim.study.calibration.fit import Fit
-from mlsysim.study.calibration.identifiability import Combination, combinations, covariance, undetermined
+from mlsysim.study.calibration.identifiability import (
+    Combination,
+    combinations,
+    covariance,
+    leave_their_bound,
+    undetermined,
+)
 from mlsysim.study.calibration.problem import Problem
 
 
@@ -43,10 +49,18 @@ class Estimates:
             for each, x, side in zip(self.problem.parameters, self.fit.x, self.fit.at_bound, strict=True)
         }
 
+    @cached_property
+    def at_bound(self) -> np.ndarray:
+        """Per parameter -1 if measurements keep it at its lower bound, 1 at its upper one, else 0."""
+        sides = self.fit.at_bound
+        if not sides.any():
+            return sides
+        return np.where(leave_their_bound(self._relative, self._scatter, self.fit.residuals, sides), 0, sides)
+
     @property
     def loose(self) -> np.ndarray:
-        """Places of the parameters that are at no bound."""
-        return np.flatnonzero(self.fit.at_bound == 0)
+        """Places of the parameters that measurements keep at no bound."""
+        return np.flatnonzero(self.at_bound == 0)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -66,10 +80,18 @@ class Estimates:
     @cached_property
     def _directions(self) -> np.ndarray:
         """Directions of which nothing is known, in shares of every parameter that is at no bound."""
-        relative = (self.fit.jacobian * self.sizes)[:, self.loose]
-        spare = len(relative) - len(self.loose)
-        deviation = math.sqrt(self.fit.cost / spare) if spare > 0 else math.nan
-        return undetermined(relative, deviation)
+        return undetermined(self._relative[:, self.loose], self._scatter)
+
+    @property
+    def _relative(self) -> np.ndarray:
+        """The Jacobian by every parameter in shares of itself."""
+        return self.fit.jacobian * self.sizes
+
+    @property
+    def _scatter(self) -> float:
+        """Standard deviation of the residuals, were all parameters determined; nan where none is spare."""
+        spare = len(self.fit.residuals) - len(self.names)
+        return math.sqrt(self.fit.cost / spare) if spare > 0 else math.nan
 
     @cached_property
     def unidentifiable(self) -> tuple[Combination, ...]:
@@ -86,8 +108,8 @@ class Estimates:
 
     @property
     def degrees(self) -> int:
-        """Measurements less parameters that they determine."""
-        return len(self.fit.residuals) - len(self.loose) + len(self._directions)
+        """Measurements less parameters that they determine; one that they keep at its bound is one of these."""
+        return len(self.fit.residuals) - len(self.names) + len(self._directions)
 
     @property
     def deviation(self) -> float:
@@ -134,7 +156,7 @@ class Estimates:
 
     def standing(self, place: int) -> str:
         """Why a parameter has no error; empty where it has one."""
-        name, side = self.names[place], int(self.fit.at_bound[place])
+        name, side = self.names[place], int(self.at_bound[place])
         if side:
             bound = self.problem.parameters[place].variable.domain
             return f"at its {'lower' if side < 0 else 'upper'} bound {number(bound.lower if side < 0 else bound.upper)}"

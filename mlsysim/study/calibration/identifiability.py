@@ -53,17 +53,55 @@ def undetermined(jacobian: np.ndarray, deviation: float) -> np.ndarray:
     deviation : float
         Standard deviation of the residuals; nan if it is not known.
     """
-    count = jacobian.shape[1]
-    if not count:
-        return np.empty((0, 0))
+    size, directions = _singular(jacobian)
+    return directions[size <= _least(size, deviation)]
+
+
+def leave_their_bound(
+    jacobian: np.ndarray, deviation: float, residuals: np.ndarray, at_bound: np.ndarray
+) -> np.ndarray:
+    """Parameters at a bound that could as well be off it, others with them.
+
+    There is a direction that stays within all bounds, in which nothing is known, and a factor of ten along it costs
+    no more than the residuals scatter.
+
+    Parameters
+    ----------
+    jacobian, deviation
+        As for :func:`undetermined`.
+    residuals : ndarray
+        At the parameters.
+    at_bound : ndarray of int
+        Per parameter -1 at its lower bound, 1 at its upper one, else 0.
+
+    Returns
+    -------
+    ndarray of bool
+        Per parameter.
+    """
+    size, directions = _singular(jacobian)
+    flat, exact = size <= _least(size, deviation), size <= _least(size, np.nan)
+    off = np.where(np.abs(directions) > PART, -directions * at_bound, 0.0)
+    way = np.where((off >= 0).all(axis=1), 1.0, np.where((off <= 0).all(axis=1), -1.0, 0.0))
+    cost = 2 * UNKNOWN * way * (directions @ (jacobian.T @ residuals))
+    free = flat & (way != 0) & (exact | (cost <= deviation**2))
+    return (off[free] != 0).any(axis=0)
+
+
+def _singular(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The singular value of every direction of the parameters, zero beyond the rows, and the directions as rows."""
+    size = np.zeros(jacobian.shape[1])
+    if not size.size:
+        return size, np.empty((0, 0))
     # The triangle has the same directions, and as many rows as parameters.
     _, singular, directions = np.linalg.svd(np.linalg.qr(jacobian, mode="r"), full_matrices=True)
-    size = np.zeros(count)
     size[: len(singular)] = singular
-    least = NOTHING * size.max()
-    if np.isfinite(deviation):
-        least = max(least, deviation / UNKNOWN)
-    return directions[size <= least]
+    return size, directions
+
+
+def _least(size: np.ndarray, deviation: float) -> float:
+    """The singular value up to which nothing is known of a direction."""
+    return max(NOTHING * size.max(initial=0.0), deviation / UNKNOWN if np.isfinite(deviation) else 0.0)
 
 
 def combinations(
