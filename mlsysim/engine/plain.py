@@ -61,7 +61,7 @@ class PlainFunction:
 
 
 def plain_function(
-    function: CompiledFunction, reading: Mapping[str, str], code: CompiledFunction | None, defined: Collection[str]
+    function: CompiledFunction, reading: Mapping[str, str], code: CompiledFunction | None
 ) -> PlainFunction | None:
     """Rewrite compiled code for plain floats.
 
@@ -73,8 +73,6 @@ def plain_function(
         For each input that varies, statements that make it a canonical float from ``_given[name]``, or return None.
     code : CompiledFunction or None
         The reason code of the same inputs.
-    defined : collection of str
-        Outputs without which there is no answer if they are nan.
 
     Returns
     -------
@@ -100,7 +98,7 @@ def plain_function(
     body = ast.parse("\n".join(reading.values())).body
     body += [_leave_if(plain.visit(condition)) for condition in conditions]
     body += [ast.Assign([ast.Name(name, ast.Store())], plain.visit(expression)) for name, expression in moved]
-    body += ast.parse("\n".join(f"if {name} != {name}: return None" for name in outputs if name in defined)).body
+    body += ast.parse("\n".join(f"if {name} != {name}: return None" for name in outputs)).body
     body.append(ast.Return(_tuple(_loaded(name) for name in (*reading, *outputs))))
     known = tuple(sorted(used & {*function.inputs, *function.outputs, *(code.inputs if code else ())}))
     return PlainFunction(known, outputs, _made(known, parts, body))

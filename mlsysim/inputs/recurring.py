@@ -40,8 +40,6 @@ class Recurring:
     ----------
     plan : Plan
         Of such calls.
-    headline : tuple of str
-        Outputs that must have a value.
     values : dict
         Canonical values of the inputs in that call.
     computed : dict
@@ -55,7 +53,6 @@ class Recurring:
     """
 
     plan: Plan
-    headline: tuple[str, ...]
     values: dict[str, float]
     computed: dict[str, Any]
     numbers: tuple[str, ...]
@@ -64,7 +61,7 @@ class Recurring:
 
     def answer(self, model: DeclaredModel, arguments: Mapping[str, Any]) -> Answer | None:
         """What the model says of other numbers; None where it must be asked in the longer way."""
-        if not (self.plan.fits(model) and model.headline == self.headline):
+        if not self.plan.fits(model):
             return None
         found = self.solved(arguments)
         return None if found is None else Answer(self, found)
@@ -155,12 +152,12 @@ def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[st
     if plan is None or not all(_is_fixed(plan, name, value) for name, value in arguments.items()):
         return None
     numbers = tuple(name for name, value in arguments.items() if type(value) in _NUMBERS)
-    function = _plain(plan.system, plan.reasons, numbers, tuple(name for name in model.headline if name in computed))
+    function = _plain(plan.system, plan.reasons, numbers)
     if function is None:
         return None
     known = {**binding.values, **computed}
     solved = function.make(*(known[name] for name in function.known))
-    return Recurring(plan, model.headline, binding.values, computed, numbers, function.outputs, solved)
+    return Recurring(plan, binding.values, computed, numbers, function.outputs, solved)
 
 
 def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
@@ -173,12 +170,10 @@ def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _plain(
-    system: System, reasons: tuple[Reason, ...], numbers: tuple[str, ...], headline: tuple[str, ...]
-) -> PlainFunction | None:
+def _plain(system: System, reasons: tuple[Reason, ...], numbers: tuple[str, ...]) -> PlainFunction | None:
     code = reason_function(reasons, system) if reasons else None
     reading = {name: _reading(variable_of(name)) for name in numbers}
-    return plain_function(compiled(system), reading, code, headline)
+    return plain_function(compiled(system), reading, code)
 
 
 def _reading(variable: Variable) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isnan
-from typing import Any, NoReturn
+from typing import Any
 
 from mlsysim.engine import compiled
-from mlsysim.errors import UndefinedError
 from mlsysim.inputs.binding import Binding, bind
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recurring import Calls, kind_of
-from mlsysim.study.results.display import as_text
 from mlsysim.study.results.result import Result
-from mlsysim.symbolic.printing import text
+from mlsysim.study.undefined import refuse_undefined
 
 _CALLS = Calls()
 
@@ -33,7 +30,7 @@ def solve(model: DeclaredModel, /, *entries: Any, **inputs: Any) -> Result:
     UnitError
         If a quantity has the wrong dimension.
     UndefinedError
-        If a headline output is no number, as where a formula divides zero by zero.
+        If an output is no number, as where a formula divides zero by zero.
     """
     typed = {**dict(zip(model.positional(), entries, strict=False)), **inputs} if entries else inputs
     once = len(typed) == len(entries) + len(inputs)
@@ -45,19 +42,8 @@ def solve(model: DeclaredModel, /, *entries: Any, **inputs: Any) -> Result:
     arguments = model.named_arguments(entries, inputs)
     binding = bind(model, arguments)
     values = compiled(binding.system)(binding.values)
-    if any(isnan(values[name]) for name in model.headline if name in values):
-        _undefined(binding, values)
+    if any(map(isnan, values.values())):
+        refuse_undefined(binding.system, binding.values, values)
     if kind is not None and arguments == typed:
         _CALLS.came(kind, typed, binding, values)
     return Result(model, binding, values)
-
-
-def _undefined(binding: Binding, values: Mapping[str, float]) -> NoReturn:
-    """Name the first formula that has no value, and what it was given."""
-    formula = next(formula for formula in binding.system if isnan(values[formula.name]))
-    known = {**binding.values, **values}
-    given = ", ".join(f"{v.name}={as_text(v, known[v.name])}" for v in formula.inputs)
-    raise UndefinedError(
-        f"{formula.name} = {text(formula.expression)} is not a number at {given}; "
-        "give the formula a case for it, or an input a domain without it"
-    )

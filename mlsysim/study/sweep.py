@@ -65,7 +65,8 @@ def sweep(
     refused : {"raise", "mask"}
         What becomes of combinations that do not fit (sizes that do not divide, a device without
         a rate for the format): an error before anything is computed, or missing values, with the
-        reason per point in ``refused`` and their number, in all and by reason, in ``attrs``.
+        reason per point in ``refused`` and their number, in all and by reason, in ``attrs``. So with points at
+        which an output is no number (zero over zero): an error, or missing and counted in ``undefined_points``.
     variant : str or sequence of str, optional
         Another variant than the model's; several become a dimension, with the outputs they share.
     store : path, optional
@@ -93,6 +94,8 @@ def sweep(
         As for ``solve``; if the store belongs to another computation, or another call writes it.
     StoreError
         If the store cannot be read or written; says what is kept and how to go on.
+    UndefinedError
+        If an output is no number at a point, and points are not masked.
     """
     _check_options(refused, store, block_points)
     models = _variants(model, variant)
@@ -113,7 +116,7 @@ def sweep(
     names += [entry.variable.name for entry in derived if entry.variable.name not in names]
     reasons = list(dict.fromkeys(reason.text for binding in bindings for reason in binding.reasons))
     reasons = reasons if refused == "mask" else []
-    grids = [_grid(binding, names, reasons) for binding in bindings]
+    grids = [_grid(binding, names, reasons, defined=refused == "raise") for binding in bindings]
     if store is not None:
         template = _template(model, bindings[0], names, grids[0], reasons)
         dataset = write(grids[0], template, store, block_points=block_points, client=client, progress=progress)
@@ -143,7 +146,7 @@ def _refuse_points(bindings: Sequence[Binding]) -> None:
         binding.refuse()
 
 
-def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str]) -> Grid:
+def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str], *, defined: bool) -> Grid:
     """What is computed at every point; the code of a reason is its place in the list of reasons, counted from 1."""
     return Grid(
         binding.system,
@@ -152,6 +155,7 @@ def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str]) -> Gri
         tuple(output_spec(variable_of(name)) for name in names),
         tuple((reasons.index(reason.text) + 1, reason.condition) for reason in binding.reasons) if reasons else (),
         REFUSED if reasons else "",
+        defined,
     )
 
 
@@ -200,6 +204,9 @@ def _dataset(
         if counts:
             variables[REFUSED] = (dims, codes, flags(WHY, ["accepted", *counts]))
     if counted:
+        missing = [np.isnan(gathered(name)) for name in names if gathered(name).dtype.kind == "f"]
+        undefined = int(np.logical_or.reduce(missing).sum()) - sum(counts.values()) if missing else 0
+        attrs |= {"undefined_points": undefined} if undefined else {}
         attrs["refused_points"] = sum(counts.values())
         attrs["refused_reasons"] = json.dumps(counts)
     coords = coordinates(bindings[0])

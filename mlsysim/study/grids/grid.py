@@ -15,6 +15,7 @@ import sympy
 from mlsysim.engine import OutputSpec, ReasonCode, evaluate_outputs
 from mlsysim.engine.blocks import Region, all_within, shape
 from mlsysim.engine.versions import versions
+from mlsysim.study.undefined import refuse_undefined_points
 from mlsysim.symbolic import ChunkedPrefill, System, reason_code
 
 #: Points of a block where a chain is solved at each: seconds, after which there is an estimate and something is kept.
@@ -39,6 +40,8 @@ class Grid:
         For each reason its code, and the condition that holds at points it does not refuse.
     reasons : str
         Name of the codes in the data set; empty where there are none.
+    defined : bool
+        Whether an output that is no number is refused.
     """
 
     system: System
@@ -47,6 +50,7 @@ class Grid:
     outputs: tuple[OutputSpec, ...] = ()
     conditions: tuple[tuple[int, sympy.Basic], ...] = ()
     reasons: str = ""
+    defined: bool = False
 
     @property
     def points(self) -> int:
@@ -72,14 +76,18 @@ class Grid:
 
     def arrays(self, region: Region) -> dict[str, np.ndarray]:
         """Every variable of the data set in a region, in memory."""
-        return evaluate_outputs(
+        values = all_within(self._needed, region)
+        found = evaluate_outputs(
             self.system,
             self.outputs,
-            all_within(self._needed, region),
+            values,
             shape(region),
             reason=ReasonCode(self.reasons, reason_code(self.conditions)) if self.reasons else None,
             total=self.points,
         )
+        if self.defined:
+            refuse_undefined_points(self.system, values, found)
+        return found
 
     @cached_property
     def _needed(self) -> dict[str, Any]:
