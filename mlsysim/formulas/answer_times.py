@@ -36,6 +36,7 @@ from mlsysim.symbols.deployment import (
     l_gap,
     lam_e,
     m_gap,
+    mu_e,
     n_gap,
     p_v,
     quantile,
@@ -223,7 +224,7 @@ _LEAST = Rational(1, 10**12)
 further_spread = Formula(
     c_gap[gap],
     when(
-        m_gap[gap] > 0,
+        And(STEADY, m_gap[gap] > 0),
         sqrt(
             Max(
                 _LEAST,
@@ -249,6 +250,8 @@ further_spread = Formula(
             P_gap["between"]: 0.39347,
             m_gap["between"]: 1.5415,
             Z_all: 0,
+            mu_e: 4,
+            rho_e: 0.5,
             rho_D: 0.5,
             cv_D: 0,
             c_a: 1,
@@ -286,7 +289,7 @@ stopped_time = Formula(
     t_gap[gap],
     D_1
     * when(
-        And(cv_D > 0, n_gap[gap] > 0),
+        And(STEADY, cv_D > 0, n_gap[gap] > 0),
         (1 + m_gap[gap]) * exp(_among_them * sqrt(_varied_gap) - _varied_gap / 2),
         n_gap[gap],
     ),
@@ -294,7 +297,17 @@ stopped_time = Formula(
     source=LOG_NORMAL,
     assumes="Where prompts vary their time in a gap that has one is log-normal.",
     example=Example(
-        {D_1: 100, cv_D: 0, n_gap["between"]: 3, m_gap["between"]: 1, c_gap["between"]: 1, x_gap["between"]: 0.1},
+        {
+            Z_all: 0,
+            mu_e: 4,
+            rho_e: 0.5,
+            D_1: 100,
+            cv_D: 0,
+            n_gap["between"]: 3,
+            m_gap["between"]: 1,
+            c_gap["between"]: 1,
+            x_gap["between"]: 0.1,
+        },
         "300 ms",
         derived="3 * 100",
         member="between",
@@ -321,6 +334,7 @@ gap_time = Formula(
     example=Example(
         {
             Z_all: 0,
+            mu_e: 4,
             rho_e: 0.5,
             tau_v: 20,
             b_N: 0.1,
@@ -350,7 +364,7 @@ pool_gap_time = Formula(
     assumes="A step of a large batch. The transfer counts where answers have fewer than a hundred steps.",
     accuracy="Of a simulation with fixed lengths within 9%.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, tau_N: 20, b_N: 0.1, V_N: 25, u_ans: 50, t_x: 10, lam_e: 0, cv_in: 0},
+        {Z_all: 0, mu_e: 4, rho_e: 0.5, tau_N: 20, b_N: 0.1, V_N: 25, u_ans: 50, t_x: 10, lam_e: 0, cv_in: 0},
         "40 ms",
         derived="10 + 1.5 * 20",
     ),

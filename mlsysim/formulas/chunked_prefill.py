@@ -662,7 +662,7 @@ step_at_load = Formula(
     title="Iteration that a request meets",
     source=OWN,
     variant=KIND,
-    example=Example({Z_all: 0, rho_e: 0.5, tau_m: 27}, "27 ms", derived="27"),
+    example=Example({Z_all: 0, mu_e: 4, rho_e: 0.5, tau_m: 27}, "27 ms", derived="27"),
 )
 
 step_growth = Formula(
@@ -743,16 +743,16 @@ found_iteration = Formula(
 )
 
 #: Mean time to first token beyond a decode step, of requests that find a slot.
-_LATER = WITH_A_SLOT - tau_d
+_LATER = Max(WITH_A_SLOT - tau_d, tau_d / 10**9)
 
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short,
+    when(STEADY, when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short, oo),
     title="Mean time per output token beside chunks of prompts",
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {Z_all: 0, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2},
+        {Z_all: 0, mu_e: 4, rho_e: 0.5, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2},
         "13 ms",
         derived="(50 * 20 + 100) / 100 + 2",
     ),

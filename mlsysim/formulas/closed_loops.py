@@ -38,6 +38,7 @@ from mlsysim.symbols.deployment import (
     e2e_q,
     itl_99,
     lam_e,
+    mu_e,
     quantile,
     rho_D,
     tau_N,
@@ -240,7 +241,7 @@ attainment = Formula(
     variant=KIND,
     assumes="In a round, those whose first token is early wait longest for the second one; they are the first to end.",
     example=Example(
-        {B_z: 10, A_1: 0.7, A_2: 0.6, A_3: 1, A_k: 1, Z_all: 10, T_1: 100, T_2: 20, T_3: 0},
+        {mu_e: 4, B_z: 10, A_1: 0.7, A_2: 0.6, A_3: 1, A_k: 1, Z_all: 10, T_1: 100, T_2: 20, T_3: 0},
         "0.3",
         derived="0.7 + 0.6 - 1",
     ),

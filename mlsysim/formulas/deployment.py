@@ -239,6 +239,7 @@ others_kept = Formula(
 attainment = Formula(
     A_slo,
     Piecewise(
+        (0, mu_e <= 0),
         (A_1 * A_2, T_3 <= 0),
         (Min(A_1 * A_2, A_3), Or(Z_all > 0, A_1 <= 0, A_3 <= 0)),
         (A_3, And(T_1 <= 0, T_2 <= 0)),
@@ -247,9 +248,11 @@ attainment = Formula(
     title="Requests for which all that is promised holds",
     source=DISTSERVE,
     variant=WHOLE,
-    assumes="First tokens and later ones are late independently.",
+    assumes="First tokens and later ones are late independently. Where nothing has room no request keeps anything.",
     example=Example(
-        {T_1: 100, T_2: 0, T_3: 900, Z_all: 0, A_1: 0.9, A_2: 1, A_3: 0.85, A_k: 0.92}, "0.828", derived="0.9 * 0.92"
+        {mu_e: 4, T_1: 100, T_2: 0, T_3: 900, Z_all: 0, A_1: 0.9, A_2: 1, A_3: 0.85, A_k: 0.92},
+        "0.828",
+        derived="0.9 * 0.92",
     ),
 )
 
@@ -370,7 +373,9 @@ promised = Formula(
     source=DISTSERVE,
     variant="deployment",
     example=Example(
-        {B_e: 16, c_given: 2, lam_g: 3, Z_all: 0, rho_e: 0.5, A_slo: 0.95, q_slo: 0.9}, "True", derived="0.95 >= 0.9"
+        {B_e: 16, c_given: 2, lam_g: 3, Z_all: 0, mu_e: 4, rho_e: 0.5, A_slo: 0.95, q_slo: 0.9},
+        "True",
+        derived="0.95 >= 0.9",
     ),
 )
 
@@ -381,7 +386,7 @@ pools_promised = Formula(
     source=DISTSERVE,
     variant=DISAGGREGATED,
     example=Example(
-        {B_e: 16, B_P: 0, c_given: 2, lam_g: 3, Z_all: 0, rho_e: 0.5, A_slo: 0.95, q_slo: 0.9},
+        {B_e: 16, B_P: 0, c_given: 2, lam_g: 3, Z_all: 0, mu_e: 0, rho_e: 0.5, A_slo: 0.95, q_slo: 0.9},
         "False",
         derived="0 >= 1",
     ),

@@ -6,7 +6,9 @@ a rent, maintenance. Prices are inputs; none is assumed where the catalog has no
 
 from __future__ import annotations
 
-from mlsysim.symbolic import Example, Formula, Min, Source, request
+from sympy import oo
+
+from mlsysim.symbolic import Example, Formula, Min, Source, request, when
 from mlsysim.symbols.costs import (
     C_care,
     C_el,
@@ -67,7 +69,7 @@ energy = Formula(
 
 energy_per_token = Formula(
     e_tok,
-    E_run / n_out_run,
+    when(n_out_run > 0, E_run / n_out_run, oo),
     title="Energy of a token",
     source=POWER,
     example=Example({E_run: 129.6, n_out_run: 1e12}, "0.46656 J/token", derived="129.6e6 * 3600 / 1e12"),

@@ -74,8 +74,8 @@ FURTHER = n_out / token - 1
 OPEN = Z_all <= 0
 #: Shares are kept below one where they are divided by what is left.
 NEARLY = Rational(999, 1000)
-#: A replica keeps up with what reaches it.
-STEADY = Or(Z_all > 0, rho_e < 1)
+#: A replica keeps up with what reaches it: a closed loop brings no more than is served, but where nothing has room.
+STEADY = Or(And(Z_all > 0, mu_e > 0), rho_e < 1)
 #: Requests come by themselves, and the replica keeps up.
 QUEUED = And(OPEN, rho_e < 1)
 

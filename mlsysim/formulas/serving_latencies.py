@@ -123,12 +123,12 @@ _slot = when(N_e >= B_e, Max(0, _before - D_1), 0)
 
 pool_first_token_mean = Formula(
     ttft_mean,
-    when(OPEN, when(rho_e < 1, D_w, oo), _before - _slot),
+    when(STEADY, when(OPEN, D_w, _before - _slot), oo),
     title="Mean time to first token of a pool that prefills",
     source=DISTSERVE,
     variant=DISAGGREGATED,
     example=Example(
-        {Z_all: 50, rho_e: 1, D_w: 0, D_1: 60, Z_e: 50, N_e: 10, B_e: 10, y_d: 2, lam_e: 5, t_x: 10},
+        {Z_all: 50, mu_e: 5, rho_e: 1, D_w: 0, D_1: 60, Z_e: 50, N_e: 10, B_e: 10, y_d: 2, lam_e: 5, t_x: 10},
         "60 ms",
         derived="60",
     ),
@@ -350,7 +350,7 @@ full_slots_share = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, Min(_FREELY, when(rho_e < 1, LONGEST, oo)), N_e / lam_e) / FURTHER + T_short,
+    when(STEADY, when(OPEN, Min(_FREELY, LONGEST), N_e / lam_e) / FURTHER + T_short, oo),
     title="Mean time per output token",
     source=ORCA,
     variant=COLOCATED,
@@ -396,6 +396,7 @@ pool_token_mean = Formula(
     example=Example(
         {
             Z_all: 0,
+            mu_e: 4,
             rho_e: 0.5,
             u_ans: 100,
             tau_N: 20,
@@ -533,7 +534,7 @@ token_excess = Formula(
     when(STEADY, Max(tpot_mean - tpot_1, tpot_mean / 10**6), tpot_1),
     title="What other requests add to the time per output token",
     source=ORCA,
-    example=Example({Z_all: 0, rho_e: 0.5, tpot_mean: 20, tpot_1: 10}, "10 ms", derived="20 - 10"),
+    example=Example({Z_all: 0, mu_e: 4, rho_e: 0.5, tpot_mean: 20, tpot_1: 10}, "10 ms", derived="20 - 10"),
 )
 
 token_excess_spread = Formula(
@@ -556,7 +557,7 @@ token_quantile = Formula(
     variant=WHOLE,
     assumes="What others add to it follows a gamma law.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, tpot_mean: 20, tpot_x: 10, cv_x: 0.2},
+        {Z_all: 0, mu_e: 4, rho_e: 0.5, tpot_mean: 20, tpot_x: 10, cv_x: 0.2},
         "22.632 ms",
         derived="10 + 10 * (1 - 0.04 / 9 + 1.2815516 * 0.2 / 3)**3",
         member="p90",

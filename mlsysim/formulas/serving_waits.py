@@ -422,7 +422,7 @@ bare_step = Formula(
     title="Decode step without what stops it",
     source=ORCA,
     variant=WHOLE,
-    example=Example({Z_all: 0, rho_e: 0.5, tau_N: 20, rho_D: 0.25}, "15 ms", derived="20 * 0.75"),
+    example=Example({Z_all: 0, mu_e: 4, rho_e: 0.5, tau_N: 20, rho_D: 0.25}, "15 ms", derived="20 * 0.75"),
 )
 
 late_requests = Formula(

@@ -15,7 +15,7 @@ cv_in = variable(
     r"c_{\mathrm{in}}",
     "count",
     "Coefficient of variation of the tokens of a prompt; 0 where all are alike, else they are log-normal.",
-    nonnegative(),
+    between(0, 100),
     label="Variation of input tokens",
 )
 cv_out = variable(
@@ -23,7 +23,7 @@ cv_out = variable(
     r"c_{\mathrm{out}}",
     "count",
     "Coefficient of variation of the tokens of an answer; 0 where all are alike, else they are log-normal.",
-    nonnegative(),
+    between(0, 100),
     label="Variation of output tokens",
 )
 s_n = variable(

@@ -6,9 +6,9 @@ n_acc = variable("accelerators", r"N_{\mathrm{acc}}", "count", "Accelerators tha
 T_run = variable("duration", r"T_{\mathrm{run}}", "day", "Time they are paid for.", positive())
 u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators compute.", between(0, 1))
 n_out_run = variable(
-    "run_tokens", r"n_{\mathrm{run}}", "token", "Tokens trained on, or generated, in that time.", positive()
+    "run_tokens", r"n_{\mathrm{run}}", "token", "Tokens trained on, or generated, in that time.", nonnegative()
 )
-n_req_run = variable("run_requests", r"r_{\mathrm{run}}", "request", "Requests answered in that time.", positive())
+n_req_run = variable("run_requests", r"r_{\mathrm{run}}", "request", "Requests answered in that time.", nonnegative())
 
 tdp = variable("tdp", r"P_{\mathrm{TDP}}", "W", "Power of one accelerator at full load.", positive())
 f_idle = variable(

@@ -4,8 +4,11 @@ import math
 
 import pytest
 from fuzz import rest_long
+from study.points import CHAINS, DEPLOYMENTS, POINTS
 
+import mlsysim
 from mlsysim import Q_, ServingCapacityModel, ServingModel, TrainingMemoryModel
+from mlsysim.symbolic import variable_of
 
 MILLISECOND = 1e-3
 
@@ -172,3 +175,48 @@ def test_a_link_that_takes_longer_than_the_answer_is_named(replicas):
 @pytest.mark.parametrize("variant", rest_long(ServingModel.variants, quick=1))
 def test_a_deployment_is_explained_whole(variant):
     assert "A_slo" in str(ServingModel.solve_example(variant=variant).explain())
+
+
+#: Every model that serves, in all its variants, by turns and in chunks.
+SERVERS = [case for case in POINTS if case in DEPLOYMENTS and "max_num_seqs" in POINTS[case]]
+
+
+@pytest.mark.parametrize("case", [case for case in SERVERS if case not in CHAINS], ids=str)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_num_seqs": 1, "num_replicas": 1},
+        {"memory_capacity": 20},
+        {"memory_capacity": 20, "request_rate": 0, "concurrency": 64},
+        {"memory_capacity": 20, "request_rate": 0, "concurrency": 64, "head_dim": 1, "isl_cv": 0},
+        {"request_rate": 200, "num_replicas": 1, "isl_cv": 1},
+    ],
+    ids=str,
+)
+def test_every_output_has_a_value_where_a_server_is_overloaded_or_has_no_room(case, given):
+    """And of what has no room nothing is promised, with or without a promise."""
+    kind, variant = case
+    model = getattr(mlsysim, kind)(variant)
+    for promises in ({}, {"ttft_slo": 0, "tpot_slo": 0}):
+        found = model.solve(**{**POINTS[case], **given, **promises})
+        assert not [name for name in found.outputs if math.isnan(found.canonical(name))]
+        if found.canonical("replica_capacity") == 0:
+            assert found.canonical("slo_attainment") == found.canonical("replica_goodput") == 0
+            assert found.canonical("tpot_mean") == found.canonical("ttft_mean") == math.inf
+            assert found.canonical("goodput") == 0
+            assert not found.feasible
+            assert "do not fit" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("drafts", [1, 3, 4, 1000])
+def test_shares_stay_shares_where_decode_steps_fill_the_budget(drafts):
+    """Slots times one more than the drafts are more tokens than an iteration takes from three drafts on."""
+    found = ServingModel("chunked_estimate").solve(
+        "Llama3_1_8B", hardware="H200", precision="bf16", tp_size=1, isl=512, osl=64, request_rate=2, num_replicas=2,
+        max_num_seqs=512, max_num_batched_tokens=2048, num_speculative_tokens=drafts,
+    )  # fmt: skip
+    shares = [name for name in found.outputs if (domain := variable_of(name).domain).upper == 1 and not domain.labels]
+    assert len(shares) > 10
+    assert {name: found.canonical(name) for name in shares if not 0 <= found.canonical(name) <= 1} == {}
+    assert found.canonical("slot_decode_share") == 0 or drafts < 3
+    assert found.canonical("slot_capacity") >= 0
