@@ -1,5 +1,6 @@
 """The formula book: complete, deterministic, readable by every Markdown processor, and up to date."""
 
+import errno
 import hashlib
 import json
 import os
@@ -105,6 +106,21 @@ def test_write_removes_its_own_old_files_and_no_others(written):
     assert (written / "notes.md").read_text() == "mine"
     assert (written / "data").is_dir()
     assert book.check(written) == []
+
+
+def test_what_could_not_be_written_whole_does_not_stop_the_next_call(tmp_path, pages, monkeypatch):
+    """A file cut off on a full disk would not say that it is of a book."""
+
+    def full(path, text, **_):
+        with open(path, "w") as file:
+            file.write(text[:1])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
+        patched.setattr(Path, "write_text", full)
+        book.write(tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert len(book.write(tmp_path)) == len(pages)
 
 
 def test_write_never_replaces_a_file_of_another_origin(tmp_path):

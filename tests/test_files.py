@@ -1,10 +1,17 @@
 """A file is replaced whole, or stays what it was; nothing is left beside it."""
 
 import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mlsysim.files import replacing
+from mlsysim import Traffic
+from mlsysim.errors import CatalogError, InputError
+from mlsysim.files import locked, read_bytes, replacing
+from mlsysim.study.calibration.table import read_table
+from mlsysim.study.grids.checkpoint import Checkpoint
+from mlsysim.study.proofs.saved import read
 
 
 def test_a_file_is_replaced_once_all_is_written(tmp_path):
@@ -53,6 +60,57 @@ def test_a_link_stays_a_link(tmp_path):
         beside.write_text("after")
     assert link.is_symlink()
     assert (there / "file.txt").read_text() == "after"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_a_file_keeps_its_permissions(tmp_path, mode):
+    file = tmp_path / "answer.txt"
+    file.write_text("before")
+    file.chmod(mode)
+    with replacing(file) as beside:
+        beside.write_text("after")
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+
+
+def test_one_writer_at_a_time(tmp_path):
+    file = tmp_path / "count.txt"
+    file.write_text("0")
+
+    def counted(_):
+        with locked(file):
+            number = int(file.read_text())
+            with replacing(file) as beside:
+                beside.write_text(str(number + 1))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(counted, range(40)))
+    assert file.read_text() == "40"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.fixture(params=["device", "pipe", "folder"])
+def endless(request, tmp_path):
+    """What has no end, waits for ever, or is no file."""
+    if request.param == "device":
+        return "/dev/zero"
+    (os.mkfifo if request.param == "pipe" else os.mkdir)(tmp_path / "named")
+    return tmp_path / "named"
+
+
+@pytest.mark.parametrize(
+    ("reader", "error"),
+    [
+        (lambda file: read_bytes(file, 100), OSError),
+        (read, InputError),
+        (lambda file: Checkpoint(file, {}).read(), InputError),
+        (Traffic.from_trace, CatalogError),
+        (read_table, InputError),
+    ],
+    ids=["bytes", "certificate", "checkpoint", "trace", "measurements"],
+)
+def test_only_regular_files_are_read(endless, reader, error):
+    with pytest.raises(error, match=r"must be a file, not a device or a pipe|[Ii]s a directory|must be a CSV file"):
+        reader(endless)
 
 
 def test_permissions_are_those_it_was_written_with(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlsysim.errors import InputError
+from mlsysim.files import replacing
 from mlsysim.progress import looped
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def write(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[P
     for name in _extra(directory, files):
         (directory / name).unlink()
     for name, content in files.items():
-        (directory / name).write_text(content, encoding="utf-8", newline="\n")
+        with replacing(directory / name) as beside:
+            beside.write_text(content, encoding="utf-8", newline="\n")
     return [directory / name for name in files]
 
 

@@ -6,7 +6,7 @@ import csv
 import math
 import os
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -35,6 +35,10 @@ _BURSTIEST, _EVENEST = 0.01, 100.0
 #: Units of times that are numbers, in seconds, and from where on a number is one of them: years from 1973 to 5138.
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SINCE_1970 = {"ns": 1e17, "us": 1e14, "ms": 1e11}
+#: Kinds of times.
+_NUMBER, _DATE, _ZONED = "a number", "a date without a time zone", "a date with a time zone"
+#: Counts and times beyond are not exact, or no times; no two requests come closer on average.
+LARGEST_INTEGER, LARGEST_TIME, SHORTEST_TIME = 2**53, 1e30, 1e-30
 
 
 class Traffic(Entry):
@@ -90,7 +94,8 @@ class Traffic(Entry):
             Columns of the tokens; found by the headers of published traces where left out (``ContextTokens`` and
             ``GeneratedTokens`` of Azure's traces).
         arrival : str
-            Column of the times: numbers, or dates with times. Where left out and none is found there is no rate.
+            Column of the times: numbers, or dates with times. Dates without a time zone are in UTC, whatever zone the
+            machine is in. Where left out and none is found there is no rate.
         arrival_unit : str
             Of times that are numbers: s, ms, us or ns. Where left out they are seconds, but milliseconds from 1e11 on,
             microseconds from 1e14 and nanoseconds from 1e17 on, as times since 1970 are.
@@ -118,7 +123,9 @@ class Traffic(Entry):
         wanted = {"prompt": prompt_tokens, "answer": output_tokens, "arrival": arrival}
         places = {what: _place(origin, headers, what, column) for what, column in wanted.items()}
         sums = {"prompt": [0, 0], "answer": [0, 0]}
-        times, count = [], 0
+        times: list[float] = []
+        kinds: dict[str, int] = {}
+        count = 0
         for line, cells in rows:
             count += 1
             if len(cells) != len(headers):
@@ -127,7 +134,12 @@ class Traffic(Entry):
                 tokens = _tokens(origin, line, headers, places[what], cells)
                 sums[what] = [total + tokens, squares + tokens**2]
             if places["arrival"] is not None:
-                times.append(_time(origin, line, headers[places["arrival"]], cells[places["arrival"]], arrival_unit))
+                time, kind = _time(origin, line, headers[places["arrival"]], cells[places["arrival"]], arrival_unit)
+                times.append(time)
+                kinds.setdefault(kind, line)
+        if len(kinds) > 1:
+            told = ", ".join(f"line {line} is {kind}" for kind, line in kinds.items())
+            raise CatalogError(f"{origin}: {headers[places['arrival'] or 0]}: all times must be of one kind; {told}")
         if not count:
             raise CatalogError(f"{origin}: has no row below its header")
         described = f"{count:,} requests of {origin}"
@@ -141,7 +153,8 @@ class Traffic(Entry):
             fields[short] = given(max(1, round(total / count)), "token")
             fields[f"{short}_cv"] = given(math.sqrt(max(0, count * squares - total**2)) / total)
         if times:
-            unit = arrival_unit or next((unit for unit, least in _SINCE_1970.items() if max(times) >= least), "s")
+            known = _SINCE_1970 if _NUMBER in kinds else {}
+            unit = arrival_unit or next((unit for unit, least in known.items() if max(times) >= least), "s")
             rate, spread = _arrivals(origin, headers[places["arrival"] or 0], times)
             fields["request_rate"] = given(rate / _UNITS[unit], "request/s")
             fields["burstiness"] = given(max(_BURSTIEST, min(_EVENEST, spread**-2)) if spread else _EVENEST)
@@ -208,41 +221,43 @@ def _tokens(origin: str, line: int, headers: list[str], place: int | None, cells
     cell = cells[place or 0]
     try:
         number = float(cell)
-        if isinstance(cell, bool) or number != int(number) or number < 1:
+        if isinstance(cell, bool) or number != int(number) or not 1 <= number < LARGEST_INTEGER:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         column = headers[place or 0]
         raise CatalogError(
-            f"{origin}: line {line}: {column}={quoted(cell)}: must be a whole number of tokens >= 1"
+            f"{origin}: line {line}: {column}={quoted(cell)}: must be a whole number of tokens >= 1, below 2**53"
         ) from None
     return int(number)
 
 
-def _time(origin: str, line: int, column: str, cell: Any, unit: str) -> float:
-    """A number as it is, or the seconds of a date."""
+def _time(origin: str, line: int, column: str, cell: Any, unit: str) -> tuple[float, str]:
+    """A number as it is, or the seconds of a date since 1970; and which of the kinds of times it is."""
     try:
         number = math.nan if isinstance(cell, datetime) else float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if math.isfinite(number):
-        return number
+    if abs(number) <= LARGEST_TIME:
+        return number, _NUMBER
     try:
         date = cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())
-    except ValueError:
+        kind = _DATE if date.tzinfo is None else _ZONED
+        seconds = (date.replace(tzinfo=UTC) if kind == _DATE else date).timestamp()
+    except (ValueError, OverflowError):  # pandas has a date that is none
         raise CatalogError(
             f"{origin}: line {line}: {column}={quoted(cell)}: must be seconds, or a date and time as in "
             "2023-11-16 18:15:46.680590"
         ) from None
     if unit:
         raise CatalogError(f"{origin}: line {line}: {column}={quoted(cell)}: is a date; leave out arrival_unit")
-    return date.timestamp()
+    return seconds, kind
 
 
 def _arrivals(origin: str, column: str, times: list[float]) -> tuple[float, float]:
     """Requests per second, and the coefficient of variation of the time between two."""
     ordered = sorted(times)
     span = ordered[-1] - ordered[0]
-    if span <= 0:
+    if span / len(times) < SHORTEST_TIME:
         raise CatalogError(f"{origin}: {column}: must hold two different times at least")
     gaps = [later - earlier for earlier, later in pairwise(ordered)]
     mean = span / len(gaps)

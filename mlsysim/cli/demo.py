@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlsysim.cli import output, tutorial
 from mlsysim.cli.files import replaced
+from mlsysim.files import regular
 from mlsysim.models import KernelModel, TrainingMemoryModel
 
 #: Where the figure goes, and what stands in it, so that no other file of that name is lost.
@@ -105,7 +106,7 @@ def _free_place() -> Path:
 def _is_ours(file: Path) -> bool:
     """Whether a file is a PNG with the title of the figure among its first bytes."""
     try:
-        with file.open("rb") as opened:
+        with regular(file) as opened:
             begin = opened.read(1024)
     except OSError:
         return False

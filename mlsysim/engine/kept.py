@@ -3,6 +3,8 @@
 Sympy prints the equations of a deployment in seconds, and Python reads what was printed in a tenth of that.
 ``MLSYSIM_CACHE_DIR`` names the directory, or switches it off where it is ``off``. It holds nothing that cannot be
 printed again, and may be deleted at any time. ``python -m mlsysim.models.shipped`` prints what ships.
+
+A directory or file that others can write to is not read, and text that does more than arithmetic is never run.
 """
 
 from __future__ import annotations
@@ -10,19 +12,22 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import keyword
 import lzma
-import marshal
 import os
-import sys
+import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
+from mlsysim.engine.scalar import NAMESPACE
 from mlsysim.engine.source import SourceCode
-from mlsysim.files import replacing
+from mlsysim.errors import StoreError
+from mlsysim.files import read_bytes, replacing
 
 #: Name of the environment variable, and its value for no directory.
 VARIABLE, OFF = "MLSYSIM_CACHE_DIR", "off"
@@ -35,9 +40,11 @@ _PRINTING = (
     *(f"symbolic/{name}.py" for name in ("chunked_prefill", "constants", "exchange", "extremes", "functions")),
     *(f"engine/{name}.py" for name in ("guards", "laws", "printer", "source", "zeros")),
 )
-#: How names of files end. What was marshalled by another Python is not read.
-_ENDING = f"-{sys.implementation.cache_tag}-{marshal.version}.mlsysim"
+#: How names of files end, most bytes of a file, and most letters of its text; the longest that ships has 0.1 million.
+_ENDING, _LARGEST, _LONGEST = ".mlsysim", 2**23, 2**24
 _DIGEST = 16
+#: Keywords that printed source has.
+_KEYWORDS = frozenset({"def", "return", "lambda", "False", "True"})
 
 
 def key(*said: str) -> str:
@@ -69,13 +76,23 @@ def directory() -> Path | None:
 
 
 def find(name: str) -> SourceCode | None:
-    """The source that was kept under a key, if there is one."""
+    """The source that was kept under a key, if there is one.
+
+    Raises
+    ------
+    StoreError
+        If the named directory is not the user's alone, or a file in it has source that nothing of ours printed.
+    """
     where = _file(name)
     if where is not None:
-        with contextlib.suppress(OSError, ValueError, zlib.error):
-            said = where.read_bytes()
-            if _digest(said[_DIGEST:]) == said[:_DIGEST]:
-                return SourceCode(*marshal.loads(zlib.decompress(said[_DIGEST:])))
+        try:
+            found = _read(where)
+        except StoreError:
+            raise
+        except (OSError, ValueError, zlib.error):
+            found = None
+        if found is not None:
+            return found
     lines, functions = _shipped()
     if name not in functions:
         return None
@@ -85,6 +102,51 @@ def find(name: str) -> SourceCode | None:
     return found
 
 
+def _read(file: Path) -> SourceCode | None:
+    if not _is_private(file):
+        return None
+    said = read_bytes(file, _LARGEST)
+    if _digest(said[_DIGEST:]) != said[:_DIGEST]:
+        return None
+    return _checked(file, json.loads(zlib.decompressobj().decompress(said[_DIGEST:], _LONGEST)))
+
+
+def _is_private(place: Path) -> bool:
+    """Whether nobody but the user can write to a file or directory, as far as the system knows users."""
+    found = place.stat()
+    return not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
+
+
+def _checked(file: Path, content: Any) -> SourceCode:
+    """Source as it was kept, read by Python; it is not run unless all it can do is arithmetic."""
+    try:
+        inputs, outputs, text = content
+        found = SourceCode.of(inputs, outputs, text)
+        arithmetic = _is_arithmetic(found)
+    except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
+        arithmetic = False
+    if not arithmetic:
+        raise StoreError(file, "holds source that mlsysim has not printed", "it was not run; delete the file")
+    return found
+
+
+def _is_arithmetic(source: SourceCode) -> bool:
+    """Whether a text is one function of its inputs that uses no name but those of compiled code."""
+    header = re.escape(f"def compiled({', '.join(source.inputs)}):\n")
+    words = {*re.findall(r"[^\W\d]\w*", source.text)}
+    return (
+        re.fullmatch(rf"{header}(?:    [^\n]*\n)+", source.text) is not None
+        and not (words & {*keyword.kwlist}) - _KEYWORDS
+        and all({*code.co_names} <= NAMESPACE.keys() for code in _functions(source.code))
+    )
+
+
+def _functions(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _functions(constant)
+
 def keep(name: str, source: SourceCode) -> None:
     """Keep source under a key; nothing happens where that is switched off or cannot be written."""
     _write(_file(name), source)
@@ -92,16 +154,29 @@ def keep(name: str, source: SourceCode) -> None:
 
 def _file(name: str) -> Path | None:
     place = directory()
-    return None if place is None else place / f"{name}{_ENDING}"
+    if place is None:
+        return None
+    try:
+        private = _is_private(place)
+    except OSError:  # nothing is there, or nothing can be
+        private = True
+    if private:
+        return place / f"{name}{_ENDING}"
+    if os.environ.get(VARIABLE, "").strip():
+        remedy = f"make it yours alone (chmod go-w), or switch it off by {VARIABLE}={OFF}"
+        raise StoreError(place, f"{VARIABLE} names a directory of another user, or that others can write to", remedy)
+    return None
 
 
 def _write(where: Path | None, source: SourceCode) -> None:
     if where is None:
         return
-    said = zlib.compress(marshal.dumps((source.inputs, source.outputs, source.text, source.code)), 1)
+    said = zlib.compress(json.dumps((source.inputs, source.outputs, source.text)).encode(), 1)
     with contextlib.suppress(OSError):
         where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # For this user alone: what is read from here is run.
+        # A file that is not read would hand on its permissions.
+        where.unlink(missing_ok=True)
+        # For this user alone, as the directory is.
         with replacing(where) as beside, open(beside, "xb", opener=partial(os.open, mode=0o600)) as file:
             file.write(_digest(said) + said)
         files = [each for each in where.parent.glob("*.mlsysim") if each.is_file()]

@@ -39,7 +39,7 @@ def sources() -> dict[str, SourceCode]:
     with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, {kept.VARIABLE: place}):
         for _ in asked():
             pass
-        names = {file.name.partition("-")[0] for file in Path(place).iterdir()}
+        names = {file.stem for file in Path(place).iterdir()}
         found = {name: kept.find(name) for name in names}
     return {name: source for name, source in found.items() if source is not None}
 

@@ -23,7 +23,7 @@ def test_a_huge_file(read, tmp_path):
     with file.open("wb") as opened:
         opened.truncate(2**40)
     with pytest.raises(
-        CatalogError, match=r"config\.json: has 1,099,511,627,776 bytes, and at most 16,777,216 are read"
+        CatalogError, match=r"config\.json: cannot be read: has 1,099,511,627,776 bytes, and at most 16,777,216 are"
     ):
         read(file)
 
@@ -36,14 +36,14 @@ def test_the_largest_file_is_read(read, tmp_path):
 
 @pytest.mark.skipif(not ENDLESS.exists(), reason="the system has no endless device")
 def test_an_endless_device(read):
-    with pytest.raises(CatalogError, match=r"/dev/zero: must be a file, not a device or a pipe"):
+    with pytest.raises(CatalogError, match=r"/dev/zero: cannot be read: must be a file, not a device or a pipe"):
         read(ENDLESS)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with a name")
 def test_a_pipe_nobody_writes_to(read, tmp_path):
     os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(CatalogError, match=r"config\.json: must be a file, not a device or a pipe"):
+    with pytest.raises(CatalogError, match=r"config\.json: cannot be read: must be a file, not a device or a pipe"):
         read(tmp_path / "config.json")
 
 
@@ -51,5 +51,5 @@ def test_a_pipe_nobody_writes_to(read, tmp_path):
 def test_a_file_larger_than_it_says(read, monkeypatch):
     assert SAYS_ZERO.stat().st_size == 0
     monkeypatch.setattr(files, "LARGEST", 100)
-    with pytest.raises(CatalogError, match=r"status: has more than 100 bytes"):
+    with pytest.raises(CatalogError, match=r"status: cannot be read: has more than 100 bytes"):
         read(SAYS_ZERO)

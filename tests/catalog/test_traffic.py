@@ -1,6 +1,7 @@
 """Traffic out of traces: means, spreads and rates, detected columns, and what is refused."""
 
 import re
+import time
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,85 @@ def test_a_published_layout_is_known(trace):
     assert f"variation of {gaps.std() / gaps.mean():.2f}" in found.description
     assert found.burstiness.value == pytest.approx((gaps.mean() / gaps.std()) ** 2, rel=1e-6)
     assert "4 requests of" in found.isl.source
+
+
+@pytest.fixture(params=["UTC", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"])
+def zone(request, monkeypatch):
+    """The time zone of the machine."""
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield request.param
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the system does not change its time zone")
+def test_a_trace_is_the_same_in_any_time_zone(tmp_path, zone):
+    """An hour before and after clocks are put forward or back, in New York and on Lord Howe Island."""
+    days = ("2023-11-05", "2023-03-12", "2023-04-02", "2023-10-01")
+    for day in days:
+        times = [f"{day} {hour:02}:{minute:02}:00" for hour in range(4) for minute in (0, 30)]
+        (tmp_path / "even.csv").write_text("time,isl,osl\n" + "".join(f"{at},10,2\n" for at in times))
+        read = Traffic.from_trace(tmp_path / "even.csv")
+        table = Traffic.from_trace(pd.read_csv(tmp_path / "even.csv", parse_dates=["time"]))
+        for found in (read, table):
+            assert found.burstiness.value == 100
+            assert found.request_rate.canonical == pytest.approx(1 / 1800, rel=1e-12)
+
+
+def test_times_may_name_their_zone_but_then_all_do(tmp_path):
+    file = tmp_path / "zoned.csv"
+    times = ["2023-11-05 08:00:00+02:00", "2023-11-05T06:00:01Z", "2023-11-05 01:00:02-05:00"]
+    file.write_text("time,isl,osl\n" + "".join(f"{at},10,2\n" for at in times))
+    assert Traffic.from_trace(file).request_rate.canonical == pytest.approx(1)
+    file.write_text(file.read_text() + "2023-11-05 06:00:03,10,2\n")
+    with pytest.raises(CatalogError, match=r"time: all times must be of one kind; line 2 is a date with a time zone, line 5"):
+        Traffic.from_trace(file)
+    file.write_text("time,isl,osl\n1,10,2\n2023-11-05 06:00:03,10,2\n")
+    with pytest.raises(CatalogError, match=r"line 2 is a number, line 3 is a date without a time zone"):
+        Traffic.from_trace(file)
+    mixed = pd.DataFrame({"time": [pd.Timestamp(times[1]), pd.Timestamp("2023-11-05")], "isl": [1, 1], "osl": [1, 1]})
+    with pytest.raises(CatalogError, match=r"line 1 is a date with a time zone, line 2 is a date without"):
+        Traffic.from_trace(mixed)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("2023-11-16 18:15:52,1e300,5", "ContextTokens='1e300': must be a whole number of tokens >= 1, below 2**53"),
+        (f"2023-11-16 18:15:52,{'9' * 400},5", "ContextTokens='9999"),
+        (f"2023-11-16 18:15:52,{'9' * 2**18},5", "not CSV: field larger than field limit (131072)"),
+        (f"{'9' * 400},5,5", "TIMESTAMP='9999"),
+        ("1e300,5,5", "TIMESTAMP='1e300': must be seconds"),
+        ("-inf,5,5", "TIMESTAMP='-inf': must be seconds"),
+    ],
+    ids=["1e300 tokens", "400 digits of tokens", "128 KiB", "400 digits of time", "1e300 s", "infinite"],
+)
+def test_numbers_out_of_all_proportion_are_named(trace, line, said):
+    trace.write_text(AZURE + line + "\n")
+    with pytest.raises(CatalogError, match=re.escape(said)):
+        Traffic.from_trace(trace)
+
+
+@pytest.mark.parametrize("odd", [pd.NaT, None, pd.NA, 10**400, float("nan"), np.datetime64("NaT")])
+def test_a_time_that_is_none_is_named(odd):
+    frame = pd.DataFrame({"time": pd.Series([0, odd], dtype=object), "isl": [1, 1], "osl": [1, 1]})
+    with pytest.raises(CatalogError, match=r"line 2: time=.*must be seconds, or a date"):
+        Traffic.from_trace(frame)
+
+
+@pytest.mark.parametrize("first", ["0001-01-01 00:00:00", "0001-01-01T00:00:00+14:00", "9999-12-31 23:59:59"])
+def test_the_first_and_last_year_are_times(tmp_path, zone, first):
+    file = tmp_path / "old.csv"
+    file.write_text(f"time,isl,osl\n{first},1,1\n{first[:17]}29{first[19:]},1,1\n")
+    assert Traffic.from_trace(file).request_rate.canonical == pytest.approx(1 / 29 if first[17:19] == '00' else 1 / 30)
+
+
+def test_times_too_near_are_one(tmp_path):
+    file = tmp_path / "near.csv"
+    file.write_text("time,isl,osl\n0,1,1\n0,1,1\n5e-324,1,1\n")
+    with pytest.raises(CatalogError, match=r"must hold two different times"):
+        Traffic.from_trace(file)
 
 
 def test_a_table_is_a_trace(trace):

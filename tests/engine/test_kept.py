@@ -1,12 +1,15 @@
 """Source that is kept: found again as it was printed, never when something has changed, and never needed."""
 
+import json
 import os
+import zlib
 
 import pytest
 
 from mlsysim.engine import compiled, kept
 from mlsysim.engine.compiled import WORTH_KEEPING, _source
 from mlsysim.engine.source import SourceCode, source_of
+from mlsysim.errors import StoreError
 from mlsysim.models import DistributedModel, TrainingMemoryModel
 from mlsysim.symbolic import System
 
@@ -114,10 +117,10 @@ def test_the_oldest_files_go(place, monkeypatch):
     small = SourceCode.of(["x"], ["y"], "def compiled(x):\n    return [x]\n")
     for number in range(12):
         kept.keep(f"{number:032}", small)
-        (newest,) = place.glob(f"{number:032}-*")
+        (newest,) = place.glob(f"{number:032}*")
         (place / f"thesis_{number}.txt").touch()
         os.utime(newest, (number, number))
-    left = sorted(int(file.name.partition("-")[0]) for file in place.glob("*.mlsysim"))
+    left = sorted(int(file.stem) for file in place.glob("*.mlsysim"))
     assert len(left) <= 8
     assert left[-1] == 11
     assert left == [*range(left[0], 12)]
@@ -153,6 +156,101 @@ def test_what_is_found_computes_what_is_printed(place):
     assert found is not printed
     assert found.source == printed.source
     assert repr(found(values)) == repr(printed(values))
+
+
+def crafted(place, content, name=f"{7:032}"):
+    """A file as ours are written, its digest included."""
+    place.mkdir(mode=0o700, exist_ok=True)
+    said = zlib.compress(json.dumps(content).encode())
+    file = place / f"{name}.mlsysim"
+    file.write_bytes(kept._digest(said) + said)
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os; os.mkdir({ran})\n",
+        "def compiled(x):\n    return [__import__('os').mkdir({ran})]\n",
+        "def compiled(x):\n    import os\n    os.mkdir({ran})\n    return [x]\n",
+        "def compiled(x, y=open({ran}, 'w')):\n    return [x]\n",
+        "@open({ran}, 'w')\ndef compiled(x):\n    return [x]\n",
+        "def compiled(x):\n    return [(lambda: exp.__globals__['open']({ran}, 'w'))()]\n",
+        "def compiled(x):\n    return [x.__class__.__subclasses__()]\n",
+        "def compiled(x):\n    return [[1 for _ in iter(int, 1)]]\n",
+        "def compiled(x):\n    return [x\n",
+        "def compiled(x):\n    return [" + "(" * 500 + "x" + ")" * 500 + "]\n",
+        "",
+    ],
+)
+def test_a_crafted_file_is_never_run(place, tmp_path, text):
+    file = crafted(place, [["x"], ["y"], text.replace("{ran}", repr(str(tmp_path / "ran")))])
+    with pytest.raises(StoreError, match=r"holds source that mlsysim has not printed; it was not run; delete the file"):
+        kept.find(file.stem)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("content", [[1, 2], ["x", "y", 3], [["x"], ["y"]], {"a": 1}, None, [[1], ["y"], "z"]])
+def test_a_crafted_file_of_another_shape_is_refused(place, content):
+    with pytest.raises(StoreError, match=r"mlsysim has not printed"):
+        kept.find(crafted(place, content).stem)
+
+
+def test_what_is_unpacked_is_limited(place):
+    assert kept.find(crafted(place, "x" * 2**26).stem) is None
+    asked()
+    assert asked().text
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system does not say whose a file is")
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_directory_that_others_can_write_to_is_refused(place, mode, counted):
+    asked()
+    place.chmod(mode)
+    with pytest.raises(StoreError, match=r"MLSYSIM_CACHE_DIR names a directory .* others can write to; make it yours"):
+        asked()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system does not say whose a file is")
+def test_the_usual_directory_is_not_used_where_others_can_write_to_it(place, counted, monkeypatch):
+    place.mkdir()
+    place.chmod(0o777)
+    monkeypatch.delenv(kept.VARIABLE)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: place)
+    assert asked().text == asked().text
+    assert len(counted) == 2
+    assert not [*place.iterdir()]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system does not say whose a file is")
+@pytest.mark.parametrize("owner", ["others can write", "another user"])
+def test_a_file_that_is_not_the_users_is_printed_anew(place, counted, owner, monkeypatch):
+    text = asked().text
+    (file,) = place.iterdir()
+    if owner == "others can write":
+        file.chmod(0o666)
+    else:
+        if os.geteuid() != 0:
+            pytest.skip("only root gives files away")
+        os.chown(file, 12345, -1)
+    assert asked().text == text
+    assert len(counted) == 2
+    assert (file.stat().st_mode & 0o777, file.stat().st_uid) == (0o600, os.geteuid())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with a name")
+def test_devices_and_pipes_are_not_read(place, counted):
+    text = asked().text
+    (file,) = place.iterdir()
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    assert asked().text == text
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    assert asked().text == text
+    assert len(counted) == 3
+    assert kept.find(file.stem).text == text
 
 
 def test_what_ships_is_packed_line_by_line():

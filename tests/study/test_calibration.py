@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from study.calibrated_models import RoofModel
 
-from mlsysim import Q_, ExpertParallelModel, IterationModel, KernelModel, Stacks, load_catalog
+from mlsysim import Q_, ExpertParallelModel, IterationModel, KernelModel, Stacks, files, load_catalog
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 
 PLANTED = {"roof_reached": 0.62, "roof_moved": 0.7, "roof_start": 0.3}
@@ -358,8 +361,85 @@ def test_the_rows_of_a_saved_stack_are_beside_it_and_give_it_again(stack, tmp_pa
     again = model.calibrate("memory_efficiency", file, **found.held)
     assert again.values == pytest.approx(found.values, rel=1e-9)
     (tmp_path / "own.toml").unlink()
+    found.save(tmp_path / "own.toml", "Ours")
+    (tmp_path / "own.toml").unlink()
+    file.write_text("batch,time\n1,2\n")
     with pytest.raises(InputError, match=r"overwrite own\.Ours\.csv"):
         found.save(tmp_path / "own.toml", "Ours")
+    assert file.read_text() == "batch,time\n1,2\n"
+
+
+def test_two_writers_of_one_file_lose_nothing(stack, tmp_path):
+    """Each reads the file, adds to it and replaces it; without a lock between the two, most were lost."""
+    _, found, _ = stack
+    names = [f"Ours_{number}" for number in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: found.save(tmp_path / "own.toml", name), names))
+    assert sorted(load_catalog(tmp_path / "own.toml").Stacks) == sorted(names)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        ["own.toml", *(f"own.{name}.csv" for name in names)]
+    )
+
+
+def test_a_writer_that_never_ends_is_named(stack, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "PATIENCE", 0.05)
+    _, found, _ = stack
+    file = tmp_path / "own.toml"
+    with files.locked(file), pytest.raises(InputError, match=r"another writer holds it; delete '.*lock'"):
+        found.save(file, "Ours")
+    found.save(file, "Ours")
+
+
+def test_the_file_keeps_its_permissions_and_line_ends(stack, tmp_path):
+    _, found, _ = stack
+    file = tmp_path / "own.toml"
+    found.save(file, "First")
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    file.chmod(0o600)
+    before = file.read_bytes()
+    found.save(file, "Second")
+    assert file.stat().st_mode & 0o777 == 0o600
+    after = file.read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == after.count(b"\r\n") > before.count(b"\n")
+    assert sorted(load_catalog(file).Stacks) == ["First", "Second"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="the system has no limit on the size of files")
+@pytest.mark.parametrize("room", [100, 2500], ids=["no room for the rows", "no room for the stack"])
+def test_a_save_that_failed_can_be_tried_again(stack, tmp_path, room):
+    """A file that may not grow fails as a full disk does: after a part of it was written."""
+    import resource
+
+    _, found, _ = stack
+    file = tmp_path / "own.toml"
+    file.write_text("# Stacks of ours.\n" * 150)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        with pytest.raises(InputError, match=r"cannot be written: File too large"):
+            found.save(file, "Ours")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert list(tmp_path.iterdir()) == [file]
+    found.save(file, "Ours")
+    assert [*load_catalog(file).Stacks] == ["Ours"]
+
+
+@pytest.mark.parametrize("labels", [["#1", "b", "#3", "d", "e"], ["#1", "#2", "#3", "#4", "#5"]])
+def test_rows_that_begin_like_a_note_come_back(tmp_path, labels):
+    model, held = KernelModel("roofline"), {"hardware": "H100", "precision": "bf16", "launch_time": "3 us"}
+    rows = [{"#1": label, "product_rows": 8, "product_columns": 1024 * n, "product_inner": 4096}
+            for n, label in enumerate(labels, 1)]  # fmt: skip
+    times = [{"kernel_time [us]": 10 + 3 * n} for n in range(5)]
+    table = [row | time for row, time in zip(rows, times, strict=True)]
+    found = model.calibrate("memory_efficiency", table, ignore="#1", **held)
+    found.save(tmp_path / "own.toml", "Ours")
+    again = model.calibrate("memory_efficiency", tmp_path / "own.Ours.csv", ignore="#1", **held)
+    assert again.observations.startswith("5 rows")
+    assert again.values == pytest.approx(found.values, rel=1e-9)
 
 
 def test_the_error_in_a_saved_note_has_the_unit_of_its_value(tmp_path):

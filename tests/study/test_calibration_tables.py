@@ -43,6 +43,32 @@ def test_files(tmp_path, text):
     assert "of measured.csv (sha256 " in read_table(file).described
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#1,roof_work [GFLOP],roof_time [ms]\n#a,1000,2\nb,1500,3.0\n#c,2500,5\n",
+        "# measured on one node, by hand, twice\n#of two\n#1\troof_work\troof_time\nx\t1000\t2\n#y\t1500\t3\n#late\n",
+        '"# 1",roof_work,roof_time\n"# x",1000,2\n"#y",1500,3\n',
+    ],
+)
+def test_a_line_with_the_cells_of_a_row_is_no_note(tmp_path, text):
+    table = read_table(in_a_file(tmp_path, text))
+    assert table.rows == text.count("00,") + text.count("00\t")
+    assert [column.name for column in table.columns][1:] == ["roof_work", "roof_time"]
+    assert reached(table, ignore=table.columns[0].name) == pytest.approx(0.5)
+
+
+def test_what_may_be_a_note_or_a_row_is_refused(tmp_path):
+    text = "run,roof_work,roof_time\n# 1,1000,2\nb,1500,3\n"
+    with pytest.raises(InputError, match=r"line '# 1,1000,2': put its first cell in quotes if it is a row"):
+        read_table(in_a_file(tmp_path, text))
+
+
+def test_cells_beyond_what_python_reads_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"cannot be read as CSV: field larger than field limit"):
+        read_table(in_a_file(tmp_path, f"roof_work,roof_time\n1000,{'2' * 2**18}\n"))
+
+
 def frames():
     plain = pandas.DataFrame({"roof_work": np.array(WORK, np.int32), "roof_time": np.array(TIMES, np.float32)})
     yield plain

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from mlsysim import units
 from mlsysim.catalog import Stack, Value, builtin, load_catalog
+from mlsysim.catalog.files import LARGEST
 from mlsysim.errors import InputError, MlsysimError
-from mlsysim.files import replacing
+from mlsysim.files import locked, read_bytes, replacing
 from mlsysim.inputs.axes import Derived
 from mlsysim.study.calibration.rows_file import rows_path, rows_text
+from mlsysim.study.grids.checkpoint import reason_of
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -32,7 +34,18 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise InputError("name", name, "is a word of letters, digits and _", "as in Our_vLLM_H100")
     file = Path(path)
-    _refuse(found, file, name)
+    try:
+        with locked(file):
+            _save(found, file, name, base, source)
+    except MlsysimError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError("path", str(file), f"cannot be written: {reason_of(error)}") from None
+
+
+def _save(found: Calibration, file: Path, name: str, base: Any, source: str) -> None:
+    text = rows_text(found.problem, found.held)
+    _refuse(found, file, name, text)
     parent = _base(found, base)
     fields: dict[str, Any] = {}
     if parent is not None:
@@ -52,11 +65,14 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
         "kind": "calibrated",
     }
     lines = [f"[Stacks.{name}]", *(f"{key} = {_toml(value)}" for key, value in {**head, **fields}.items())]
-    _write(rows, rows_text(found.problem, found.held))
+    begun = rows.exists()
+    with replacing(rows) as beside:
+        beside.write_text(text, encoding="utf-8", newline="")
     try:
         _append(file, "\n".join(lines) + "\n")
-    except MlsysimError:
-        rows.unlink()
+    except BaseException:
+        if not begun:
+            rows.unlink()
         raise
 
 
@@ -64,8 +80,8 @@ def _constants() -> tuple[str, ...]:
     return tuple(field for field in Stack.model_fields if field not in _TEXT)
 
 
-def _refuse(found: Calibration, file: Path, name: str) -> None:
-    """Refuse inputs that no stack has, that are not determined, and a name that the file has."""
+def _refuse(found: Calibration, file: Path, name: str, text: str) -> None:
+    """Refuse inputs that no stack has, that are not determined, a name that the file has, and other rows beside it."""
     given = {field for slot in found.model.slots.values() if issubclass(slot.entry, Stack) for field in slot.gives}
     can = [field for field in _constants() if field in given]
     strange = [each for each in found.free if each not in can]
@@ -79,7 +95,8 @@ def _refuse(found: Calibration, file: Path, name: str) -> None:
     if file.exists() and f"Stacks.{name}" in load_catalog(file).paths():
         raise InputError("name", name, f"stands in {file.name} already", "choose another name")
     rows = rows_path(file, name)
-    if rows.exists():
+    # The same rows are those of a save that was broken off before its stack was written.
+    if os.path.lexists(rows) and (not rows.is_file() or read_bytes(rows, LARGEST) != text.encode()):
         raise InputError("name", name, f"its rows would overwrite {rows.name}", "choose another name, or move the file")
 
 
@@ -137,22 +154,14 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError("path", str(file), f"cannot be written: {error.strerror or error}") from None
-
-
 def _append(file: Path, text: str) -> None:
-    """Add to a file, whole or not at all; what does not read as a catalog is not written."""
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
-    try:
-        with replacing(file) as beside:
-            beside.write_text(before + ("\n" if before.strip() else "") + text, encoding="utf-8")
-            _readable(beside, file)
-    except OSError as error:
-        raise InputError("path", str(file), f"cannot be written: {error.strerror or error}") from None
+    """Add to a file, whole or not at all, in its line ends; what does not read as a catalog is not written."""
+    before = read_bytes(file, LARGEST) if file.exists() else b""
+    added = ("\n" if before.strip() else "") + text
+    ends = "\r\n" if b"\r\n" in before else "\n"
+    with replacing(file) as beside:
+        beside.write_bytes(before + added.replace("\n", ends).encode())
+        _readable(beside, file)
 
 
 def _readable(beside: Path, file: Path) -> None:

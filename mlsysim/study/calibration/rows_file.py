@@ -13,7 +13,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.study.calibration.measured import WEIGHT
-from mlsysim.study.calibration.table import Column, Table, named
+from mlsysim.study.calibration.table import NOTE, Column, Table, named
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -33,10 +33,12 @@ def rows_text(problem: Problem, held: Mapping[str, Any]) -> str:
     columns = [_with_unit(problem, column) for column in _used(problem)]
     text = io.StringIO()
     for note in _notes(problem, held):
-        text.write(f"# {' '.join(note.split())}\n")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([f"{each.name} [{each.unit}]" if each.unit else each.name for each in columns])
-    writer.writerows(zip(*([_cell(cell) for cell in each.cells] for each in columns), strict=True))
+        text.write(f"{NOTE} {' '.join(note.split())}\n")
+    headers = tuple(f"{each.name} [{each.unit}]" if each.unit else each.name for each in columns)
+    for row in (headers, *zip(*([_cell(cell) for cell in each.cells] for each in columns), strict=True)):
+        # In quotes a line is no note.
+        quoting = csv.QUOTE_ALL if row[0].startswith(NOTE) else csv.QUOTE_MINIMAL
+        csv.writer(text, lineterminator="\n", quoting=quoting).writerow(row)
     return text.getvalue()
 
 

@@ -20,6 +20,8 @@ from mlsysim.errors import CatalogError, InputError, MlsysimError, quoted
 
 #: A header such as ``step_time [ms]``.
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*")
+#: What a note begins with.
+NOTE = "#"
 HOW = "is the path of a CSV file, a DataFrame, a dict of columns or a list of dicts"
 
 
@@ -156,21 +158,40 @@ def in_row(error: MlsysimError, row: int, column: str = "") -> MlsysimError:
 
 
 def _from_csv(file: Path) -> tuple[list[str], list[list[str]]]:
-    """Headers and columns of a file with commas, semicolons or tabs; lines that begin with # are notes."""
+    """Headers and columns of a file with commas, semicolons or tabs, which may have notes."""
     try:
         text = content_of(file, "text", lambda content: content.removeprefix("\ufeff"))
+        headers, *rows = _split(file, [line for line in text.splitlines() if line.strip()])
     except CatalogError as error:
         raise InputError("observations", str(file), HOW, str(error)) from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if len(lines) < 2:
-        raise InputError("observations", str(file), "has a line of headers and at least one row")
-    mark = max(",;\t", key=lines[0].count)
-    headers, *rows = csv.reader(lines, delimiter=mark, skipinitialspace=True)
+    except csv.Error as error:
+        raise InputError("observations", str(file), HOW, f"it cannot be read as CSV: {error}") from None
     for place, row in enumerate(rows, start=1):
         if len(row) != len(headers):
             allowed = f"a row has as many cells as there are headers, {len(headers)}"
             raise InputError("observations", str(file), allowed, f"row {place} has {len(row)}")
     return headers, [[_read(row[place].strip()) for row in rows] for place in range(len(headers))]
+
+
+def _split(file: Path, lines: list[str]) -> list[list[str]]:
+    """Cells of the headers and rows; a note begins with # and a blank, or has another number of cells than a row."""
+    plain = [line for line in lines if not line.lstrip().startswith(NOTE)] or [""]
+    reading: Any = {"delimiter": max(",;\t", key=plain[0].count), "skipinitialspace": True}
+    width = len(next(csv.reader(plain, **reading)))
+    kept: list[str] = []
+    for line in lines:
+        if not line.lstrip().startswith(NOTE):
+            kept.append(line)
+        elif len(next(csv.reader([line], **reading))) == width > 1:
+            if not re.match(rf"\s*{NOTE}\s", line):
+                kept.append(line)
+            elif kept:
+                allowed = f"a note among the rows must not have as many cells as they, {width}"
+                hint = f"line {quoted(line)}: put its first cell in quotes if it is a row, else move it to the top"
+                raise InputError("observations", str(file), allowed, hint)
+    if len(kept) < 2:
+        raise InputError("observations", str(file), "has a line of headers and at least one row")
+    return list(csv.reader(kept, **reading))
 
 
 def _read(text: str) -> Any:

@@ -7,14 +7,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.extras import require
-from mlsysim.files import replacing
+from mlsysim.files import regular, replacing
 
-#: Most bytes of a first line; a file that begins with a longer one is no checkpoint.
+#: Most bytes of a line; a file that begins with a longer one is no checkpoint.
 LONGEST = 2**26
 #: Most facts that are told where they differ.
 TOLD = 3
@@ -111,11 +112,12 @@ class Checkpoint:
             If the file is not a checkpoint, is damaged, or has another fingerprint.
         """
         try:
-            with self.path.open("rb") as file:
+            with regular(self.path) as file:
                 head = _content(file.readline(LONGEST))
                 if not isinstance(head, dict) or "fingerprint" not in head:
                     raise self._refused(self.path, "is not a checkpoint of mlsysim, or is damaged")
-                records = [record for record in map(_content, file) if record is not None]
+                lines = iter(partial(file.readline, LONGEST), b"")
+                records = [record for record in map(_content, lines) if record is not None]
         except FileNotFoundError:
             return None
         except OSError as error:

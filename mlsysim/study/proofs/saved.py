@@ -23,7 +23,7 @@ import numpy as np
 
 from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
 from mlsysim.errors import CertificateError, InputError
-from mlsysim.files import replacing
+from mlsysim.files import read_bytes, replacing
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
 from mlsysim.study.grids.checkpoint import reason_of, told
@@ -195,9 +195,7 @@ def read(path: Any) -> dict[str, Any]:
 
     try:
         file = Path(path)
-        if file.stat().st_size > LARGEST:
-            raise refused(f"is longer than {LARGEST:,} bytes")
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_bytes(file, LARGEST).decode("utf-8"))
     except OSError as error:
         raise refused(f"cannot be read: {reason_of(error)}") from None
     except (TypeError, ValueError, RecursionError) as error:
