@@ -16,7 +16,7 @@ from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed, room
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
-from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED, STEADY
+from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED, STEADY, decoding
 from mlsysim.formulas.serving_latencies import BY_TAIL, SLOTS, SLOTS_THIRD, SLOW
 from mlsysim.formulas.serving_waits import WITH_A_SLOT, late, later_varied
 from mlsysim.formulas.varied_lengths import LEVEL, OWN
@@ -747,7 +747,7 @@ _LATER = WITH_A_SLOT - tau_d
 
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short,
+    when(OPEN, u_ans * tau_N + X_1, decoding(N_e)) / FURTHER + T_short,
     title="Mean time per output token beside chunks of prompts",
     source=SARATHI,
     variant=KIND,

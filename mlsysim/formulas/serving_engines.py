@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Or, Piecewise, Rational, floor
+from sympy import And, Or, Piecewise, Rational, floor, oo
 
 from mlsysim.formulas import continuous_batching, iteration, replica_layout
 from mlsysim.formulas.iteration import PASS, PASSED
@@ -42,6 +42,7 @@ from mlsysim.symbols.deployment import (
     c_s,
     d_P,
     g_P,
+    lam_e,
     mu_e,
     n_D,
     n_P,
@@ -256,6 +257,11 @@ transfer_time = Formula(
 def answering(requests: Any) -> Any:
     """What a request takes of an engine that decodes so many, itself among them: decode steps."""
     return u_ans * step(requests)
+
+
+def decoding(requests: Any) -> Any:
+    """Time from first token to last where so many requests of a closed loop decode; endless if none is answered."""
+    return when(lam_e > 0, requests / lam_e, oo)
 
 
 def shared_rate(met: Any, beside: Any) -> Any:

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Piecewise, Rational, exp, log, oo, sqrt
+from sympy import And, Or, Piecewise, Rational, exp, log, oo, sqrt
 
 from mlsysim.formulas.continuous_batching import gamma_quantile, sixth_of_skewness, waits
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
-from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LONGEST, OPEN, ORCA, QUEUED, STEADY, WHOLE, step
+from mlsysim.formulas.serving_engines import (
+    DISTSERVE,
+    FURTHER,
+    LONGEST,
+    OPEN,
+    ORCA,
+    QUEUED,
+    STEADY,
+    WHOLE,
+    decoding,
+    step,
+)
 from mlsysim.formulas.serving_waits import (
     BEFORE_PREFILL,
     HANDED_OVER,
@@ -119,7 +130,7 @@ first_token_mean = Formula(
 #: Time that a request of a closed loop of pools spends neither decoding nor on the link, and the part of it that it
 #: waits for a slot, after its first token, where all slots are taken.
 _before = (Z_e - y_d * N_e) / lam_e - t_x
-_slot = when(N_e >= B_e, Max(0, _before - D_1), 0)
+_slot = when(And(N_e >= B_e, lam_e > 0), Max(0, _before - D_1), 0)
 
 pool_first_token_mean = Formula(
     ttft_mean,
@@ -350,7 +361,7 @@ full_slots_share = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, Min(_FREELY, when(rho_e < 1, LONGEST, oo)), N_e / lam_e) / FURTHER + T_short,
+    when(OPEN, Min(_FREELY, when(rho_e < 1, LONGEST, oo)), decoding(N_e)) / FURTHER + T_short,
     title="Mean time per output token",
     source=ORCA,
     variant=COLOCATED,
@@ -382,7 +393,7 @@ pool_token_mean = Formula(
         when(
             OPEN,
             u_ans * tau_N + _second,
-            y_d * N_e / lam_e + t_x + _slot,
+            decoding(y_d * N_e) + t_x + _slot,
         )
         / FURTHER
         + T_short,
@@ -530,10 +541,14 @@ undisturbed_token = Formula(
 
 token_excess = Formula(
     tpot_x,
-    when(STEADY, Max(tpot_mean - tpot_1, tpot_mean / 10**6), tpot_1),
+    when(
+        Or(rho_e < 1, And(Z_all > 0, lam_e > 0)),
+        Max(tpot_mean - tpot_1, tpot_mean / 10**6),
+        tpot_1,
+    ),
     title="What other requests add to the time per output token",
     source=ORCA,
-    example=Example({Z_all: 0, rho_e: 0.5, tpot_mean: 20, tpot_1: 10}, "10 ms", derived="20 - 10"),
+    example=Example({Z_all: 0, rho_e: 0.5, lam_e: 2, tpot_mean: 20, tpot_1: 10}, "10 ms", derived="20 - 10"),
 )
 
 token_excess_spread = Formula(

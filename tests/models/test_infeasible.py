@@ -172,3 +172,12 @@ def test_a_link_that_takes_longer_than_the_answer_is_named(replicas):
 @pytest.mark.parametrize("variant", rest_long(ServingModel.variants, quick=1))
 def test_a_deployment_is_explained_whole(variant):
     assert "A_slo" in str(ServingModel.solve_example(variant=variant).explain())
+
+
+@pytest.mark.parametrize("variant", list(ServingModel.variants))
+@pytest.mark.parametrize("load", [{"concurrency": 4}, {"request_rate": 1, "concurrency": 4}, {"request_rate": 2}])
+def test_a_deployment_without_room_is_an_answer_however_requests_come(variant, load):
+    found = ServingModel(variant).solve(model="Llama3_1_70B", hardware="H100", **load)
+    assert (found["feasible"], found["serving_bottleneck"]) == (False, "Memory")
+    assert found["ttft_mean"].magnitude == found["e2e_mean"].magnitude == math.inf
+    assert not [name for name in found if math.isnan(found.canonical(name))]
