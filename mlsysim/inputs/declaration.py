@@ -73,6 +73,25 @@ class Room:
 
 
 @dataclass(frozen=True)
+class Alone:
+    """A load so light that a request meets no other, and the targets that it must meet even then.
+
+    Parameters
+    ----------
+    load : dict
+        Arguments of such a load.
+    targets : dict
+        For each argument that is a target, the output that must not exceed it, by the share of requests for which.
+    share : str
+        The argument for the share of requests that must meet them.
+    """
+
+    load: Mapping[str, float]
+    targets: Mapping[str, Mapping[float, str]]
+    share: str
+
+
+@dataclass(frozen=True)
 class Caveat:
     """What a reader must know of a result where a condition holds.
 
@@ -139,6 +158,8 @@ class DeclaredModel:
         The variant that counts, and the output on which the others must agree with it.
     room : tuple of Room
         Engines whose memory may hold no request, and the ranks that would make room.
+    alone : Alone, optional
+        The load at which a target that is not met cannot be met at all.
     caveats : tuple of Caveat
         What a reader must know of results.
     savings : dict
@@ -161,6 +182,7 @@ class DeclaredModel:
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
     room: ClassVar[tuple[Room, ...]] = ()
+    alone: ClassVar[Alone | None] = None
     caveats: ClassVar[tuple[Caveat, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
