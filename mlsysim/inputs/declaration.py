@@ -139,8 +139,8 @@ class DeclaredModel:
     slots : dict
         Arguments that take catalog entries.
     keywords : tuple of str
-        Inputs a user types, in the order of the signature. Left out, they are the inputs of the formulas that
-        no catalog entry gives.
+        Inputs a user types, in the order of the signature. Inputs of the formulas that no catalog entry gives and
+        that are not listed come behind.
     defaults : dict
         For each keyword that may be left out, its value in its unit.
     requirements : tuple of Requirement
@@ -205,7 +205,8 @@ class DeclaredModel:
         self.variant = variant
         chosen = Variant.of(self.variants[variant])
         self.system = _system(type(self), variant)
-        self.requirements = (*type(self).requirements, *chosen.requirements)
+        asked = (*type(self).requirements, *chosen.requirements)
+        self.requirements = tuple(each.among(self.variants) for each in asked)
         self.defaults = {**type(self).defaults, **chosen.defaults}
         self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
         used = _uses(type(self), variant)
@@ -224,9 +225,9 @@ class DeclaredModel:
         check_kinds(cls)
         provided = [name for slot in cls.slots.values() for name in slot.gives]
         cls._keywords_follow = cls._keywords_follow and "keywords" not in vars(cls)
-        if cls._keywords_follow:
-            used = {name for variant in cls.variants for name in _uses(cls, variant)}.difference(provided)
-            cls.keywords = tuple(sorted(used, key=declaration_order().__getitem__))
+        listed = () if cls._keywords_follow else cls.keywords
+        used = {name for variant in cls.variants for name in _uses(cls, variant)}.difference(provided, listed)
+        cls.keywords = (*listed, *sorted(used, key=declaration_order().__getitem__))
         cls.givers = {
             name: tuple((argument, slot) for argument, slot in cls.slots.items() if name in slot.gives)
             for name in dict.fromkeys(provided)
@@ -348,6 +349,13 @@ class DeclaredModel:
         """Names of the variants that take an argument."""
         uses = ((variant, _uses(cls, variant)) for variant in cls.variants)
         return tuple(variant for variant, used in uses if name in used or cls._takes(name, used))
+
+    def unused(self, argument: str, name: str, value: Any) -> InputError:
+        """The refusal of an argument that another variant takes, or none."""
+        others = " or ".join(self.variants_using(name))
+        if not others:
+            return InputError(argument, value, f"no variant of {type(self).__name__} uses it")
+        return InputError(argument, value, f"the variant {self.variant} does not use it", f"variant={others} does")
 
     def without(self, missing: frozenset[str]) -> System:
         """The part of the system that can be evaluated when some inputs are missing."""

@@ -171,6 +171,8 @@ def _vain(result: Result) -> list[str]:
 
 def _asked_again(result: Result, variant: str, **changed: Any) -> Result | None:
     """The same question to another variant, or with other arguments; None where that has no answer."""
+    if variant not in result.model.variants:
+        return None
     model: Any = type(result.model)(variant)
     given = {
         name: bare(variable_of(name), result.canonical(name))
