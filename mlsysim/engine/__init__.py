@@ -5,7 +5,15 @@ What a scalar answer does without is imported from its own module: :mod:`.dense`
 """
 
 from mlsysim.engine.compiled import CompiledFunction, compiled, compiled_expression
-from mlsysim.engine.grid import default_dtype, evaluate, evaluate_outputs, is_traced, iterates, pure_function
+from mlsysim.engine.grid import (
+    concrete_function,
+    default_dtype,
+    evaluate,
+    evaluate_outputs,
+    is_traced,
+    iterates,
+    pure_function,
+)
 from mlsysim.engine.output_spec import OutputSpec, ReasonCode
 from mlsysim.engine.plain import PlainFunction, plain_function
 from mlsysim.engine.slopes import derivatives, slopes
@@ -17,6 +25,7 @@ __all__ = [
     "ReasonCode",
     "compiled",
     "compiled_expression",
+    "concrete_function",
     "default_dtype",
     "derivatives",
     "evaluate",

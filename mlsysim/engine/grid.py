@@ -66,6 +66,41 @@ def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
     return pure
 
 
+def concrete_function(system: System, outputs: tuple[str, ...]) -> Pure:
+    """As :func:`pure_function` for values that JAX does not follow: as fast as ``solve``, since XLA compiles nothing.
+
+    Arrays of more than a million points are left to XLA.
+
+    Parameters
+    ----------
+    system : System
+        Formulas to compile.
+    outputs : tuple of str
+        Names to return.
+
+    Returns
+    -------
+    callable
+        ``f(values) -> dict`` of JAX arrays, in the dtype of its inputs; computed in float64.
+    """
+    import jax.numpy as jnp
+
+    def concrete(values: Values) -> dict[str, Any]:
+        if max(map(np.size, values.values()), default=0) > SMALL:
+            return pure_function(system, outputs)(values)
+        arrays = {name: np.asarray(value, np.float64) for name, value in values.items()}
+        if any(array.ndim for array in arrays.values()):
+            found = compiled(system, outputs, "vector")(arrays)
+        else:
+            found = compiled(system)({name: float(array) for name, array in arrays.items()})
+        real = jnp.result_type(float, *(value for value in values.values() if not isinstance(value, float)))
+        types = {"boolean": jnp.result_type(bool), "choice": jnp.result_type(int)}
+        kinds = {name: system[name].variable.domain.kind for name in outputs}
+        return {name: jnp.asarray(found[name], types.get(kinds[name], real)) for name in outputs}
+
+    return concrete
+
+
 def is_traced(value: Any) -> bool:
     """Whether a value is one that JAX follows through a function, and has no number yet."""
     from jax.core import Tracer

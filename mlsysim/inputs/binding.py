@@ -241,15 +241,14 @@ def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError 
     whole = type(model)
     if name not in whole.arguments:
         known = (*model.arguments, *families_among(model.arguments))
-        nearest = next(iter(names_for(name, whole.arguments)), name)
+        nearest = next(iter(names_for(name, whole.arguments)), "")
         others = "" if nearest in known else " or ".join(whole.variants_using(nearest))
         if not others:
             return unknown_argument(whole.__name__, name, known)
         return unknown_argument(whole.__name__, name, whole.arguments, f"variant={others} has {nearest}")
     if name in model.system:
         return InputError(name, value, f"the variant {model.variant} computes it")
-    others = " or ".join(whole.variants_using(name))
-    return InputError(name, value, f"the variant {model.variant} does not use it", f"variant={others} does")
+    return model.unused(name, name, value)
 
 
 class _Binder:

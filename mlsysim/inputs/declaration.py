@@ -73,6 +73,25 @@ class Room:
 
 
 @dataclass(frozen=True)
+class Alone:
+    """A load so light that a request meets no other, and the targets that it must meet even then.
+
+    Parameters
+    ----------
+    load : dict
+        Arguments of such a load.
+    targets : dict
+        For each argument that is a target, the output that must not exceed it, by the share of requests for which.
+    share : str
+        The argument for the share of requests that must meet them.
+    """
+
+    load: Mapping[str, float]
+    targets: Mapping[str, Mapping[float, str]]
+    share: str
+
+
+@dataclass(frozen=True)
 class Caveat:
     """What a reader must know of a result where a condition holds.
 
@@ -120,8 +139,8 @@ class DeclaredModel:
     slots : dict
         Arguments that take catalog entries.
     keywords : tuple of str
-        Inputs a user types, in the order of the signature. Left out, they are the inputs of the formulas that
-        no catalog entry gives.
+        Inputs a user types, in the order of the signature. Inputs of the formulas that no catalog entry gives and
+        that are not listed come behind.
     defaults : dict
         For each keyword that may be left out, its value in its unit.
     requirements : tuple of Requirement
@@ -139,6 +158,8 @@ class DeclaredModel:
         The variant that counts, and the output on which the others must agree with it.
     room : tuple of Room
         Engines whose memory may hold no request, and the ranks that would make room.
+    alone : Alone, optional
+        The load at which a target that is not met cannot be met at all.
     caveats : tuple of Caveat
         What a reader must know of results.
     savings : dict
@@ -161,6 +182,7 @@ class DeclaredModel:
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
     room: ClassVar[tuple[Room, ...]] = ()
+    alone: ClassVar[Alone | None] = None
     caveats: ClassVar[tuple[Caveat, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
@@ -183,7 +205,8 @@ class DeclaredModel:
         self.variant = variant
         chosen = Variant.of(self.variants[variant])
         self.system = _system(type(self), variant)
-        self.requirements = (*type(self).requirements, *chosen.requirements)
+        asked = (*type(self).requirements, *chosen.requirements)
+        self.requirements = tuple(each.among(self.variants) for each in asked)
         self.defaults = {**type(self).defaults, **chosen.defaults}
         self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
         used = _uses(type(self), variant)
@@ -202,9 +225,9 @@ class DeclaredModel:
         check_kinds(cls)
         provided = [name for slot in cls.slots.values() for name in slot.gives]
         cls._keywords_follow = cls._keywords_follow and "keywords" not in vars(cls)
-        if cls._keywords_follow:
-            used = {name for variant in cls.variants for name in _uses(cls, variant)}.difference(provided)
-            cls.keywords = tuple(sorted(used, key=declaration_order().__getitem__))
+        listed = () if cls._keywords_follow else cls.keywords
+        used = {name for variant in cls.variants for name in _uses(cls, variant)}.difference(provided, listed)
+        cls.keywords = (*listed, *sorted(used, key=declaration_order().__getitem__))
         cls.givers = {
             name: tuple((argument, slot) for argument, slot in cls.slots.items() if name in slot.gives)
             for name in dict.fromkeys(provided)
@@ -326,6 +349,13 @@ class DeclaredModel:
         """Names of the variants that take an argument."""
         uses = ((variant, _uses(cls, variant)) for variant in cls.variants)
         return tuple(variant for variant, used in uses if name in used or cls._takes(name, used))
+
+    def unused(self, argument: str, name: str, value: Any) -> InputError:
+        """The refusal of an argument that another variant takes, or none."""
+        others = " or ".join(self.variants_using(name))
+        if not others:
+            return InputError(argument, value, f"no variant of {type(self).__name__} uses it")
+        return InputError(argument, value, f"the variant {self.variant} does not use it", f"variant={others} does")
 
     def without(self, missing: frozenset[str]) -> System:
         """The part of the system that can be evaluated when some inputs are missing."""

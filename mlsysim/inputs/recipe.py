@@ -105,7 +105,8 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
     named: dict[str, list[str]] = {}
     for each in recipes:
         if isinstance(each, Recipe):
-            named.setdefault(each.variants.get(model.command, model.variant), []).append(name_of(each))
+            run = each.variants.get(model.command, model.variant)
+            named.setdefault(run if run in model.variants else model.variant, []).append(name_of(each))
     if len(named) > 1:
         runs = "; ".join(f"{variant} describes {', '.join(names)}" for variant, names in named.items())
         one = " or ".join(f'{type(model).__name__}("{variant}")' for variant in named)

@@ -61,7 +61,7 @@ class Unmet:
         if points > 1:
             hint = f"{refused} of {points} points are refused" + (f"; {hint}" if hint else "")
         variable = self.requirement.variable
-        allowed = self.requirement.allowed.format(**given)
+        allowed = self.requirement.text(given)
         value = at[variable.name]
         shown = typed(variable, value) if units.factor(variable.unit) == 1 else _text(variable, value)
         return InputError(variable.name, shown, allowed, hint)

@@ -121,7 +121,7 @@ class EconomicsModel(PerformanceModel):
         "stack": stack_slot(_given("stack")),
         **RECIPE,
     }
-    room, automatic = ServingModel.room, {"num_replicas": 0}
+    room, alone, automatic = ServingModel.room, ServingModel.alone, ServingModel.automatic
     common = (
         "tp_size",
         "pp_size",

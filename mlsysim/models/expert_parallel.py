@@ -63,11 +63,12 @@ class ExpertParallelModel(PerformanceModel):
             "of DistributedModel.",
             requirements=(
                 Requirement(reserve, reserve < M_cap, "must be less than {memory_capacity}"),
-                Requirement(schedule, ~DUALPIPE, "must be another under FSDP; variant='per_operator' counts both ends"),
+                Requirement(schedule, ~DUALPIPE, "must be another under FSDP", ("per_operator", "counts both ends")),
                 Requirement(
                     finetuning,
                     Ne(finetuning, label(finetuning, "qlora")),
-                    "must be full or lora under FSDP; variant='per_operator' counts weights that are widened",
+                    "must be full or lora under FSDP",
+                    ("per_operator", "counts weights that are widened"),
                 ),
             ),
         ),

@@ -262,7 +262,12 @@ class MemoryExpansionModel(PerformanceModel):
     """
 
     command = "offload"
-    room, caveats, automatic = ServingModel.room, ServingModel.caveats, ServingModel.automatic
+    room, alone, caveats, automatic = (
+        ServingModel.room,
+        ServingModel.alone,
+        ServingModel.caveats,
+        ServingModel.automatic,
+    )
     example = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200", "policy": "aggressive"}
     answer = "step_time"
     variants = {

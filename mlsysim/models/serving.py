@@ -23,7 +23,7 @@ from mlsysim.formulas import (
     replica_layout,
     varied_lengths,
 )
-from mlsysim.inputs.declaration import Caveat, Room
+from mlsysim.inputs.declaration import Alone, Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -241,6 +241,14 @@ class ServingModel(PerformanceModel):
             "a prompt",
             ("prefill_tensor_ranks", "prefill_stages"),
         ),
+    )
+    alone = Alone(
+        {"request_rate": 1e-6, "concurrency": 0, "num_replicas": 1},
+        {
+            f"{time}_slo": {0.5: f"{time}_p50", 0.9: f"{time}_p90", 0.99: f"{time}_p99", 1: f"{time}_mean"}
+            for time in ("ttft", "tpot", "e2e")
+        },
+        "slo_quantile",
     )
     caveats = (
         *ENGINE_CAVEATS,

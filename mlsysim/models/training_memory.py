@@ -95,12 +95,12 @@ PAIR_REQUIREMENTS = (
     ),
 )
 #: Forms that divide every part by every kind of rank would hold fewer experts than there are.
-UNSPLIT_EXPERTS = Requirement(e, Eq(e, 1), "must be 1 in this variant; variant='per_operator' counts what ranks hold")
+UNSPLIT_EXPERTS = Requirement(e, Eq(e, 1), "must be 1 in this variant", ("per_operator", "counts what ranks hold"))
 #: Forms without shapes know no rows and columns.
 _BY_SHAPE = [name for name, each in OPTIMIZERS.items() if each.factored or each.elsewhere]
 _PER_PARAMETER: Any = [Ne(optimizer, label(optimizer, name)) for name in _BY_SHAPE]
 COUNTED_STATES = Requirement(
-    optimizer, And(*_PER_PARAMETER), "has a state by the shapes of matrices, which variant='per_operator' counts"
+    optimizer, And(*_PER_PARAMETER), "has a state by the shapes of matrices", ("per_operator", "counts it")
 )
 #: What is trained unless a call says otherwise.
 FINETUNING: dict[str, Any] = {
@@ -189,7 +189,7 @@ class TrainingMemoryModel(PerformanceModel):
                 *PAIR_REQUIREMENTS,
                 UNSPLIT_EXPERTS,
                 COUNTED_STATES,
-                Requirement(schedule, ~DUALPIPE, "must have one stage a rank; variant='per_operator' counts both"),
+                Requirement(schedule, ~DUALPIPE, "must have one stage a rank", ("per_operator", "counts both")),
             ),
         ),
         "per_operator": Variant(

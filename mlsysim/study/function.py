@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import default_dtype, is_traced, pure_function
+from mlsysim.engine import concrete_function, default_dtype, is_traced, pure_function
 from mlsysim.engine.folded import folded, is_foldable
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
@@ -60,6 +60,8 @@ class PureFunction:
     def __call__(self, x: Mapping[str, Any] | None = None) -> Any:
         """Evaluate in the dtype of ``x``; in float32 at most, unless under ``jax.enable_x64``.
 
+        A call in which JAX follows no value takes as long as ``solve``.
+
         Parameters
         ----------
         x : mapping, optional
@@ -78,8 +80,12 @@ class PureFunction:
         given = self._given(x)
         if self.checks and not any(is_traced(value) for value in given.values()):
             self.check(given)
-        of_few = self._of_few(given)
-        found = of_few(given) if of_few else self._pure({**self.inputs, **given})
+        values = {**self.inputs, **given}
+        if any(is_traced(value) for value in values.values()):
+            of_few = self._of_few(given)
+            found = of_few(given) if of_few else self._pure(values)
+        else:
+            found = concrete_function(self._system, self.outputs)({**self._held, **values})
         return found[self.outputs[0]] if self._single else found
 
     def check(self, x: Mapping[str, Any] | None = None) -> None:

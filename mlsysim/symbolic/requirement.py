@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from string import Formatter
 
 import sympy
@@ -30,6 +30,8 @@ class Requirement:
         What must hold, in input symbols; sums over an index are written out.
     allowed : str
         The condition in words; ``{name}`` shows the value of an input.
+    unless : tuple of str
+        A variant without the requirement and what it does instead; a model that lacks the variant does not name it.
 
     Raises
     ------
@@ -41,6 +43,7 @@ class Requirement:
     argument: sympy.Symbol
     condition: sympy.Basic
     allowed: str
+    unless: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.argument, sympy.Symbol):
@@ -66,10 +69,19 @@ class Requirement:
         """The variable to blame."""
         return variable_of(self.argument)
 
+    def text(self, given: Mapping[str, str]) -> str:
+        """The condition in words, with the inputs that it names as text."""
+        other = f"; variant={self.unless[0]!r} {self.unless[1]}" if self.unless else ""
+        return self.allowed.format(**given) + other
+
     @property
     def reason(self) -> str:
         """Why a point is refused, without its values."""
-        return f"{self.variable.name} {self.allowed.format(**{v.name: v.name for v in self.inputs})}"
+        return f"{self.variable.name} {self.text({v.name: v.name for v in self.inputs})}"
+
+    def among(self, variants: Collection[str]) -> Requirement:
+        """The requirement as a model with these variants has it."""
+        return _alone(self) if self.unless and self.unless[0] not in variants else self
 
     @cached_property
     def inputs(self) -> tuple[Variable, ...]:
@@ -89,3 +101,9 @@ def reason_code(conditions: Iterable[tuple[int, sympy.Basic]]) -> sympy.Basic:
     """
     cases = [(sympy.Integer(code), sympy.Not(condition)) for code, condition in conditions]
     return sympy.Piecewise(*cases, (sympy.Integer(0), True), evaluate=False)
+
+
+@cache
+def _alone(requirement: Requirement) -> Requirement:
+    """The requirement without the variant that has it not."""
+    return replace(requirement, unless=())

@@ -454,10 +454,10 @@ def test_what_is_missing_is_named_at_once_and_entries_first(run):
 def test_what_does_not_fit_is_said_before_the_table(run):
     asked = ("serve", "--model", "Llama3_3_70B", "--hardware", "H100", "--request-rate", "5")
     lines = run(*asked).stdout.splitlines()
-    assert lines[1] == "Llama3_3_70B and a request do not fit one H100: tp_size >= 2"
+    assert lines[1] == "Llama3_3_70B and a request do not fit one H100: tp_size >= 2, or precision=fp8"
     assert sum("do not fit" in line for line in lines) == 1
     assert not any("∞" in line for line in lines)
-    assert any(line.startswith("Infinite, as it does not fit: deployed_replicas, ttft_mean, ") for line in lines)
+    assert any(line.startswith("Infinite, for the reason above: deployed_replicas, ttft_mean, ") for line in lines)
     named = run(*asked, "ttft_mean").stdout.splitlines()
     assert lines[1] == named[1]
     assert any(line.split()[:3] == ["ttft_mean", "∞", "ms"] for line in named)

@@ -96,6 +96,8 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
 
 #: Coefficients of variation, of which moments are powers.
 SPREADS = {"service_time_cv", "isl_cv", "osl_cv", "prompt_time_cv"}
+#: A closed loop where memory holds no request.
+ENDLESS = {"tpot_mean", "ttft_mean"}
 #: Formulas with a case for a replica that completes nothing.
 IDLE = {"offered_load", "utilization"}
 
@@ -366,6 +368,8 @@ def draw_points():
         points = [{**point, **deployed(point, rng)} for point in points]
         if formula.name in IDLE:
             points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
+        if formula.name in ENDLESS and "concurrency" in points[0]:
+            points[:2] = [{**point, "replica_rate": 0.0, "concurrency": 4.0} for point in points[:2]]
         return points
 
     return lambda formula, count=MOST: [dict(point) for point in drawn(formula)[:count]]

@@ -312,6 +312,7 @@ def no_number(*_args, **_kwargs):
 def nothing_is_computed(monkeypatch):
     """Whoever compiles or evaluates a system fails the test."""
     monkeypatch.setattr("mlsysim.study.solve.compiled", no_number)
+    monkeypatch.setattr("mlsysim.study.function.concrete_function", no_number)
     monkeypatch.setattr("mlsysim.study.function.pure_function", no_number)
     monkeypatch.setattr("mlsysim.study.grids.grid.evaluate_outputs", no_number)
     monkeypatch.setattr("mlsysim.study.sensitivities.moves.compiled", no_number)

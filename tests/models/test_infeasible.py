@@ -220,3 +220,12 @@ def test_shares_stay_shares_where_decode_steps_fill_the_budget(drafts):
     assert {name: found.canonical(name) for name in shares if not 0 <= found.canonical(name) <= 1} == {}
     assert found.canonical("slot_decode_share") == 0 or drafts < 3
     assert found.canonical("slot_capacity") >= 0
+
+
+@pytest.mark.parametrize("variant", list(ServingModel.variants))
+@pytest.mark.parametrize("load", [{"concurrency": 4}, {"request_rate": 1, "concurrency": 4}, {"request_rate": 2}])
+def test_a_deployment_without_room_is_an_answer_however_requests_come(variant, load):
+    found = ServingModel(variant).solve(model="Llama3_1_70B", hardware="H100", **load)
+    assert (found["feasible"], found["serving_bottleneck"]) == (False, "Memory")
+    assert found["ttft_mean"].magnitude == found["e2e_mean"].magnitude == math.inf
+    assert not [name for name in found if math.isnan(found.canonical(name))]

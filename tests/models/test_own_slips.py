@@ -2,17 +2,19 @@
 
 import re
 from contextlib import nullcontext
+from typing import ClassVar
 
 import pytest
 import sympy
 
+from mlsysim import Q_, ExpertParallelModel, ServingModel
 from mlsysim.book.examples import check_examples
-from mlsysim.errors import FormulaError, MlsysimError, ModelError
+from mlsysim.errors import FormulaError, InputError, MlsysimError, ModelError
 from mlsysim.inputs.checks import check_arguments
 from mlsysim.inputs.variant import Variant
 from mlsysim.models import PerformanceModel, TrainingMemoryModel, every_model
 from mlsysim.models.base import taken
-from mlsysim.symbolic import Example, Formula, Requirement, Source, between, choice, label, variable
+from mlsysim.symbolic import Example, Formula, Requirement, Source, between, choice, label, nonnegative, variable
 
 a = variable("slip_share", "a_{slip}", "", "A share.", between(0, 1))
 b = variable("slip_amount", "b_{slip}", "GB", "An amount.")
@@ -168,3 +170,67 @@ def test_the_book_tells_an_example_that_gives_something_else(result, derived, sa
 def test_ours_have_no_argument_that_is_a_word_of_the_verbs(model):
     """What is checked of a model of one's own when its class is made."""
     check_arguments(model, taken())
+
+
+#: What a model of one's own adds to one of ours.
+ADDED = variable("own_reserve", r"M_{\mathrm{own}}", "GB", "Memory for something else.", nonnegative())
+DOUBLED = variable("own_reserve_twice", r"M_{\mathrm{own},2}", "GB", "Twice that.", nonnegative())
+TWICE = Formula(DOUBLED, 2 * ADDED, title="Twice", source=Source("own"), no_example="a test")
+
+
+class OwnMemoryModel(TrainingMemoryModel):
+    """What does training need with a reserve?"""
+
+    variants = {"reserved": Variant((*TrainingMemoryModel().formulas, TWICE),
+                                    requirements=TrainingMemoryModel.variants["first_order"].requirements)}  # fmt: skip
+
+
+class OwnServingModel(ServingModel):
+    """What does a deployment with a reserve give?"""
+
+    variants = {**ServingModel.variants, "reserved": (*ServingModel("chunked_estimate").formulas, TWICE)}
+
+
+class TestExtended:
+    """A model that extends one of ours takes what its formulas need, and is told of no variant that it lacks."""
+
+    given: ClassVar = {"model": "Llama3_8B", "hardware": "H100"}
+
+    @pytest.mark.parametrize(
+        ("model", "given"), [(OwnMemoryModel(), {"batch_size": 8}), (OwnServingModel("reserved"), {"request_rate": 1})]
+    )
+    def test_an_input_of_its_formulas_is_an_argument(self, model, given):
+        found = model.solve(**self.given, **given, own_reserve="3 GB")
+        assert found.own_reserve_twice == Q_(6, "GB")
+        assert "per_operator" not in " ".join(found.notes)
+        with pytest.raises(InputError, match=r"needs own_reserve: give own_reserve=\.\.\.$"):
+            model.solve(**self.given, **given)
+
+    def test_another_variant_is_told_which_one_takes_it(self):
+        with pytest.raises(InputError, match=r"the variant colocated does not use it; variant=reserved does$"):
+            OwnServingModel().solve(**self.given, own_reserve=1)
+
+    @pytest.mark.parametrize(
+        ("changed", "said"),
+        [
+            ({"lora_rank": 8}, "lora_rank=8: no variant of OwnMemoryModel uses it"),
+            ({"ep_size": 4, "dp_size": 4, "model": "Mixtral_8x7B"}, "ep_size=4: must be 1 in this variant; nearest: 1"),
+            ({"own_reserves": 1}, "unknown argument of OwnMemoryModel 'own_reserves': did you mean own_reserve?"),
+        ],
+    )
+    def test_a_refusal_names_no_variant_that_it_lacks(self, changed, said):
+        with pytest.raises(InputError) as caught:
+            OwnMemoryModel().solve(**{**self.given, "batch_size": 8, "own_reserve": 1, **changed})
+        assert str(caught.value) == said
+
+    def test_an_unknown_that_no_variant_takes(self):
+        with pytest.raises(InputError, match="unknown='lora_rank': no variant of OwnMemoryModel uses it"):
+            OwnMemoryModel().solve_for("lora_rank", total_memory="80 GB", **self.given, batch_size=8)
+
+    def test_a_recipe_that_was_run_by_another_variant_is_asked_by_its_own(self):
+        recipe = "Megatron_DeepSeek_V3_B200_fp8"
+        assert ExpertParallelModel().solve(recipe=recipe).model.variant == "per_operator"
+        own = type("Own", (ExpertParallelModel,), {"variants": {"mine": ExpertParallelModel.variants["fsdp"]}})
+        with pytest.raises(InputError) as caught:
+            own().solve(recipe=recipe, pipeline_schedule="dualpipe")
+        assert "per_operator" not in str(caught.value)

@@ -4,18 +4,21 @@ import math
 import pickle
 import subprocess
 import sys
+import time
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fuzz import rest_long
 
 from mlsysim import (
     Formula,
     MoERoutingModel,
     PerformanceModel,
     ServingCapacityModel,
+    ServingModel,
     Source,
     TrainingMemoryModel,
     nonnegative,
@@ -55,6 +58,22 @@ def test_every_output_equals_solve(model, given):
     assert list(found) == names
     for name in names:
         assert float(found[name]) == pytest.approx(solved.canonical(name), rel=1e-12)
+
+
+@pytest.mark.parametrize("variant", rest_long(ServingModel.variants, quick=2))
+def test_a_plain_call_takes_as_long_as_solve(variant):
+    """Where JAX follows nothing, nothing is compiled by XLA: a deployment took a minute of a processor."""
+    given = {"model": "Llama3_1_8B", "hardware": "H100", "request_rate": 2.0}
+    model = ServingModel(variant)
+    solved = model.solve(**given).canonical("tpot_mean")
+    function = model.function(["tpot_mean", "feasible", "deployed_replicas"], **given)
+    begun = time.process_time()
+    found = function()
+    assert time.process_time() - begun < 5
+    assert float(found["tpot_mean"]) == pytest.approx(solved, rel=1e-7)
+    assert found["feasible"].dtype == bool
+    several = function({"request_rate": jnp.array([1.0, 2.0])})["tpot_mean"]
+    assert float(several[1]) == pytest.approx(solved, rel=1e-6)
 
 
 def test_one_name_gives_a_value_and_several_give_a_dict():

@@ -4,7 +4,14 @@ import html
 
 import pytest
 
-from mlsysim import DistributedModel, IterationModel, ServingCapacityModel, ServingModel, TrainingMemoryModel
+from mlsysim import (
+    DistributedModel,
+    EconomicsModel,
+    IterationModel,
+    ServingCapacityModel,
+    ServingModel,
+    TrainingMemoryModel,
+)
 from mlsysim.errors import InputError
 
 #: Activations that the constants of the first-order form leave out.
@@ -22,7 +29,8 @@ def test_a_form_that_says_it_fits_is_contradicted_by_the_one_that_counts():
 
 def test_two_forms_that_agree_say_nothing():
     assert not TrainingMemoryModel().solve(**{**TIGHT, "batch_size": 8}, activation_checkpointing="full").notes
-    assert not TrainingMemoryModel("per_operator").solve(**TIGHT, activation_checkpointing="none").notes
+    (note,) = TrainingMemoryModel("per_operator").solve(**TIGHT, activation_checkpointing="none").notes
+    assert note.startswith("total_memory, ")
 
 
 def test_replicas_that_the_prefill_asks_for_are_named():
@@ -34,7 +42,7 @@ def test_replicas_that_the_prefill_asks_for_are_named():
 
 def test_recomputing_what_a_flash_kernel_never_keeps_is_said_to_save_nothing():
     found = TrainingMemoryModel("per_operator").solve(**TIGHT, activation_checkpointing="selective")
-    (note,) = found.notes
+    note = found.notes[-1]
     assert note.startswith("activation_checkpointing=selective saves ")
     assert note.endswith(" GB total_memory")
     full = TrainingMemoryModel("per_operator").solve(**TIGHT, activation_checkpointing="full")
@@ -44,7 +52,7 @@ def test_recomputing_what_a_flash_kernel_never_keeps_is_said_to_save_nothing():
 def test_what_cannot_be_asked_of_the_other_variant_says_nothing():
     found = TrainingMemoryModel().solve(hardware="H100", parameters=8e9, layers=32, hidden_dim=4096, heads=32,
                                         experts=1, batch_size=1)  # fmt: skip
-    assert not found.notes
+    assert [note.split(",")[0] for note in found.notes] == ["total_memory"]
 
 
 @pytest.mark.parametrize("variant", ["first_order", "korthikanti"])
@@ -74,10 +82,11 @@ def test_a_step_without_recomputation_has_no_note():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"model": "OPT_66B", "precision": "bf16"}, "OPT_66B and a request do not fit one H100: tp_size >= 2"),
+        ({"model": "OPT_66B", "precision": "bf16"},
+         "OPT_66B and a request do not fit one H100: tp_size >= 2, or precision=fp8"),
         ({"model": "Llama3_1_405B"}, "Llama3_1_405B and a request do not fit one H100: tp_size >= 8"),
         ({"model": "Llama3_1_405B", "precision": "bf16", "tp_size": 4},
-         "Llama3_1_405B and a request do not fit 4 H100: tp_size=8, pp_size=2"),
+         "Llama3_1_405B and a request do not fit 4 H100: tp_size=8, pp_size=2, or precision=w4a16"),
         ({"model": "Llama3_1_405B", "precision": "bf16", "dp_attention_size": 2},
          "Llama3_1_405B and a request do not fit 2 H100: tp_size=8, pp_size=2"),
     ],
@@ -88,20 +97,23 @@ def test_what_does_not_fit_says_what_would(changed, said):
     assert not found.feasible
     assert found.serving_bottleneck == "Memory"
     assert found.notes == (said,)
-    layout = dict(word.replace(">=", "=").split("=") for word in said.split(": ")[1].replace(" ", "").split(","))
+    ranks, _, narrow = said.split(": ")[1].partition(", or precision=")
+    layout = dict(word.replace(">=", "=").split("=") for word in ranks.replace(" ", "").split(","))
     fits = {name: int(size) for name, size in layout.items()}
     assert ServingModel.solve_example(**{**given, **fits}).serving_bottleneck != "Memory"
+    if narrow:
+        assert ServingModel.solve_example(**{**given, "precision": narrow}).serving_bottleneck != "Memory"
     smaller = {**fits, "tp_size": fits["tp_size"] // 2}
     assert ServingModel.solve_example(**{**given, **smaller}).serving_bottleneck == "Memory"
 
 
 def test_what_does_not_fit_is_said_first_and_what_is_infinite_in_one_line():
     found = ServingModel.solve_example(model="OPT_66B", precision="bf16", tp_size=1)
-    said = "OPT_66B and a request do not fit one H100: tp_size >= 2"
+    said = "OPT_66B and a request do not fit one H100: tp_size >= 2, or precision=fp8"
     assert found.obstacle == said
     lines = repr(found).splitlines()
     assert lines[1].strip() == said
-    assert lines[-1].startswith("  Infinite, as it does not fit: ")
+    assert lines[-1].startswith("  Infinite, for the reason above: ")
     assert {"ttft_mean", "e2e_p99"} < {*lines[-1].replace(",", "").split()}
     assert not any("∞" in line for line in lines)
     page = found._repr_html_()
@@ -111,7 +123,7 @@ def test_what_does_not_fit_is_said_first_and_what_is_infinite_in_one_line():
     table = page[page.index("<table>") : page.index("</table>")]
     assert "ttft_mean" not in table
     assert "engine_slots" in table
-    assert "Infinite, as it does not fit: " in page
+    assert "Infinite, for the reason above: " in page
 
 
 def test_a_number_that_is_infinite_for_another_reason_keeps_its_row():
@@ -159,7 +171,8 @@ def test_a_closed_loop_with_a_promise_is_said_to_be_one_replica():
     found = ServingModel().solve(**asked)
     assert (found["deployed_replicas"], found["feasible"]) == (1, False)
     assert "a closed loop, here 500.0 request, is one replica whatever is promised: give num_replicas" in found.notes
-    assert ServingModel().solve(**asked, num_replicas=1).notes == ()
+    alone = ServingModel().solve(**asked, num_replicas=1)
+    assert alone.notes == (alone.obstacle,)
 
 
 @pytest.mark.parametrize("spread", ["isl_cv", "osl_cv"])
@@ -210,3 +223,55 @@ def test_tensor_parallelism_beyond_a_node_is_named():
         "tensor parallelism over 16 ranks leaves a node of 8: each of its collectives goes over the fabric",
     )
     assert notes(8) == ()
+
+
+#: For each model that can be asked whether it fits, a point that does not.
+CROWDED = {
+    "memory": (TrainingMemoryModel("per_operator"), {"model": "Llama3_1_70B", "hardware": "H100", "batch_size": 8}),
+    "train": (DistributedModel(), {"model": "Llama3_1_70B", "fleet": "SuperPOD_H100", "batch_size": 256}),
+    "replicas": (ServingCapacityModel(), {"model": "Llama3_1_70B", "hardware": "H100", "qps": 5,
+                                          "target_p99_latency_ms": 9000}),
+    "deployment": (ServingModel(), {"model": "Llama3_1_70B", "hardware": "H100", "concurrency": 4}),
+    "cost": (EconomicsModel("rented_deployment"), {"model": "Llama3_1_70B", "hardware": "H100", "request_rate": 1,
+                                                   "rental_price": 2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "given"), CROWDED.values(), ids=CROWDED)
+def test_what_binds_is_named_in_numbers_with_the_nearest_layouts_that_fit(model, given):
+    """Each layout that is named fits, whichever command asks."""
+    found = model.solve(**given)
+    assert not found.feasible
+    said, _, layouts = found.notes[0].replace(": ", "; it fits with ").partition("; it fits with ")
+    assert "memory_capacity, " in said or "do not fit" in said or "below 1 request" in said
+    assert layouts
+    for layout in layouts.replace(" >= ", "=").split(", or "):
+        changed = dict(word.split("=") for word in layout.split(", "))
+        other = model.solve(**{**given, **{n: int(v) if v.isdigit() else v for n, v in changed.items()}})
+        assert not any(
+            "memory_capacity, " in note or "1 request" in note or "do not fit" in note for note in other.notes
+        )
+
+
+def test_a_condition_of_ones_own_that_is_not_met_is_named():
+    found = ServingCapacityModel().solve("Llama3_8B", "H100", qps=20, target_p99_latency_ms=100)
+    assert found.notes == (
+        f"base_request_latency, {found.base_request_latency.magnitude:.1f} ms, exceeds target_p99_latency_ms, 100.0 ms",
+    )
+    (note,) = ServingCapacityModel().solve("Llama3_8B", "H100", qps=500, target_p99_latency_ms=4000,
+                                           max_replicas=14).notes  # fmt: skip
+    assert note == "required_replicas: no number up to max_replicas, 14, is enough"
+
+
+@pytest.mark.parametrize("variant", list(ServingModel.variants))
+@pytest.mark.parametrize(("target", "takes"), [("tpot_slo", "tpot_p90"), ("ttft_slo", "ttft_p90"), ("e2e_slo", "e2e_")])
+@pytest.mark.parametrize("load", [{"request_rate": 1}, {"request_rate": 1, "num_replicas": 2}, {"concurrency": 4}])
+def test_a_target_that_no_load_meets_says_what_a_request_alone_takes(variant, target, takes, load):
+    """For each target, however the load is given; what is infinite stands in one line."""
+    asked = {"model": "Llama3_1_8B", "hardware": "H100", **load}
+    found = ServingModel(variant).solve(**asked, **{target: 2})
+    assert not found.feasible
+    assert f"{target}, 2.00 ms, is met at no load: a request alone takes " in found.obstacle
+    assert f"({takes}" in found.obstacle
+    assert not any("∞" in line for line in repr(found).splitlines())
+    assert not ServingModel(variant).solve(**asked, **{target: 60_000}).obstacle

@@ -76,6 +76,5 @@ def _unknown(model: DeclaredModel, name: Any) -> Variable:
     if isinstance(name, str) and name in model.arguments:
         raise InputError("unknown", name, "must be an input that is a number, not an entry or a label")
     if isinstance(name, str) and name in type(model).arguments:
-        others = " or ".join(type(model).variants_using(name))
-        raise InputError("unknown", name, f"the variant {model.variant} does not use it", f"variant={others} does")
+        raise model.unused("unknown", name, name)
     raise UnknownNameError(f"input of {type(model).__name__}", name, numbers)

@@ -12,8 +12,8 @@ from mlsysim.symbolic import Variable, variable_of
 
 #: Totals from and up to which, in their unit, parts are shown with decimals in common.
 FIXED = 1e-2, 1e6
-#: How outputs are named that tables leave out, being infinite because nothing has room.
-INFINITE = "Infinite, as it does not fit: {}"
+#: How outputs are named that tables leave out, being infinite because nothing has room or no load meets a target.
+INFINITE = "Infinite, for the reason above: {}"
 
 
 def presented(variable: Variable, value: Any) -> Any:
@@ -99,5 +99,5 @@ def plain(variable: Variable, value: Any) -> dict[str, Any]:
 
 
 def endless(result: Any, names: Iterable[str]) -> list[str]:
-    """Those of the outputs of a result that are infinite because nothing has room."""
+    """Those of the outputs of a result that are infinite because nothing has room or no load meets a target."""
     return [name for name in names if result.obstacle and math.isinf(result.canonical(name))]

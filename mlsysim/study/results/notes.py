@@ -99,7 +99,7 @@ def _contradiction(result: Result) -> str:
     return f"{better.variant}: {as_text(variable, other.canonical(better.decides))} {variable.label.lower()}"
 
 
-def obstacle(result: Result) -> str:
+def roomless(result: Result) -> str:
     """What has no room, and the smallest layout that has; empty where a request has room."""
     room = next((room for room in result.model.room if _is_full(result, room)), None)
     if room is None:
@@ -171,6 +171,8 @@ def _vain(result: Result) -> list[str]:
 
 def _asked_again(result: Result, variant: str, **changed: Any) -> Result | None:
     """The same question to another variant, or with other arguments; None where that has no answer."""
+    if variant not in result.model.variants:
+        return None
     model: Any = type(result.model)(variant)
     given = {
         name: bare(variable_of(name), result.canonical(name))

@@ -16,7 +16,8 @@ from mlsysim.inputs.recurring import Answer
 from mlsysim.jsontext import json_text
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.results.display import INFINITE, as_text, endless, listed, plain, presented
-from mlsysim.study.results.notes import left_out, notes, obstacle
+from mlsysim.study.results.infeasible import obstacle, shortfall
+from mlsysim.study.results.notes import left_out, notes
 from mlsysim.symbolic import Variable, variable_of, words_latex
 from mlsysim.symbolic.family import members_among
 from mlsysim.tracebacks import at_the_call
@@ -191,13 +192,14 @@ class Result:
 
     @cached_property
     def obstacle(self) -> str:
-        """Why not one request has room, with the smallest layout that has; empty where one has."""
+        """Why not one request has room, with the nearest layout that has, or meets a target; empty where one does."""
         return obstacle(self)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The obstacle, what a recipe gave in vain, what a better variant says, what saves nothing; one line each."""
-        return notes(self)
+        """Why it is infeasible, what a recipe gave in vain, what a better variant says, what saves nothing, by line."""
+        short = "" if self.obstacle else shortfall(self)
+        return (short, *notes(self)) if short else notes(self)
 
     def references(self) -> tuple[Reference, ...]:
         """The works and pages behind the formulas and the catalog values used, each once."""

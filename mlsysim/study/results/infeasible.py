@@ -1,0 +1,177 @@
+"""Why a point is infeasible: the condition that it does not meet, and the nearest layout that meets it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from mlsysim import units
+from mlsysim.engine import compiled_expression
+from mlsysim.formats import BITS, PRESETS
+from mlsysim.study.results.display import as_text
+from mlsysim.study.results.notes import MOST_RANKS, _asked_again, roomless
+from mlsysim.symbolic import UnitSymbol, Variable, variable_of
+
+if TYPE_CHECKING:
+    from mlsysim.study.results.result import Result
+
+#: What a memory holds: bytes, or the requests that it has room for.
+HELD = ({"[information]": 1}, {"[request]": 1})
+#: Layouts that are named.
+SHOWN = 2
+#: Numbers of ranks, and tensor-parallel ranks from which on pipeline stages are tried instead.
+LAYOUT, NEAR = ("tp_size", "pp_size", "dp_size"), 8
+#: What saves memory on the ranks there are, the most last.
+SAVING = {"zero_stage": (1, 2, 3), "activation_checkpointing": ("selective", "full")}
+_ORDERS = (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt)
+
+
+def shortfall(result: Result) -> str:
+    """The first condition of ``feasible`` that does not hold, in numbers, and the nearest layout with room.
+
+    Parameters
+    ----------
+    result : Result
+        Of ``solve``.
+
+    Returns
+    -------
+    str
+        Empty where the point is feasible, or no condition that compares two quantities is unmet.
+    """
+    unmet = sorted((each for each in _conditions(result) if not _value(result, each)), key=_rank)
+    if not unmet:
+        return ""
+    said = _said(result, unmet[0])
+    if _rank(unmet[0]):
+        return said
+    found: list[dict[str, Any]] = []
+    for layout in (_first(result, unmet[0], family) for family in _layouts(result)):
+        if layout and not any(each.items() <= layout.items() for each in found):
+            found.append(layout)
+        if len(found) == SHOWN:
+            break
+    return f"{said}; it fits with {', or '.join(map(_written, found))}" if found else said
+
+
+def obstacle(result: Result) -> str:
+    """What has no room and what would give it, or the targets that not even a request alone meets; empty otherwise.
+
+    Parameters
+    ----------
+    result : Result
+        Of ``solve``.
+    """
+    said = roomless(result)
+    if not said:
+        return _beyond_reach(result)
+    full = (each for each in _conditions(result) if not _rank(each) and not _value(result, each))
+    narrow = next((_first(result, each, _narrower(result)) for each in full), {})
+    return f"{said}, or {_written(narrow)}" if narrow else said
+
+
+def _beyond_reach(result: Result) -> str:
+    """The targets that not even a request alone meets, and what it takes."""
+    alone, targets = result.model.alone, {}
+    if alone is not None and "feasible" in result and not result.canonical("feasible"):
+        targets = {name: by for name, by in alone.targets.items() if name in result and result.canonical(name) > 0}
+    lone = _asked_again(result, result.model.variant, **alone.load) if alone and targets else None
+    if alone is None or lone is None or lone.canonical("feasible"):
+        return ""
+    said = []
+    for name, quantiles in targets.items():
+        asked = result.canonical(alone.share)
+        output = next(output for share, output in quantiles.items() if share >= asked and output in lone)
+        if lone.canonical(output) > result.canonical(name):
+            takes, target = lone.canonical(output), result.canonical(name)
+            texts = as_text(variable_of(name), target), as_text(variable_of(output), takes)
+            said.append(f"{name}, {texts[0]}, is met at no load: a request alone takes {texts[1]} ({output})")
+    return "; ".join(said)
+
+
+def _narrower(result: Result) -> Iterator[dict[str, Any]]:
+    """Presets of number formats whose weights take fewer bits, widest first."""
+    if "precision" not in result.model.arguments or "precision" not in result:
+        return
+    bits = {name: BITS[preset.served] for name, preset in PRESETS.items()}
+    less = [name for name in bits if bits[name] < bits[str(result["precision"])]]
+    yield from ({"precision": name} for name in sorted(less, key=lambda name: -bits[name]))
+
+
+def _written(layout: Mapping[str, Any]) -> str:
+    """Arguments as a call has them."""
+    return ", ".join(f"{name}={value}" for name, value in layout.items())
+
+
+def _conditions(result: Result) -> Iterator[Any]:
+    """What ``feasible`` asks of two quantities."""
+    if "feasible" in result and "feasible" in result.model.system and not result.canonical("feasible"):
+        stated = result.model.system["feasible"].expression
+        parts = stated.args if isinstance(stated, sympy.And) else (stated,)
+        yield from (each for each in parts if isinstance(each, _ORDERS))
+
+
+def _rank(condition: Any) -> int:
+    """Conditions on a memory come first, then those on times; shares and counts follow from them."""
+    dimensions = [units.dimension(variable.unit) for variable in _compared(condition)]
+    return 0 if any(each in HELD for each in dimensions) else 1 if any(dimensions) else 2
+
+
+def _compared(expression: Any) -> list[Variable]:
+    found = (each for each in expression.free_symbols if not isinstance(each, UnitSymbol))
+    return [variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name)]
+
+
+def _value(result: Result, expression: Any) -> float:
+    known = {variable.name: result.canonical(variable.name) for variable in _compared(expression)}
+    return float(compiled_expression(expression)(known)["value"])
+
+
+def _said(result: Result, condition: Any) -> str:
+    """Both sides in numbers; a side that is no variable stands behind."""
+    one, other = condition.args
+    below = isinstance(condition, sympy.Ge | sympy.Gt)
+    if not _compared(one):
+        one, other, below = other, one, not below
+    variable = max(_compared(condition), key=lambda each: len(each.dimension))
+    value, limit = (as_text(variable, _value(result, side)) for side in (one, other))
+    limit = f"{other.name}, {limit}" if isinstance(other, sympy.Symbol) and _compared(other) else limit
+    if math.isinf(_value(result, one)):
+        return f"{one}: no number up to {limit}, is enough"
+    return f"{one}, {value}, {'is below' if below else 'exceeds'} {limit}"
+
+
+def _layouts(result: Result) -> Iterator[Iterator[dict[str, Any]]]:
+    """Families of layouts, each from the nearest on: on as many accelerators, then on more."""
+    takes = result.model.arguments
+    at = {name: result[name] for name in (*LAYOUT, *SAVING) if name in takes and name in result}
+    saving = {name: values for name, values in SAVING.items() if name in at}
+    if at.get("dp_size") == 1:
+        saving.pop("zero_stage", None)
+    for name, values in saving.items():
+        yield ({name: value} for value in values)
+    yield _narrower(result)
+    more = [2**n for n in range(1, MOST_RANKS.bit_length())]
+    if {"tp_size", "pp_size"} <= at.keys():
+        shards = [
+            {"tp_size": ranks // stages * at["tp_size"], "pp_size": stages * at["pp_size"]}
+            for ranks in more
+            for stages in (1, *more)
+            if stages <= ranks <= NEAR * stages
+        ]
+        yield iter(shards)
+        yield ({**{name: values[-1] for name, values in saving.items()}, **each} for each in shards)
+    if {"dp_size", "zero_stage"} <= at.keys():
+        yield ({"dp_size": ranks * at["dp_size"], "zero_stage": 3} for ranks in more)
+
+
+def _first(result: Result, condition: Any, layouts: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """The first layout that meets a condition, as far as it changes anything; empty where none does."""
+    for layout in layouts:
+        found = _asked_again(result, result.model.variant, **layout)
+        if found is not None and _value(found, condition):
+            return {name: value for name, value in layout.items() if value != result[name]}
+    return {}
