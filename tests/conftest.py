@@ -90,6 +90,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.pluginmanager.import_plugin("notebook_items")
     config.option.long = config.option.long or config.option.only_long
     settings.register_profile("quick")
     settings.register_profile("long")

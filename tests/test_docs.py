@@ -2,71 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from format_tables import PAGE, written
+from printed import FENCE, PAGES, PROSE, ROOT, commands, outputs
 from typer.testing import CliRunner
 
 from mlsysim.cli import app
 from mlsysim.symbols import formats as vocabulary
 
-ROOT = Path(__file__).parents[1]
-PAGES = (
-    "README.md",
-    *(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/how_to/*.md"))),
-    "docs/tour.md",
-    "docs/grids.md",
-    "docs/catalog.md",
-    "docs/expert_parallel.md",
-    "docs/inverse.md",
-    "docs/function.md",
-    "docs/uncertainty.md",
-    "docs/calibration.md",
-    "docs/sensitivity.md",
-)
-FENCE = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
-SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
-PROSE = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SAYS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("mlsysim/**/*.py")]
 
 
-def commands(page: str) -> list[str]:
-    """Commands of mlsysim on a page, each on one line."""
-    lines = "".join(SHELL.findall((ROOT / page).read_text(encoding="utf-8"))).replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.startswith("mlsysim ")]
-
-
-def blocks(page: str) -> list[tuple[str, str]]:
-    """Python blocks of a page, each with the output printed under it."""
-    found = FENCE.findall((ROOT / page).read_text(encoding="utf-8"))
-    pairs = []
-    for place, (kind, body) in enumerate(found):
-        if kind == "python":
-            follows = found[place + 1] if place + 1 < len(found) else ("", "")
-            pairs.append((body, follows[1] if follows[0] == "text" else ""))
-    return pairs
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_page_prints_what_it_says(page):
-    namespace: dict[str, object] = {}
-    pairs = blocks(page)
-    assert pairs
-    for code, expected in pairs:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, page, "exec"), namespace)
-        assert printed.getvalue() == expected
+    """``python tests/printed.py --write`` writes it."""
+    for output in outputs((ROOT / page).read_text(encoding="utf-8"), page):
+        assert not output.old
+
+
+def test_every_page_that_shows_an_output_is_run():
+    """Listings of files alone are nobody's output."""
+    showing = {path for path in PROSE if "\n```text\n" in path.read_text(encoding="utf-8")}
+    assert {path.relative_to(ROOT).as_posix() for path in showing} - {*PAGES} == {"docs/design.md"}
 
 
 COMMANDS = [
-    *dict.fromkeys(command for page in (*PAGES, "docs/command_line.md", "docs/search.md") for command in commands(page))
+    *dict.fromkeys(
+        command
+        for path in PROSE
+        for kind, block in FENCE.findall(path.read_text(encoding="utf-8"))
+        if kind == "sh"
+        for command in commands(block)
+    )
 ]
 #: What writes the certificates that other commands read.
 WRITERS = {file: command for command in COMMANDS for file in re.findall(r"--certificate (\S+)", command)}
@@ -77,7 +48,7 @@ def test_command_answers(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for file in re.findall(r"verify (\S+)", command):
         CliRunner().invoke(app, shlex.split(WRITERS[file])[1:], prog_name="mlsysim")
-    answer = CliRunner().invoke(app, shlex.split(command)[1:], prog_name="mlsysim")
+    answer = CliRunner().invoke(app, shlex.split(command.partition(" > ")[0])[1:], prog_name="mlsysim")
     assert answer.exit_code == 0, answer.output
     files = re.findall(r"--(?:plot|output|certificate) (\S+)", command)
     assert {path.name for path in tmp_path.iterdir()} >= set(files)

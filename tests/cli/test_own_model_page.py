@@ -1,18 +1,14 @@
 """The page on models of one's own does what it says, from its file to its commands."""
 
 import contextlib
-import io
-import re
-import shlex
 import sys
 from pathlib import Path
 
 import pytest
+from printed import FENCE
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "your_own_model.md").read_text(encoding="utf-8")
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
-FILE, *BLOCKS = FENCE.findall(PAGE)
+PAGE = (Path(__file__).parents[2] / "docs" / "your_own_model.md").read_text(encoding="utf-8")
+FILE = FENCE.findall(PAGE)[0]
 
 
 @pytest.fixture(scope="module")
@@ -31,40 +27,10 @@ def test_the_file_is_about_twenty_lines():
     assert len(statements) <= 30
 
 
-def test_python_prints_what_the_page_says(folder):
-    space = {}
-    pairs = list(zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True))
-    ran = 0
-    for (kind, code), (after, said) in pairs:
-        if kind == "python":
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(code, "your_own_model.md", "exec"), space)
-            assert printed.getvalue() == (said if after == "text" else "")
-            ran += 1
-    assert ran == 6
-
-
-COMMANDS = [
-    (line, said)
-    for kind, body in BLOCKS
-    if kind == "console"
-    for line, said in re.findall(r"^\$ mlsysim (.*)\n((?:[^$].*\n|\n)*)", body, re.M)
-]
-
-
-@pytest.mark.parametrize(("line", "said"), COMMANDS, ids=[line for line, _ in COMMANDS])
-def test_commands_print_what_the_page_says(run, folder, line, said):
-    done = run(*shlex.split(line))
-    assert done.exit_code == 0, done.output
-    if said:
-        assert done.stdout == said
-    else:
-        assert "## Tokens per step" in (folder / "pages" / "speculative.md").read_text(encoding="utf-8")
-
-
-def test_every_command_of_the_page_is_run():
-    assert len(COMMANDS) == PAGE.count("\n$ ") == 4
+def test_its_command_writes_the_page_of_the_book(run, folder):
+    assert "$ mlsysim book --with speculative.py --out pages\n```" in PAGE
+    assert run("book", "--with", "speculative.py", "--out", "pages").exit_code == 0
+    assert "## Tokens per step" in (folder / "pages" / "speculative.md").read_text(encoding="utf-8")
 
 
 def test_what_the_page_says_its_command_has(run, folder):
