@@ -34,6 +34,33 @@ def _in(unit: str) -> pydantic.BeforeValidator:
     return pydantic.BeforeValidator(convert)
 
 
+#: Decimal units, in which makers print what comes in the binary units of the same number.
+_BINARY = {"kB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
+_AS_MADE, _AS_TYPED = "The data sheet's", "Taken as typed"
+
+
+def _in_binary(sold: Value) -> Value:
+    """The bytes behind the number that a maker prints: 80 GB of memory are 80 GiB."""
+    kind, unit = "user" if sold.kind == "user" else "assumed", _BINARY.get(sold.unit, sold.unit)
+    made = Value(**{**sold.model_dump(), "unit": unit, "kind": kind, "calibrated_on": "", "note": ""})
+    read = f" in binary units, {made.text()} ({made.canonical / 1e9:.1f} GB)" if unit != sold.unit else ""
+    return made.model_copy(update={"note": f"{_AS_MADE} {sold.text()}{read}: what its driver shows is not known."})
+
+
+def memory_as_typed(typed: Value) -> Value:
+    """A memory with a note of its bytes had its maker printed it; as it is where that is no question."""
+    if typed.note or typed.unit not in _BINARY or typed.value != int(typed.value):
+        return typed
+    shown = _in_binary(typed)
+    said = f"of memory sold as {typed.text()} drivers show about {shown.text()} ({shown.canonical / 1e9:.1f} GB)"
+    return typed.model_copy(update={"note": f"{_AS_TYPED}, {typed.canonical:,.0f} bytes: {said}."})
+
+
+def which_memory(value: Value) -> str:
+    """Which of two readings of a memory was taken, as a sentence; empty where there is one."""
+    return value.note if value.note.startswith((_AS_MADE, _AS_TYPED)) else ""
+
+
 def _truth(given: Any) -> Any:
     """``True`` or ``False`` as one or zero; anything else as it is."""
     number = given.get("value") if isinstance(given, Mapping) else given
@@ -77,6 +104,8 @@ class Entry(pydantic.BaseModel):
     what: ClassVar[str] = "entry"
     by_precision: ClassVar[frozenset[str]] = frozenset()
     flags: ClassVar[frozenset[str]] = frozenset()
+    #: Fields that follow from one another, so that a change of one drops the others.
+    alternatives: ClassVar[frozenset[str]] = frozenset()
 
     name: str
     description: str = ""
@@ -131,10 +160,11 @@ class Entry(pydantic.BaseModel):
         for name in values:
             if name not in type(self).model_fields:
                 raise UnknownNameError(f"field of {self.name}", name, type(self).model_fields)
-        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        implied = self.alternatives if self.alternatives.intersection(values) else frozenset()
+        fields = {name: getattr(self, name) for name in self.model_fields_set - implied}
         tables = {name: {**fields[name], **new} for name, new in values.items() if isinstance(new, Mapping)}
         made = type(self)(**{**fields, **values, **tables})
-        marked = {name: _marked(getattr(made, name), fields.get(name)) for name in values}
+        marked = {name: _marked(getattr(made, name), getattr(self, name)) for name in {*values, *implied}}
         return made.model_copy(update=marked)
 
     def value_of(self, name: str, precision: str) -> Value | None:
@@ -206,13 +236,49 @@ def _attention_rate(rates: Mapping[str, Value], precision: str) -> Value | None:
     return rates.get("bf16") or rates.get("fp16")
 
 
-class Accelerator(Entry):
+class WithMemory(Entry):
+    """Base of what has a memory of its own.
+
+    Parameters
+    ----------
+    memory_capacity : Value, optional
+        Memory that its driver shows, which all formulas read; where left out, ``datasheet_memory`` in binary units.
+    datasheet_memory : Value, optional
+        Memory as its maker prints it, which is 80 GB where the driver shows 79.6 GiB.
+    """
+
+    alternatives: ClassVar[frozenset[str]] = frozenset({"memory_capacity", "datasheet_memory"})
+
+    datasheet_memory: Bytes | None = None
+    memory_capacity: Bytes | None = None
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _memory(cls, fields: Any) -> Any:
+        if "memory_capacity" in fields or fields.get("datasheet_memory") is None:
+            return fields
+        try:
+            sold = pydantic.TypeAdapter(Bytes).validate_python(fields["datasheet_memory"])
+        except pydantic.ValidationError as error:
+            raise ValueError(f"datasheet_memory: {problems(error)}") from None
+        return {**fields, "memory_capacity": _in_binary(sold)}
+
+    @pydantic.field_validator("memory_capacity")
+    @classmethod
+    def _reading(cls, capacity: Value | None, others: pydantic.ValidationInfo) -> Value | None:
+        alone = capacity is not None and others.data.get("datasheet_memory") is None
+        return memory_as_typed(capacity) if alone else capacity
+
+
+class Accelerator(WithMemory):
     """One device.
 
     Parameters
     ----------
-    memory_capacity, memory_bandwidth : Value
-        Its memory.
+    memory_capacity, datasheet_memory : Value
+        Memory that its driver shows, and that its maker prints; one of them may be left out (see :class:`WithMemory`).
+    memory_bandwidth : Value
+        Of that memory.
     peak_flops : dict of Value
         Dense peak rate per number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     link_bandwidth : Value, optional
@@ -582,7 +648,7 @@ class MemoryKind(Entry):
     price: DollarsPerByte
 
 
-class MemoryDesign(Entry):
+class MemoryDesign(WithMemory):
     """An accelerator with memory in two tiers: its own, and a remote one behind a port.
 
     Parameters
@@ -591,8 +657,8 @@ class MemoryDesign(Entry):
         Gives what is left out below.
     peak_flops : dict of Value, optional
         Dense peak rate per number format.
-    memory_bandwidth, memory_capacity : Value, optional
-        Of the local tier.
+    memory_bandwidth, memory_capacity, datasheet_memory : Value, optional
+        Of the local tier (see :class:`WithMemory`).
     remote_bandwidth : Value
         To the remote tier, as one accelerator sees it while the others rest.
     remote_sharers : Value, optional
@@ -614,7 +680,6 @@ class MemoryDesign(Entry):
     accelerator: Accelerator | None = None
     peak_flops: dict[str, Rate] | None = None
     memory_bandwidth: BytesPerSecond | None = None
-    memory_capacity: Bytes | None = None
     remote_bandwidth: BytesPerSecond
     remote_sharers: Count | None = None
     remote_capacity: Bytes | None = None
