@@ -104,6 +104,7 @@ class Entry(pydantic.BaseModel):
     what: ClassVar[str] = "entry"
     by_precision: ClassVar[frozenset[str]] = frozenset()
     flags: ClassVar[frozenset[str]] = frozenset()
+    of_one_device: ClassVar[bool] = False
     #: Fields that follow from one another, so that a change of one drops the others.
     alternatives: ClassVar[frozenset[str]] = frozenset()
 
@@ -115,6 +116,11 @@ class Entry(pydantic.BaseModel):
     def key(self) -> str:
         """Last part of its name in the catalog (``"H100"``); empty for an entry built by hand."""
         return self._key
+
+    @property
+    def device(self) -> Accelerator | None:
+        """The device that it is, holds, or is given for; None where there is none."""
+        return getattr(self, "accelerator", None)
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{name}={self.text(name)}" for name in self.values())
@@ -305,6 +311,11 @@ class Accelerator(WithMemory):
     direct_mesh: Count | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
+
+    @property
+    def device(self) -> Accelerator:
+        """Itself."""
+        return self
 
     @pydantic.field_validator("peak_flops")
     @classmethod
@@ -619,12 +630,13 @@ class Rent(Entry):
     Parameters
     ----------
     accelerator : Accelerator
-        What is rented; the hardware of a question is not taken from it.
+        What is rented; the hardware of a question is not taken from it, and must be the same.
     price : Value
         Of one accelerator for an hour, its host and power included.
     """
 
     what: ClassVar[str] = "rent"
+    of_one_device: ClassVar[bool] = True
 
     accelerator: Accelerator
     price: DollarsPerHour
@@ -813,6 +825,11 @@ class Fleet(Entry):
     node: Node
     count: Count
     fabric: Fabric
+
+    @property
+    def device(self) -> Accelerator:
+        """That of its nodes."""
+        return self.node.accelerator
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; a fleet gives the inputs of its fabric and of its nodes."""

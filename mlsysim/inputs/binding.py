@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.catalog import Entry, Value, builtin
+from mlsysim.catalog import Accelerator, Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
@@ -281,6 +281,7 @@ class _Binder:
             elif convert.is_axis(value):
                 self.axes[name] = convert.axis(variable_of(name), value)
                 self.along[name] = name
+        self._match_devices()
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         for name in self.free:
             if name in self.along or name in given:
@@ -394,6 +395,35 @@ class _Binder:
             self.along[name] = name
         else:
             self.entries[name] = self._entry(name, self.model.slots[name], value)
+
+    def _match_devices(self) -> None:
+        """Refuse what is of another device than the one in question; each of several devices takes its own."""
+        for name in [each for each in self.entries if self.model.slots[each].entry.of_one_device]:
+            devices = {argument: _devices(self.entries[argument]) for argument in self.entries if argument != name}
+            argument = next((each for each in self.model.slots if any(devices.get(each, ()))), None)
+            if argument is not None:
+                self._match(name, argument, devices[argument])
+
+    def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
+        """See :meth:`_match_devices`."""
+        axis, along = self.along.get(name), self.along.get(argument)
+        given = self.entries[name]
+        if along is not None and axis == name:
+            self.entries[name] = given = [_own(name, given, device) for device in devices]
+            labels = [entry.key or entry.name for entry in given]
+            codes = np.array([labels.index(label) for label in labels], float)
+            shared = self.axes[along]
+            members = {**(shared.members or {argument: shared}), name: convert.Axis(name, np.array(labels), codes)}
+            self.axes[along] = replace(shared, members=members)
+            self.along[name] = along
+            del self.axes[name]
+        elif axis is not None and axis == along:
+            for entry, device in zip(given, devices, strict=True):
+                _own(name, [entry], device)
+        else:
+            for entry in given if isinstance(given, list) else [given]:
+                for device in devices:
+                    _own(name, [entry], device)
 
     def _distinct_entries(self, name: str, value: Any) -> convert.Axis:
         axis = self._entry_axis(name, value)
@@ -627,6 +657,30 @@ class _Binder:
         if lacking:
             return f"{' and '.join(lacking)} has no value for it; give {name}=..."
         return self.model.how_to_give(name)
+
+
+def _devices(entry: Any) -> list[Accelerator | None]:
+    """The device of an entry, or of each of several."""
+    return [each.device for each in (entry if isinstance(entry, list) else [entry])]
+
+
+def _own(name: str, given: list[Any], device: Accelerator | None) -> Any:
+    """The one of several entries that is of a device; refused where there is none, or more than one."""
+    if device is None:
+        return given[0]
+    own = [entry for entry in given if entry.device.name == device.name]
+    if len(own) == 1:
+        return own[0]
+    asked = device.key or device.name
+    if own:
+        names = ", ".join(entry.key or entry.name for entry in own)
+        raise InputError(name, names, f"are several of {asked}", "give one, or pairs by linked(...)")
+    kind = f"Systems.{type(given[0]).__name__}s."
+    known = [path for path in builtin().paths() if path.startswith(kind)]
+    known = [path.removeprefix(kind) for path in known if builtin().entry(path).device == device]
+    named = " and ".join(f"{entry.key or entry.name} is of {entry.device.key or entry.device.name}" for entry in given)
+    hint = f"of {asked} the catalog has {', '.join(known)}" if known else f"the catalog has none of {asked}"
+    raise InputError(name, given[0].key or given[0].name, f"must be of {asked}; {named}", hint)
 
 
 @lru_cache(maxsize=4096)
