@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlsysim import units
-from mlsysim.catalog import Catalog, Entry, Recipe, Sourced, Value, builtin, load_catalog
+from mlsysim.catalog import Catalog, Entry, Recipe, Sourced, Stack, Value, builtin, load_catalog
 from mlsysim.cli import output
 from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import json_text
@@ -65,6 +65,8 @@ def _print_entry(path: str, entry: Entry) -> None:
         output.paragraph(entry.description)
     if isinstance(entry, Recipe):
         output.paragraph("; ".join(f"{name} {part.key or part.name}" for name, part in entry.entries.items()))
+    if isinstance(entry, Stack) and entry.devices:
+        output.paragraph(f"On {', '.join(each.key or each.name for each in entry.devices)}.")
     values = _values(entry)
     sources = list(dict.fromkeys(value.source for value, _ in values.values()))
     rows = [

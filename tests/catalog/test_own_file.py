@@ -576,6 +576,23 @@ class TestMemoryOfOnesOwnDevice:
             Accelerator(**self.OTHER)
 
 
+class TestDevicesOfAStack:
+    STACK = '[Stacks.Ours]\nname = "Ours"\nsource = "https://example.org/s"\ndate = "2025-05"\nkind = "measured"\n'
+
+    def test_are_those_of_ones_own_file_or_of_ours_and_may_be_left_out(self, load):
+        own = load(CHIP + self.STACK + 'devices = ["Hardware.Mine.Chip", "Hardware.Cloud.H100"]\nefficiency = 0.5\n')
+        assert [each.name for each in own.Stacks.Ours.devices] == ["My chip", Hardware.Cloud.H100.name]
+        assert load(self.STACK + "efficiency = 0.5\n").Stacks.Ours.devices == ()
+
+    def test_that_are_none_are_refused(self, load):
+        with pytest.raises(
+            CatalogError, match=r"Stacks.Ours: unknown devices 'Hardware.Cloud.H10'.*Hardware.Cloud.H100"
+        ):
+            load(self.STACK + 'devices = ["Hardware.Cloud.H10"]\n')
+        with pytest.raises(CatalogError, match=r"Stacks.Ours: unknown devices 3"):
+            load(self.STACK + "devices = [3]\n")
+
+
 class TestChangedByHand:
     def test_other_values_keep_their_sources(self):
         ours = Hardware.Cloud.H100

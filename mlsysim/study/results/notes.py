@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.catalog import Recipe, TransformerWorkload, Value, memory_as_typed, which_memory
+from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import Room
@@ -37,6 +37,7 @@ def notes(result: Result) -> tuple[str, ...]:
         result.obstacle,
         _beyond_context(result),
         _memory(result),
+        _elsewhere(result),
         left_out(result),
         _as_run(result),
         _contradiction(result),
@@ -72,6 +73,19 @@ def _memory(result: Result) -> str:
         origin = memory_as_typed(Value.of(capacity / 1e9, "GB"))
     said = which_memory(origin) if isinstance(origin, Value) else ""
     return f"memory_capacity: {said[0].lower()}{said[1:].rstrip('.')}" if said else ""
+
+
+def _elsewhere(result: Result) -> str:
+    """That the constants of a stack are those of other devices; empty where they are not, or nobody says of which."""
+    stack = result.entries.get("stack")
+    device = next((entry.device for entry in result.entries.values() if entry.device is not None), None)
+    known = {each.name: each.key or each.name for each in stack.devices} if isinstance(stack, Stack) else {}
+    if not known or device is None or device.name in known:
+        return ""
+    return (
+        f"{stack.key or stack.name} is a stack of {' and '.join(known.values())}: how far off its constants are on "
+        f"{device.key or device.name} was not measured"
+    )
 
 
 def left_out(result: Result) -> str:
