@@ -242,21 +242,48 @@ def _attention_rate(rates: Mapping[str, Value], precision: str) -> Value | None:
     return rates.get("bf16") or rates.get("fp16")
 
 
-class WithMemory(Entry):
-    """Base of what has a memory of its own.
+class Fabric(Entry):
+    """The network between nodes, as one accelerator sees it.
 
     Parameters
     ----------
-    memory_capacity : Value, optional
-        Memory that its driver shows, which all formulas read; where left out, ``datasheet_memory`` in binary units.
+    bandwidth : Value
+        One direction.
+    latency : Value
+        Before the first byte.
+    oversubscription : Value
+        1 is full bisection.
+    accelerators_per_pod : Value, optional
+        Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
+        left out.
+    """
+
+    what: ClassVar[str] = "fabric"
+
+    bandwidth: BytesPerSecond
+    latency: Seconds
+    oversubscription: Count
+    accelerators_per_pod: Count | None = None
+
+    def value_of(self, name: str, precision: str) -> Value | None:
+        """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""
+        own = {"fabric_bandwidth": self.bandwidth, "fabric_latency": self.latency}
+        return own.get(name) or super().value_of(name, precision)
+
+
+class WithMemory(Entry):
+    """Base of what has a memory of its own, with a ``memory_capacity``: that its driver shows, which all formulas read.
+
+    Parameters
+    ----------
     datasheet_memory : Value, optional
-        Memory as its maker prints it, which is 80 GB where the driver shows 79.6 GiB.
+        Memory as its maker prints it, which is 80 GB where the driver shows 79.6 GiB. Alone, it gives the capacity: the
+        same number in binary units.
     """
 
     alternatives: ClassVar[frozenset[str]] = frozenset({"memory_capacity", "datasheet_memory"})
 
     datasheet_memory: Bytes | None = None
-    memory_capacity: Bytes | None = None
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -269,11 +296,12 @@ class WithMemory(Entry):
             raise ValueError(f"datasheet_memory: {problems(error)}") from None
         return {**fields, "memory_capacity": _in_binary(sold)}
 
-    @pydantic.field_validator("memory_capacity")
+    @pydantic.field_validator("memory_capacity", check_fields=False)
     @classmethod
     def _reading(cls, capacity: Value | None, others: pydantic.ValidationInfo) -> Value | None:
-        alone = capacity is not None and others.data.get("datasheet_memory") is None
-        return memory_as_typed(capacity) if alone else capacity
+        if capacity is None or others.data.get("datasheet_memory") is not None:
+            return capacity
+        return memory_as_typed(capacity)
 
 
 class Accelerator(WithMemory):
@@ -289,6 +317,10 @@ class Accelerator(WithMemory):
         Dense peak rate per number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     link_bandwidth : Value, optional
         To its neighbours in a node, one direction.
+    link_domain : Value, optional
+        Devices that these links join, this one among them, where they are fewer than stand in a node.
+    fabric : Fabric, optional
+        What joins it to the others of its node then.
     multiprocessors : Value, optional
         Of the kind that takes one tile of a product at a time.
     switch_reduces : Value, optional
@@ -306,6 +338,8 @@ class Accelerator(WithMemory):
     memory_bandwidth: BytesPerSecond
     peak_flops: dict[str, Rate]
     link_bandwidth: BytesPerSecond | None = None
+    link_domain: Count | None = None
+    fabric: Fabric | None = None
     multiprocessors: Count | None = None
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
@@ -322,6 +356,11 @@ class Accelerator(WithMemory):
     def _formats(cls, rates: dict[str, Value]) -> dict[str, Value]:
         return _known_formats(rates)
 
+    @pydantic.model_validator(mode="after")
+    def _domain(self) -> Accelerator:
+        _whole(self, "link_domain", 1)
+        return self
+
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
 
@@ -334,6 +373,8 @@ class Accelerator(WithMemory):
         """
         if name == "node_bandwidth":
             return self.link_bandwidth
+        if name == "accelerators_per_node":
+            return self.link_domain
         if name == "attention_peak_flops":
             return _attention_rate(self.peak_flops, precision)
         if name != "peak_flops":
@@ -690,6 +731,7 @@ class MemoryDesign(WithMemory):
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
 
     accelerator: Accelerator | None = None
+    memory_capacity: Bytes | None = None
     peak_flops: dict[str, Rate] | None = None
     memory_bandwidth: BytesPerSecond | None = None
     remote_bandwidth: BytesPerSecond
@@ -737,35 +779,6 @@ class MemoryDesign(WithMemory):
         return self.accelerator.value_of(name, precision) if found is None and self.accelerator is not None else found
 
 
-class Fabric(Entry):
-    """The network between nodes, as one accelerator sees it.
-
-    Parameters
-    ----------
-    bandwidth : Value
-        One direction.
-    latency : Value
-        Before the first byte.
-    oversubscription : Value
-        1 is full bisection.
-    accelerators_per_pod : Value, optional
-        Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
-        left out.
-    """
-
-    what: ClassVar[str] = "fabric"
-
-    bandwidth: BytesPerSecond
-    latency: Seconds
-    oversubscription: Count
-    accelerators_per_pod: Count | None = None
-
-    def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""
-        own = {"fabric_bandwidth": self.bandwidth, "fabric_latency": self.latency}
-        return own.get(name) or super().value_of(name, precision)
-
-
 class Node(Entry):
     """A server.
 
@@ -774,9 +787,10 @@ class Node(Entry):
     accelerator : Accelerator
         What it holds.
     accelerators_per_node : Value
-        How many share its fast links.
+        How many it holds, which share its fast links.
     link_bandwidth : Value, optional
-        Of one accelerator to the others of the node, one direction; that of the accelerator where left out.
+        Of one accelerator to the others of the node, one direction; where left out that of the accelerator, among as
+        many as its links join.
     nics, nic_bandwidth : Value, optional
         Ports to the fabric between nodes, and the line rate of each, one direction.
     power : Value, optional
@@ -801,6 +815,8 @@ class Node(Entry):
             return Value.of(beside, source=f"{self.name}: its power over that of its accelerators, less one")
         if name == "node_bandwidth":
             return self.link_bandwidth or self.accelerator.link_bandwidth
+        if name == "accelerators_per_node" and self.link_bandwidth is None:
+            return self.accelerator.link_domain or self.accelerators_per_node
         if name in OF_ACCELERATOR:
             return self.accelerator.value_of(name, precision)
         return super().value_of(name, precision)

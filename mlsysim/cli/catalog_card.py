@@ -87,8 +87,9 @@ def _print_entry(path: str, entry: Entry) -> None:
 def _note(value: Sourced) -> str:
     """What a reader must know of a value: what it was calibrated on, how many bytes a size is, and its note."""
     calibrated = f"Calibrated on {value.calibrated_on}." if value.calibrated_on else ""
-    is_size = isinstance(value, Value) and units.dimension(value.unit) == units.dimension("B")
-    in_bytes = f"{value.canonical:,.0f} bytes." if is_size else ""
+    in_bytes = ""
+    if isinstance(value, Value) and units.dimension(value.unit) == units.dimension("B"):
+        in_bytes = f"{value.canonical:,.0f} bytes."
     return " ".join(filter(None, (calibrated, in_bytes, value.note)))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.catalog import Accelerator, Entry, Value, builtin
+from mlsysim.catalog import Accelerator, Entry, Fabric, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
@@ -267,7 +267,7 @@ class _Binder:
         self.derived: tuple[DerivedInput, ...] = ()
         self.recipe = Given()
         self.recipe_argument = recipe_argument(type(model))
-        self.by_recipes: dict[str, convert.Axis] = {}
+        self.implied: dict[str, convert.Axis] = {}
 
     def run(self) -> Binding:
         self._take_recipe()
@@ -282,6 +282,7 @@ class _Binder:
                 self.axes[name] = convert.axis(variable_of(name), value)
                 self.along[name] = name
         self._match_devices()
+        self._take_fabric()
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         for name in self.free:
             if name in self.along or name in given:
@@ -336,7 +337,7 @@ class _Binder:
             self.values,
             self.origins,
             self.axes,
-            {name: entry for name, entry in self.entries.items() if name not in self.by_recipes},
+            {name: entry for name, entry in self.entries.items() if name not in self.implied},
             system,
             tuple(self.reasons),
             self.derived,
@@ -375,10 +376,10 @@ class _Binder:
         self.recipe.left_out = given.left_out
         for member, values in given.typed.items():
             entry = member in self.model.slots
-            self.by_recipes[member] = (
+            self.implied[member] = (
                 self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
             )
-        self.along |= dict.fromkeys((name, *self.by_recipes), name)
+        self.along |= dict.fromkeys((name, *self.implied), name)
 
     def _from_recipe(self, origin: Any, argument: str) -> Origin:
         """Where a value came from, if it was given by an argument that a recipe gave."""
@@ -403,6 +404,23 @@ class _Binder:
             argument = next((each for each in self.model.slots if any(devices.get(each, ()))), None)
             if argument is not None:
                 self._match(name, argument, devices[argument])
+
+    def _take_fabric(self) -> None:
+        """Take the fabric of a device that has one, where the call names none and the model would take a default."""
+        name = next((each for each, slot in self.model.slots.items() if slot.entry is Fabric and slot.default), "")
+        argument = next((each for each, slot in self.model.slots.items() if slot.entry is Accelerator), "")
+        if name not in self.model.arguments or name in self.entries or argument not in self.entries:
+            return
+        devices = _devices(self.entries[argument])
+        if all(device is None or device.fabric is None for device in devices):
+            return
+        default = builtin().find(Fabric.what, self.model.slots[name].default)
+        fabrics = [(device and device.fabric) or default for device in devices]
+        if argument in self.along:
+            self.implied[name] = self._entry_axis(name, fabrics)
+            self.along[name] = self.along[argument]
+        else:
+            (self.entries[name],) = fabrics
 
     def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
         """See :meth:`_match_devices`."""
@@ -463,7 +481,7 @@ class _Binder:
     def _swept(self, name: str) -> convert.Axis:
         """The axis of a swept argument: its own, or the linked axis it is a member of."""
         axis = self.axes[self.along[name]]
-        return self.by_recipes.get(name) or axis.members.get(name, axis)
+        return self.implied.get(name) or axis.members.get(name, axis)
 
     def _entry(self, name: str, slot: Slot, value: Any) -> Entry:
         if isinstance(value, str):
@@ -501,7 +519,7 @@ class _Binder:
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
                 depends += [each for each in _CHOOSE_RATE if each in self.along]
-            if depends and name in slot.extras and self._lacks(argument, name):
+            if depends and (self._lacks if name in slot.extras else self._all_default)(argument, name):
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
@@ -521,6 +539,14 @@ class _Binder:
         known = name in self.model.defaults or self.model.fallback(name, self._rate_format) is not None
         return not known and any(
             self.model.slots[argument].value(entry, name, self._rate_format) is None for entry in entries
+        )
+
+    def _all_default(self, argument: str, name: str) -> bool:
+        """Whether an input has a default of the model, and none of the entries along an axis a value for it."""
+        entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
+        slot = self.model.slots[argument]
+        return name in self.model.defaults and all(
+            slot.value(entry, name, self._rate_format) is None for entry in entries
         )
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:

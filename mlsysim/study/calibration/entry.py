@@ -101,7 +101,7 @@ def _copied(value: Value) -> dict[str, Any]:
 
 
 def _devices(found: Calibration) -> dict[str, list[str]]:
-    """The device of the catalog that all rows were measured on; nothing where there were several, or one of one's own."""
+    """The device of the catalog that all rows were measured on; none where there were several, or one's own."""
     for argument in ("hardware", "node", "fleet"):
         given = found.held.get(argument)
         entry = builtin().find(argument, given) if isinstance(given, str) else given

@@ -79,8 +79,10 @@ def _elsewhere(result: Result) -> str:
     """That the constants of a stack are those of other devices; empty where they are not, or nobody says of which."""
     stack = result.entries.get("stack")
     device = next((entry.device for entry in result.entries.values() if entry.device is not None), None)
-    known = {each.name: each.key or each.name for each in stack.devices} if isinstance(stack, Stack) else {}
-    if not known or device is None or device.name in known:
+    if not isinstance(stack, Stack) or not stack.devices or device is None:
+        return ""
+    known = {each.name: each.key or each.name for each in stack.devices}
+    if device.name in known:
         return ""
     return (
         f"{stack.key or stack.name} is a stack of {' and '.join(known.values())}: how far off its constants are on "
