@@ -11,6 +11,8 @@ from mlsysim.catalog.entries import (
     Rent,
     SparseTransformerWorkload,
     TransformerWorkload,
+    memory_as_typed,
+    which_memory,
 )
 from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog
 from mlsysim.catalog.recipes import Recipe
@@ -39,4 +41,6 @@ __all__ = [
     "Value",
     "builtin",
     "load_catalog",
+    "memory_as_typed",
+    "which_memory",
 ]

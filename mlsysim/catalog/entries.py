@@ -34,6 +34,33 @@ def _in(unit: str) -> pydantic.BeforeValidator:
     return pydantic.BeforeValidator(convert)
 
 
+#: Decimal units, in which makers print what comes in the binary units of the same number.
+_BINARY = {"kB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
+_AS_MADE, _AS_TYPED = "The data sheet's", "Taken as typed"
+
+
+def _in_binary(sold: Value) -> Value:
+    """The bytes behind the number that a maker prints: 80 GB of memory are 80 GiB."""
+    kind, unit = "user" if sold.kind == "user" else "assumed", _BINARY.get(sold.unit, sold.unit)
+    made = Value(**{**sold.model_dump(), "unit": unit, "kind": kind, "calibrated_on": "", "note": ""})
+    read = f" in binary units, {made.text()} ({made.canonical / 1e9:.1f} GB)" if unit != sold.unit else ""
+    return made.model_copy(update={"note": f"{_AS_MADE} {sold.text()}{read}: what its driver shows is not known."})
+
+
+def memory_as_typed(typed: Value) -> Value:
+    """A memory with a note of its bytes had its maker printed it; as it is where that is no question."""
+    if typed.note or typed.unit not in _BINARY or typed.value != int(typed.value):
+        return typed
+    shown = _in_binary(typed)
+    said = f"of memory sold as {typed.text()} drivers show about {shown.text()} ({shown.canonical / 1e9:.1f} GB)"
+    return typed.model_copy(update={"note": f"{_AS_TYPED}, {typed.canonical:,.0f} bytes: {said}."})
+
+
+def which_memory(value: Value) -> str:
+    """Which of two readings of a memory was taken, as a sentence; empty where there is one."""
+    return value.note if value.note.startswith((_AS_MADE, _AS_TYPED)) else ""
+
+
 def _truth(given: Any) -> Any:
     """``True`` or ``False`` as one or zero; anything else as it is."""
     number = given.get("value") if isinstance(given, Mapping) else given
@@ -77,6 +104,9 @@ class Entry(pydantic.BaseModel):
     what: ClassVar[str] = "entry"
     by_precision: ClassVar[frozenset[str]] = frozenset()
     flags: ClassVar[frozenset[str]] = frozenset()
+    of_one_device: ClassVar[bool] = False
+    #: Fields that follow from one another, so that a change of one drops the others.
+    alternatives: ClassVar[frozenset[str]] = frozenset()
 
     name: str
     description: str = ""
@@ -86,6 +116,11 @@ class Entry(pydantic.BaseModel):
     def key(self) -> str:
         """Last part of its name in the catalog (``"H100"``); empty for an entry built by hand."""
         return self._key
+
+    @property
+    def device(self) -> Accelerator | None:
+        """The device that it is, holds, or is given for; None where there is none."""
+        return getattr(self, "accelerator", None)
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{name}={self.text(name)}" for name in self.values())
@@ -131,10 +166,11 @@ class Entry(pydantic.BaseModel):
         for name in values:
             if name not in type(self).model_fields:
                 raise UnknownNameError(f"field of {self.name}", name, type(self).model_fields)
-        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        implied = self.alternatives if self.alternatives.intersection(values) else frozenset()
+        fields = {name: getattr(self, name) for name in self.model_fields_set - implied}
         tables = {name: {**fields[name], **new} for name, new in values.items() if isinstance(new, Mapping)}
         made = type(self)(**{**fields, **values, **tables})
-        marked = {name: _marked(getattr(made, name), fields.get(name)) for name in values}
+        marked = {name: _marked(getattr(made, name), getattr(self, name)) for name in {*values, *implied}}
         return made.model_copy(update=marked)
 
     def value_of(self, name: str, precision: str) -> Value | None:
@@ -206,17 +242,85 @@ def _attention_rate(rates: Mapping[str, Value], precision: str) -> Value | None:
     return rates.get("bf16") or rates.get("fp16")
 
 
-class Accelerator(Entry):
+class Fabric(Entry):
+    """The network between nodes, as one accelerator sees it.
+
+    Parameters
+    ----------
+    bandwidth : Value
+        One direction.
+    latency : Value
+        Before the first byte.
+    oversubscription : Value
+        1 is full bisection.
+    accelerators_per_pod : Value, optional
+        Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
+        left out.
+    """
+
+    what: ClassVar[str] = "fabric"
+
+    bandwidth: BytesPerSecond
+    latency: Seconds
+    oversubscription: Count
+    accelerators_per_pod: Count | None = None
+
+    def value_of(self, name: str, precision: str) -> Value | None:
+        """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""
+        own = {"fabric_bandwidth": self.bandwidth, "fabric_latency": self.latency}
+        return own.get(name) or super().value_of(name, precision)
+
+
+class WithMemory(Entry):
+    """Base of what has a memory of its own, with a ``memory_capacity``: that its driver shows, which all formulas read.
+
+    Parameters
+    ----------
+    datasheet_memory : Value, optional
+        Memory as its maker prints it, which is 80 GB where the driver shows 79.6 GiB. Alone, it gives the capacity: the
+        same number in binary units.
+    """
+
+    alternatives: ClassVar[frozenset[str]] = frozenset({"memory_capacity", "datasheet_memory"})
+
+    datasheet_memory: Bytes | None = None
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _memory(cls, fields: Any) -> Any:
+        if "memory_capacity" in fields or fields.get("datasheet_memory") is None:
+            return fields
+        try:
+            sold = pydantic.TypeAdapter(Bytes).validate_python(fields["datasheet_memory"])
+        except pydantic.ValidationError as error:
+            raise ValueError(f"datasheet_memory: {problems(error)}") from None
+        return {**fields, "memory_capacity": _in_binary(sold)}
+
+    @pydantic.field_validator("memory_capacity", check_fields=False)
+    @classmethod
+    def _reading(cls, capacity: Value | None, others: pydantic.ValidationInfo) -> Value | None:
+        if capacity is None or others.data.get("datasheet_memory") is not None:
+            return capacity
+        return memory_as_typed(capacity)
+
+
+class Accelerator(WithMemory):
     """One device.
 
     Parameters
     ----------
-    memory_capacity, memory_bandwidth : Value
-        Its memory.
+    memory_capacity, datasheet_memory : Value
+        Memory that its driver shows, and that its maker prints; one of them may be left out (see :class:`WithMemory`).
+    memory_bandwidth : Value
+        Of that memory.
     peak_flops : dict of Value
         Dense peak rate per number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     link_bandwidth : Value, optional
         To its neighbours in a node, one direction.
+    link_domain : Value, optional
+        Devices that these links join, this one among them, where they are fewer than stand in a node.
+    fabric : Fabric, optional
+        What joins it to the others of its node then.
     multiprocessors : Value, optional
         Of the kind that takes one tile of a product at a time.
     switch_reduces : Value, optional
@@ -234,16 +338,28 @@ class Accelerator(Entry):
     memory_bandwidth: BytesPerSecond
     peak_flops: dict[str, Rate]
     link_bandwidth: BytesPerSecond | None = None
+    link_domain: Count | None = None
+    fabric: Fabric | None = None
     multiprocessors: Count | None = None
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
 
+    @property
+    def device(self) -> Accelerator:
+        """Itself."""
+        return self
+
     @pydantic.field_validator("peak_flops")
     @classmethod
     def _formats(cls, rates: dict[str, Value]) -> dict[str, Value]:
         return _known_formats(rates)
+
+    @pydantic.model_validator(mode="after")
+    def _domain(self) -> Accelerator:
+        _whole(self, "link_domain", 1)
+        return self
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
@@ -257,6 +373,8 @@ class Accelerator(Entry):
         """
         if name == "node_bandwidth":
             return self.link_bandwidth
+        if name == "accelerators_per_node":
+            return self.link_domain
         if name == "attention_peak_flops":
             return _attention_rate(self.peak_flops, precision)
         if name != "peak_flops":
@@ -553,12 +671,13 @@ class Rent(Entry):
     Parameters
     ----------
     accelerator : Accelerator
-        What is rented; the hardware of a question is not taken from it.
+        What is rented; the hardware of a question is not taken from it, and must be the same.
     price : Value
         Of one accelerator for an hour, its host and power included.
     """
 
     what: ClassVar[str] = "rent"
+    of_one_device: ClassVar[bool] = True
 
     accelerator: Accelerator
     price: DollarsPerHour
@@ -582,7 +701,7 @@ class MemoryKind(Entry):
     price: DollarsPerByte
 
 
-class MemoryDesign(Entry):
+class MemoryDesign(WithMemory):
     """An accelerator with memory in two tiers: its own, and a remote one behind a port.
 
     Parameters
@@ -591,8 +710,8 @@ class MemoryDesign(Entry):
         Gives what is left out below.
     peak_flops : dict of Value, optional
         Dense peak rate per number format.
-    memory_bandwidth, memory_capacity : Value, optional
-        Of the local tier.
+    memory_bandwidth, memory_capacity, datasheet_memory : Value, optional
+        Of the local tier (see :class:`WithMemory`).
     remote_bandwidth : Value
         To the remote tier, as one accelerator sees it while the others rest.
     remote_sharers : Value, optional
@@ -612,9 +731,9 @@ class MemoryDesign(Entry):
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
 
     accelerator: Accelerator | None = None
+    memory_capacity: Bytes | None = None
     peak_flops: dict[str, Rate] | None = None
     memory_bandwidth: BytesPerSecond | None = None
-    memory_capacity: Bytes | None = None
     remote_bandwidth: BytesPerSecond
     remote_sharers: Count | None = None
     remote_capacity: Bytes | None = None
@@ -660,35 +779,6 @@ class MemoryDesign(Entry):
         return self.accelerator.value_of(name, precision) if found is None and self.accelerator is not None else found
 
 
-class Fabric(Entry):
-    """The network between nodes, as one accelerator sees it.
-
-    Parameters
-    ----------
-    bandwidth : Value
-        One direction.
-    latency : Value
-        Before the first byte.
-    oversubscription : Value
-        1 is full bisection.
-    accelerators_per_pod : Value, optional
-        Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
-        left out.
-    """
-
-    what: ClassVar[str] = "fabric"
-
-    bandwidth: BytesPerSecond
-    latency: Seconds
-    oversubscription: Count
-    accelerators_per_pod: Count | None = None
-
-    def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""
-        own = {"fabric_bandwidth": self.bandwidth, "fabric_latency": self.latency}
-        return own.get(name) or super().value_of(name, precision)
-
-
 class Node(Entry):
     """A server.
 
@@ -697,9 +787,10 @@ class Node(Entry):
     accelerator : Accelerator
         What it holds.
     accelerators_per_node : Value
-        How many share its fast links.
+        How many it holds, which share its fast links.
     link_bandwidth : Value, optional
-        Of one accelerator to the others of the node, one direction; that of the accelerator where left out.
+        Of one accelerator to the others of the node, one direction; where left out that of the accelerator, among as
+        many as its links join.
     nics, nic_bandwidth : Value, optional
         Ports to the fabric between nodes, and the line rate of each, one direction.
     power : Value, optional
@@ -724,6 +815,8 @@ class Node(Entry):
             return Value.of(beside, source=f"{self.name}: its power over that of its accelerators, less one")
         if name == "node_bandwidth":
             return self.link_bandwidth or self.accelerator.link_bandwidth
+        if name == "accelerators_per_node" and self.link_bandwidth is None:
+            return self.accelerator.link_domain or self.accelerators_per_node
         if name in OF_ACCELERATOR:
             return self.accelerator.value_of(name, precision)
         return super().value_of(name, precision)
@@ -748,6 +841,11 @@ class Fleet(Entry):
     node: Node
     count: Count
     fabric: Fabric
+
+    @property
+    def device(self) -> Accelerator:
+        """That of its nodes."""
+        return self.node.accelerator
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; a fleet gives the inputs of its fabric and of its nodes."""

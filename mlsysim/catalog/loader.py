@@ -52,6 +52,7 @@ _REFERENCES = {
     "hardware": "Hardware",
     "fleet": "Systems.Clusters",
     "stack": "Stacks",
+    "devices": "Hardware",
 }
 
 
@@ -238,8 +239,11 @@ class Catalog:
         try:
             kind = _class_of(path, self._raw[path])
             for field, content in fields.items():
-                if field in _REFERENCES and field in kind.model_fields and isinstance(content, str):
+                refers = field in _REFERENCES and field in kind.model_fields
+                if refers and isinstance(content, str):
                     fields[field] = self._referred(content, field)
+                elif refers and isinstance(content, list):
+                    fields[field] = tuple(self._referred(each, field) for each in content)
                 elif field not in _FREE_TEXT:
                     fields[field] = _with_provenance(content, inherited)
             if kind is Recipe:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mlsysim.catalog.entries import Bytes, BytesPerSecond, Count, EnergyPerOperation, Entry, Flag, Milliseconds, Seconds
+from mlsysim.catalog.entries import (
+    Accelerator,
+    Bytes,
+    BytesPerSecond,
+    Count,
+    EnergyPerOperation,
+    Entry,
+    Flag,
+    Milliseconds,
+    Seconds,
+)
 
 
 class Stack(Entry):
@@ -14,6 +24,8 @@ class Stack(Entry):
 
     Parameters
     ----------
+    devices : tuple of Accelerator
+        Devices that its rows were measured on, or that it was described for; none where it is for any.
     efficiency : Value, optional
         Share of the peak rate that products reach.
     attention_efficiency : Value, optional
@@ -73,6 +85,7 @@ class Stack(Entry):
     what: ClassVar[str] = "stack"
     flags: ClassVar[frozenset[str]] = frozenset({"grouped_experts"})
 
+    devices: tuple[Accelerator, ...] = ()
     efficiency: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlsysim.catalog import Catalog, Entry, Recipe, Sourced, builtin, load_catalog
+from mlsysim import units
+from mlsysim.catalog import Catalog, Entry, Recipe, Sourced, Stack, Value, builtin, load_catalog
 from mlsysim.cli import output
 from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import json_text
@@ -64,6 +65,8 @@ def _print_entry(path: str, entry: Entry) -> None:
         output.paragraph(entry.description)
     if isinstance(entry, Recipe):
         output.paragraph("; ".join(f"{name} {part.key or part.name}" for name, part in entry.entries.items()))
+    if isinstance(entry, Stack) and entry.devices:
+        output.paragraph(f"On {', '.join(each.key or each.name for each in entry.devices)}.")
     values = _values(entry)
     sources = list(dict.fromkeys(value.source for value, _ in values.values()))
     rows = [
@@ -72,7 +75,7 @@ def _print_entry(path: str, entry: Entry) -> None:
     ]
     print()
     output.listing(("Field", "Value", "Kind", "Date", "Source"), rows)
-    notes = [f"  {field}: {_note(value)}" for field, (value, _) in values.items() if value.note or value.calibrated_on]
+    notes = [f"  {field}: {note}" for field, (value, _) in values.items() if (note := _note(value))]
     if notes:
         print()
         output.block("\n".join(["Notes", *notes]))
@@ -82,9 +85,12 @@ def _print_entry(path: str, entry: Entry) -> None:
 
 
 def _note(value: Sourced) -> str:
-    """What a reader must know of a value, what it was calibrated on first."""
+    """What a reader must know of a value: what it was calibrated on, how many bytes a size is, and its note."""
     calibrated = f"Calibrated on {value.calibrated_on}." if value.calibrated_on else ""
-    return " ".join(filter(None, (calibrated, value.note)))
+    in_bytes = ""
+    if isinstance(value, Value) and units.dimension(value.unit) == units.dimension("B"):
+        in_bytes = f"{value.canonical:,.0f} bytes."
+    return " ".join(filter(None, (calibrated, in_bytes, value.note)))
 
 
 def _values(entry: Entry, prefix: str = "") -> dict[str, tuple[Sourced, str]]:

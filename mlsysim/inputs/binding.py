@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.catalog import Entry, Value, builtin
+from mlsysim.catalog import Accelerator, Entry, Fabric, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
@@ -266,7 +266,7 @@ class _Binder:
         self.derived: tuple[DerivedInput, ...] = ()
         self.recipe = Given()
         self.recipe_argument = recipe_argument(type(model))
-        self.by_recipes: dict[str, convert.Axis] = {}
+        self.implied: dict[str, convert.Axis] = {}
 
     def run(self) -> Binding:
         self._take_recipe()
@@ -280,6 +280,8 @@ class _Binder:
             elif convert.is_axis(value):
                 self.axes[name] = convert.axis(variable_of(name), value)
                 self.along[name] = name
+        self._match_devices()
+        self._take_fabric()
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         for name in self.free:
             if name in self.along or name in given:
@@ -334,7 +336,7 @@ class _Binder:
             self.values,
             self.origins,
             self.axes,
-            {name: entry for name, entry in self.entries.items() if name not in self.by_recipes},
+            {name: entry for name, entry in self.entries.items() if name not in self.implied},
             system,
             tuple(self.reasons),
             self.derived,
@@ -373,10 +375,10 @@ class _Binder:
         self.recipe.left_out = given.left_out
         for member, values in given.typed.items():
             entry = member in self.model.slots
-            self.by_recipes[member] = (
+            self.implied[member] = (
                 self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
             )
-        self.along |= dict.fromkeys((name, *self.by_recipes), name)
+        self.along |= dict.fromkeys((name, *self.implied), name)
 
     def _from_recipe(self, origin: Any, argument: str) -> Origin:
         """Where a value came from, if it was given by an argument that a recipe gave."""
@@ -393,6 +395,52 @@ class _Binder:
             self.along[name] = name
         else:
             self.entries[name] = self._entry(name, self.model.slots[name], value)
+
+    def _match_devices(self) -> None:
+        """Refuse what is of another device than the one in question; each of several devices takes its own."""
+        for name in [each for each in self.entries if self.model.slots[each].entry.of_one_device]:
+            devices = {argument: _devices(self.entries[argument]) for argument in self.entries if argument != name}
+            argument = next((each for each in self.model.slots if any(devices.get(each, ()))), None)
+            if argument is not None:
+                self._match(name, argument, devices[argument])
+
+    def _take_fabric(self) -> None:
+        """Take the fabric of a device that has one, where the call names none and the model would take a default."""
+        name = next((each for each, slot in self.model.slots.items() if slot.entry is Fabric and slot.default), "")
+        argument = next((each for each, slot in self.model.slots.items() if slot.entry is Accelerator), "")
+        if name not in self.model.arguments or name in self.entries or argument not in self.entries:
+            return
+        devices = _devices(self.entries[argument])
+        if all(device is None or device.fabric is None for device in devices):
+            return
+        default = builtin().find(Fabric.what, self.model.slots[name].default)
+        fabrics = [(device and device.fabric) or default for device in devices]
+        if argument in self.along:
+            self.implied[name] = self._entry_axis(name, fabrics)
+            self.along[name] = self.along[argument]
+        else:
+            (self.entries[name],) = fabrics
+
+    def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
+        """See :meth:`_match_devices`."""
+        axis, along = self.along.get(name), self.along.get(argument)
+        given = self.entries[name]
+        if along is not None and axis == name:
+            self.entries[name] = given = [_own(name, given, device) for device in devices]
+            labels = [entry.key or entry.name for entry in given]
+            codes = np.array([labels.index(label) for label in labels], float)
+            shared = self.axes[along]
+            members = {**(shared.members or {argument: shared}), name: convert.Axis(name, np.array(labels), codes)}
+            self.axes[along] = replace(shared, members=members)
+            self.along[name] = along
+            del self.axes[name]
+        elif axis is not None and axis == along:
+            for entry, device in zip(given, devices, strict=True):
+                _own(name, [entry], device)
+        else:
+            for entry in given if isinstance(given, list) else [given]:
+                for device in devices:
+                    _own(name, [entry], device)
 
     def _distinct_entries(self, name: str, value: Any) -> convert.Axis:
         axis = self._entry_axis(name, value)
@@ -432,7 +480,7 @@ class _Binder:
     def _swept(self, name: str) -> convert.Axis:
         """The axis of a swept argument: its own, or the linked axis it is a member of."""
         axis = self.axes[self.along[name]]
-        return self.by_recipes.get(name) or axis.members.get(name, axis)
+        return self.implied.get(name) or axis.members.get(name, axis)
 
     def _entry(self, name: str, slot: Slot, value: Any) -> Entry:
         if isinstance(value, str):
@@ -470,7 +518,7 @@ class _Binder:
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
                 depends += [each for each in _CHOOSE_RATE if each in self.along]
-            if depends and name in slot.extras and self._lacks(argument, name):
+            if depends and (self._lacks if name in slot.extras else self._all_default)(argument, name):
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
@@ -490,6 +538,14 @@ class _Binder:
         known = name in self.model.defaults or self.model.fallback(name, self._rate_format) is not None
         return not known and any(
             self.model.slots[argument].value(entry, name, self._rate_format) is None for entry in entries
+        )
+
+    def _all_default(self, argument: str, name: str) -> bool:
+        """Whether an input has a default of the model, and none of the entries along an axis a value for it."""
+        entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
+        slot = self.model.slots[argument]
+        return name in self.model.defaults and all(
+            slot.value(entry, name, self._rate_format) is None for entry in entries
         )
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
@@ -626,6 +682,30 @@ class _Binder:
         if lacking:
             return f"{' and '.join(lacking)} has no value for it; give {name}=..."
         return self.model.how_to_give(name)
+
+
+def _devices(entry: Any) -> list[Accelerator | None]:
+    """The device of an entry, or of each of several."""
+    return [each.device for each in (entry if isinstance(entry, list) else [entry])]
+
+
+def _own(name: str, given: list[Any], device: Accelerator | None) -> Any:
+    """The one of several entries that is of a device; refused where there is none, or more than one."""
+    if device is None:
+        return given[0]
+    own = [entry for entry in given if entry.device.name == device.name]
+    if len(own) == 1:
+        return own[0]
+    asked = device.key or device.name
+    if own:
+        names = ", ".join(entry.key or entry.name for entry in own)
+        raise InputError(name, names, f"are several of {asked}", "give one, or pairs by linked(...)")
+    kind = f"Systems.{type(given[0]).__name__}s."
+    known = [path for path in builtin().paths() if path.startswith(kind)]
+    known = [path.removeprefix(kind) for path in known if builtin().entry(path).device == device]
+    named = " and ".join(f"{entry.key or entry.name} is of {entry.device.key or entry.device.name}" for entry in given)
+    hint = f"of {asked} the catalog has {', '.join(known)}" if known else f"the catalog has none of {asked}"
+    raise InputError(name, given[0].key or given[0].name, f"must be of {asked}; {named}", hint)
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ from mlsysim.formulas import (
 from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
-from mlsysim.models.shape import COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
+from mlsysim.models.shape import BEYOND_NODE, COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
@@ -106,6 +106,7 @@ class DistributedModel(PerformanceModel):
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
+                "accelerators_per_node",
                 "node_bandwidth",
                 "switch_reduces",
                 "direct_mesh",
@@ -246,6 +247,7 @@ class DistributedModel(PerformanceModel):
             )
         ),
     )
+    caveats = (BEYOND_NODE,)
     common = (
         "tp_size",
         "pp_size",

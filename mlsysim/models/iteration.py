@@ -11,6 +11,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
+    BEYOND_NODE,
     COUNTED,
     LATENT_ADAPTERS,
     NO_WINDOW,
@@ -94,14 +95,7 @@ ADAPTER_CAVEATS = (
         "adapters take {lora_memory}, and nothing is left for caches: max_loras says how many are held at a time",
     ),
 )
-ENGINE_CAVEATS = (
-    *ADAPTER_CAVEATS,
-    Caveat(
-        t > n_node,
-        "tensor parallelism over {tp_size} ranks leaves a node of {accelerators_per_node}: each of its collectives "
-        "goes over the fabric",
-    ),
-)
+ENGINE_CAVEATS = (*ADAPTER_CAVEATS, BEYOND_NODE)
 #: How an engine stands on accelerators, and how its experts exchange.
 LAYOUT = (
     "tp_size",
@@ -168,10 +162,7 @@ class IterationModel(PerformanceModel):
             ("parameters", *PASS_SHAPE, *WINDOW),
             counted=COUNTED,
         ),
-        "hardware": Slot(
-            Accelerator,
-            (*_DEVICE, *_LINKS),
-        ),
+        "hardware": Slot(Accelerator, (*_DEVICE, *_LINKS, "accelerators_per_node")),
         "node": Slot(Node, (*_DEVICE, *_LINKS, "accelerators_per_node")),
         "fleet": Slot(Fleet, (*_DEVICE, *_LINKS, "accelerators_per_node", *_FABRIC)),
         "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),

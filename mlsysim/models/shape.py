@@ -7,8 +7,10 @@ from typing import Any
 from sympy import Eq, Ne
 
 from mlsysim.formulas import parameter_counts
+from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Mod, Requirement, label, variable_of
+from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import (
@@ -132,3 +134,9 @@ SHAPE_REQUIREMENTS = (
 
 #: Parameters of a transformer that gives no count of them.
 COUNTED = Counted(("parameters", "active_parameters"), parameter_counts.FORMULAS, OPTIONAL_SHAPE)
+#: What a reader must know where a group is larger than what fast links join.
+BEYOND_NODE = Caveat(
+    t > n_node,
+    "tensor parallelism over {tp_size} ranks leaves a node of {accelerators_per_node}: each of its collectives "
+    "goes over the fabric",
+)

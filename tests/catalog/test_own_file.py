@@ -1,10 +1,19 @@
 """A user's own TOML file: what loads, what inherits, and what each mistake says."""
 
 import re
+from typing import ClassVar
 
 import pytest
 
-from mlsysim import Hardware, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel, load_catalog
+from mlsysim import (
+    Hardware,
+    IterationModel,
+    MoERoutingModel,
+    ServingCapacityModel,
+    Systems,
+    TrainingMemoryModel,
+    load_catalog,
+)
 from mlsysim.catalog import Accelerator, Fleet, SparseTransformerWorkload, TransformerWorkload, Value, builtin
 from mlsysim.catalog.value import OWN
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
@@ -503,16 +512,97 @@ def test_ones_own_measurement_is_a_source_of_a_file_of_ones_own(tmp_path):
     assert not [path for path in ours.paths() for value in ours.entry(path).values().values() if value.source == OWN]
 
 
+class TestMemoryOfOnesOwnDevice:
+    """80 GB as typed are 80e9 bytes; what a data sheet prints as 80 GB is read as the 80 GiB that are built."""
+
+    OTHER: ClassVar = {"name": "Mine", "memory_bandwidth": 3350, "peak_flops": {"bf16": 989}, "link_bandwidth": 450}
+
+    @pytest.mark.parametrize(
+        ("given", "tokens", "note"),
+        [
+            (
+                {"memory_capacity": "80 GB"},
+                8545,
+                "taken as typed, 80,000,000,000 bytes: of memory sold as 80 GB drivers show about 80 GiB (85.9 GB)",
+            ),
+            (
+                {"datasheet_memory": "80 GB"},
+                40951,
+                "the data sheet's 80 GB in binary units, 80 GiB (85.9 GB): what its driver shows is not known",
+            ),
+            ({"memory_capacity": "80 GiB"}, 40951, None),
+            ({"memory_capacity": "81559 MiB", "datasheet_memory": "80 GB"}, 38872, None),
+        ],
+    )
+    def test_a_note_says_which_was_meant(self, given, tokens, note):
+        run = {"model": "Llama3_1_70B", "precision": "bf16", "tp_size": 2}
+        found = IterationModel("saturated").solve(hardware=Accelerator(**given, **self.OTHER), **run)
+        assert round(found.kv_cache_tokens.magnitude) == tokens
+        said = [each for each in found.notes if each.startswith("memory_capacity: ")]
+        assert said == ([] if note is None else [f"memory_capacity: {note}"])
+
+    def test_a_keyword_is_read_as_a_device_is(self):
+        run = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8}
+        (note,) = [
+            each for each in TrainingMemoryModel().solve(**run, memory_capacity="96 GB").notes if "typed" in each
+        ]
+        assert note.startswith("memory_capacity: taken as typed, 96,000,000,000 bytes: ")
+        assert not [
+            each for each in TrainingMemoryModel().solve(**run, memory_capacity="96 GiB").notes if "typed" in each
+        ]
+
+    def test_a_file_may_give_either_and_an_old_one_stays_as_it_was(self, load):
+        as_typed = load(CHIP.replace("48 GiB", "48 GB")).Hardware.Mine.Chip
+        assert as_typed.memory_capacity.canonical == 48e9
+        sold = load(CHIP.replace("memory_capacity", "datasheet_memory").replace("48 GiB", "48 GB")).Hardware.Mine.Chip
+        assert (sold.memory_capacity.text(), sold.memory_capacity.kind) == ("48 GiB", "assumed")
+        assert sold.datasheet_memory.kind == "measured"
+
+    def test_of_a_memory_design_too(self):
+        design = Systems.Designs.GH200.changed(datasheet_memory="144 GB")
+        assert design.memory_capacity.canonical == 144 * 2**30
+
+    def test_a_change_of_one_is_a_change_of_both(self):
+        ours = Hardware.Cloud.H100
+        assert ours.changed(datasheet_memory="96 GB").memory_capacity.canonical == 96 * 2**30
+        assert ours.changed(memory_capacity="96 GB").datasheet_memory is None
+        both = ours.changed(memory_capacity="97871 MiB", datasheet_memory="96 GB")
+        assert (both.memory_capacity.text(), both.datasheet_memory.text()) == ("97871 MiB", "96 GB")
+
+    def test_a_number_of_the_data_sheet_that_is_none_is_refused_by_its_name(self):
+        with pytest.raises(CatalogError, match=r"^Mine: datasheet_memory: 80 s is not in a unit of GB$"):
+            Accelerator(datasheet_memory="80 s", **self.OTHER)
+        with pytest.raises(CatalogError, match=r"^Mine: memory_capacity: Field required$"):
+            Accelerator(**self.OTHER)
+
+
+class TestDevicesOfAStack:
+    STACK = '[Stacks.Ours]\nname = "Ours"\nsource = "https://example.org/s"\ndate = "2025-05"\nkind = "measured"\n'
+
+    def test_are_those_of_ones_own_file_or_of_ours_and_may_be_left_out(self, load):
+        own = load(CHIP + self.STACK + 'devices = ["Hardware.Mine.Chip", "Hardware.Cloud.H100"]\nefficiency = 0.5\n')
+        assert [each.name for each in own.Stacks.Ours.devices] == ["My chip", Hardware.Cloud.H100.name]
+        assert load(self.STACK + "efficiency = 0.5\n").Stacks.Ours.devices == ()
+
+    def test_that_are_none_are_refused(self, load):
+        with pytest.raises(
+            CatalogError, match=r"Stacks.Ours: unknown devices 'Hardware.Cloud.H10'.*Hardware.Cloud.H100"
+        ):
+            load(self.STACK + 'devices = ["Hardware.Cloud.H10"]\n')
+        with pytest.raises(CatalogError, match=r"Stacks.Ours: unknown devices 3"):
+            load(self.STACK + "devices = [3]\n")
+
+
 class TestChangedByHand:
     def test_other_values_keep_their_sources(self):
         ours = Hardware.Cloud.H100
         mine = ours.changed(name="Mine", memory_capacity="96 GB", peak_flops={"fp16": "800 TFLOP/s"})
-        assert mine.memory_capacity.source == "changed by hand, was 80 GiB"
+        assert mine.memory_capacity.source == "changed by hand, was 81559 MiB"
         assert mine.memory_capacity.kind == "user"
         assert mine.peak_flops["fp16"].source.startswith("changed by hand, was ")
         assert mine.peak_flops["bf16"] == ours.peak_flops["bf16"]
         assert mine.memory_bandwidth == ours.memory_bandwidth
-        assert ours.memory_capacity.text() == "80 GiB"
+        assert ours.memory_capacity.text() == "81559 MiB"
 
     def test_a_value_that_stays_is_not_called_changed(self):
         ours = Hardware.Cloud.H100

@@ -157,14 +157,14 @@ def test_every_input_an_entry_gives_can_be_overridden():
 def test_an_override_changes_only_what_depends_on_it():
     plain, tight = memory(), memory(memory_capacity="40 GB")
     assert plain.total_memory == tight.total_memory
-    assert tight.memory_utilization == pytest.approx(plain.memory_utilization * 80 * 2**30 / 40e9, rel=1e-15)
+    assert tight.memory_utilization == pytest.approx(plain.memory_utilization * 81559 * 2**20 / 40e9, rel=1e-15)
     assert (plain.feasible, tight.feasible) == (False, False)
     assert memory(memory_capacity="200 GB").feasible is True
 
 
 def test_a_model_can_do_without_entries_altogether():
     given = {name: getattr(memory(), name) for name in ("parameters", "layers", "hidden_dim", "heads", "experts")}
-    found = TrainingMemoryModel().solve(**given, memory_capacity=80 * ureg.GiB, batch_size=8)
+    found = TrainingMemoryModel().solve(**given, memory_capacity=81559 * ureg.MiB, batch_size=8)
     assert found.outputs == memory().outputs
     assert found.to_dict()["entries"] == {}
 

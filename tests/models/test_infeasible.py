@@ -23,7 +23,7 @@ def test_training_that_does_not_fit():
     assert found.feasible is False
     assert found.total_memory > found.memory_capacity
     assert found.memory_utilization > 1
-    # 2 + 2 + 12 bytes per parameter over eight ranks alone are more than 80 GiB.
+    # 2 + 2 + 12 bytes per parameter over eight ranks alone are more than 80 GB.
     states = found.weights + found.gradients + found.optimizer_state
     assert states.to("GB").magnitude == pytest.approx(16 * 70.6 / 8, rel=1e-14)
 

@@ -58,7 +58,7 @@ EXACT = [
         "total_memory",
         "M = W + G + O + A + C = 16.06 GB + 2.01 GB + 12.04 GB + 2.68 GB + 0.100 GB = 32.90 GB",
     ),
-    (memory(), "feasible", "feasible = M ≤ M_cap = 150.8 GB ≤ 85.90 GB = False"),
+    (memory(), "feasible", "feasible = M ≤ M_cap = 150.8 GB ≤ 85.52 GB = False"),
     (
         serving(),
         "required_replicas",
@@ -108,12 +108,12 @@ class TestWhatBinds:
 
     def test_the_batch_is_bound_by_its_maximum(self):
         text = lines(serving(), "active_batch_size")
-        assert "binds: max batch size (B_max) = 32, the smallest; ⌊(M_cap − W_s)/κ_req⌋ = 260" in text
+        assert "binds: max batch size (B_max) = 32, the smallest; ⌊(M_cap − W_s)/κ_req⌋ = 258" in text
         assert "binds: min(B_max, ⌊(M_cap − W_s)/κ_req⌋) = 32, the largest; 0" in text
 
     def test_the_batch_is_bound_by_memory(self):
         text = lines(serving(max_batch_size=1000), "active_batch_size")
-        assert "binds: ⌊(M_cap − W_s)/κ_req⌋ = 260, the smallest; max batch size (B_max) = 1000" in text
+        assert "binds: ⌊(M_cap − W_s)/κ_req⌋ = 258, the smallest; max batch size (B_max) = 1000" in text
 
     def test_nothing_fits(self):
         text = lines(serving("GPT3_175B"), "active_batch_size")
@@ -179,7 +179,7 @@ def test_inputs_stand_first_with_their_sources():
     assert "s 4096 token seq_len [given]" in found
     assert "d 1 dp_size [default]" in found
     assert "L 32 layers [paper: grattafiori2024, 2024-07]" in found
-    assert any(line.startswith("M_cap 85.90 GB memory_capacity [datasheet: ") for line in found)
+    assert any(line.startswith("M_cap 85.52 GB memory_capacity [reported: ") for line in found)
 
 
 def test_inputs_no_formula_uses_are_left_out():

@@ -5,11 +5,14 @@ import html
 import pytest
 
 from mlsysim import (
+    CollectiveModel,
     DistributedModel,
     EconomicsModel,
     IterationModel,
+    Recipes,
     ServingCapacityModel,
     ServingModel,
+    Stacks,
     TrainingMemoryModel,
 )
 from mlsysim.errors import InputError
@@ -275,3 +278,41 @@ def test_a_target_that_no_load_meets_says_what_a_request_alone_takes(variant, ta
     assert f"({takes}" in found.obstacle
     assert not any("∞" in line for line in repr(found).splitlines())
     assert not ServingModel(variant).solve(**asked, **{target: 60_000}).obstacle
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "said"),
+    [
+        (CollectiveModel(), {"hardware": "B200", "stack": "NCCL_A100"}, "NCCL_A100 is a stack of A100: "),
+        (
+            CollectiveModel(),
+            {"fleet": "SuperPOD_A100", "stack": "NCCL_H100"},
+            "NCCL_H100 is a stack of H100 and H200: ",
+        ),
+        (
+            IterationModel(),
+            {"hardware": "TPU_v5p", "stack": "Megatron_Bridge_H100"},
+            "Megatron_Bridge_H100 is a stack ",
+        ),
+        (CollectiveModel(), {"hardware": "H200", "stack": "NCCL_H100"}, ""),
+        (CollectiveModel(), {"hardware": "B200"}, ""),
+        (CollectiveModel(), {"hardware": "B200", "stack": "Ideal"}, ""),
+        (IterationModel(), {"hardware": "H100", "stack": Stacks.Generic.changed(name="Own", efficiency=0.5)}, ""),
+    ],
+)
+def test_a_stack_of_other_devices_is_named(model, given, said):
+    asked = {"collective_ranks": 8, "message_bytes": "1 MiB"}
+    if isinstance(model, IterationModel):
+        asked = {"model": "Llama3_1_8B", "decode_requests": 8, "context_tokens": 100}
+    notes = [note for note in model.solve(**asked, **given).notes if "is a stack of" in note]
+    assert len(notes) == bool(said)
+    assert all(note.startswith(said) and note.endswith(" was not measured") for note in notes)
+
+
+def test_no_recipe_has_a_stack_of_other_devices():
+    for name in Recipes:
+        entries = Recipes[name].entries
+        device = entries.get("hardware", entries.get("fleet"))
+        stack = entries.get("stack")
+        if stack is not None and stack.devices and device is not None:
+            assert device.device in stack.devices, name

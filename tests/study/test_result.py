@@ -244,7 +244,7 @@ def test_the_headline_of_the_memory_model_in_full():
         "  activations                  2.68 GB\n"
         "  communication_buffers        0.100 GB\n"
         "  total_memory                 32.90 GB\n"
-        "  memory_utilization           0.383\n"
+        "  memory_utilization           0.385\n"
         "  feasible                     True"
     )
 
@@ -263,7 +263,7 @@ def test_sources_of_inputs():
     assert MEMORY.source("batch_size") == "given"
     assert MEMORY.source("seq_len") == "default"
     assert MEMORY.source("layers") == "32 (paper: grattafiori2024, 2024-07)"
-    assert MEMORY.source("memory_capacity").startswith("80 GiB (datasheet: https://")
+    assert MEMORY.source("memory_capacity").startswith("81559 MiB (reported: https://")
 
 
 def test_references_include_the_papers_of_the_catalog_values():

@@ -197,7 +197,7 @@ class TestKinds:
 
     def test_values_are_shown_where_they_were_taken(self, found):
         assert found["qps"].value == "30.00 QPS"
-        assert found["memory_capacity"].value == "85.90 GB"
+        assert found["memory_capacity"].value == "85.52 GB"
         assert found.value == "3340.4 ms"
 
     def test_an_unknown_input_is_refused(self, found):

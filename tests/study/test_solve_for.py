@@ -84,7 +84,7 @@ def test_no_solution_is_false_and_its_first_words_say_so():
     found = TrainingMemoryModel().solve_for("batch_size", feasible=True, model="Llama3_70B", hardware="H100")
     assert not found
     said = "no batch_size holds feasible: total_memory is at least 1150.1 GB, at batch_size = 1, and "
-    assert " ".join(repr(found).split()).startswith(f"{said}memory_capacity is 85.90 GB")
+    assert " ".join(repr(found).split()).startswith(f"{said}memory_capacity is 85.52 GB")
     assert found._repr_html_().startswith("<table><caption>no batch_size holds feasible: ")
 
 

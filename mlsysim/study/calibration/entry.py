@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import units
-from mlsysim.catalog import Stack, Value, builtin, load_catalog
+from mlsysim.catalog import Entry, Stack, Value, builtin, load_catalog
 from mlsysim.catalog.files import LARGEST
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.files import locked, read_bytes, replacing
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mlsysim.study.calibration.calibration import Calibration
 
 #: Fields of an entry that are no constants of a stack.
-_TEXT = ("name", "description", "variants")
+_TEXT = ("name", "description", "variants", "devices")
 
 
 def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) -> None:
@@ -63,6 +63,7 @@ def _save(found: Calibration, file: Path, name: str, base: Any, source: str) -> 
         "source": source,
         "date": today,
         "kind": "calibrated",
+        **_devices(found),
     }
     lines = [f"[Stacks.{name}]", *(f"{key} = {_toml(value)}" for key, value in {**head, **fields}.items())]
     begun = rows.exists()
@@ -114,6 +115,17 @@ def _base(found: Calibration, base: Any) -> Stack | None:
 def _copied(value: Value) -> dict[str, Any]:
     """A value of the base with its own provenance."""
     return {key: content for key, content in value.model_dump().items() if content not in ("", None)}
+
+
+def _devices(found: Calibration) -> dict[str, list[str]]:
+    """The device of the catalog that all rows were measured on; none where there were several, or one's own."""
+    for argument in ("hardware", "node", "fleet"):
+        given = found.held.get(argument)
+        entry = builtin().find(argument, given) if isinstance(given, str) else given
+        if isinstance(entry, Entry) and entry.device is not None:
+            paths = [path for path in builtin().paths() if path.endswith(f".{entry.device.key}")]
+            return {"devices": [path for path in paths if builtin().entry(path) == entry.device]}
+    return {}
 
 
 def _held(found: Calibration) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.catalog import Recipe, TransformerWorkload
+from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import Room
-from mlsysim.inputs.recipe import name_of, recipe_argument
+from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text, bare
 from mlsysim.symbolic import variable_of
 
@@ -36,6 +36,8 @@ def notes(result: Result) -> tuple[str, ...]:
     lines = (
         result.obstacle,
         _beyond_context(result),
+        _memory(result),
+        _elsewhere(result),
         left_out(result),
         _as_run(result),
         _contradiction(result),
@@ -58,6 +60,33 @@ def _beyond_context(result: Result) -> str:
     return (
         f"{' + '.join(names)} is {tokens:,.0f} tokens, and {entry.key or entry.name} is made for {longest:,.0f} "
         "(max_position_embeddings): engines refuse longer requests unless told otherwise"
+    )
+
+
+def _memory(result: Result) -> str:
+    """Whether a memory of 80 GB is that many bytes, or 80 GiB; empty where a driver says it."""
+    if "memory_capacity" not in result.input_names:
+        return ""
+    given, capacity = result.origin("memory_capacity"), result.canonical("memory_capacity")
+    origin = given.origin if isinstance(given, FromRecipe) else given
+    if origin == GIVEN:
+        origin = memory_as_typed(Value.of(capacity / 1e9, "GB"))
+    said = which_memory(origin) if isinstance(origin, Value) else ""
+    return f"memory_capacity: {said[0].lower()}{said[1:].rstrip('.')}" if said else ""
+
+
+def _elsewhere(result: Result) -> str:
+    """That the constants of a stack are those of other devices; empty where they are not, or nobody says of which."""
+    stack = result.entries.get("stack")
+    device = next((entry.device for entry in result.entries.values() if entry.device is not None), None)
+    if not isinstance(stack, Stack) or not stack.devices or device is None:
+        return ""
+    known = {each.name: each.key or each.name for each in stack.devices}
+    if device.name in known:
+        return ""
+    return (
+        f"{stack.key or stack.name} is a stack of {' and '.join(known.values())}: how far off its constants are on "
+        f"{device.key or device.name} was not measured"
     )
 
 
