@@ -45,6 +45,28 @@ class Better:
 
 
 @dataclass(frozen=True)
+class Foundation:
+    """The model that outputs of another one follow from, and whose measured errors they take over.
+
+    Parameters
+    ----------
+    model : type
+        The model that was measured.
+    variant : str
+        Its variant.
+    outputs : mapping
+        For an output of the model that stands on it, the output whose error it takes over.
+    variants : tuple of str
+        Variants of the model that stands on it; all where left out.
+    """
+
+    model: type[DeclaredModel]
+    variant: str
+    outputs: Mapping[str, str]
+    variants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Room:
     """Whether the memory of an engine holds a request, and the ranks that would make room.
 
@@ -138,6 +160,8 @@ class DeclaredModel:
     better : Better, optional
         The variant that measurements confirm, which the command line asks first, and the output on which the others
         must agree with it.
+    foundations : tuple of Foundation
+        Models that outputs follow from, in the order in which their errors are looked for.
     room : tuple of Room
         Engines whose memory may hold no request, and the ranks that would make room.
     caveats : tuple of Caveat
@@ -161,6 +185,7 @@ class DeclaredModel:
     keywords: ClassVar[tuple[str, ...]] = ()
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
+    foundations: ClassVar[tuple[Foundation, ...]] = ()
     room: ClassVar[tuple[Room, ...]] = ()
     caveats: ClassVar[tuple[Caveat, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}

@@ -21,7 +21,7 @@ def run(*words):
 def test_the_answer_with_its_formula():
     counted, first = (run("memory", "batch_size", *POINT, *more, "feasible=true") for more in ((), FIRST))
     assert counted.output.startswith("batch_size = 16, the largest that holds\n")
-    assert first.output.startswith("batch_size = 64, the largest that holds\n")
+    assert first.output.startswith("batch_size = 56, the largest that holds\n")
     assert "formula" in first.output
 
 
