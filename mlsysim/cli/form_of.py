@@ -38,8 +38,8 @@ def form_of(model: type[PerformanceModel], program: str = "mlsysim", beside: Seq
         choices=tuple(_choices(model)),
         common=_common(model),
         given={name: slot.described for name, slot in model.slots.items()},
-        variants=tuple(model.variants),
-        outputs=tuple(variable.name for variable in model().outputs),
+        variants=tuple(dict.fromkeys((model.measured(), *model.variants))),
+        outputs=tuple(variable.name for variable in model.asked().outputs),
         strict="feasible" in model.headline,
     )
 
@@ -52,7 +52,7 @@ def printed() -> str:
 
 def _common(model: type[PerformanceModel]) -> tuple[str, ...]:
     """The inputs that help shows: those declared as common, of the example, and without a default."""
-    own = model()
+    own = model.asked()
     needed = [name for name in model.keywords if name in own.arguments and name not in own.defaults]
     return tuple(dict.fromkeys([*needed, *model.example, *model.common]))
 

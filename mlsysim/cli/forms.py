@@ -55,7 +55,7 @@ class Form:
     given : mapping
         Per argument that takes an entry of the catalog, the inputs that the entry gives, in words.
     variants, outputs : tuple of str
-        Names of the sets of formulas, and of the outputs of the first.
+        Names of the sets of formulas, first the one that is asked where none is named, and of its outputs.
     strict : bool
         Whether an answer can be infeasible.
     """

@@ -86,7 +86,7 @@ def sweep(
     given = axes.arguments(kind, words, shelf_of(catalog))
     if not axes.swept(given, 0) and len(variants) == 1:
         raise _one_point(kind, words)
-    model = as_run(kind(variants[0] or None), given)
+    model = as_run(kind.asked(variants[0] or None), given)
     named = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
     long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
     _writable("output", file, (*STORES, ".csv"))
@@ -227,7 +227,7 @@ def _asked(
     given = axes.arguments(kind, words, shelf_of(catalog))
     if not axes.swept(given, 0):
         raise _one_point(kind, words)
-    return as_run(kind(variant), given), given
+    return as_run(kind.asked(variant), given), given
 
 
 def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError:

@@ -45,6 +45,7 @@ LEFT_OUT: tuple[tuple[type[PerformanceModel], str], ...] = (
 def run() -> None:
     """Print the whole tutorial, every number computed here and now."""
     output.heading("Training memory, serving capacity and MoE routing: the tutorial, with the formulas behind it")
+    output.paragraph("Its three questions are answered by first_order; under each table stands the measured variant.")
     parts = (
         training_memory,
         serving_capacity,
@@ -62,7 +63,9 @@ def run() -> None:
 def training_memory() -> None:
     """Question 1: what training one model keeps on one accelerator."""
     _question(QUESTIONS[0], TrainingMemoryModel)
-    _formulas(memory_table(), (*COMPONENTS.values(), "feasible"))
+    memory = memory_table()
+    measured_beside(memory)
+    _formulas(memory, (*COMPONENTS.values(), "feasible"))
 
 
 def memory_table() -> Result:
@@ -77,7 +80,9 @@ def serving_capacity() -> None:
     """Question 2: replicas for a rate of requests and a latency."""
     _question(QUESTIONS[1], ServingCapacityModel)
     names = ("required_replicas", "qps_capacity", "utilization", "estimated_p99_latency", "bottleneck")
-    _formulas(capacity_table(), names)
+    capacity = capacity_table()
+    measured_beside(capacity)
+    _formulas(capacity, names)
 
 
 def capacity_table() -> Result:
@@ -96,6 +101,7 @@ def moe_routing() -> None:
     _question(QUESTIONS[2], MoERoutingModel)
     results = imbalance_table()
     explained = MoERoutingModel.example["routing_imbalance_factor"]
+    measured_beside(results[explained])
     _formulas(
         results[explained],
         ("effective_active_experts", "token_dispatch_bytes", "all_to_all_latency"),
@@ -112,6 +118,13 @@ def imbalance_table() -> dict[float, Result]:
     ]
     show.table(["Imbalance", "Effective Experts", "Routed Bytes", "All-to-All"], rows)
     return results
+
+
+def measured_beside(result: Result) -> None:
+    """Print what the measured variant says where an answer of the tutorial is far off."""
+    for note in result.notes:
+        if note.startswith(f"{result.model.measured()},"):
+            output.paragraph(note)
 
 
 def zero_stages() -> None:
@@ -224,7 +237,7 @@ def _heading(text: str) -> None:
 
 def _question(text: str, model: type[PerformanceModel]) -> None:
     _heading(text)
-    print(command_line(model))
+    print(command_line(model, variant=next(iter(model.variants))))
     print()
 
 

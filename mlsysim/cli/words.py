@@ -34,7 +34,7 @@ def typed_text(variable: Variable | None, text: str) -> bool | int | float | str
     return text
 
 
-def command_line(model: type[PerformanceModel], width: int = 96, program: str = "mlsysim") -> str:
+def command_line(model: type[PerformanceModel], width: int = 96, program: str = "mlsysim", variant: str = "") -> str:
     """The command that answers the example of a model.
 
     Parameters
@@ -45,12 +45,16 @@ def command_line(model: type[PerformanceModel], width: int = 96, program: str = 
         Longer lines continue on the next, as a shell reads them.
     program : str
         With what the command begins.
+    variant : str
+        The variant that it names; left out where the words for the model or its example name one.
 
     Returns
     -------
     str
     """
-    lines = [f"{program} {words_for(model)}"]
+    words = words_for(model)
+    named = " --variant" in words or "variant" in model.example or not variant
+    lines = [f"{program} {words}{'' if named else f' --variant {variant}'}"]
     for argument, value in model.example.items():
         option = f"{option_name(argument)} {shlex.quote(str(value))}"
         if len(lines[-1]) + len(option) < width:

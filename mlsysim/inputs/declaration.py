@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from string import Formatter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mlsysim.catalog import Value
 from mlsysim.engine import compiled
@@ -42,6 +42,28 @@ class Better:
     variant: str
     decides: str
     shows: str
+
+
+@dataclass(frozen=True)
+class Foundation:
+    """The model that outputs of another one follow from, and whose measured errors they take over.
+
+    Parameters
+    ----------
+    model : type
+        The model that was measured.
+    variant : str
+        Its variant.
+    outputs : mapping
+        For an output of the model that stands on it, the output whose error it takes over.
+    variants : tuple of str
+        Variants of the model that stands on it; all where left out.
+    """
+
+    model: type[DeclaredModel]
+    variant: str
+    outputs: Mapping[str, str]
+    variants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,7 +177,10 @@ class DeclaredModel:
         For each total among them, the outputs of the headline that add up to it, shown in its unit. Those that a
         variant does not compute are no part of its total.
     better : Better, optional
-        The variant that counts, and the output on which the others must agree with it.
+        The variant that measurements confirm, which the command line asks first, and the output on which the others
+        must agree with it.
+    foundations : tuple of Foundation
+        Models that outputs follow from, in the order in which their errors are looked for.
     room : tuple of Room
         Engines whose memory may hold no request, and the ranks that would make room.
     alone : Alone, optional
@@ -167,7 +192,7 @@ class DeclaredModel:
     givers : dict
         For each input that catalog entries give, the arguments that take one, and their slots.
     is_chosen : bool
-        Of an instance, whether it was made with a variant; a recipe names one where it was not.
+        Of an instance, whether a variant was named; a recipe names one where it was not.
     arguments : dict
         For each argument its variable, or None if it takes a catalog entry. An instance has the arguments that its
         variant uses.
@@ -181,6 +206,7 @@ class DeclaredModel:
     keywords: ClassVar[tuple[str, ...]] = ()
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
+    foundations: ClassVar[tuple[Foundation, ...]] = ()
     room: ClassVar[tuple[Room, ...]] = ()
     alone: ClassVar[Alone | None] = None
     caveats: ClassVar[tuple[Caveat, ...]] = ()
@@ -238,6 +264,19 @@ class DeclaredModel:
         }
         if cls.variants:
             check_names(cls, {variant: _system(cls, variant) for variant in cls.variants})
+
+    @classmethod
+    def measured(cls) -> str:
+        """The variant that measurements confirm, where one is declared; else the first."""
+        return cls.better.variant if cls.better and cls.better.variant in cls.variants else next(iter(cls.variants))
+
+    @classmethod
+    @at_the_call
+    def asked(cls, variant: str | None = None) -> Self:
+        """An instance as the command line asks it: without a variant, by the one that measurements confirm."""
+        found = cls(cls.measured() if variant is None else variant)
+        found.is_chosen = variant is not None
+        return found
 
     @classmethod
     def positional(cls) -> tuple[str, ...]:

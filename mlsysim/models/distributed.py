@@ -20,6 +20,7 @@ from mlsysim.formulas import (
     step_time,
     transformer_flops,
 )
+from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
@@ -60,6 +61,9 @@ DISTRIBUTED = swapped(
     ),
 )
 _MEMORY = TrainingMemoryModel
+#: Memory of a rank that was measured, and rates and times of a step that were.
+MEMORY = ("weights", "gradients", "optimizer_state", "activations", "total_memory")
+TIMED = ("step_time", "training_time", "tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
 #: What a step is made of beside its computing; each hides what it can.
 BESIDE = (
     "tp_time",
@@ -91,6 +95,7 @@ class DistributedModel(PerformanceModel):
         "training_tokens": 10**12,
     }
     answer = "step_time"
+    foundations = (Foundation(TrainingMemoryModel, "per_operator", {name: name for name in MEMORY}),)
     savings = {"activation_checkpointing": ("none", "total_memory")}
     variants = {"per_operator": DISTRIBUTED}
     slots = {

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
 from mlsysim.formulas import economics
+from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.distributed import DistributedModel
+from mlsysim.models.distributed import MEMORY, TIMED, DistributedModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
@@ -69,6 +70,25 @@ def _deployments() -> Iterator[tuple[str, Variant]]:
         yield f"rented_{name}", _chained(replicas, (economics.request_cost,), f"{about}; rented.")
 
 
+#: What is as far off as the time of a run, or as what a fleet completes.
+_COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
+          "cost_per_output_token", "cost_per_request", "accelerators")  # fmt: skip
+
+
+def _foundations() -> Iterator[Foundation]:
+    """The models that costs follow from."""
+    step = {name: name for name in (*TIMED, *MEMORY)}
+    costs = dict.fromkeys(("duration", *_COSTS), "training_time")
+    yield Foundation(DistributedModel, _RUN.variant, {**step, **costs}, ("training", "rented_training"))
+    fleet = dict.fromkeys((*_COSTS, "required_replicas"), "qps_capacity")
+    p99 = {"estimated_p99_latency": "estimated_p99_latency"}
+    yield Foundation(ServingCapacityModel, _FLEET.variant, {**fleet, **p99}, ("serving", "rented_serving"))
+    for name, (engine, _) in _ENGINES.items():
+        outputs = {each: each for foundation in ServingModel.foundations for each in foundation.outputs}
+        outputs |= dict.fromkeys(_COSTS, "deployed_replicas")
+        yield Foundation(ServingModel, engine, outputs, (name, f"rented_{name}"))
+
+
 def _given(slot: str) -> tuple[str, ...]:
     """What an entry gives to any of these models."""
     return tuple(dict.fromkeys(name for model in (_RUN, _FLEET, ServingModel) for name in model.slots[slot].provides))
@@ -83,6 +103,7 @@ class EconomicsModel(PerformanceModel):
     command = "cost"
     example = {"variant": "rented_training", **DistributedModel.example, "rental_price": 2}
     answer = "total_cost"
+    foundations = tuple(_foundations())
     variants = {
         "training": _chained(_RUN, economics.BOUGHT, "A distributed training run on accelerators that were bought."),
         "rented_training": _chained(_RUN, economics.RENTED, "A distributed training run on rented accelerators."),

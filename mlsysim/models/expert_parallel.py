@@ -6,9 +6,10 @@ from sympy import Ne
 
 from mlsysim.formulas import break_even, fsdp, token_counts, unsplit_experts
 from mlsysim.formulas.rank_parameters import DUALPIPE
+from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.distributed import BESIDE, DISTRIBUTED, DistributedModel
+from mlsysim.models.distributed import BESIDE, DISTRIBUTED, MEMORY, TIMED, DistributedModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule
@@ -54,6 +55,10 @@ class ExpertParallelModel(PerformanceModel):
     command = "ep"
     example = {"recipe": "torchtitan_issue_1624", "ep_size": 4}
     answer = "tokens_per_second_per_accelerator"
+    foundations = (
+        Foundation(_STEP, "per_operator", {name: name for name in TIMED}),
+        Foundation(_STEP, "per_operator", {name: name for name in MEMORY}, ("per_operator",)),
+    )
     savings = _STEP.savings
     variants = {
         "fsdp": Variant(

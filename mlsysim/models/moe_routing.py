@@ -6,6 +6,7 @@ from sympy import Eq
 
 from mlsysim.catalog import Fleet, SparseTransformerWorkload
 from mlsysim.formulas import collectives, expert_exchange, moe_routing, number_formats, parameter_counts, rank_groups
+from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -28,10 +29,8 @@ class MoERoutingModel(PerformanceModel):
 
     command = "moe"
     example = {
+        "model": "Mixtral_8x7B",
         "active_parameters": "8e9",
-        "hidden_dim": 4096,
-        "experts": 8,
-        "active_experts_per_token": 2,
         "fleet": "Research_256",
         "batch_size": 4,
         "seq_len": 2048,
@@ -39,6 +38,7 @@ class MoERoutingModel(PerformanceModel):
         "routing_imbalance_factor": 2.0,
     }
     answer = "token_dispatch_bytes"
+    better = Better("per_layer", decides="token_dispatch_bytes", shows="token_dispatch_bytes")
     variants = {
         "first_order": Variant(
             (*number_formats.FIRST_ORDER, collectives.link_bandwidth, *moe_routing.FIRST_ORDER),

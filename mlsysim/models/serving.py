@@ -23,7 +23,7 @@ from mlsysim.formulas import (
     replica_layout,
     varied_lengths,
 )
-from mlsysim.inputs.declaration import Alone, Caveat, Room
+from mlsysim.inputs.declaration import Alone, Caveat, Foundation, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -103,6 +103,16 @@ _WHOLE = ("e2e_p50", "e2e_p90", "e2e_p99", "itl_p99")
 _SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_token")
 #: Entries that say what an accelerator draws, and what they say of its host.
 _POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
+#: Outputs as far off as the iterations of an engine: means of a token, and what an engine completes.
+_BY_ITERATIONS = (
+    "tpot_mean",
+    "deployed_replicas",
+    "replica_capacity",
+    "goodput",
+    "goodput_per_accelerator",
+    "tokens_per_second",
+    "tokens_per_second_per_accelerator",
+)
 #: What a trace says of the requests.
 TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
 #: A cache of prefixes of a given size, and who asks for them.
@@ -173,6 +183,10 @@ class ServingModel(PerformanceModel):
         "tpot_slo": 50,
     }
     answer = "deployed_replicas"
+    foundations = tuple(
+        Foundation(IterationModel, variant, dict.fromkeys(_BY_ITERATIONS, measured))
+        for variant, measured in (("saturated", "output_tokens_per_second"), ("iteration", "iteration_time"))
+    )
     variants = {
         "colocated": Variant(
             (

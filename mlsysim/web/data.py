@@ -40,9 +40,9 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
     printed : PrintedModel
         Its formulas, among which those of requirements and cases are put.
     variant : str, optional
-        The variant with which the page opens; that of the example where left out.
+        The variant with which the page opens; where left out that of the example, else the measured one.
     """
-    own = as_run(model(), model.example).variant if "variant" not in model.example else model.example["variant"]
+    own = as_run(model.asked(), model.example).variant if "variant" not in model.example else model.example["variant"]
     first = variant if variant in printed.variants else own if own in printed.variants else next(iter(printed.variants))
     requirements: dict[Any, int] = {}
     variants = {name: _variant(model(name), printed, requirements) for name in printed.variants}

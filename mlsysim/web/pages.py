@@ -33,7 +33,7 @@ def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
     model : type
         Such as ``TrainingMemoryModel``.
     variant : str, optional
-        The variant with which it opens; that of the model's example where left out.
+        The variant with which it opens; where left out that of the model's example, else the measured one.
 
     Returns
     -------

@@ -13,7 +13,7 @@ GIVEN = {"model": "Llama3_8B", "hardware": "H100", "dp_size": 8}
 def test_two_values(run):
     done = run("compare", *WORDS, "batch_size=64,128")
     assert done.exit_code == 0, done.output
-    first, second = (TrainingMemoryModel().solve(batch_size=size, **GIVEN) for size in (64, 128))
+    first, second = (TrainingMemoryModel("per_operator").solve(batch_size=size, **GIVEN) for size in (64, 128))
     assert done.stdout == f"{compare(first, second)}\n"
 
 

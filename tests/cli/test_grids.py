@@ -27,7 +27,7 @@ FITS = ("--subject-to", "total_memory <= 0.9 * memory_capacity")
 
 @pytest.fixture(scope="module")
 def expected():
-    return TrainingMemoryModel().sweep(
+    return TrainingMemoryModel("per_operator").sweep(
         "Llama3_8B",
         "H100",
         dp_size=8,
@@ -59,11 +59,11 @@ def test_a_small_grid_is_a_table_with_a_row_per_point(run):
     done = run("sweep", "memory", *SMALL, "--refused", "mask")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0] == "TrainingMemoryModel (first_order), Llama 3 8B, NVIDIA H100 SXM5 80 GB"
+    assert lines[0] == "TrainingMemoryModel (per_operator), Llama 3 8B, NVIDIA H100 SXM5 80 GB"
     assert lines[1] == "6 points: batch_size 2 x tp_size 3"
     rows = [line.split() for line in lines if line[:1].isdigit() and not line.endswith("tp_size 3")]
     assert [row[:2] for row in rows] == [[str(b), str(t)] for b in (8, 16) for t in (1, 2, 3)]
-    fits = TrainingMemoryModel().solve("Llama3_8B", "H100", dp_size=8, batch_size=16, tp_size=2)
+    fits = TrainingMemoryModel("per_operator").solve("Llama3_8B", "H100", dp_size=8, batch_size=16, tp_size=2)
     assert rows[4][2:4] == [f"{fits.total_memory.to('GB').magnitude:.2f}", "GB"]
     assert set(rows[2][2:]) == {"-"}
     assert lines[-1] == "Refused: 2 of 6 points: tp_size must divide heads (2)"
@@ -276,7 +276,8 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
         (("sweep", "memory", *GRID, "pp_size=1,2", "--plot", "a.png"), "--plot 'batch_size, zero_stage, tp_size, "
          "pp_size': a figure shows one or two axes, and one of at most 6 values as panels; give one value of the "
          "others, as in pp_size=..."),
-        (("sweep", "memory", *LLAMA, "batch_size=8,16", "sequence_parallel=true"), "sequence_parallel=True: the "
+        (("sweep", "memory", *LLAMA, "batch_size=8,16", "sequence_parallel=true", "--variant", "first_order"),
+         "sequence_parallel=True: the "
          "variant first_order does not use it; --variant korthikanti or per_operator does"),
         (("sweep", "serve", "variant=chunked", "request_rate=1,2"), "use --variant chunked"),
         (("search", "memory", *SMALL), "a search needs an objective: give --minimize ... or --maximize ..., an "),

@@ -14,6 +14,7 @@ from mlsysim.models.registry import Registry, words_for
 
 MODELS = {words_for(model): model for model in every_model()}
 FIRST_ORDER = "serve --variant first_order"
+FIRST = ("--variant", "first_order")
 LLAMA = ("memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8")
 OWN = """
 [Hardware.Mine.H100]
@@ -29,8 +30,8 @@ fp16 = "900 TFLOP/s"
 
 
 def command(name):
-    """The words a shell makes of the command line shown in the help and in the demo."""
-    return shlex.split(command_line(MODELS[name]).replace("\\\n", ""))[1:]
+    """The words a shell makes of the command line that the demo prints, by the first variant."""
+    return shlex.split(command_line(MODELS[name], variant=next(iter(MODELS[name].variants))).replace("\\\n", ""))[1:]
 
 
 def options(name):
@@ -119,15 +120,15 @@ def test_the_help_of_a_command_names_the_other_models_that_it_asks(run):
 
 
 def test_a_table_of_the_headline_outputs_with_their_meaning(run):
-    lines = run(*LLAMA, "--dp-size", "8", "--zero-stage", "2").stdout.splitlines()
+    lines = run(*LLAMA, "--dp-size", "8", "--zero-stage", "2", *FIRST).stdout.splitlines()
     assert lines[0] == "model: Llama 3 8B, hardware: NVIDIA H100 SXM5 80 GB"
     assert lines[2].split() == ["Output", "Value", "Meaning"]
-    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[3:-4]}
+    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[3:11]}
     assert tuple(table) == TrainingMemoryModel.headline
     assert table["total_memory"].strip() == "32.90 GB  Memory one rank needs."
     assert table["feasible"].strip().startswith("True  ")
-    assert lines[-4:-2] == ["Given    batch_size=8, zero_stage=2, dp_size=8", lines[-3]]
-    assert lines[-3].startswith("Assumed  seq_len=2048 token, precision=fp16, optimizer=adam,")
+    assert lines[11] == "Given    batch_size=8, zero_stage=2, dp_size=8"
+    assert lines[12].startswith("Assumed  seq_len=2048 token, precision=fp16, optimizer=adam,")
 
 
 def test_help_shows_the_common_inputs_and_says_how_many_more_there_are(run):
@@ -155,7 +156,7 @@ def test_text_brings_its_own_unit(run):
 
 
 def test_explain_prints_the_formulas_with_numbers(run):
-    text = run(*LLAMA, "--explain").stdout
+    text = run(*LLAMA, "--variant", "first_order", "--explain").stdout
     assert "P_r = P/(t·p·e)" in text
     assert "= 8.03e9/(1·1·1)" in text
     assert "parameters  [paper: huggingface.co" in text
@@ -177,10 +178,10 @@ def test_outputs_named_are_the_ones_printed_and_explained(run):
         ((*LLAMA, "dp_size=1,2"), "error: 'dp_size=1,2': options are --name value; `mlsysim sweep memory` takes dp_"),
         (
             ("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "all_to_all_latency"),
-            "error: MoERoutingModel needs fabric_bandwidth for all_to_all_latency: give --fleet",
+            "error: MoERoutingModel needs accelerators_per_node for all_to_all_latency: give --fleet",
         ),
         (
-            (*LLAMA, "--model", "Mixtral_8x7B", "--ep-size", "8"),
+            (*LLAMA, "--model", "Mixtral_8x7B", "--ep-size", "8", "--variant", "first_order"),
             "error: --ep-size 8: must be 1 in this variant; --variant per_operator counts what ranks hold; nearest: 1",
         ),
     ],
@@ -194,7 +195,9 @@ def test_what_a_question_refuses(run, words, said):
 def test_without_a_fleet_the_latency_is_left_out_and_named(run):
     done = run("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "--ep-size", "2")
     assert done.exit_code == 0
-    assert done.stdout.endswith("Left out for want of --fleet: all_to_all_latency\n")
+    assert "Left out for want of --fleet: dispatch_time, combine_time, all_to_all_latency, step_all_to_all_time" in (
+        " ".join(done.stdout.split())
+    )
     assert (
         "Left out" not in run("moe", "--model", "Mixtral_8x7B", "--batch-size", "4", "--fleet", "Research_256").stdout
     )
@@ -319,9 +322,12 @@ def test_a_variant_shows_its_own_headline(run, words, name):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--vocab-size", "3"), "--vocab-size 3: the variant first_order does not use it; --variant per_operator does"),
         (
-            ("--sequence-parallel", "true"),
+            (*FIRST, "--vocab-size", "3"),
+            "--vocab-size 3: the variant first_order does not use it; --variant per_operator does",
+        ),
+        (
+            (*FIRST, "--sequence-parallel", "true"),
             "--sequence-parallel True: the variant first_order does not use it; "
             "--variant korthikanti or per_operator does",
         ),
@@ -343,10 +349,31 @@ def test_an_option_of_another_variant_names_it(run, words, said):
 
 def test_help_names_the_variants_and_who_takes_an_option(run):
     text = " ".join(run("memory", "--help-all").stdout.split())
-    assert "Set of formulas (one of first_order, korthikanti, per_operator)." in text
+    assert "Set of formulas (one of per_operator, first_order, korthikanti). [default: (per_operator)]" in text
     assert "--sequence-parallel TRUE|FALSE" in text
     assert "(True or False; default False; only variants korthikanti and per_operator)" in text
     assert "default core_attention; only variant per_operator)" in text
+
+
+def test_the_measured_variant_answers_and_names_the_one_before(run):
+    """The README's run: 12.76 GB by the tutorial's form."""
+    words = (*LLAMA, "--dp-size", "8", "--zero-stage", "2")
+    said, typed = (" ".join(run(*words, *more).stdout.split()) for more in ((), FIRST))
+    assert "answered by per_operator, the measured variant; --variant first_order, the tutorial's form: 32.90" in said
+    assert "per_operator, the measured variant: 42.86 GB, fits" in typed
+    assert json.loads(run(*words, "--json").stdout)["variant"] == "per_operator"
+    for more in ((), FIRST):
+        grid = run("sweep", "memory", "model=Llama3_8B", "hardware=H100", "batch_size=8,16", *more).stdout
+        assert grid.startswith(f"TrainingMemoryModel ({more[1] if more else 'per_operator'})")
+
+
+def test_a_call_that_only_the_first_variant_answers_is_told_so(run):
+    words = ("moe", "--active-parameters", "8e9", "--hidden-dim", "4096", "--experts", "8",
+             "--active-experts-per-token", "2", "--batch-size", "4", "--ep-size", "8")  # fmt: skip
+    done = run(*words)
+    assert done.exit_code == 2
+    assert done.stderr.endswith("; --variant first_order answers it\n")
+    assert run(*words, *FIRST).exit_code == 0
 
 
 OFFLOAD = ("offload", "--model", "DeepSpeedMoE_24B_MoE_128", "--design")

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from mlsysim.cli import app
 
-POINT = ["model=Llama3_8B", "hardware=H100", "seq_len=8192", "dp_size=8", "tp_size=2"]
-SERVED = ["--variant", "first_order", "model=Llama3_8B", "qps=20", "target_p99_latency_ms=4000", "max_batch_size=16"]
+POINT = ["model=Llama3_8B", "hardware=H100", "seq_len=8192", "dp_size=8", "tp_size=2", "zero_stage=3"]
+FIRST = ["--variant", "first_order"]
+SERVED = [*FIRST, "model=Llama3_8B", "qps=20", "target_p99_latency_ms=4000", "max_batch_size=16"]
 
 
 def run(*words):
@@ -18,10 +19,10 @@ def run(*words):
 
 
 def test_the_answer_with_its_formula():
-    answer = run("memory", "batch_size", *POINT, "feasible=true")
-    assert answer.exit_code == 0
-    assert answer.output.startswith("batch_size = 8, the largest that holds\n")
-    assert "formula" in answer.output
+    counted, first = (run("memory", "batch_size", *POINT, *more, "feasible=true") for more in ((), FIRST))
+    assert counted.output.startswith("batch_size = 16, the largest that holds\n")
+    assert first.output.startswith("batch_size = 56, the largest that holds\n")
+    assert "formula" in first.output
 
 
 def test_a_condition_is_a_word_in_quotes():
@@ -48,7 +49,7 @@ def test_strict_fails_without_a_value():
     answer = run("memory", "batch_size", "model=Llama3_8B", "hardware=H100", "seq_len=8192", "feasible=1", "--strict")
     assert answer.exit_code == 3
     assert answer.output.startswith(
-        "no batch_size holds feasible: total_memory is at least 140.0 GB, at batch_size = 1"
+        "no batch_size holds feasible: total_memory is at least 177.7 GB, at batch_size = 1"
     )
 
 
@@ -61,7 +62,7 @@ def test_strict_fails_without_a_value():
         (["batch_size", *POINT, "feasible=1", "--subject-to", "dp_size <= 3 s"], "--subject-to 'dp_size <= 3 s': s is"),
         (["batch_size", *POINT, "feasible=true", "--which", "best"], "--which 'best': must be"),
         (["batch_size", *POINT, "feasible=true", "total_memory=1", "total_memory=2"], "is given twice"),
-        (["capacity_factor", *POINT, "feasible=true"], "--variant per_operator does"),
+        (["capacity_factor", *POINT, *FIRST, "feasible=true"], "--variant per_operator does"),
     ],
 )
 def test_refused_in_one_line(words, said):

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mlsysim import CollectiveModel, DistributedModel, KernelModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import (
+    CollectiveModel,
+    DistributedModel,
+    EconomicsModel,
+    ExpertParallelModel,
+    KernelModel,
+    MoERoutingModel,
+    ServingCapacityModel,
+    ServingModel,
+    TrainingMemoryModel,
+)
 from mlsysim.errors import NotMeasuredError, UnknownNameError
 from mlsysim.models import every_model
 from mlsysim.study.results.expected_error import ExpectedError, areas
@@ -132,3 +142,54 @@ def test_the_areas_name_what_there_is():
             assert {*each["outputs"]} <= {v.name for v in system.variables}
             assert {*each["where"]} <= {*model(variant).arguments}
         assert 0 <= each["median"] <= each["tail"] <= each["worst"]
+
+
+STANDING = [
+    (EconomicsModel, {}, "total_cost", "training_time of DistributedModel"),
+    (EconomicsModel, {}, "mfu", "mfu of DistributedModel"),
+    (EconomicsModel, {}, "total_memory", "total_memory of TrainingMemoryModel"),
+    (ServingModel, {}, "deployed_replicas", "output_tokens_per_second of IterationModel"),
+    (ServingModel, {"variant": "chunked_estimate"}, "tpot_mean", "output_tokens_per_second of IterationModel"),
+    (ExpertParallelModel, {"recipe": "Megatron_DeepSeek_V3_GB300_fp8", "variant": "per_operator", "ep_size": None},
+     "tokens_per_second_per_accelerator", "tokens_per_second_per_accelerator of DistributedModel"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "changed", "output", "follows"), STANDING)
+def test_a_model_takes_over_the_error_of_the_model_it_stands_on(model, changed, output, follows):
+    found = model.solve_example(**changed).expected_error(output)
+    assert (found.output, found.follows) == (output, follows)
+    assert f"{output}: by {follows}, {found.median:.1%} in the median" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("model", "output", "said"),
+    [
+        (EconomicsModel, "energy", "no error of energy was measured"),
+        (ServingModel, "ttft_p99", "no error of ttft_p99 was measured"),
+        (ExpertParallelModel, "tokens_per_second_per_accelerator", "not torchtitan_H20"),
+        (ExpertParallelModel, "total_memory", "no error of total_memory was measured"),
+    ],
+)
+def test_what_the_model_below_was_not_measured_of_is_not_made_up(model, output, said):
+    with pytest.raises(NotMeasuredError, match=said):
+        model.solve_example().expected_error(output)
+
+
+def test_a_closed_loop_has_errors_of_its_own_and_an_open_one_those_of_iterations():
+    loop = {"isl": 5000, "osl": 500, "concurrency": 25, "request_rate": 0, "ttft_slo": 0, "tpot_slo": 0, "tp_size": 2}
+    closed = ServingModel.solve_example(variant="chunked", **loop)
+    assert closed.expected_error("tokens_per_second").rows == 5
+    assert float(closed.expected_error("ttft_mean")) > 3 * float(closed.expected_error("tpot_mean")) > 0
+    routed = [MoERoutingModel(variant).solve(**{**MoERoutingModel.example, "precision": "bf16"}).expected_error(
+        "token_dispatch_bytes") for variant in ("per_layer", "first_order")]  # fmt: skip
+    assert float(routed[0]) < 0.01 < float(routed[1])
+
+
+def test_foundations_name_what_there_is():
+    for model in every_model():
+        for each in model.foundations:
+            below = {v.name for v in each.model(each.variant).system.variables}
+            assert {*each.outputs.values()} <= below
+            for variant in each.variants or model.variants:
+                assert variant in model.variants

@@ -1,6 +1,7 @@
 """Lines beside a result: what a better variant says against it, and what saves nothing."""
 
 import html
+import re
 
 import pytest
 
@@ -9,6 +10,7 @@ from mlsysim import (
     DistributedModel,
     EconomicsModel,
     IterationModel,
+    MoERoutingModel,
     Recipes,
     ServingCapacityModel,
     ServingModel,
@@ -27,20 +29,48 @@ def test_a_form_that_says_it_fits_is_contradicted_by_the_one_that_counts():
     counted = TrainingMemoryModel("per_operator").solve(**TIGHT, activation_checkpointing="none")
     assert first.feasible
     assert not counted.feasible
-    assert first.notes == (f"per_operator: {counted.total_memory.magnitude:.1f} GB, does not fit",)
+    (note,) = first.notes
+    assert note == f"per_operator, the measured variant: {counted.total_memory.magnitude:.1f} GB, does not fit"
 
 
-def test_two_forms_that_agree_say_nothing():
-    assert not TrainingMemoryModel().solve(**{**TIGHT, "batch_size": 8}, activation_checkpointing="full").notes
+def test_a_form_that_agrees_on_what_fits_is_contradicted_where_it_is_far_off():
+    small = {**TIGHT, "batch_size": 8, "activation_checkpointing": "full"}
+    (note,) = TrainingMemoryModel().solve(**small).notes
+    assert re.fullmatch(r"per_operator, the measured variant: [\d.]+ GB, fits", note)
+    assert not TrainingMemoryModel().solve(**{**small, "seq_len": 64, "tp_size": 2}).notes
     (note,) = TrainingMemoryModel("per_operator").solve(**TIGHT, activation_checkpointing="none").notes
     assert note.startswith("total_memory, ")
+
+
+def test_a_measured_variant_that_nobody_named_says_what_the_first_one_says():
+    asked = TrainingMemoryModel.asked()
+    assert (asked.variant, asked.is_chosen) == ("per_operator", False)
+    found = asked.solve(**TIGHT, activation_checkpointing="none")
+    first = TrainingMemoryModel().solve(**TIGHT, activation_checkpointing="none")
+    assert found.notes == (
+        "answered by per_operator, the measured variant; variant='first_order', the tutorial's form: "
+        f"{first.total_memory.magnitude:.2f} GB, fits",
+    )
+    (routed,) = MoERoutingModel.asked().solve(**MoERoutingModel.example).notes
+    assert "variant='first_order', the tutorial's form: 234.9 MB" in routed
+
+
+def test_a_model_of_ones_own_without_the_measured_variant_is_held_against_none():
+    class Ours(TrainingMemoryModel):
+        """Does it fit, by our own measurements?"""
+
+        command = "ours"
+        variants = {"ours": TrainingMemoryModel.variants["first_order"]}
+
+    assert Ours.asked().variant == "ours"
+    assert not Ours().solve(**TIGHT, activation_checkpointing="none").notes
 
 
 def test_replicas_that_the_prefill_asks_for_are_named():
     found = ServingCapacityModel.solve_example()
     counted = ServingCapacityModel.solve_example(variant="prefill_aware")
     assert found.required_replicas != counted.required_replicas
-    assert found.notes == (f"prefill_aware: {counted.required_replicas} required replicas",)
+    assert found.notes == (f"prefill_aware, the measured variant: {counted.required_replicas} required replicas",)
 
 
 def test_recomputing_what_a_flash_kernel_never_keeps_is_said_to_save_nothing():

@@ -183,6 +183,9 @@ def _engine(group: str, stack: str) -> list[Area]:
 
 
 PEAKS = {"experts": [1, 1], "zero_stage": [1, 3], "precision": ["bf16", "fp16"]}
+ROUTED = {"precision": ["bf16", "fp16"]}
+LOOP = {"devices": ("H100",), "stacks": ("TensorRT_LLM_H100",),
+        "where": {"experts": [1, 1], "precision": ["w8a8", "fp8"], "concurrency": [1, 250]}}  # fmt: skip
 FULL_LOAD = {"devices": ("H100", "H200"), "where": {"experts": [1, 1], "precision": ["w8a8", "fp8"]}}
 AREAS: tuple[Area, ...] = (
     *(
@@ -217,6 +220,15 @@ AREAS: tuple[Area, ...] = (
     Area("iterations_trtllm_moe", "IterationModel", ("saturated",), ("output_tokens_per_second",),
          "a mixture of experts at full load", own, ("H200",), ("TensorRT_LLM_H100",),
          {"experts": [2, 1024], "precision": ["w8a8", "fp8"]}),
+    *(
+        Area(group, "ServingModel", ("chunked",), outputs, f"Llama 3.3 70B in a closed loop, {about}",
+             partial(of_what, rows, own), **LOOP)
+        for group, outputs, about, rows in (
+            ("servers_nim", ("tokens_per_second", "tokens_per_second_per_accelerator"), "tokens", "in flight"),
+            ("servers_nim", ("ttft_mean",), "first tokens", "first token"),
+            ("iterations_nim", ("tpot_mean",), "time between tokens", "in flight"),
+        )
+    ),
     *_engine("iterations_distserve", "DistServe_A100"),
     *_engine("iterations_vllm", "vLLM_2023_A100"),
     *(area for stack in ("", *STEPS) for area in _of_steps(stack)),
@@ -244,6 +256,15 @@ AREAS: tuple[Area, ...] = (
              partial(of_what, output.replace("_", " "), own),
              where={"precision": ["bf16", "fp16"], "optimizer": ["adam", "adamw"], "finetuning": ["full"]})
         for output in ("weights", "gradients", "optimizer_state")
+    ),
+    *(
+        Area("counted_routing", "MoERoutingModel", (variant,), (output,), "tokens counted at a router under skewed inputs",
+             partial(of_what, rows, errors), where=ROUTED)
+        for variant, output, rows, errors in (
+            ("per_layer", "token_dispatch_bytes", "leaving their rank", own),
+            ("per_layer", "hot_rank_bytes", "received by the hot rank", own),
+            ("first_order", "token_dispatch_bytes", "leaving their rank", beside),
+        )
     ),
     Area("simulated_capacity", variants=("prefill_aware",), outputs=("per_replica_qps_capacity", "qps_capacity"),
          about="a replica that always has others waiting, with its step times given", errors=own,

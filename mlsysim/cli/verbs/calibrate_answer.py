@@ -49,7 +49,7 @@ def answer(
             )
         shelf = shelf_of(catalog)
         held = axes.arguments(kind, words, shelf)
-        model = as_run(kind(variant), held)
+        model = as_run(kind.asked(variant), held)
         carried = _names(ignore)
         found = model.calibrate(
             _names(free),

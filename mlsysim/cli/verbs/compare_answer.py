@@ -33,7 +33,7 @@ def answer(
         given = axes.arguments(kind, words, shelf_of(catalog))
         variants = [name.strip() for name in variant.split(",")] if variant else [None]
         points = _two(given, variants)
-        first, second = (as_run(kind(name), point).solve(**point) for name, point in points)
+        first, second = (as_run(kind.asked(name), point).solve(**point) for name, point in points)
         found = compare(first, second, output)
     except MlsysimError as error:
         message = re.sub(r"^output=", "--output ", str(error))

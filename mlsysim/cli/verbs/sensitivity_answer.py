@@ -42,7 +42,7 @@ def answer(
         given = axes.arguments(kind, words[1:] if named else words, shelf_of(catalog))
         if plot is not None:
             grids.drawable(plot)
-        model = as_run(kind(variant), given)
+        model = as_run(kind.asked(variant), given)
         long = axes.swept(given, 0)
         if regimes:
             found: Any = _regimes(model, named, long, given)

@@ -11,7 +11,8 @@ from mlsysim.cli.options import Json, OwnCatalog, Question, Strict, SubjectTo, V
 HELP = """What it would take: the value of one argument at which outputs are what they must be.
 
 \b
-mlsysim solve-for memory batch_size model=Llama3_8B hardware=H100 seq_len=8192 feasible=true
+mlsysim solve-for memory batch_size model=Llama3_8B hardware=H100 seq_len=8192 \\
+    dp_size=8 zero_stage=3 feasible=true
 
 \b
 mlsysim solve-for serve memory_bandwidth model=Llama3_3_70B hardware=H100 tp_size=4 \\

@@ -41,9 +41,9 @@ def answer(
     name = unknown.replace("-", "_")
     conditions: list[str] = []
     try:
-        arguments, targets, conditions = _sorted(kind(variant), words)
+        arguments, targets, conditions = _sorted(kind.asked(variant), words)
         given = axes.arguments(kind, arguments, shelf_of(catalog))
-        model = as_run(kind(variant), given)
+        model = as_run(kind.asked(variant), given)
         found = model.solve_for(name, which=which, subject_to=[*conditions, *subject_to], **given, **targets)
     except MlsysimError as error:
         raise MlsysimError(_as_typed(str(error), conditions)) from None

@@ -48,7 +48,7 @@ def answer(
             raise InputError("ranges", True, "takes every range of the catalog; for one of them, NAME=catalog")
         if plot is not None:
             grids.drawable(plot)
-        model = as_run(kind(variant), given)
+        model = as_run(kind.asked(variant), given)
         levels: Any = quantiles.split(",")
         found = model.uncertainty(
             [name.strip() for name in output.split(",")] if output else [_first(model)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from mlsysim.catalog import Accelerator, Entry, Fleet, Node, Stack
 from mlsysim.errors import NotMeasuredError
 from mlsysim.inputs.binding import GIVEN
+from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.symbolic import variable_of
 
 #: Where the tables stand that the errors come from.
@@ -39,6 +40,8 @@ class ExpectedError:
         Who published, counted or simulated them.
     section : str
         Heading of their table in ``docs/validation.md``.
+    follows : str
+        The output and the model that it was measured of, where the output follows from that one.
     """
 
     output: str
@@ -49,6 +52,16 @@ class ExpectedError:
     about: str
     source: str
     section: str
+    follows: str = ""
+
+    @property
+    def shares(self) -> str:
+        """The errors and their rows, in words."""
+        by = f"by {self.follows}, " if self.follows else ""
+        return (
+            f"{by}{self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} at worst, "
+            f"of {self.rows} rows"
+        )
 
     def __float__(self) -> float:
         return self.median
@@ -58,10 +71,7 @@ class ExpectedError:
         return {**vars(self), "page": PAGE}
 
     def __str__(self) -> str:
-        return (
-            f"{self.output}: {self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} "
-            f"at worst, of {self.rows} rows ({self.about}; {self.source}; {PAGE}, {self.section!r})"
-        )
+        return f"{self.output}: {self.shares} ({self.about}; {self.source}; {PAGE}, {self.section!r})"
 
     def __repr__(self) -> str:
         return f"<ExpectedError of {self}>"
@@ -87,7 +97,8 @@ def expected_error(result: Any, output: str) -> ExpectedError:
     Returns
     -------
     ExpectedError
-        With its source; as a number it is the median. Where several areas fit, the one that asks most of a result.
+        With its source; as a number it is the median. Where several areas fit, the one that asks most of a result;
+        where none does, that of the model that the output follows from.
 
     Raises
     ------
@@ -97,16 +108,46 @@ def expected_error(result: Any, output: str) -> ExpectedError:
         If the result has no such output.
     """
     result[output]
-    own = [area for area in areas() if area["model"] == type(result.model).__name__]
+    return measured_of(result, output, type(result.model), result.model.variant)
+
+
+def measured_of(result: Any, output: str, model: type[DeclaredModel], variant: str) -> ExpectedError:
+    """The error of an output of a variant, or of the model that it follows from, at the inputs of a result.
+
+    Raises
+    ------
+    NotMeasuredError
+        If nothing of the kind was measured.
+    """
+    try:
+        return _of_areas(result, output, model, variant)
+    except NotMeasuredError as missing:
+        last = missing
+    for each in model.foundations:
+        if output not in each.outputs or (each.variants and variant not in each.variants):
+            continue
+        below = each.outputs[output]
+        try:
+            found = measured_of(result, below, each.model, each.variant)
+        except NotMeasuredError as missing:
+            last = missing
+        else:
+            return replace(found, output=output, follows=found.follows or f"{below} of {each.model.__name__}")
+    raise last
+
+
+def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str) -> ExpectedError:
+    """The error of an output that was measured itself."""
+    own = [area for area in areas() if area["model"] == model.__name__]
     of_output = [area for area in own if output in area["outputs"]]
     if not of_output:
         known = sorted({name for area in own for name in area["outputs"]})
-        wanted = f"of {type(result.model).__name__} there are errors of {', '.join(known)}" if known else ""
+        wanted = f"of {model.__name__} there are errors of {', '.join(known)}" if known else ""
         raise NotMeasuredError(output, f"no error of {output} was measured", wanted)
-    of_variant = [area for area in of_output if result.model.variant in area["variants"]]
+    of_variant = [area for area in of_output if variant in area["variants"]]
     if not of_variant:
         known = sorted({variant for area in of_output for variant in area["variants"]})
-        raise NotMeasuredError(output, f"none was measured by {result.model.variant}", f"but by {', '.join(known)}")
+        raise NotMeasuredError(output, f"none was measured by {variant}", f"but by {', '.join(known)}")
     reasons = {area["about"]: why for area in of_variant if (why := _unlike(result, area))}
     fitting = [area for area in of_variant if not _unlike(result, area)]
     if not fitting:

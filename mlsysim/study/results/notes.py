@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
-from mlsysim.inputs.declaration import Room
+from mlsysim.inputs.declaration import Better, Room
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text, bare
 from mlsysim.symbolic import variable_of
@@ -41,6 +41,7 @@ def notes(result: Result) -> tuple[str, ...]:
         left_out(result),
         _as_run(result),
         _contradiction(result),
+        _before(result),
         *_caveats(result),
         *_vain(result),
     )
@@ -96,13 +97,18 @@ def left_out(result: Result) -> str:
     return f"{type(model).__name__} ({model.variant}) takes no {names}, which the recipe gives" if names else ""
 
 
+def _run_by(result: Result) -> str:
+    """The variant that the recipe names; empty where there is none."""
+    recipe = result.entries.get(recipe_argument(type(result.model)))
+    return recipe.variants.get(result.model.command, "") if isinstance(recipe, Recipe) else ""
+
+
 def _as_run(result: Result) -> str:
     """The variant that the recipe names: that it was taken, or what it says where another was chosen."""
-    model = result.model
-    recipe = result.entries.get(recipe_argument(type(model)))
-    if not isinstance(recipe, Recipe) or model.command not in recipe.variants:
+    model, named = result.model, _run_by(result)
+    if not named:
         return ""
-    named = recipe.variants[model.command]
+    recipe: Any = result.entries[recipe_argument(type(model))]
     if model.variant == named:
         return "" if model.is_chosen else f"{type(model).__name__} answers by {named}, as {name_of(recipe)} was run"
     other = _asked_again(result, named)
@@ -113,19 +119,42 @@ def _as_run(result: Result) -> str:
 
 
 def _contradiction(result: Result) -> str:
-    """What the better variant says where it decides otherwise."""
-    better = result.model.better
-    if better is None or result.model.variant == better.variant:
+    """What the variant that was measured says where it decides otherwise, or is far off."""
+    model = result.model
+    if model.better is None or model.variant == model.measured():
         return ""
-    other = _asked_again(result, better.variant)
-    if other is None or other.canonical(better.decides) == result.canonical(better.decides):
+    other = _asked_again(result, model.measured())
+    if other is None or not _disagree(result, other, model.better):
         return ""
-    decided = other[better.decides]
+    return f"{model.measured()}, the measured variant: {_said(other, model.better)}"
+
+
+def _before(result: Result) -> str:
+    """What the first variant says where the one that was measured answers a call that names none."""
+    model, first = result.model, next(iter(result.model.variants))
+    if model.better is None or model.is_chosen or model.variant in (first, _run_by(result)):
+        return ""
+    other = _asked_again(result, first)
+    if other is None or not _disagree(result, other, model.better):
+        return ""
+    said = _said(other, model.better)
+    return f"answered by {model.variant}, the measured variant; variant={first!r}, the tutorial's form: {said}"
+
+
+def _disagree(one: Result, other: Result, better: Better) -> bool:
+    """Whether two results differ in what a variant decides, or much in the number that it shows."""
+    if one.canonical(better.decides) != other.canonical(better.decides):
+        return True
+    return abs(one.canonical(better.shows) - other.canonical(better.shows)) > MUCH * abs(one.canonical(better.shows))
+
+
+def _said(result: Result, better: Better) -> str:
+    """The number that a variant shows, in words, and whether it fits."""
+    variable, decided = variable_of(better.shows), result[better.decides]
+    text = as_text(variable, result.canonical(better.shows))
     if isinstance(decided, bool):
-        said = "fits" if decided else "does not fit"
-        return f"{better.variant}: {as_text(variable_of(better.shows), other.canonical(better.shows))}, {said}"
-    variable = variable_of(better.decides)
-    return f"{better.variant}: {as_text(variable, other.canonical(better.decides))} {variable.label.lower()}"
+        return f"{text}, {'fits' if decided else 'does not fit'}"
+    return f"{text} {variable.label.lower()}"
 
 
 def roomless(result: Result) -> str:
