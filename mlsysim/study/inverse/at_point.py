@@ -52,10 +52,10 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     else:
         x = real_values(unknown.domain, landscape.usual, dense=True)
         found = closely(block, x)
-    texts = tuple(landscape.targets.texts)
+    texts, leaves_out = tuple(landscape.targets.texts), bool(landscape.targets.assumed)
     if not len(found.pieces):
         status, reason = why_none(block, x, found)
-        return Solution(unknown, texts, status, reason=reason)
+        return Solution(unknown, texts, status, reason=reason, leaves_out=leaves_out)
     status, at, said, reason = _chosen(landscape, found.pieces, which)
     form = None if at is None or status == "everywhere" else closed_form(block, at, largest=said == "largest")
     if status == "several" and not said:
@@ -63,7 +63,7 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     missed = status != "everywhere" and _may_miss(block, x, at, several=status == "several")
     return Solution(
         unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces), closed_form=form,
-        note=MISSED if missed else "", last=which == "largest",
+        note=MISSED if missed else "", leaves_out=leaves_out, last=which == "largest",
         more=max(0, len(found.pieces) - LISTED), solved_at=partial(_solved, landscape.model, arguments, unknown.name),
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ class Solution:
     unknown : str
         The input that was asked for.
     targets : tuple of str
-        What must hold.
+        What must hold; ``feasible`` is one of them where the model computes it and infeasible answers are not allowed.
     status : str
         ``"solved"``, ``"several"``, ``"everywhere"``, ``"none"`` or ``"outside"``.
     value : pint.Quantity, float, int or None
@@ -64,6 +64,7 @@ class Solution:
         which: str = "",
         reason: str = "",
         note: str = "",
+        leaves_out: bool = False,
         last: bool = False,
         more: int = 0,
         closed_form: Any = None,
@@ -77,7 +78,7 @@ class Solution:
         self.which = which
         self.reason = reason
         self.note = note
-        self._last, self._more = last, more
+        self._leaves_out, self._last, self._more = leaves_out, last, more
         self.value = None if at is None else shown(unknown, at)
         self.intervals = tuple(
             (None if low is None else shown(unknown, low), None if high is None else shown(unknown, high))
@@ -128,6 +129,8 @@ class Solution:
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("for", each) for each in self.targets]
+        if self._leaves_out:
+            facts[-1] = "for", f"{self.targets[-1]} (allow_infeasible=True keeps what is not)"
         if self.status == "several":
             more = f"; and {self._more} more" if self._more else ""
             place = "last" if self._last else "first"
