@@ -108,7 +108,8 @@ def _infeasible(block: Block, x: np.ndarray, found: Found) -> str:
     landscape, seen = block.landscape, found.seen
     if len(found.dropped):
         x, seen = found.dropped.lower, block.along(found.dropped.lower)
-    (places,) = np.nonzero((seen.accepted & seen.given & ~seen.held & (seen.off <= SOLVED))[:, 0])
+    solved = (seen.off <= SOLVED) | bool(len(found.dropped))
+    (places,) = np.nonzero((seen.accepted & seen.given & ~seen.held & solved)[:, 0])
     if not len(places):
         return ""
     parts = [part for each in landscape.targets.assumed for part in landscape.comparisons_of(each)]
