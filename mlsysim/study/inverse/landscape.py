@@ -156,7 +156,7 @@ class Landscape:
 
     @cached_property
     def parts(self) -> tuple[System, System]:
-        """The formulas that the unknown does not move and the others need, and those of what was given that it moves."""
+        """The formulas the unknown does not move and the others need, and those of what was given that it moves."""
         if not self.sizes:
             return System(()), self.given
         held, moved = _parts(self.system, self.unknown.name)
@@ -235,7 +235,7 @@ class Block:
             names = [FEASIBLE, *(variable.name for variable in rest.inputs)]
             at = {name: values[name] for name in names if name in values}
             at = {n: np.broadcast_to(v, held.shape)[held] if np.ndim(v) else v for n, v in at.items()}
-            found[held] = (compiled(rest, None, "vector")(at) if len(rest) else at)[FEASIBLE]
+            found[held] = (compiled(rest, None, "vector")(at) if len(rest) else at)[FEASIBLE]  # type: ignore[arg-type]
         return found
 
     def everything(self, x: np.ndarray) -> dict[str, Any]:

@@ -49,8 +49,8 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
     -------
     xarray.Dataset
         The unknown, nan where there is no value; ``status`` with codes (CF flags) and ``intervals``, how many values
-        or intervals meet the targets. Where no whole number meets an equation the value is one beside it: ``reached`` is
-        the output there, and ``other`` and ``other_reached`` are the whole number on the other side and its output.
+        or intervals meet the targets. Where no whole number meets an equation the value is one beside it: ``reached``
+        is the output there, ``other`` and ``other_reached`` are the whole number on the other side and its output.
     """
     import xarray
 

@@ -170,6 +170,11 @@ class Solution:
             return None
         return self._solved_at(self._at)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else may hold, and the notes of the result."""
+        return (*filter(None, [self.note]), *(self.result.notes if self.result is not None else ()))
+
     def latex(self) -> str:
         """The closed form as LaTeX; empty without one."""
         return "" if self._closed_form is None else self._closed_form.latex()
@@ -212,8 +217,7 @@ class Solution:
             facts.append(("holds", self._interval(self.intervals[0])))
         elif self.nearest:
             facts.append(("nearest", "no whole number gives exactly what is asked"))
-        if self.note:
-            facts.append(("note", self.note))
+        facts += [("note", note) for note in self.notes]
         if self._closed_form is not None:
             facts.append(("formula", self._closed_form.text()))
             facts += [("where", each) for each in self.where]

@@ -194,7 +194,7 @@ class Result:
         """Why not one request has room, with the smallest layout that has; empty where one has."""
         return obstacle(self)
 
-    @property
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """The obstacle, what a recipe gave in vain, what a better variant says, what saves nothing; one line each."""
         return notes(self)
@@ -271,7 +271,11 @@ class Result:
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: model, variant, inputs with sources, outputs with units."""
+        """Plain data: model, variant, inputs with sources, outputs with units, and notes."""
+        return {**self._plain(), **({"notes": list(self.notes)} if self.notes else {})}
+
+    def _plain(self) -> dict[str, Any]:
+        """Plain data without notes, which may take another solution."""
         return {
             "model": type(self.model).__name__,
             "variant": self.model.variant,
@@ -305,6 +309,7 @@ class Result:
             lines = [f"  {self.obstacle}", *lines]
         if infinite:
             lines.append(f"  {INFINITE.format(', '.join(infinite))}")
+        lines += [f"  Note: {note}" for note in self.notes if note != self.obstacle]
         return "\n".join([f"<Result of {self.model!r}>", *lines])
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""The condition that a design is feasible; and the comparisons that a constraint is made of, with both sides of each."""
+"""The condition that a design is feasible, and the comparisons that a constraint is made of."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from mlsysim import show
 from mlsysim.errors import InfeasibleError
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
+from mlsysim.study.results.notes import joint_notes
 from mlsysim.study.results.result import Result
 from mlsysim.study.searches.certificate import Certificate, bracket
 from mlsysim.study.searches.columns import (
@@ -137,6 +138,11 @@ class Designs:
         return tuple(place for place, result in enumerate(self) if has_it and result[FEASIBLE] is False)
 
     @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the first designs, with the numbers of those that each is of."""
+        return joint_notes(self._results)
+
+    @cached_property
     def left_out(self) -> str:
         """That infeasible designs were left out, and how many; empty where nothing asked for that."""
         if not self._asked.leaves_out:
@@ -236,11 +242,12 @@ class Designs:
             for (expression, _), value in zip(self._asked.objectives, values, strict=True):
                 unit = "" if expression.unit == "count" else expression.unit
                 objectives[expression.text] = {"value": number(expression, value), "unit": unit}
-            found.append({"objectives": objectives, **result.to_dict()})
+            found.append({"objectives": objectives, **result._plain()})
         numbers = [place + 1 for place in self.infeasible]
         return {
             "designs": found,
             **({"infeasible": {"designs": numbers, "said": self._said_of_infeasible()}} if numbers else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
             **({"left_out": self.left_out} if self.left_out else {}),
             "edges": [edge.to_dict() for edge in self.edges],
             "misses": [miss.to_dict() for miss in self.misses],
@@ -293,8 +300,9 @@ class Designs:
 
     def _attrs(self) -> dict[str, Any]:
         model = self._asked.model
+        notes = {"notes": "\n".join(self.notes)} if self.notes else {}
         said = " ".join(self._why())
-        return {"model": type(model).__name__, "variant": model.variant, "certificate": said}
+        return {"model": type(model).__name__, "variant": model.variant, "certificate": said, **notes}
 
     @property
     def _compared(self) -> list[Comparison]:
@@ -313,7 +321,7 @@ class Designs:
         return same, [column for column in found if column not in alike]
 
     def _notes(self) -> list[str]:
-        """What is not feasible, how near each constraint is to its limit, and at which ends of axes the best one is."""
+        """What is not feasible, how near each constraint is to its limit, ends of axes, and notes."""
         said = [self._said_of_infeasible()] if self.infeasible else []
         for compared, (text, share) in zip(self._compared, self.binding_constraints, strict=True):
             left, right = sides(compared, self._results[0])
@@ -325,7 +333,7 @@ class Designs:
         if self.edges:
             named = ", ".join(map(str, self.edges))
             said.append(f"At the end of what was asked: {named}; values beyond may be better.")
-        return said
+        return [*said, *(f"Note: {note}." for note in self.notes)]
 
     def _said_of_infeasible(self) -> str:
         """Which designs are not feasible, and by how much the first of them."""
