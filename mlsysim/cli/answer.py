@@ -121,9 +121,8 @@ def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infi
     infinite : sequence of str
         Of the outputs those that are only named.
     """
-    entries = result.to_dict()["entries"]
-    if entries:
-        output.heading(", ".join(f"{argument}: {name}" for argument, name in entries.items()))
+    if result.entries:
+        output.heading(", ".join(f"{argument}: {entry.name}" for argument, entry in result.entries.items()))
         if result.obstacle:
             output.paragraph(result.obstacle)
         print()

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 import mlsysim
 from mlsysim.cli.exits import EXIT_CODES, Exit
 from mlsysim.cli.options import (
+    AllowInfeasible,
     Certificate,
     Json,
     Method,
@@ -286,6 +287,7 @@ def search(
     ] = None,
     maximize: Annotated[str | None, typer.Option(metavar="EXPRESSION", help="Instead of --minimize.")] = None,
     subject_to: SubjectTo = None,
+    allow_infeasible: AllowInfeasible = False,
     top: Annotated[int, typer.Option(metavar="NUMBER", help="How many designs.")] = 1,
     method: Method = "auto",
     time_limit: TimeLimit = None,
@@ -308,6 +310,7 @@ def search(
         minimize=minimize,
         maximize=maximize,
         subject_to=subject_to or (),
+        allow_infeasible=allow_infeasible,
         top=top,
         method=method,
         time_limit=time_limit,
@@ -333,6 +336,7 @@ def pareto(
         list[str] | None, typer.Option(metavar="EXPRESSION", help="An objective; may be repeated.")
     ] = None,
     subject_to: SubjectTo = None,
+    allow_infeasible: AllowInfeasible = False,
     method: Method = "auto",
     time_limit: TimeLimit = None,
     certificate: Certificate = None,
@@ -351,6 +355,7 @@ def pareto(
         minimize=minimize or (),
         maximize=maximize or (),
         subject_to=subject_to or (),
+        allow_infeasible=allow_infeasible,
         method=method,
         time_limit=time_limit,
         certificate=certificate,

@@ -128,6 +128,7 @@ def search(
     minimize: str | None,
     maximize: str | None,
     subject_to: Sequence[str],
+    allow_infeasible: bool,
     top: int,
     method: str,
     time_limit: float | None,
@@ -148,6 +149,7 @@ def search(
             minimize=minimize,
             maximize=maximize,
             subject_to=list(subject_to),
+            allow_infeasible=allow_infeasible,
             top=top,
             method=method,
             time_limit=time_limit,
@@ -170,6 +172,7 @@ def pareto(
     minimize: Sequence[str],
     maximize: Sequence[str],
     subject_to: Sequence[str],
+    allow_infeasible: bool,
     method: str,
     time_limit: float | None,
     certificate: Path | None,
@@ -190,6 +193,7 @@ def pareto(
         list(minimize),
         maximize=list(maximize),
         subject_to=list(subject_to),
+        allow_infeasible=allow_infeasible,
         method=method,
         time_limit=time_limit,
         certificate=certificate,
@@ -210,7 +214,7 @@ def _answer(
 ) -> None:
     """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
     text = designs.to_json() if as_json else designs.text()
-    print(as_choices(text, ("subject_to",)).replace("--subject_to", "--subject-to"))
+    print(as_choices(text, ("variant",)))
     written = [str(file) for file in files if file is not None]
     if written and not as_json:
         print(f"Written: {', '.join(written)}")

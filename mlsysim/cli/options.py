@@ -51,6 +51,9 @@ SubjectTo = Annotated[
     list[str] | None,
     typer.Option(metavar="CONDITION", help="Such as 'total_memory <= 0.9 * memory_capacity'; may be repeated."),
 ]
+AllowInfeasible = Annotated[
+    bool, typer.Option("--allow-infeasible", help="Keep what does not fit or misses its targets; by default left out.")
+]
 Method = Annotated[
     str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
 ]

@@ -43,6 +43,8 @@ def print_sweep(ds: Any, first: str) -> None:
     else:
         _print_extents(ds, names, good)
     _print_refused(ds)
+    for note in ds.attrs.get("notes", "").splitlines():
+        output.paragraph(note)
 
 
 def _print_points(ds: Any, names: list[str], good: np.ndarray) -> None:
@@ -186,6 +188,7 @@ def as_records(ds: Any) -> dict[str, Any]:
         "model": ds.attrs["model"],
         "variant": ds.attrs["variant"],
         "entries": json.loads(ds.attrs.get("entries", "{}")),
+        **({"notes": ds.attrs["notes"].splitlines()} if "notes" in ds.attrs else {}),
         "units": {name: ds[name].attrs["units"] for name in frame if ds[name].attrs.get("units")},
         "points": frame.to_dict("records"),
     }

@@ -73,6 +73,7 @@ def as_options(message: str, arguments: Iterable[str]) -> str:
 
 
 def as_choices(message: str, names: Iterable[str]) -> str:
-    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for options of such names."""
+    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for options of such names and for flags."""
+    message = message.replace("allow_infeasible=True", "--allow-infeasible")
     message = re.sub(r'\b\w+Model\("(\w+)"\)', r"--variant \1", message)
     return re.sub(rf"\b({'|'.join(names)})='(\w+)'", r"--\1 \2", message)

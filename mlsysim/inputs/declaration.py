@@ -84,6 +84,8 @@ class Room:
         What has no room then.
     ranks : tuple of str
         What the two numbers are, where other arguments decide as well; the arguments themselves where left out.
+    variant : str
+        The variant that counts them, where others do not.
     """
 
     held: str
@@ -92,6 +94,7 @@ class Room:
     near: str
     what: str = "a request"
     ranks: tuple[str, str] = ("", "")
+    variant: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
 from mlsysim.formulas import continuous_batching, iteration, prefix_cache, replica_layout
-from mlsysim.inputs.declaration import Caveat
+from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -218,6 +218,16 @@ class IterationModel(PerformanceModel):
         "output_tokens": 128,
         "max_batch_size": 4096,
     }
+    room = (
+        Room(
+            "kv_cache_tokens",
+            ("tp_size", "pp_size"),
+            "dp_attention_size",
+            "accelerators_per_node",
+            "a cache",
+            variant="saturated",
+        ),
+    )
     caveats = ENGINE_CAVEATS
     requirements = (
         divides(t, a),

@@ -59,6 +59,7 @@ def search(
     minimize: Any = None,
     maximize: Any = None,
     subject_to: Any = (),
+    allow_infeasible: bool = False,
     top: int = 1,
     method: str = "auto",
     time_limit: float | None = None,
@@ -80,6 +81,9 @@ def search(
         ``"step_time / batch_size"``.
     subject_to : str or sequence of str
         Constraints, such as ``"total_memory <= 0.9 * memory_capacity"`` or ``"step_time <= 10 s"``.
+    allow_infeasible : bool
+        Whether a design may be one whose output ``feasible`` is False, as where memory does not suffice. By default
+        ``feasible`` is one of the constraints wherever the model computes it, for which it needs a device.
     top : int
         How many designs.
     method : {"auto", "bounds", "dense"}
@@ -103,8 +107,7 @@ def search(
     -------
     Designs
         The best designs as results, as a table, and the certificate. Combinations that the model refuses
-        are no designs. Those whose output ``feasible`` is False, as where memory does not suffice, are designs
-        unless ``subject_to="feasible"`` asks for others; the answer says so. Values within a relative 1e-9
+        are no designs; the answer says how many infeasible ones were left out. Values within a relative 1e-9
         count as equal; of equal ones the first wins.
 
     Raises
@@ -120,7 +123,7 @@ def search(
         raise InputError("top", top, "must be a whole number from 1 to 10,000")
     if method == "bounds" and (checkpoint is not None or client is not None):
         raise InputError("method", method, "a checkpoint or a cluster is for streaming", "use method='dense'")
-    asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to)
+    asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to, allow_infeasible)
     if len(asked.objectives) != 1:
         raise InputError("minimize", minimize, "takes one objective", "use pareto() for several")
     deadline = math.inf if time_limit is None else started + time_limit
@@ -156,6 +159,7 @@ def pareto(
     *entries: Any,
     maximize: Any = (),
     subject_to: Any = (),
+    allow_infeasible: bool = False,
     method: str = "auto",
     time_limit: float | None = None,
     certificate: Any = None,
@@ -169,7 +173,7 @@ def pareto(
     ----------
     minimize, maximize : sequence of str or sympy.Expr
         Objectives, together at least two.
-    subject_to, method, client, progress
+    subject_to, allow_infeasible, method, client, progress
         As for ``search``.
     time_limit : float, optional
         Seconds after which bounds answer with the front of the points looked at. The gap of the certificate then says
@@ -195,7 +199,7 @@ def pareto(
     """
     started = time.perf_counter()
     _checked(method, time_limit)
-    asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to)
+    asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to, allow_infeasible)
     if len(asked.objectives) < 2:
         raise InputError("minimize", minimize, "takes at least two objectives together with maximize", "use search()")
     if client is not None and (method == "bounds" or time_limit is not None):

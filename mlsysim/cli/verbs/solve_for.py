@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Question, Strict, SubjectTo, Variants, Words
+from mlsysim.cli.options import AllowInfeasible, Json, OwnCatalog, Question, Strict, SubjectTo, Variants, Words
 
 HELP = """What it would take: the value of one argument at which outputs are what they must be.
 
@@ -32,6 +32,7 @@ def solve_for(
         str | None, typer.Option(metavar="largest|smallest", help="Where the targets hold for more than one value.")
     ] = None,
     subject_to: SubjectTo = None,
+    allow_infeasible: AllowInfeasible = False,
     variant: Variants = None,
     catalog: OwnCatalog = None,
     as_json: Json = False,
@@ -46,6 +47,7 @@ def solve_for(
         words,
         which=which,
         subject_to=subject_to or (),
+        allow_infeasible=allow_infeasible,
         variant=variant,
         catalog=catalog,
         as_json=as_json,

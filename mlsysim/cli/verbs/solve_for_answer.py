@@ -32,6 +32,7 @@ def answer(
     *,
     which: str | None,
     subject_to: Sequence[str],
+    allow_infeasible: bool,
     variant: str | None,
     catalog: Path | None,
     as_json: bool,
@@ -44,11 +45,18 @@ def answer(
         arguments, targets, conditions = _sorted(kind.asked(variant), words)
         given = axes.arguments(kind, arguments, shelf_of(catalog))
         model = as_run(kind.asked(variant), given)
-        found = model.solve_for(name, which=which, subject_to=[*conditions, *subject_to], **given, **targets)
+        found = model.solve_for(
+            name,
+            which=which,
+            subject_to=[*conditions, *subject_to],
+            allow_infeasible=allow_infeasible,
+            **given,
+            **targets,
+        )
     except MlsysimError as error:
         raise MlsysimError(_as_typed(str(error), conditions)) from None
     if isinstance(found, Solution):
-        print(found.to_json()) if as_json else output.block(found.text())
+        print(found.to_json()) if as_json else output.block(as_choices(found.text(), ("variant",)))
         missing = found.value is None
     else:
         print(json_text(found.to_dict(), 2)) if as_json else print_sweep(found, name)

@@ -15,6 +15,7 @@ from mlsysim.engine.blocks import POINTS
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.grids.notes import grid_notes
 from mlsysim.study.results.display import as_text, named
 from mlsysim.symbolic import Variable, variable_of
 
@@ -114,7 +115,7 @@ def variant_coordinates(models: Sequence[DeclaredModel], bindings: Sequence[Bind
 def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, str]:
     """Model, variants and the inputs that were not swept, as attributes; of several variants those they share.
 
-    Of a recipe, also what a model has no argument for.
+    Of a recipe, also what a model has no argument for; and the notes that the inputs give, one a line.
     """
     fixed = [
         {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
@@ -123,8 +124,11 @@ def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> d
     shared = {name: text for name, text in fixed[0].items() if all(each.get(name) == text for each in fixed)}
     entries = {name: e.name for name, e in bindings[0].entries.items() if not isinstance(e, list)}
     lost = dict.fromkeys(name for binding in bindings for name in binding.left_out)
+    notes = [grid_notes(*each) for each in zip(models, bindings, strict=True)]
+    said = dict.fromkeys(note for each in notes for note in each)
     return {
         **({"left_out": ", ".join(lost)} if lost else {}),
+        **({"notes": "\n".join(said)} if said else {}),
         "Conventions": "CF-1.11",
         "model": type(models[0]).__name__,
         "variant": ", ".join(each.variant for each in models),

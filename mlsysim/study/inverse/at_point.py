@@ -13,8 +13,8 @@ from mlsysim.study.inverse.closed_form import closed_form
 from mlsysim.study.inverse.landscape import Block, Landscape, Seen, relative_gap
 from mlsysim.study.inverse.pieces import SOLVED, Found, Pieces, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
-from mlsysim.study.inverse.solution import Solution, as_text
-from mlsysim.study.inverse.whole import whole_pieces
+from mlsysim.study.inverse.solution import Solution, as_text, nearest_of
+from mlsysim.study.inverse.whole import neighbours, whole_pieces
 from mlsysim.study.inverse.without import sides_of, what_is_compared, why_none
 from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
@@ -52,10 +52,22 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     else:
         x = real_values(unknown.domain, landscape.usual, dense=True)
         found = closely(block, x)
-    texts = tuple(landscape.targets.texts)
+    texts, leaves_out = tuple(landscape.targets.texts), bool(landscape.targets.assumed)
+    solved_at = partial(_solved, landscape.model, arguments, unknown.name)
     if not len(found.pieces):
+        near = neighbours(block, x, found, which) if landscape.whole else None
+        if near is not None and near.best[0] >= 0:
+            rows = [int(near.best[0]), 1 - int(near.best[0])]
+            sides = near.values[rows, 0], near.reached[rows, 0], near.asked[rows, 0]
+            pair = nearest_of(unknown, landscape.targets.equations[0].left.unit, *sides)
+            at = float(sides[0][0])
+            return Solution(
+                unknown, texts, "nearest", at=at, nearest=pair, leaves_out=leaves_out, solved_at=solved_at
+            )  # fmt: skip
+        if near is not None:
+            found.dropped = Pieces(near.column, *near.values, *np.zeros((2, 1), bool))
         status, reason = why_none(block, x, found)
-        return Solution(unknown, texts, status, reason=reason)
+        return Solution(unknown, texts, status, reason=reason, leaves_out=leaves_out)
     status, at, said, reason = _chosen(landscape, found.pieces, which)
     form = None if at is None or status == "everywhere" else closed_form(block, at, largest=said == "largest")
     if status == "several" and not said:
@@ -63,8 +75,8 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     missed = status != "everywhere" and _may_miss(block, x, at, several=status == "several")
     return Solution(
         unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces), closed_form=form,
-        note=MISSED if missed else "", last=which == "largest",
-        more=max(0, len(found.pieces) - LISTED), solved_at=partial(_solved, landscape.model, arguments, unknown.name),
+        note=MISSED if missed else "", leaves_out=leaves_out, last=which == "largest",
+        more=max(0, len(found.pieces) - LISTED), solved_at=solved_at,
     )  # fmt: skip
 
 

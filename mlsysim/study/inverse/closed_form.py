@@ -77,11 +77,17 @@ def closed_form(block: Block, at: float, *, largest: bool) -> ClosedForm | None:
     largest : bool
         Whether it is the largest of the values that hold.
     """
-    landscape = block.landscape
-    sides = _sides(block)
-    if sides is None:
-        return None
-    known = {name: float(np.ravel(value)[0]) for name, value in block.known(np.array([at])).items()}
+    known = {name: float(np.ravel(value)[0]) for name, value in block.everything(np.array([at])).items()}
+    found = [_form(block.landscape, sides, at, known, largest=largest) for sides in _sides(block)]
+    forms = [form for form in found if form is not None]
+    return next((form for form in forms if form.relation == "="), forms[0] if forms else None)
+
+
+def _form(
+    landscape: Landscape, sides: tuple[Expression, Any, dict[str, float]], at: float, known: Mapping[str, float],
+    *, largest: bool,
+) -> ClosedForm | None:  # fmt: skip
+    """The closed form that follows from two sides, if it agrees."""
     left, right, target = sides
     chain = _Chain(landscape, known)
     try:
@@ -90,7 +96,7 @@ def closed_form(block: Block, at: float, *, largest: bool) -> ClosedForm | None:
     except UnturnableError:
         return None
     unknown = landscape.unknown
-    known |= target
+    known = {**known, **target}
     for found in _candidates(one, other, unknown):
         if sympy.count_ops(found) > READABLE:
             continue
@@ -101,16 +107,24 @@ def closed_form(block: Block, at: float, *, largest: bool) -> ClosedForm | None:
     return None
 
 
-def _sides(block: Block) -> tuple[Expression, Any, dict[str, float]] | None:
-    """What the unknown moves, what it must be, and the value of a target that stands for itself."""
+def _sides(block: Block) -> Iterator[tuple[Expression, Any, dict[str, float]]]:
+    """What the unknown moves, what it must be, and the value of a target that stands for itself.
+
+    Where one comparison was given, that of feasibility may be the one that ends the values that hold.
+    """
     landscape = block.landscape
     targets = landscape.targets
+    pairs: list[tuple[Expression, Any]] = []
     if len(targets.equations) == 1 and not targets.conditions:
-        left, right = targets.equations[0].left, block.right[0]
+        pairs = [(targets.equations[0].left, block.right[0])]
     elif landscape.comparison is not None:
-        left, right = landscape.comparison.left, landscape.comparison.right
-    else:
-        return None
+        limits = [each for condition in targets.assumed for each in landscape.comparisons_of(condition)]
+        pairs = [(each.left, each.right) for each in (landscape.comparison, *limits)]
+    return filter(None, (_turnable(left, right) for left, right in pairs))
+
+
+def _turnable(left: Expression, right: Any) -> tuple[Expression, Any, dict[str, float]] | None:
+    """Both sides, and the value of the left one where it is a target that stands for itself."""
     if isinstance(right, Expression):
         if right.names or not isinstance(left.sympy, sympy.Symbol):
             return left, right.sympy, {}

@@ -17,7 +17,7 @@ from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, quantity
 from mlsysim.study.inverse.targets import Targets, numbers
-from mlsysim.study.searches.constraints import Comparison, comparisons
+from mlsysim.study.searches.constraints import FEASIBLE, Comparison, comparisons, feasibility
 from mlsysim.study.varied import Varied, closure
 from mlsysim.symbolic import System, UnitSymbol, Variable
 
@@ -37,8 +37,10 @@ class Seen:
         How far the equation that is furthest from holding is from it, from 0 to 1; nan where one has no value.
     close : ndarray of bool
         Whether all equations hold, but for rounding.
+    given : ndarray of bool
+        Whether all conditions hold that were given.
     held : ndarray of bool
-        Whether all conditions hold.
+        Whether these hold, and the point is feasible where that is asked.
     accepted : ndarray of bool
         Whether the model accepts the point.
     """
@@ -46,6 +48,7 @@ class Seen:
     gap: np.ndarray | None
     off: np.ndarray
     close: np.ndarray
+    given: np.ndarray
     held: np.ndarray
     accepted: np.ndarray
 
@@ -68,6 +71,8 @@ class Landscape:
         The input that is asked for.
     targets : Targets
         What must hold.
+    allow_infeasible : bool
+        Whether the answer may be infeasible.
 
     Raises
     ------
@@ -75,7 +80,14 @@ class Landscape:
         As :meth:`solve` does, and if no target depends on the unknown.
     """
 
-    def __init__(self, model: DeclaredModel, arguments: Mapping[str, Any], unknown: Variable, targets: Targets) -> None:
+    def __init__(
+        self,
+        model: DeclaredModel,
+        arguments: Mapping[str, Any],
+        unknown: Variable,
+        targets: Targets,
+        allow_infeasible: Any,
+    ) -> None:
         self.model, self.unknown, self.targets = model, unknown, targets
         inputs = {name for name, variable in model.arguments.items() if variable is not None}
         outputs = [name for name in targets.names if name not in inputs]
@@ -85,10 +97,12 @@ class Landscape:
             if name in inputs and name not in self.binding.values and name not in self.binding.system:
                 raise MissingInputError(type(model).__name__, name, model.how_to_give(name))
         asked = tuple(name for name in targets.names if name in self.binding.system)
-        self.system = closure(self.binding.system, asked)
-        needed = {variable.name for variable in self.system.inputs}.union(targets.names)
+        self.given = closure(self.binding.system, asked)
+        needed = {variable.name for variable in self.given.inputs}.union(targets.names)
         if unknown.name not in needed:
             raise InputError("unknown", unknown.name, f"changes nothing of {', '.join(targets.texts)}")
+        targets.assumed += feasibility(model, self.binding.system, targets.conditions, allow_infeasible)
+        self.system = closure(self.binding.system, (*asked, *(FEASIBLE for _ in targets.assumed)))
 
     @property
     def whole(self) -> bool:
@@ -99,6 +113,12 @@ class Landscape:
     def iterates(self) -> bool:
         """Whether an output is computed in a loop at every point."""
         return iterates(self.parts[1])
+
+    @cached_property
+    def rest(self) -> System:
+        """The formulas that only the condition nobody gave needs, of those that the unknown moves."""
+        held, _ = self.parts
+        return System(formula for formula in self.system if formula.name not in self.given and formula.name not in held)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -112,7 +132,7 @@ class Landscape:
 
     @cached_property
     def comparison(self) -> Comparison | None:
-        """The only comparison that must hold, where there is no more than that."""
+        """The only comparison that must hold, where no more than that was given."""
         if self.targets.equations or len(self.targets.conditions) != 1:
             return None
         found = self.comparisons_of(self.targets.conditions[0])
@@ -136,10 +156,11 @@ class Landscape:
 
     @cached_property
     def parts(self) -> tuple[System, System]:
-        """The formulas that the unknown does not move and the others need, and those that it moves."""
+        """The formulas the unknown does not move and the others need, and those of what was given that it moves."""
         if not self.sizes:
-            return System(()), self.system
-        return _parts(self.system, self.unknown.name)
+            return System(()), self.given
+        held, moved = _parts(self.system, self.unknown.name)
+        return held, moved if self.system is self.given else _parts(self.given, self.unknown.name)[1]
 
 
 class Block:
@@ -198,16 +219,32 @@ class Block:
         gaps = [relative_gap(*self.sides(place, values, columns)) for place in range(len(self.right))]
         off = reduce(np.maximum, map(np.abs, gaps)) if gaps else np.zeros(())
         close = off <= (EQUAL_WHOLE if self.landscape.whole else EQUAL)
-        held: Any = np.ones((), bool)
+        given: Any = np.ones((), bool)
         for condition in self.landscape.targets.conditions:
-            held = held & np.asarray(evaluated(condition, values), bool)
-        off, close, held, accepted = (
-            np.broadcast_to(each, shape) for each in (off, close, held, self.accepted(values))
+            given = given & np.asarray(evaluated(condition, values), bool)
+        off, close, given, accepted = (
+            np.broadcast_to(each, shape) for each in (off, close, given, self.accepted(values))
         )
-        return Seen(np.broadcast_to(gaps[0], shape) if gaps else None, off, close, held, accepted)
+        held = self._feasible(values, given) if self.landscape.targets.assumed else given
+        return Seen(np.broadcast_to(gaps[0], shape) if gaps else None, off, close, given, held, accepted)
+
+    def _feasible(self, values: Mapping[str, Any], held: np.ndarray) -> np.ndarray:
+        """Where what was given holds and nobody allowed the point to be infeasible, whether it is feasible."""
+        rest, found = self.landscape.rest, np.zeros(held.shape, bool)
+        if held.any():
+            names = [FEASIBLE, *(variable.name for variable in rest.inputs)]
+            at = {name: values[name] for name in names if name in values}
+            at = {n: np.broadcast_to(v, held.shape)[held] if np.ndim(v) else v for n, v in at.items()}
+            found[held] = (compiled(rest, None, "vector")(at) if len(rest) else at)[FEASIBLE]  # type: ignore[arg-type]
+        return found
+
+    def everything(self, x: np.ndarray) -> dict[str, Any]:
+        """Every input and output that targets and feasibility need, in canonical units."""
+        known, rest = self.known(x), self.landscape.rest
+        return known | compiled(rest, None, "vector")(known) if len(rest) else known  # type: ignore[arg-type]
 
     def known(self, x: np.ndarray, columns: np.ndarray | None = None) -> dict[str, Any]:
-        """Every input and output that targets need, in canonical units."""
+        """Every input and output that the targets that were given need, in canonical units."""
         given = self._given(x, columns)
         return given | compiled(self.moved, None, "vector")(given) if len(self.moved) else given
 

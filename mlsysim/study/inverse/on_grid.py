@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim import units
 from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, Axis
 from mlsysim.progress import loop
@@ -17,7 +18,7 @@ from mlsysim.study.inverse.landscape import Landscape
 from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import STATUSES
-from mlsysim.study.inverse.whole import whole_pieces
+from mlsysim.study.inverse.whole import neighbours, whole_pieces
 from mlsysim.study.results.display import named
 from mlsysim.symbolic import variable_of
 
@@ -28,8 +29,10 @@ CLOSELY, CLOSELY_LOOP = 16, 4
 #: What is said of larger ones.
 COARSE = "fewer values are looked at than for one point: of an output that rises and falls some solutions may be missed"
 #: What a point can be, in the order of the codes.
-CODES = ("solved", "several", "everywhere", "none", "refused")
+CODES = ("solved", "several", "everywhere", "none", "refused", "nearest")
 STATUS, COUNT = "status", "intervals"
+#: Where no whole number meets an equation: what it is at the value, the number on its other side, and what it is there.
+BESIDE = ("reached", "other", "other_reached")
 
 
 def solutions_on(landscape: Landscape, which: str | None) -> Any:
@@ -46,7 +49,8 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
     -------
     xarray.Dataset
         The unknown, nan where there is no value; ``status`` with codes (CF flags) and ``intervals``, how many values
-        or intervals meet the targets.
+        or intervals meet the targets. Where no whole number meets an equation the value is one beside it: ``reached``
+        is the output there, ``other`` and ``other_reached`` are the whole number on the other side and its output.
     """
     import xarray
 
@@ -61,13 +65,21 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
     else:
         x = real_values(unknown.domain, landscape.usual, dense=alone)
     value, status, count = np.empty(points), np.empty(points, np.int8), np.empty(points, np.int32)
+    beside = np.full((len(BESIDE), points), np.nan)
     step = 1 if alone else max(1, TOGETHER // len(x))
     look = whole_pieces if landscape.whole else closely if alone else real_pieces
     with loop(points, step) as advance:
         for start in range(0, points, step):
             places = np.arange(start, min(start + step, points))
-            found = look(landscape.block(places), x)
+            block = landscape.block(places)
+            found = look(block, x)
             value[places], status[places], count[places] = _chosen(landscape, found, len(places), which)
+            near = neighbours(block, x, found, which) if landscape.whole else None
+            if near is not None:
+                (one,) = np.nonzero(near.best >= 0)
+                at, best = places[near.column[one]], near.best[one]
+                value[at], status[at] = near.values[best, one], CODES.index("nearest")
+                beside[:, at] = near.reached[best, one], near.values[1 - best, one], near.reached[1 - best, one]
             advance(len(places))
     sizes, dims = landscape.sizes, landscape.dims
     long_name = f"{named(unknown)['long_name']}, for {' and '.join(landscape.targets.texts)}"
@@ -80,6 +92,12 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
         STATUS: (dims, status.reshape(sizes), flags("Whether there is a value", CODES)),
         COUNT: (dims, count.reshape(sizes), {"long_name": "How many values or intervals meet the targets"}),
     }
+    if not np.isnan(beside).all():
+        left = landscape.targets.equations[0].left
+        there = {"long_name": left.text, **({} if left.unit in ("", "count") else {"units": left.unit})}
+        beside[::2] = units.from_canonical(beside[::2], left.unit) if "units" in there else beside[::2]
+        for name, row, attrs in zip(BESIDE, beside, (there, attributes(unknown), there), strict=True):
+            data[name] = (dims, (whole_counts(unknown, row) if name == "other" else row).reshape(sizes), attrs)
     coords = {**_targets(landscape.targets.axes), **coordinates(landscape.binding)}
     attrs = described([landscape.model], [landscape.binding])
     fixed = json.loads(attrs["fixed_inputs"])

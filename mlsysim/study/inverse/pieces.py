@@ -70,7 +70,7 @@ class Found:
     jumps : Pieces
         Left and right of where an equation changes sign and has no solution.
     dropped : Pieces
-        Solutions of the first equation at which something else does not hold.
+        Solutions of the first equation at which something else does not hold, or the whole numbers around one.
     seen : Seen
         What was seen at every value that was looked at.
     """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,15 +14,75 @@ from mlsysim.jsontext import json_text
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import Variable
 
+#: Fewest and most decimals of what an output is beside what was asked.
+DECIMALS = 2, 12
+
 #: What a solution can be, and what that means.
 STATUSES = {
     "solved": "one value, or all values from one to another, meet the targets",
     "several": "several values meet the targets",
     "everywhere": "all values meet the targets",
+    "nearest": "no whole number meets the equation, and this is one of the two beside it",
     "none": "no value meets the targets",
     "outside": "only a value outside the domain would meet the targets",
     "refused": "the model refuses the point",
 }
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """A whole number beside the place at which an equation would hold.
+
+    Attributes
+    ----------
+    value : pint.Quantity or int
+        The whole number.
+    reached : pint.Quantity or float
+        The left side of the equation there.
+    text, said : str
+        Both as text; the second with as many decimals as tell both numbers and what is asked apart.
+    """
+
+    value: Any
+    reached: Any
+    text: str
+    said: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        unit = f"{self.reached.units:~}" if units.is_quantity(self.reached) else ""
+        return {"value": units.magnitude(self.value), "reached": units.magnitude(self.reached), "unit": unit}
+
+
+def nearest_of(
+    unknown: Variable, unit: str, values: Iterable[float], reached: Iterable[float], asked: Iterable[float]
+) -> tuple[Nearest, ...]:
+    """The whole numbers beside a place at which an equation would hold, the answer first.
+
+    Parameters
+    ----------
+    unknown : Variable
+        What is asked for.
+    unit : str
+        Unit of the sides of the equation.
+    values : iterable of float
+        The numbers.
+    reached, asked : iterable of float
+        Both sides of the equation there, in canonical units.
+    """
+    unit = "" if unit == "count" else unit
+    sides = [float(units.from_canonical(float(side), unit) if unit else side) for side in (*reached, *asked)]
+    enough = (d for d in range(DECIMALS[0], DECIMALS[1]) if len({f"{s:.{d}f}" for s in sides}) == len({*sides}))
+    decimals = 0 if all(map(float.is_integer, sides)) else next(enough, DECIMALS[1])
+    return tuple(
+        Nearest(
+            shown(unknown, value),
+            units.Q_(side, units.unit(unit)) if unit else side,
+            as_text(unknown, value),
+            f"{side:,.{decimals}f} {units.printed(unit)}".strip(),
+        )
+        for value, side in zip(values, sides, strict=False)
+    )
 
 
 class Solution:
@@ -32,11 +93,14 @@ class Solution:
     unknown : str
         The input that was asked for.
     targets : tuple of str
-        What must hold.
+        What must hold; ``feasible`` is one of them where the model computes it and infeasible answers are not allowed.
     status : str
-        ``"solved"``, ``"several"``, ``"everywhere"``, ``"none"`` or ``"outside"``.
+        ``"solved"``, ``"several"``, ``"everywhere"``, ``"nearest"``, ``"none"`` or ``"outside"``.
     value : pint.Quantity, float, int or None
         The value; None where there is none.
+    nearest : tuple of Nearest
+        Where no whole number meets the only equation, the two beside it with what the output is there. The first, which
+        is the value, is the one ``which`` asks for, or the one at which the output is below what is asked. Else empty.
     values : tuple
         Every value found: solutions of an equation, and the ends of intervals in which conditions hold.
     intervals : tuple
@@ -64,6 +128,8 @@ class Solution:
         which: str = "",
         reason: str = "",
         note: str = "",
+        nearest: tuple[Nearest, ...] = (),
+        leaves_out: bool = False,
         last: bool = False,
         more: int = 0,
         closed_form: Any = None,
@@ -77,7 +143,8 @@ class Solution:
         self.which = which
         self.reason = reason
         self.note = note
-        self._last, self._more = last, more
+        self.nearest = nearest
+        self._leaves_out, self._last, self._more = leaves_out, last, more
         self.value = None if at is None else shown(unknown, at)
         self.intervals = tuple(
             (None if low is None else shown(unknown, low), None if high is None else shown(unknown, high))
@@ -103,6 +170,11 @@ class Solution:
             return None
         return self._solved_at(self._at)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else may hold, and the notes of the result."""
+        return (*filter(None, [self.note]), *(self.result.notes if self.result is not None else ()))
+
     def latex(self) -> str:
         """The closed form as LaTeX; empty without one."""
         return "" if self._closed_form is None else self._closed_form.latex()
@@ -118,6 +190,9 @@ class Solution:
             holds = self.status not in ("none", "outside")
             return f"{name}: {self.reason}" if holds else f"no {name} holds {' and '.join(self.targets)}: {self.reason}"
         said = f"{name} = {as_text(self._variable, self._at)}"
+        if self.nearest:
+            first, second = self.nearest
+            return f"{said} ({first.said}); {second.text} is {second.said}"
         if not self.which:
             return said
         if self.status == "several" and self.which == "largest" and not self._last:
@@ -128,6 +203,8 @@ class Solution:
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("for", each) for each in self.targets]
+        if self._leaves_out:
+            facts[-1] = "for", f"{self.targets[-1]} (allow_infeasible=True keeps what is not)"
         if self.status == "several":
             more = f"; and {self._more} more" if self._more else ""
             place = "last" if self._last else "first"
@@ -138,8 +215,9 @@ class Solution:
             facts.append(("holds", "for every value of the domain"))
         elif self.which:
             facts.append(("holds", self._interval(self.intervals[0])))
-        if self.note:
-            facts.append(("note", self.note))
+        elif self.nearest:
+            facts.append(("nearest", "no whole number gives exactly what is asked"))
+        facts += [("note", note) for note in self.notes]
         if self._closed_form is not None:
             facts.append(("formula", self._closed_form.text()))
             facts += [("where", each) for each in self.where]
@@ -165,6 +243,7 @@ class Solution:
             "value": self._at,
             "unit": unit,
             "which": self.which,
+            **({"nearest": [each.to_dict() for each in self.nearest]} if self.nearest else {}),
             "intervals": [[units.magnitude(end) for end in pair] for pair in self.intervals],
             "reason": self.reason,
             "note": self.note,

@@ -21,6 +21,7 @@ def solve_for(
     *entries: Any,
     which: str | None = None,
     subject_to: Any = None,
+    allow_infeasible: bool = False,
     **targets: Any,
 ) -> Any:
     """The value of one input at which outputs are what they must be.
@@ -38,6 +39,9 @@ def solve_for(
         least value of the domain on, and the smallest if they hold from some value on.
     subject_to : str, sympy Boolean or sequence of them, optional
         Further conditions on inputs and outputs. A value that lets the model find the unknown is never the answer.
+    allow_infeasible : bool
+        Whether a value may be one at which the output ``feasible`` is False. By default ``feasible`` is one of the
+        targets wherever the model computes it, for which it needs a device, and no target names it.
     **targets
         By output, what it must be. Several numbers are an axis.
 
@@ -58,7 +62,7 @@ def solve_for(
     arguments, given = split(model, model.named_arguments(entries, targets))
     if arguments.pop(unknown, None) is not None:
         raise InputError(unknown, targets.get(unknown), "is what is asked for: leave it out")
-    landscape = Landscape(model, arguments, variable, read(model, given, subject_to, unknown))
+    landscape = Landscape(model, arguments, variable, read(model, given, subject_to, unknown), allow_infeasible)
     if landscape.sizes:
         from mlsysim.study.inverse.on_grid import solutions_on
 

@@ -54,22 +54,25 @@ class Targets:
         Equalities between numbers.
     conditions : list of Expression
         Everything else.
+    assumed : list of Expression
+        What nobody gave: that the answer is feasible, where the model computes that.
     axes : dict
         Targets of which several values are asked for, as axes of the grid.
     """
 
     equations: list[Equation] = field(default_factory=list)
     conditions: list[Expression] = field(default_factory=list)
+    assumed: list[Expression] = field(default_factory=list)
     axes: dict[str, convert.Axis] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
         """All of them as text."""
-        return [each.text for each in (*self.equations, *self.conditions)]
+        return [each.text for each in (*self.equations, *self.conditions, *self.assumed)]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Inputs and outputs they need, sorted."""
+        """Inputs and outputs that what was given needs, sorted."""
         needed = {name for each in self.conditions for name in each.names}
         for equation in self.equations:
             needed.update(equation.left.names)

@@ -33,6 +33,8 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
     accepted = seen.accepted[:, 0]
     if not accepted.any():
         return "none", f"the model accepts no value that was looked at: {_refused(block, x)}"
+    if said := _infeasible(block, x, found):
+        return "none", said
     compared = what_is_compared(block)
     if compared is not None and not len(found.dropped) and not len(found.jumps):
         outside = _outside(block, compared)
@@ -72,8 +74,10 @@ def what_is_compared(block: Block) -> Sides | None:
 
 def sides_of(block: Block, compared: Sides, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What both sides are at values of the unknown."""
-    values = block.known(np.reshape(x, (-1, 1)))
     left, right = compared
+    needed = {*left.names, *(right.names if isinstance(right, Expression) else ())}
+    values = block.known(np.reshape(x, (-1, 1)))
+    values = values if needed <= values.keys() else block.everything(np.reshape(x, (-1, 1)))
     other = evaluated(right, values) if isinstance(right, Expression) else np.asarray(right)
     shape = (np.size(x), 1)
     return np.broadcast_to(evaluated(left, values), shape)[:, 0], np.broadcast_to(other, shape)[:, 0]
@@ -97,6 +101,30 @@ def _outside(block: Block, compared: Sides) -> float | None:
     roots = np.asarray(solved.x)[np.abs(np.asarray(solved.f_x)) <= SOLVED]
     nearest = landscape.unknown.domain.lower if np.isfinite(landscape.unknown.domain.lower) else 0.0
     return float(min(roots, key=lambda root: abs(root - nearest))) if len(roots) else None
+
+
+def _infeasible(block: Block, x: np.ndarray, found: Found) -> str:
+    """What is not feasible, and by how much, where all that was given holds; empty where it holds nowhere."""
+    landscape, seen = block.landscape, found.seen
+    if len(found.dropped):
+        x, seen = found.dropped.lower, block.along(found.dropped.lower)
+    solved = (seen.off <= SOLVED) | bool(len(found.dropped))
+    (places,) = np.nonzero((seen.accepted & seen.given & ~seen.held & solved)[:, 0])
+    if not len(places):
+        return ""
+    parts = [part for each in landscape.targets.assumed for part in landscape.comparisons_of(each)]
+    sides = [sides_of(block, (part.left, part.right), x[places]) for part in parts]
+    over = [relative_gap(*each) * (1 if part.at_most else -1) for part, each in zip(parts, sides, strict=True)]
+    place = int(np.argmin(np.nanmax(over, axis=0))) if parts else 0
+    missed = [
+        f"{part.left.text} is {formatting.canonical(float(left[place]), part.left.unit)}, "
+        f"and {part.right.text} {formatting.canonical(float(right[place]), part.right.unit)}"
+        for part, (left, right), gap in zip(parts, sides, over, strict=True)
+        if gap[place] > 0
+    ]
+    where = as_text(landscape.unknown, float(x[places[place]]))
+    nearest = f": at {landscape.unknown.name} = {where} {'; '.join(missed)}" if missed else ""
+    return f"it is not feasible where the rest holds{nearest} (allow_infeasible=True keeps what is not)"
 
 
 def _dropped(block: Block, found: Found) -> str:
@@ -172,10 +200,10 @@ def _reached(
 def _alone(block: Block, x: np.ndarray, accepted: np.ndarray) -> str:
     """Which conditions hold nowhere and what their outputs reach, or that they hold but never together."""
     landscape = block.landscape
-    conditions = landscape.targets.conditions
+    conditions = [*landscape.targets.conditions, *landscape.targets.assumed]
     if landscape.comparison is not None:
         return ""
-    values = block.known(x[:, None])
+    values = block.everything(x[:, None])
     never = []
     for each in conditions:
         met = np.broadcast_to(evaluated(each, values), (len(x), 1))[:, 0]

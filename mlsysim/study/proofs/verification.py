@@ -146,7 +146,8 @@ def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: 
     question = content["question"]
     try:
         arguments = {name: as_given(name, plain, find) for name, plain in question["arguments"].items()}
-        asked = problem(model, arguments, question["minimize"], question["maximize"], question["subject_to"])
+        # The conditions of the file are all there were: that designs are feasible is one of them where it was asked.
+        asked = problem(model, arguments, question["minimize"], question["maximize"], question["subject_to"], True)
     except UnknownNameError as error:
         raise wrong("question", f"{error}; an entry of a catalog of one's own needs that catalog (--catalog)") from None
     except MlsysimError as error:

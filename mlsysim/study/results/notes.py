@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
-from mlsysim.inputs.declaration import Better, Room
+from mlsysim.inputs.declaration import Better, DeclaredModel, Room
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text, bare
 from mlsysim.symbolic import variable_of
@@ -19,10 +21,42 @@ if TYPE_CHECKING:
 NOTHING = 0.01
 #: From this share on, two answers disagree.
 MUCH = 0.05
-#: Arguments for the tokens of a request.
-REQUESTS = (("isl", "osl"), ("seq_len", "output_tokens"))
+#: Arguments for the tokens of a sequence, the input without which there is none, and who minds where it is too long: the
+#: first of which all are inputs counts, and further ones after it.
+ENGINES = "engines refuse longer requests unless told otherwise"
+LENGTHS = (
+    (("isl", "osl"), "isl", ENGINES),
+    (("seq_len", "output_tokens"), "seq_len", ENGINES),
+    (("context_tokens",), "decode_requests", ENGINES),
+    (("seq_len",), "prompts", ENGINES),
+    (("seq_len",), "seq_len", "a model must be made fit for longer sequences"),
+)
+#: Most results of which notes are put together.
+RESULTS = 8
 #: Most ranks that a copy of the weights is tried on.
 MOST_RANKS = 256
+
+
+def joint_notes(results: Sequence[Result], what: str = "design") -> tuple[str, ...]:
+    """The notes of the first of several results, each once, with the numbers of those that it is of.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Of ``solve``, with one model.
+    what : str
+        What each of them is called.
+    """
+    first = results[:RESULTS]
+    places: dict[str, list[int]] = {}
+    for number, result in enumerate(first, start=1):
+        for note in result.notes:
+            places.setdefault(note, []).append(number)
+    said = []
+    for note, numbers in places.items():
+        word = f"{what}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        said.append(note if len(numbers) == len(results) else f"{note} ({word})")
+    return tuple(said)
 
 
 def notes(result: Result) -> tuple[str, ...]:
@@ -49,19 +83,33 @@ def notes(result: Result) -> tuple[str, ...]:
 
 
 def _beyond_context(result: Result) -> str:
-    """That requests are longer than the model is made for; empty where they are not, or nobody says how long."""
+    """That sequences are longer than the model is made for; empty where they are not, or nobody says how long."""
     entry = result.entries.get("model")
-    names = next((names for names in REQUESTS if {*names} <= {*result.input_names}), ())
-    tokens = sum(result.canonical(name) for name in names)
-    if not isinstance(entry, TransformerWorkload) or entry.max_position_embeddings is None:
-        return ""
-    longest = entry.max_position_embeddings.value
-    if tokens <= longest:
-        return ""
-    return (
-        f"{' + '.join(names)} is {tokens:,.0f} tokens, and {entry.key or entry.name} is made for {longest:,.0f} "
-        "(max_position_embeddings): engines refuse longer requests unless told otherwise"
-    )
+    values = {name: result.canonical(name) for name in result.input_names} if entry is not None else {}
+    for names, used, said in lengths(values):
+        tokens = sum(values[name] for name in names)
+        if used > 0 and tokens > longest(entry):
+            name = entry.key or entry.name  # type: ignore[union-attr]
+            return too_long(names, f"{tokens:,.0f} tokens, and {name} is made for", f"{longest(entry):,.0f}", said)
+    return ""
+
+
+def lengths(values: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Any, str]]:
+    """The inputs that add up to the tokens of a sequence, how many such sequences there are, and who minds."""
+    found = [(names, each, said) for names, each, said in LENGTHS if {*names, each} <= values.keys()]
+    several = [(names, values[each], said) for names, each, said in found if each not in names]
+    return several or [(names, values[each], said) for names, each, said in found[:1]]
+
+
+def longest(entry: Any) -> float:
+    """The tokens that a model is made for; infinite where nobody says how many."""
+    known = isinstance(entry, TransformerWorkload) and entry.max_position_embeddings is not None
+    return float(entry.max_position_embeddings.value) if known else inf
+
+
+def too_long(names: Sequence[str], tokens: str, limit: str, said: str) -> str:
+    """A note on sequences that are too long."""
+    return f"{' + '.join(names)} is {tokens} {limit} (max_position_embeddings): {said}"
 
 
 def _memory(result: Result) -> str:
@@ -93,7 +141,12 @@ def _elsewhere(result: Result) -> str:
 
 def left_out(result: Result) -> str:
     """What a recipe gives and the model has no argument for; empty where that is nothing."""
-    model, names = result.model, ", ".join(result.left_out)
+    return without_arguments(result.model, result.left_out)
+
+
+def without_arguments(model: DeclaredModel, left_out: Sequence[str]) -> str:
+    """That a model has no argument for some of what a recipe gives; empty where that is nothing."""
+    names = ", ".join(left_out)
     return f"{type(model).__name__} ({model.variant}) takes no {names}, which the recipe gives" if names else ""
 
 
@@ -159,9 +212,15 @@ def _said(result: Result, better: Better) -> str:
 
 def roomless(result: Result) -> str:
     """What has no room, and the smallest layout that has; empty where a request has room."""
-    room = next((room for room in result.model.room if _is_full(result, room)), None)
-    if room is None:
-        return ""
+    for room in result.model.room:
+        holder = result if room.held in result or not room.variant else _asked_again(result, room.variant)
+        if holder is not None and _is_full(holder, room):
+            return _no_room(holder, room)
+    return ""
+
+
+def _no_room(result: Result, room: Room) -> str:
+    """What has no room, and the smallest layout that has."""
     near, far = room.shards
     counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
     ranks = [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]

@@ -195,7 +195,7 @@ class Result:
         """Why not one request has room, with the nearest layout that has, or meets a target; empty where one does."""
         return obstacle(self)
 
-    @property
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """Why it is infeasible, what a recipe gave in vain, what a better variant says, what saves nothing, by line."""
         short = "" if self.obstacle else shortfall(self)
@@ -273,7 +273,11 @@ class Result:
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: model, variant, inputs with sources, outputs with units."""
+        """Plain data: model, variant, inputs with sources, outputs with units, and notes."""
+        return {**self._plain(), **({"notes": list(self.notes)} if self.notes else {})}
+
+    def _plain(self) -> dict[str, Any]:
+        """Plain data without notes, which may take another solution."""
         return {
             "model": type(self.model).__name__,
             "variant": self.model.variant,
@@ -307,6 +311,7 @@ class Result:
             lines = [f"  {self.obstacle}", *lines]
         if infinite:
             lines.append(f"  {INFINITE.format(', '.join(infinite))}")
+        lines += [f"  Note: {note}" for note in self.notes if note != self.obstacle]
         return "\n".join([f"<Result of {self.model!r}>", *lines])
 
     def _repr_html_(self) -> str:

@@ -1,17 +1,21 @@
-"""The comparisons that a constraint is made of, with both sides of each."""
+"""The condition that a design is feasible, and the comparisons that a constraint is made of."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
 
-from mlsysim.errors import MlsysimError
-from mlsysim.inputs.expressions import Expression
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.expressions import Expression, condition
 from mlsysim.symbolic import Label, System, UnitSymbol, variable_of
+
+#: The output of a model that says whether a design meets its limits, such as the memory of its device.
+FEASIBLE = "feasible"
 
 _OPERATORS = {sympy.Le: "<=", sympy.Lt: "<", sympy.Ge: ">=", sympy.Gt: ">", sympy.Eq: "=="}
 
@@ -52,6 +56,34 @@ class Comparison:
         over, under = left - right, right - left  # type: ignore[operator]
         found = sympy.Max(over, under) if self.equal else over if self.at_most else under
         return replace(self.left, text=f"{self.left.text} - ({self.right.text})", sympy=found)
+
+
+def feasibility(
+    model: DeclaredModel, system: System, own: Iterable[Expression], allow_infeasible: Any
+) -> tuple[Expression, ...]:
+    """The condition that a design is feasible, as one of several conditions; empty where nothing asks for it.
+
+    Parameters
+    ----------
+    model : DeclaredModel
+        Whose designs they are.
+    system : System
+        The formulas that can be evaluated: without a device none says whether a design is feasible.
+    own : iterable of Expression
+        Conditions that were given; one on feasibility takes the place of this one.
+    allow_infeasible : bool
+        Whether infeasible designs are asked for, too.
+
+    Raises
+    ------
+    InputError
+        If that is not a truth value.
+    """
+    if not isinstance(allow_infeasible, bool):
+        raise InputError("allow_infeasible", allow_infeasible, "must be True or False")
+    if allow_infeasible or FEASIBLE not in system or any(FEASIBLE in each.names for each in own):
+        return ()
+    return (condition(FEASIBLE, model, [FEASIBLE]),)
 
 
 def comparisons(constraint: Expression, system: System, read: Callable[[Any], Expression]) -> list[Comparison]:

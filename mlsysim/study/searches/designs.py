@@ -15,8 +15,9 @@ from mlsysim import show
 from mlsysim.errors import InfeasibleError
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
+from mlsysim.study.results.notes import joint_notes
 from mlsysim.study.results.result import Result
-from mlsysim.study.searches.certificate import Certificate
+from mlsysim.study.searches.certificate import Certificate, bracket
 from mlsysim.study.searches.columns import (
     Column,
     columns,
@@ -27,10 +28,11 @@ from mlsysim.study.searches.columns import (
     swept_inputs,
     value_of,
 )
-from mlsysim.study.searches.constraints import Comparison
+from mlsysim.study.searches.constraints import FEASIBLE, Comparison
 from mlsysim.study.searches.edges import Edge, edges
 from mlsysim.study.searches.misses import Answer, Miss, misses, sides
 from mlsysim.study.searches.problem import Problem
+from mlsysim.study.searches.refused import infeasible
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: The output of a model that says whether a design meets its limits, such as the memory of its device.
-FEASIBLE = "feasible"
 #: Most designs that are named.
 NAMED = 8
 
@@ -115,7 +115,7 @@ class Designs:
         """
         if not len(self):
             refused = [] if self.certificate.accepted[1] else [self.certificate.refusals]
-            raise InfeasibleError(" ".join([*self._none(), *refused]))
+            raise InfeasibleError(" ".join(filter(None, [*self._none(), self.left_out, *refused])))
         return self._results[0]
 
     @cached_property
@@ -132,10 +132,30 @@ class Designs:
     def infeasible(self) -> tuple[int, ...]:
         """Places, from 0, of the designs whose output ``feasible`` is False, where the model has it.
 
-        They are designs where no constraint asks for others.
+        They are designs where infeasible ones are allowed, or asked for.
         """
         has_it = FEASIBLE in self._asked.binding.system
         return tuple(place for place, result in enumerate(self) if has_it and result[FEASIBLE] is False)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the first designs, with the numbers of those that each is of."""
+        return joint_notes(self._results)
+
+    @cached_property
+    def left_out(self) -> str:
+        """That infeasible designs were left out, and how many; empty where nothing asked for that."""
+        if not self._asked.leaves_out:
+            return ""
+        certificate, counted = self.certificate, infeasible(self._asked)
+        sign = "(allow_infeasible=True keeps them)"
+        if counted is not None:
+            return f"Infeasible designs left out: {bracket(counted)} {sign}."
+        if len(self._asked.constraints) == 1 and certificate.evaluated == certificate.points:
+            pairs = zip(certificate.accepted, certificate.feasible[::-1], strict=True)
+            lost = bracket(tuple(accepted - feasible for accepted, feasible in pairs))  # type: ignore[arg-type]
+            return f"Designs left out as infeasible, or without a finite objective: {lost} {sign}."
+        return f"Infeasible designs are left out {sign}."
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
@@ -214,7 +234,7 @@ class Designs:
     def to_dict(self) -> dict[str, Any]:
         """Plain data: per design its objectives and what its result holds; edges, misses and the certificate.
 
-        Where designs are not feasible, ``infeasible`` has their numbers, and says how to ask for others.
+        Where designs are not feasible, ``infeasible`` has their numbers; ``left_out`` says how many others there are.
         """
         found = []
         for values, result in zip(self.objectives, self, strict=True):
@@ -222,11 +242,13 @@ class Designs:
             for (expression, _), value in zip(self._asked.objectives, values, strict=True):
                 unit = "" if expression.unit == "count" else expression.unit
                 objectives[expression.text] = {"value": number(expression, value), "unit": unit}
-            found.append({"objectives": objectives, **result.to_dict()})
+            found.append({"objectives": objectives, **result._plain()})
         numbers = [place + 1 for place in self.infeasible]
         return {
             "designs": found,
             **({"infeasible": {"designs": numbers, "said": self._said_of_infeasible()}} if numbers else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
+            **({"left_out": self.left_out} if self.left_out else {}),
             "edges": [edge.to_dict() for edge in self.edges],
             "misses": [miss.to_dict() for miss in self.misses],
             "certificate": asdict(self.certificate),
@@ -246,9 +268,9 @@ class Designs:
             the terminal where left out.
         """
         width = show.width() if width is None else width
-        said = [*self._notes(), self.certificate.summary, self.certificate.refusals]
+        said = [*self._notes(), *self._why()]
         if not len(self):
-            said = [*self._none(), self.certificate.summary, self.certificate.refusals]
+            said = [*self._none(), *self._why()]
             return "\n".join(_wrapped(line, width) for line in said)
         same, table = self._table()
         body = [render(table, width)]
@@ -269,12 +291,18 @@ class Designs:
             for place, row in enumerate(texts, start=1)
         )
         said = [f"Same for all: {same}"] * bool(same)
-        said += [*self._notes(), self.certificate.summary, self.certificate.refusals]
+        said += [*self._notes(), *self._why()]
         return f"<table><caption>{'<br>'.join(map(html.escape, said))}</caption><tr>{head}</tr>{body}</table>"
+
+    def _why(self) -> list[str]:
+        """What was left out, the certificate and what was refused."""
+        return [*filter(None, [self.left_out]), self.certificate.summary, self.certificate.refusals]
 
     def _attrs(self) -> dict[str, Any]:
         model = self._asked.model
-        return {"model": type(model).__name__, "variant": model.variant, "certificate": str(self.certificate)}
+        notes = {"notes": "\n".join(self.notes)} if self.notes else {}
+        said = " ".join(self._why())
+        return {"model": type(model).__name__, "variant": model.variant, "certificate": said, **notes}
 
     @property
     def _compared(self) -> list[Comparison]:
@@ -293,7 +321,7 @@ class Designs:
         return same, [column for column in found if column not in alike]
 
     def _notes(self) -> list[str]:
-        """What is not feasible, how near each constraint is to its limit, and at which ends of axes the best one is."""
+        """What is not feasible, how near each constraint is to its limit, ends of axes, and notes."""
         said = [self._said_of_infeasible()] if self.infeasible else []
         for compared, (text, share) in zip(self._compared, self.binding_constraints, strict=True):
             left, right = sides(compared, self._results[0])
@@ -305,10 +333,10 @@ class Designs:
         if self.edges:
             named = ", ".join(map(str, self.edges))
             said.append(f"At the end of what was asked: {named}; values beyond may be better.")
-        return said
+        return [*said, *(f"Note: {note}." for note in self.notes)]
 
     def _said_of_infeasible(self) -> str:
-        """Which designs are not feasible, by how much the first of them, and how to ask for others."""
+        """Which designs are not feasible, and by how much the first of them."""
         asked, numbers = self._asked, [place + 1 for place in self.infeasible]
         named = ", ".join(map(str, numbers[:NAMED])) + f" and {len(numbers) - NAMED} more" * (len(numbers) > NAMED)
         if len(self) == 1:
@@ -325,7 +353,7 @@ class Designs:
         ]
         at = "" if len(self) == 1 else f" at design {numbers[0]}"
         why = f": {'; '.join(missed)}{at}" if missed else ""
-        return f"{which}{why}. subject_to='feasible' asks for designs that are."
+        return f"{which}{why}."
 
     def _none(self) -> list[str]:
         """Why there is no design."""
@@ -334,7 +362,9 @@ class Designs:
         if not self.certificate.accepted[1]:
             return ["No design: every point is refused."]
         if self.misses:
-            return ["No design meets the constraints.", *(f"{miss}." for miss in self.misses)]
+            alone = self._asked.leaves_out and len(self._asked.constraints) == 1
+            said = "No design is feasible." if alone else "No design meets the constraints."
+            return [said, *(f"{miss}." for miss in self.misses)]
         texts = " and ".join(expression.text for expression, _ in self._asked.objectives)
         if not self._asked.constraints:
             return [f"No design: {texts} is infinite or undefined at every accepted point."]

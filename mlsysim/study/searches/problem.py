@@ -17,7 +17,7 @@ from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition, quantity
 from mlsysim.study.grids.grid import Grid
-from mlsysim.study.searches.constraints import Comparison, comparisons
+from mlsysim.study.searches.constraints import Comparison, comparisons, feasibility
 
 #: Most values of the inputs of a problem of which something is kept for the next one: tables take some times as much.
 LARGEST_KEPT = 1 << 17
@@ -39,6 +39,8 @@ class Problem:
         Each objective with 1 if it is minimised, and -1 if it is maximised.
     constraints : tuple of Expression
         All must hold.
+    leaves_out : bool
+        Whether the last of them is that a design is feasible, which nobody gave.
     """
 
     model: DeclaredModel
@@ -46,10 +48,11 @@ class Problem:
     binding: Binding
     objectives: tuple[tuple[Expression, int], ...]
     constraints: tuple[Expression, ...]
+    leaves_out: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its fields, without compiled code, which is compiled again when it is needed."""
-        return Problem, (self.model, self.typed, self.binding, self.objectives, self.constraints)
+        return Problem, (self.model, self.typed, self.binding, self.objectives, self.constraints, self.leaves_out)
 
     @property
     def goals(self) -> tuple[sympy.Basic, ...]:
@@ -156,6 +159,7 @@ def problem(
     minimize: Any,
     maximize: Any,
     subject_to: Any,
+    allow_infeasible: Any = False,
 ) -> Problem:
     """Read a search problem.
 
@@ -169,6 +173,8 @@ def problem(
         Objectives.
     subject_to : str, sympy Boolean or sequence of them
         Constraints.
+    allow_infeasible : bool
+        Whether a design may be infeasible where no constraint asks for others.
 
     Returns
     -------
@@ -194,8 +200,9 @@ def problem(
             "an objective",
             "give minimize=... or maximize=..., an output or an expression of outputs and inputs",
         )
-    constraints = tuple(condition(text, model, known, "subject_to") for text in _several(subject_to))
-    return Problem(model, dict(arguments), binding, tuple(objectives), constraints)
+    own = tuple(condition(text, model, known, "subject_to") for text in _several(subject_to))
+    assumed = feasibility(model, binding.system, own, allow_infeasible)
+    return Problem(model, dict(arguments), binding, tuple(objectives), (*own, *assumed), bool(assumed))
 
 
 def _several(given: Any) -> list[Any]:

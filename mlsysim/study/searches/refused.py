@@ -17,6 +17,8 @@ from mlsysim.study.searches.problem import Problem
 
 #: Grids of which counts are kept.
 KEPT = 4
+#: Most points of a grid of which infeasible ones are counted.
+COUNTED = 1 << 16
 
 
 def refused(asked: Problem) -> tuple[tuple[int, int], dict[str, Refused]]:
@@ -34,6 +36,17 @@ def refused(asked: Problem) -> tuple[tuple[int, int], dict[str, Refused]]:
         if each.count[1]
     }
     return accepted, found
+
+
+def infeasible(asked: Problem) -> tuple[int, int] | None:
+    """The fewest and the most accepted points at which ``feasible`` is False; None where counting them takes long."""
+    binding = asked.binding
+    condition = asked.constraints[-1].sympy
+    if asked.points.iterates or asked.grid.points > COUNTED:
+        return None
+    both = Refusals(binding.system, (*binding.conditions, condition), binding.numbers, binding.sizes).accepted()
+    accepted, _ = _counted(asked)
+    return accepted[0] - both[1], accepted[1] - both[0]
 
 
 #: What was counted on the last grids, which several questions are asked of.
