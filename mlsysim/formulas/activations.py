@@ -280,7 +280,7 @@ attention_activation = Formula(
     ),
 )  # fmt: skip
 
-_expanded = 2 * q_a * (a / t - a_kv_r) * d_h / token
+_expanded = 2 * q_a * Max(0, a / t - a_kv_r) * d_h / token
 _score_rows = (q_a + 4 * byte + mask) * a / t * (s / token) / token
 
 attention_core_activation = Formula(
@@ -376,7 +376,7 @@ alternate_matmul_activation = Formula(
 
 kept_beside = Formula(
     x_beside,
-    _around - x_redo,
+    Max(0, _around - x_redo),
     title="Kept by a layer beside its feed-forward block and the core of attention",
     source=AUTOGRAD,
     variant="per_operator",

@@ -193,7 +193,7 @@ split_traffic = Formula(
 
 swap_time = Formula(
     t_swap,
-    n_exchanges / 2 * when(e > 1, BOTH - 2 * tau_0) / _imbalance,
+    n_exchanges / 2 * when(e > 1, Max(0, BOTH - 2 * tau_0)) / _imbalance,
     title="Exchanges of a layer with balanced loads",
     source=Source("deepseek2024", "section 3.2.2"),
     assumes="Without their latencies.",

@@ -112,7 +112,7 @@ def mixed(requests: Any, tokens: Any) -> Any:
 
 def room(requests: Any) -> Any:
     """Tokens for prompts beside so many decoding requests."""
-    return C_b - EACH * requests * (token / request)
+    return Max(0, C_b - EACH * requests * (token / request))
 
 
 _n, _c = sympy.Dummy("n", nonnegative=True), sympy.Dummy("c", nonnegative=True)
@@ -247,7 +247,7 @@ prompt_chunks = Formula(
     example=Example({s_n: 5000, C_b: 2048, N_z: 48, gamma_s: 0}, "3", derived="ceil(5000 / 2000)"),
 )
 
-_rest = s_n - (n_chunk - 1) * room(N_z)
+_rest = Max(0, s_n - (n_chunk - 1) * room(N_z))
 
 
 def _beside(requests: Any) -> Any:
@@ -266,7 +266,7 @@ closed_first = Formula(
 
 closed_step = Formula(
     tau_Z,
-    mixed(N_z, 0) + Max(0, N_z / request - 1) * (_beside(N_z) - n_chunk * mixed(N_z, 0)) / u_ans,
+    mixed(N_z, 0) + Max(0, N_z / request - 1) * Max(0, _beside(N_z) - n_chunk * mixed(N_z, 0)) / u_ans,
     title="Decode step in a closed loop",
     source=SARATHI,
     assumes="While a request decodes, each of the others is prefilled once.",

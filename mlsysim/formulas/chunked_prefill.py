@@ -229,7 +229,7 @@ _PIECES = ceiling(k_c)
 
 last_piece = Formula(
     r_c,
-    s_n - (_PIECES - 1) * A_c,
+    Max(0, s_n - (_PIECES - 1) * A_c),
     title="Tokens in the last iteration of a prompt alone",
     source=SARATHI,
     variant=KIND,
@@ -403,7 +403,7 @@ prompt_tokens_mean = Formula(
 
 prompt_token_growth = Formula(
     b_c,
-    (tau_1 - tau_d) / c_1,
+    Max(0, tau_1 - tau_d) / c_1,
     title="What one token of a prompt adds to an iteration",
     source=OWN,
     variant=KIND,

@@ -105,7 +105,7 @@ cohort_rounds = Formula(
 
 cohort_waiting = Formula(
     r_z,
-    Z_e - B_z * (m_z - 1),
+    Max(0, Z_e - B_z * (m_z - 1)),
     title="Requests of a round that waited longest for it",
     source=OWN,
     example=Example({B_z: 16, Z_e: 40, m_z: 3}, "8 request", derived="40 - 16 * 2"),
@@ -125,7 +125,7 @@ cohort_place = Formula(
 closed_batch = Formula(
     N_z,
     _in_step(
-        B_z / T_z * (u_ans * tau_z + _prefills(B_z - request) / 2),
+        B_z / T_z * (u_ans * tau_z + _prefills(Max(0, B_z - request)) / 2),
         serving_load.closed_batch.expression,
     ),
     title="Requests that decode in a closed loop, in step or not",

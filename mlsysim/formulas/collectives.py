@@ -98,7 +98,7 @@ def port_rate(ranks: Any, stride: Any, port: Any = beta_x) -> Any:
 
 def pass_steps(ranks: Any, near: Any) -> Any:
     """Latencies of one pass: a step between nodes per further node, the others within them."""
-    return (ranks - ranks / near) * alpha_node + (ranks / near - 1) * alpha
+    return (ranks - ranks / Max(1, near)) * alpha_node + (ranks / near - 1) * alpha
 
 
 def chunk_latency(ranks: Any, near: Any, start: Any = tau_coll) -> Any:
@@ -118,13 +118,13 @@ def ring_pass(ranks: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) 
 
 def ring_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) -> Any:
     """All-reduce around a ring: two passes, with one more step between nodes in each."""
-    further = when(ranks > near, 2 * (alpha - alpha_node))
+    further = when(ranks > near, 2 * Max(0, alpha - alpha_node))
     return tau_coll + 2 * steps + further + pipelined((2 * ranks - 3 / 2) / ranks * message / bandwidth, chunk)
 
 
 def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, chunk: Any) -> Any:
     """All-reduce over two trees between nodes, and a chain in each."""
-    steps = 2 * ((near - 1) * alpha_node + log(ranks / near) / log(2) * alpha)
+    steps = 2 * ((Max(1, near) - 1) * alpha_node + log(ranks / near) / log(2) * alpha)
     return tau_coll + steps + pipelined(2 * message / (TREE_SHARE * bandwidth), chunk)
 
 

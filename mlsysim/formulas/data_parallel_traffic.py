@@ -61,7 +61,7 @@ def each_step(sum_up: Any, reduce: Any, gather: Any) -> Any:
 data_parallel_bytes = Formula(
     V_dp,
     (n_z - 1) / n_z * each_step(2 * S_g["dp"], S_g["dp"], V_g["dp"])
-    + (n_g["edp"] - 1) / n_g["edp"] * each_step(2 * S_g["edp"], S_g["edp"], V_g["edp"])
+    + Max(0, n_g["edp"] - 1) / n_g["edp"] * each_step(2 * S_g["edp"], S_g["edp"], V_g["edp"])
     + (r_dp - 1) / r_dp * each_step(2 * S_g["rep"], 2 * S_g["rep"], 0),
     title="Data-parallel traffic one rank sends in a step",
     source=ZERO,

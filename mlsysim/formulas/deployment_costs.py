@@ -90,7 +90,7 @@ pools_busy = Formula(
 
 mixed_busy = Formula(
     u_busy,
-    when(OPEN, when(rho_e < 1, 1 - exp(-lam_e * e2e_mean / request), 1), Min(1, Z_e / request)),
+    when(OPEN, when(rho_e < 1, 1 - exp(-lam_e * Max(0, e2e_mean) / request), 1), Min(1, Z_e / request)),
     title="Busy share of an engine of mixed iterations",
     source=LITTLE,
     variant=MIXED,

@@ -83,7 +83,7 @@ distinct_nodes = Formula(
 
 distinct_ranks = Formula(
     m_R,
-    distinct(n_near * n_open, k),
+    distinct(Max(1, n_near * n_open), k),
     title="Ranks that one token goes to",
     source=Source("deepseek2024", "section 2.1.2"),
     variant="collective",

@@ -145,7 +145,7 @@ accumulated_weights = Formula(
     Piecewise(
         (0, Eq(ahead, 0)),
         ((2 + 1 / n_z) * U_edge, n_g["edp"] <= 1),
-        (2 * U_edge + (ell_moe - 1 + 1 / n_g["edp"]) * U_exp, True),
+        (2 * U_edge + Max(0, ell_moe - 1 + 1 / n_g["edp"]) * U_exp, True),
     ),
     title="Weights gathered for layers that are behind",
     source=REPORT,

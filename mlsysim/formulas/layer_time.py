@@ -123,7 +123,7 @@ last_stage_layers = Formula(
         (L, p < 2),
         (n_end / 2, DUALPIPE),
         (floor(L / p), _even),
-        (n_full - ceiling(H_head), n_full <= n_left + H_head),
+        (Max(0, n_full - ceiling(H_head)), n_full <= n_left + H_head),
         (n_left, True),
     ),
     title="Layers of the last stage",
@@ -139,7 +139,7 @@ last_stage_layers = Formula(
 
 other_stage_layers = Formula(
     ell_rest,
-    when(p > 1, ceiling((L - n_s * ell_last) / Max(1, p - n_s))),
+    when(p > 1, ceiling(Max(0, L - n_s * ell_last) / Max(1, p - n_s))),
     title="Layers of the fullest of the other stages",
     source=SCHEDULE,
     example=Example({n_s: 1, p: 8, L: 32, ell_last: 2}, "5", derived="ceil((32 - 2) / 7)"),
@@ -301,7 +301,7 @@ adapter_traffic = Formula(
 
 widening = Formula(
     V_wide,
-    when(WIDENED, (2 + rho_lin) * (q_w + q_c) * (P_r - P_edge_r) * ell_s / ell),
+    when(WIDENED, (2 + rho_lin) * (q_w + q_c) * Max(0, P_r - P_edge_r) * ell_s / ell),
     title="Bytes that the widening of quantised weights moves, one micro-batch",
     source=Source("dettmers2023", "section 3"),
     assumes="Read as they are kept and written in the format of the products, for the forward pass, for the gradients "

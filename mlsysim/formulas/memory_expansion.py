@@ -518,7 +518,7 @@ dense_gather = Formula(
 
 moe_gather = Formula(
     z_s,
-    when(Z >= 3, q_w * (_moe_whole * (n_z - 1) / n_z + P_exp_r * (n_g["edp"] - 1) / n_g["edp"])),
+    when(Z >= 3, q_w * (_moe_whole * (n_z - 1) / n_z + P_exp_r * Max(0, n_g["edp"] - 1) / n_g["edp"])),
     title="Gathering the weights of a layer with experts",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Experts that one rank holds alone are not gathered.",

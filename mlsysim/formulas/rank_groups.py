@@ -340,7 +340,7 @@ reachable = Formula(
 
 distinct_ranks = Formula(
     m_R,
-    distinct(nu_g["ep"] * n_open, k),
+    distinct(Max(1, nu_g["ep"] * n_open), k),
     title="Ranks of a group that one token goes to",
     source=Source("deepseek2024", "section 2.1.2"),
     variant="step",
@@ -395,7 +395,7 @@ through_port = Formula(
 
 over_links = Formula(
     X_l_i[exchange],
-    COPIES * _sent(m_R) * (1 - 1 / nu_g["ep"]),
+    COPIES * _sent(m_R) * (1 - 1 / Max(1, nu_g["ep"])),
     title="What an exchange sends over the links of a rank",
     source=DEEPSEEK,
     variant="step",

@@ -16,7 +16,7 @@ from sympy import And, Eq, Or, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
 from mlsysim.formulas.trained_parameters import WIDENED
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, label, sharded, token, when
 from mlsysim.symbols.activations import n_s, schedule, sigma
 from mlsysim.symbols.formats import q_a, q_c, q_e, q_u, q_w
 from mlsysim.symbols.groups import n_g
@@ -105,6 +105,7 @@ expert_tensor_ranks = Formula(
 zero_ranks = Formula(
     n_z,
     d * c_cp / r_dp,
+    given=Eq(Mod(d * c_cp, r_dp), 0),
     title="Ranks among which dense parameters are sharded",
     source=Source("liu2024", "section 3"),
     assumes="Context-parallel ranks share sequences, not weights, so they are data-parallel to the parameters. Hybrid "

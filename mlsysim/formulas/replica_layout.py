@@ -121,7 +121,7 @@ expert_group_tokens = Formula(
 
 replica_weights = Formula(
     W_rep,
-    d_a * (W_s - q_w * L_moe * P_exp * (E - SLOTS * t / EXPERT_RANKS)),
+    d_a * Max(0, W_s - q_w * L_moe * P_exp * (E - SLOTS * t / EXPERT_RANKS)),
     title="Weights that the accelerators of an engine hold together",
     source=DAY_SIX,
     assumes="Attention ranks hold copies of everything but experts; those of a layer stand once on each group of ranks "
@@ -171,7 +171,7 @@ through_port = Formula(
 
 over_links = Formula(
     X_l_i[exchange],
-    COPIES * (1 - 1 / nu_g["ep"]) * Piecewise((m_R, n_pro > 0), (k, n_g["ep"] <= nu_g["ep"]), (0, True)),
+    COPIES * (1 - 1 / Max(1, nu_g["ep"])) * Piecewise((m_R, n_pro > 0), (k, n_g["ep"] <= nu_g["ep"]), (0, True)),
     title="What an exchange of an iteration sends over the links of a rank",
     source=DEEPEP,
     variant="iteration",
@@ -230,7 +230,9 @@ slowest_stage = Formula(
     t_even,
     when(
         p > 1,
-        Max((p * ceiling(L / p) / L - 1) * _whole - t_head, (p - 1) * t_head - (1 - p * floor(L / p) / L) * _whole),
+        Max(
+            0, (p * ceiling(L / p) / L - 1) * _whole - t_head, (p - 1) * t_head - (1 - p * floor(L / p) / L) * _whole
+        ),
         0,
     ),
     title="Wait of all stages for the slowest one",

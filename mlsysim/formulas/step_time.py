@@ -12,7 +12,7 @@ from typing import Any
 from sympy import And, Eq, Piecewise
 
 from mlsysim.formulas.activations import EAGER
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
 from mlsysim.symbols.formats import q_a
 from mlsysim.symbols.groups import V_g, n_g, t_ag_g, t_sum
@@ -133,6 +133,7 @@ CALIBRATED = "See docs/validation.md for the error against published steps."
 data_parallel_ranks = Formula(
     d,
     n_fleet / (t * p * c_cp),
+    given=Eq(Mod(n_fleet, t * p * c_cp), 0),
     title="Data-parallel ranks of a fleet",
     source=Source("narayanan2021", "section 3"),
     assumes="Every accelerator works. Experts are laid out over the same ranks anew.",
@@ -342,7 +343,7 @@ elementwise_time = Formula(
 
 summing_layers = Formula(
     ell_sum,
-    ell_s - when(And(V_g["etp"] > 0, d_sh < 1), ell_s_moe / 2),
+    Max(0, ell_s - when(And(V_g["etp"] > 0, d_sh < 1), ell_s_moe / 2)),
     title="Layers of the slowest stage that sum hidden states",
     source=Source("liu2025folding", "token dispatcher"),
     assumes="Where routed tokens are gathered by themselves, hidden states go to shared experts alone.",

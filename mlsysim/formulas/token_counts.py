@@ -46,7 +46,7 @@ _alone_f, _alone_b = (when(two > 0, BOTH, each) for each in (x_fwd, x_bwd))
 
 forward_layers = Formula(
     t_dev_f,
-    s_fwd * (t_comp - t_head) + ell_s_moe * _alone_f + 2 / n_exchanges * t_tp + t_cp / (3 + rho_attn),
+    s_fwd * Max(0, t_comp - t_head) + ell_s_moe * _alone_f + 2 / n_exchanges * t_tp + t_cp / (3 + rho_attn),
     title="Layers of a forward pass on the device",
     source=Source("kaplan2020", "section 2.1"),
     assumes="With no other micro-batch beside it.",

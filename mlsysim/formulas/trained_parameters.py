@@ -359,7 +359,7 @@ gradient_share = Formula(
 
 trained_dense = Formula(
     T_d,
-    when(FULL, f * (P_dense - router_bias * E * (n_s * ell_moe + (2 - n_s) * L_mtp)), P_ad_d),
+    when(FULL, f * Max(0, P_dense - router_bias * E * (n_s * ell_moe + (2 - n_s) * L_mtp)), P_ad_d),
     title="Trained parameters of one rank that are not of experts",
     source=LORA,
     assumes="A router's correction bias is set by counting, without gradients.",

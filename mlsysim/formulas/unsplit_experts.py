@@ -249,7 +249,7 @@ unsplit_gather = Formula(
     ),
 )
 
-_hidden_states = t_tp - ell_s_moe * n_exchanges * t_ag_g["etp"]
+_hidden_states = Max(0, t_tp - ell_s_moe * n_exchanges * t_ag_g["etp"])
 
 unsplit_sharing = Formula(
     t_cut_1,
@@ -281,7 +281,7 @@ unsplit_tensor_parallel = Formula(
 
 unsplit_launching = Formula(
     t_host_1,
-    t_host + Min(1, L_moe) / moe_interval * (expert_launches(1) - t_host_e),
+    t_host + Min(1, L_moe) / moe_interval * Max(0, expert_launches(1) - t_host_e),
     title="Time of the host to launch one layer without expert parallelism",
     source=Source("megatron_bridge_profile", "kernels of one step"),
     assumes="Where every expert is launched by itself, a rank with all of them launches the most.",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import sympy
+
 from mlsysim.errors import MlsysimError, ModelError, UnknownNameError, quoted
 from mlsysim.inputs import convert
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.symbolic import Formula, Requirement, System, variable_of
 from mlsysim.symbolic.family import families_among
+from mlsysim.symbolic.ranges import range_of
 
 if TYPE_CHECKING:
     from mlsysim.inputs.declaration import DeclaredModel
@@ -76,6 +79,39 @@ def check_inputs_only(model: type[DeclaredModel], variant: str, system: System) 
                     f"{model.__name__}, variant {variant!r}: the requirement {quoted(requirement.reason)} is on "
                     f"{needed.name}, which the formulas compute; requirements are conditions on inputs"
                 )
+
+
+def check_premises(model: type[DeclaredModel], variant: str, system: System) -> None:
+    """Refuse a variant whose formulas rest on a condition on inputs that the model does not require.
+
+    Raises
+    ------
+    ModelError
+        If there is one.
+    """
+    own = Variant.of(model.variants[variant]).requirements
+    required = {part for each in (*model.requirements, *own) for part in sympy.And.make_args(each.condition)}
+    given = {part: formula.name for formula in system for part in sympy.And.make_args(formula.given)}
+    names = {v.name for v in (*system.inputs, *system.variables)}
+    inputs = {pair: v.name for v in system.inputs for pair in v.orders}
+    given |= {low <= high: name for (low, high), name in inputs.items() if {low.name, high.name} <= names}
+    for condition, name in given.items():
+        if condition != sympy.true and condition not in required and not _is_implied(condition, required, system):
+            raise ModelError(
+                f"{model.__name__}, variant {variant!r}: {name} stays in its domain only where {condition}, which the "
+                "model does not require: add a Requirement of it"
+            )
+
+
+def _is_implied(condition: Any, required: Collection[Any], system: System) -> bool:
+    """Whether a quotient is whole because it is another one that is required to be, times what is whole."""
+    if not isinstance(condition, sympy.Eq) or not isinstance(condition.lhs, sympy.Mod) or condition.rhs != 0:
+        return isinstance(condition, sympy.Le) and sympy.Lt(*condition.args) in required
+    quotient = sympy.Mul(condition.lhs.args[0], 1 / condition.lhs.args[1])
+    for formula in reversed(system.formulas):
+        quotient = quotient.xreplace({formula.symbol: formula.expression})
+    whole = (each.lhs.args for each in required if isinstance(each, sympy.Eq) and isinstance(each.lhs, sympy.Mod))
+    return any(range_of(quotient * by / of).whole for of, by in whole)
 
 
 def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> None:

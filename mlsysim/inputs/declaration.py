@@ -14,7 +14,7 @@ from mlsysim.engine import compiled
 from mlsysim.engine.javascript import source
 from mlsysim.errors import ArgumentsError, InputError, ModelError, UnknownNameError
 from mlsysim.inputs import convert
-from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names
+from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names, check_premises
 from mlsysim.inputs.families import by_member
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.spellings import SPELLINGS, own_name
@@ -456,6 +456,7 @@ def _uses(model: type[DeclaredModel], variant: str) -> frozenset[str]:
     """Inputs a variant needs, for its formulas or its requirements."""
     system = _system(model, variant)
     check_inputs_only(model, variant, system)
+    check_premises(model, variant, system)
     requirements = (*model.requirements, *Variant.of(model.variants[variant]).requirements)
     asked = (*system.inputs, *(v for requirement in requirements for v in requirement.inputs))
     return frozenset(v.name for v in asked)

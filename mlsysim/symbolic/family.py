@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from mlsysim.errors import FormulaError, UnknownNameError
-from mlsysim.symbolic.variable import Domain, Variable, caller, declared, named_by, positive, variable_of
+from mlsysim.symbolic.variable import Domain, Variable, caller, declared, named_by, variable_of
 from mlsysim.tracebacks import at_the_call
 
 
@@ -153,6 +153,7 @@ def family(
     label: str = "",
     over: Iterable[str] | None = None,
     existing: Mapping[str, sympy.Symbol] | None = None,
+    not_above: Family | None = None,
 ) -> Family:
     """Declare a quantity with an index: a generic variable for print, and a variable per member.
 
@@ -171,6 +172,8 @@ def family(
         The members that have the quantity; all by default.
     existing : mapping, optional
         Symbols of members that are variables already and keep their names.
+    not_above : Family, optional
+        Another family over the index whose members those of this one never exceed.
 
     Returns
     -------
@@ -198,12 +201,12 @@ def family(
             raise UnknownNameError(f"member of family {name!r}", key, keys)
     entries = {
         key: Variable(name.replace("{}", key), _subscripted(latex, key), unit, _said(description, index, key),
-                      domain or positive(), named_unit, _said(label, index, key))
+                      domain or Domain(), named_unit, _said(label, index, key), not_above and not_above[key])
         for key in keys if key not in known
     }  # fmt: skip
     generic = Variable(
         name.replace("{}", index.name), _placed(latex, index.letter), unit, _said(description, index, None),
-        domain or positive(), named_unit, _said(label, index, None),
+        domain or Domain(), named_unit, _said(label, index, None), not_above and not_above.symbol,
     )  # fmt: skip
     for entry in (generic, *entries.values()):
         _refuse_latex(f"family {generic.name}", entry.latex, (entry.name,))

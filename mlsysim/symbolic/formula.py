@@ -16,7 +16,8 @@ from mlsysim.symbolic.dimensions import describe, dimension_of, same
 from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, holds, limited, written_out
-from mlsysim.symbolic.variable import Variable, variable_of
+from mlsysim.symbolic.ranges import contains, range_of
+from mlsysim.symbolic.variable import Domain, Variable, variable_of
 from mlsysim.tracebacks import at_the_call
 
 
@@ -59,6 +60,8 @@ class Formula:
         Worked example.
     no_example : str
         Why there is none; required when ``example`` is missing.
+    given : sympy Boolean
+        What a model must require of its inputs for the variable to lie in its domain, such as that a quotient is whole.
 
     Attributes
     ----------
@@ -78,8 +81,8 @@ class Formula:
     UnitError
         If the dimension of the right side is not that of the variable.
     FormulaError
-        If the variable stands on both sides, neither example nor reason is given, or something written with
-        an index has no member for one of the left side.
+        If the variable stands on both sides, neither example nor reason is given, something written with
+        an index has no member for one of the left side, or the right side may leave the domain of the variable.
     """
 
     symbol: sympy.Symbol
@@ -92,6 +95,7 @@ class Formula:
     variant: str = ""
     example: Example | None = None
     no_example: str = ""
+    given: Any = sympy.true
     variable: Variable = field(init=False)
     inputs: tuple[Variable, ...] = field(init=False)
     covers: tuple[str, ...] = field(init=False, default=())
@@ -130,6 +134,8 @@ class Formula:
             self._check_index()
         elif self.example is not None and not holds(self.expression, Total):
             self._check_example(self)
+        for formula in self.members:
+            formula._check_domain()
 
     def _symbols(self) -> set[Any]:
         """The symbols of variables on the right side."""
@@ -161,6 +167,25 @@ class Formula:
             worked.example.check(worked.variable, worked.inputs)
         except MlsysimError as error:
             raise FormulaError(f"formula for {self.name}: {error}") from None
+
+    def _check_domain(self) -> None:
+        """Refuse a right side that may leave the domain of the variable, by the domains of its symbols."""
+        variable = self.variable
+        if variable.domain.kind != "boolean" and variable.domain != Domain():
+            found = range_of(self.expression, self.given)
+            if not contains(variable, found):
+                raise FormulaError(
+                    f"formula for {self.name}: the right side may be {found.describe(variable)}, but {self.name} is "
+                    f"declared as {variable.domain.describe()}. Declare {self.name} without a domain (any real number) "
+                    "or with one that contains this, narrow the domains of its inputs, or give the formula the maximum "
+                    "or the case that keeps it inside"
+                )
+        for low, high in variable.orders:
+            less: Any = high - self.expression if low == self.symbol else self.expression - low  # type: ignore[operator]
+            if not range_of(less, self.given).is_nonnegative:
+                raise FormulaError(
+                    f"formula for {self.name}: {low} is declared never to exceed {high}, but here it may"
+                )
 
     @property
     def family(self) -> Family | None:
@@ -220,6 +245,19 @@ class Formula:
         made._take_inputs(made._symbols())
         if not self.index and example:
             self._check_example(made)
+        return made
+
+    def relaxed(self, expression: sympy.Basic) -> Formula:
+        """The formula with an expression that has no steps, which may leave the domain of the variable between them."""
+        made = self._put_down(self.symbol, expression, self.member, None)
+        changed = {
+            "title": f"{self.title} (relaxed)",
+            "variant": "relaxed",
+            "no_example": "a continuous relaxation has no published number",
+            "printed": made,
+        }
+        for name, value in changed.items():
+            object.__setattr__(made, name, value)
         return made
 
     def only(self, members: Iterable[str]) -> Formula:

@@ -177,7 +177,8 @@ class System:
 
         A least integer has no continuous form and stays; :meth:`steps` names what is left.
         """
-        return System(_with_expression(formula, relaxed(formula.expression)) for formula in self)
+        changed = ((formula, relaxed(formula.expression)) for formula in self)
+        return System(formula if same == formula.expression else formula.relaxed(same) for formula, same in changed)
 
     def steps(self, output: str | None = None) -> tuple[str, ...]:
         """Names of variables whose formula jumps: ceiling, floor or least integer.
@@ -202,21 +203,6 @@ def relaxed(expression: sympy.Basic) -> sympy.Basic:
     if isinstance(expression, sympy.ceiling | sympy.floor):
         return args[0]
     return expression.func(*args)
-
-
-def _with_expression(formula: Formula, expression: sympy.Basic) -> Formula:
-    if expression == formula.expression:
-        return formula
-    return Formula(
-        formula.symbol,
-        expression,
-        title=f"{formula.title} (relaxed)",
-        source=formula.source,
-        assumes=formula.assumes,
-        convention=formula.convention,
-        variant="relaxed",
-        no_example="a continuous relaxation has no published number",
-    )
 
 
 @at_the_call

@@ -181,6 +181,9 @@ class Variable:
         number in that unit instead of a quantity.
     label : str
         A few words for axes and tables, such as "Data-parallel size"; made of the name where left out.
+    not_above, not_below : sympy.Symbol, optional
+        Another variable that it never exceeds, or never falls below. Formulas for it are checked to keep to that, and
+        a model that takes it as an input must require it.
 
     Attributes
     ----------
@@ -195,6 +198,8 @@ class Variable:
     domain: Domain
     named_unit: bool = False
     label: str = ""
+    not_above: sympy.Symbol | None = None
+    not_below: sympy.Symbol | None = None
     symbol: sympy.Symbol = field(init=False)
 
     def __post_init__(self) -> None:
@@ -225,6 +230,12 @@ class Variable:
         """Exponent per base dimension."""
         return units.dimension(self.unit)
 
+    @property
+    def orders(self) -> tuple[tuple[sympy.Symbol, sympy.Symbol], ...]:
+        """Symbols of two variables, itself one of them, of which the first never exceeds the second."""
+        above = ((self.symbol, self.not_above),) if self.not_above is not None else ()
+        return above + (((self.not_below, self.symbol),) if self.not_below is not None else ())
+
     def code(self, label: str) -> int:
         """The number compiled code uses for a label of a choice variable.
 
@@ -243,7 +254,8 @@ class Variable:
 
     def signature(self) -> tuple[object, ...]:
         """What two declarations of one name must agree on."""
-        return (self.latex, self.unit, self.description, self.domain, self.named_unit, self.label)
+        beside = (self.not_above, self.not_below)
+        return (self.latex, self.unit, self.description, self.domain, self.named_unit, self.label, *beside)
 
     def __reduce__(self) -> tuple[object, ...]:
         declared, module = _DECLARED.get(self.name, (None, ""))
@@ -252,6 +264,8 @@ class Variable:
 
 
 _DECLARED: dict[str, tuple[Variable, str]] = {}
+#: Symbols of two variables of which the first never exceeds the second.
+_LIMITS: set[tuple[sympy.Basic, sympy.Basic]] = set()
 
 
 @at_the_call
@@ -264,13 +278,15 @@ def variable(
     *,
     named_unit: bool = False,
     label: str = "",
+    not_above: sympy.Symbol | None = None,
+    not_below: sympy.Symbol | None = None,
 ) -> sympy.Symbol:
     """Declare a :class:`Variable` and return the symbol formulas are written with.
 
     Parameters
     ----------
-    name, latex, unit, description, domain, named_unit, label
-        As for :class:`Variable`; the domain defaults to positive reals.
+    name, latex, unit, description, domain, named_unit, label, not_above, not_below
+        As for :class:`Variable`; without a domain it is any real number.
 
     Returns
     -------
@@ -281,7 +297,8 @@ def variable(
     DuplicateError
         If another module declared the name with another meaning.
     """
-    return declared(Variable(name, latex, unit, description, domain or positive(), named_unit, label), caller())
+    entry = Variable(name, latex, unit, description, domain or Domain(), named_unit, label, not_above, not_below)
+    return declared(entry, caller())
 
 
 def declared(entry: Variable, module: str) -> sympy.Symbol:
@@ -300,7 +317,14 @@ def declared(entry: Variable, module: str) -> sympy.Symbol:
     if known is not None and known[0].signature() == entry.signature():
         return known[0].symbol
     _DECLARED[entry.name] = (entry, module)
+    _LIMITS.difference_update({pair for pair in _LIMITS if entry.symbol in pair} if known else ())
+    _LIMITS.update(entry.orders)
     return entry.symbol
+
+
+def never_above(low: sympy.Basic, high: sympy.Basic) -> bool:
+    """Whether one of two variables is declared never to exceed the other, given as symbols."""
+    return (low, high) in _LIMITS
 
 
 def caller() -> str:

@@ -17,7 +17,9 @@ schedule = variable(
     "of weights put off to where a stage would wait; or from both ends at once, every rank with two stages.",
     choice("1f1b", "gpipe", "zb1p", "dualpipe"),
 )
-n_s = variable("stages_per_rank", r"n_{\mathrm{s}}", "count", "Pipeline stages whose weights a rank holds.", integer(1))
+n_s = variable(
+    "stages_per_rank", r"n_{\mathrm{s}}", "count", "Pipeline stages whose weights a rank holds.", integer(1, 2)
+)
 v_chunks = variable("interleaved_stages", "v", "count", "Model chunks per pipeline stage; 1 is plain 1F1B.", integer(1))
 attention_kernel = variable(
     "attention_kernel",
@@ -45,7 +47,7 @@ q_ff = variable(
     r"q_{\mathrm{ff}}",
     "byte",
     "Bytes that a feed-forward block keeps per unit of its inner width.",
-    positive(),
+    nonnegative(),
 )
 r_norm = variable(
     "recompute_layernorm",
@@ -74,21 +76,20 @@ x_redo = variable(
     r"x_{\mathrm{redo}}",
     "byte/token",
     "What a layer does not keep because norms and up-projections are recomputed.",
-    nonnegative(),
 )
 x_beside = variable(
     "kept_beside_ffn",
     r"x_{\mathrm{beside}}",
     "byte/token",
     "Kept by a layer beside its feed-forward block and the core of attention.",
-    positive(),
+    nonnegative(),
 )
 n_end = variable(
     "end_layers",
     r"n_{\mathrm{end}}",
     "count",
     "Layers of the first and the last stage together, where one rank holds both.",
-    nonnegative(),
+    integer(0),
 )
 P_end = variable(
     "end_parameters",
@@ -131,7 +132,7 @@ sigma_e = variable(
     r"\sigma_{\mathrm{e}}",
     "count",
     "Ranks of a tensor-parallel group that bring tokens of their own to their experts.",
-    integer(1),
+    positive(),
 )
 q_copy = variable(
     "norm_copy_bytes",
@@ -201,7 +202,7 @@ k_rows = variable(
     r"k_{\mathrm{rows}}",
     "count",
     "Rows that the experts of the hot rank hold for each token that the rank brings.",
-    positive(),
+    nonnegative(),
 )
 x_buf = variable(
     "routed_buffer",
@@ -219,9 +220,9 @@ x_mm = variable(
     "Kept where selective checkpointing keeps every second matrix product.",
     positive(),
 )
-x_dense = variable("dense_layer_activation", r"x_{\mathrm{d}}", "byte/token", "Kept by one dense layer.", positive())
+x_dense = variable("dense_layer_activation", r"x_{\mathrm{d}}", "byte/token", "Kept by one dense layer.", nonnegative())
 x_sparse = variable(
-    "moe_layer_activation", r"x_{\mathrm{s}}", "byte/token", "Kept by one layer with experts.", positive()
+    "moe_layer_activation", r"x_{\mathrm{s}}", "byte/token", "Kept by one layer with experts.", nonnegative()
 )
 n_fly = variable(
     "in_flight_micro_batches",
@@ -235,7 +236,7 @@ A_stage = variable(
     r"A_{\mathrm{stage}}",
     "GB",
     "Activations of one micro-batch on one pipeline stage.",
-    positive(),
+    nonnegative(),
 )
 x_all = variable(
     "largest_layer_activation",
@@ -249,7 +250,6 @@ A_bwd = variable(
     r"A_{\mathrm{bwd}}",
     "GB",
     "What one layer's backward pass needs beyond what was kept: what it recomputes, and gradients of activations.",
-    nonnegative(),
 )
 A_loss = variable("loss_buffer", r"A_{\mathrm{loss}}", "GB", "Logits, their softmax and its gradient.", nonnegative())
 A_peak = variable(

@@ -10,7 +10,7 @@ kv_read = variable(
     r"\kappa_{\mathrm{read}}",
     "GB/request",
     "KV cache of one request, mean over the steps of its answer.",
-    positive(),
+    nonnegative(),
 )
 E_t = variable(
     "touched_experts",
@@ -24,12 +24,12 @@ attention_flops = variable(
     r"\Phi_{\mathrm{attn}}",
     "FLOP/token^2",
     "Arithmetic of attention for one token and one token it attends to, all layers.",
-    positive(),
+    nonnegative(),
 )
 t_pre = variable("prefill_time", r"t_{\mathrm{pre}}", "ms", "Time to prefill one request.", positive())
-w_read = variable("step_weights_time", "w", "ms", "Time of a decode step to read the weights.", positive())
+w_read = variable("step_weights_time", "w", "ms", "Time of a decode step to read the weights.")
 k_read = variable(
-    "step_kv_time", r"\kappa_t", "ms", "Time of a decode step to read the KV cache of one request.", positive()
+    "step_kv_time", r"\kappa_t", "ms", "Time of a decode step to read the KV cache of one request.", nonnegative()
 )
 phi = variable(
     "step_compute_time", r"\phi_t", "ms", "Time of a decode step to compute one request's token.", positive()
@@ -49,7 +49,6 @@ w_load = variable(
     r"w_{\mathrm{load}}",
     "ms",
     "Time of a decode step to read the weights, at this load.",
-    positive(),
 )
 k_exp = variable(
     "step_experts_time",
@@ -58,15 +57,13 @@ k_exp = variable(
     "Time of a decode step to read the experts one more request adds.",
     nonnegative(),
 )
-w_b = variable(
-    "step_floor", r"w_{\mathrm{b}}", "ms", "Decode step of an empty batch, by the ceiling that binds.", positive()
-)
+w_b = variable("step_floor", r"w_{\mathrm{b}}", "ms", "Decode step of an empty batch, by the ceiling that binds.")
 k_b = variable(
     "step_slope",
     r"\kappa_{\mathrm{b}}",
     "ms",
     "What each request adds to a decode step, by the ceiling that binds.",
-    positive(),
+    nonnegative(),
 )
 x_own = variable(
     "exclusive_work", r"a_{\mathrm{x}}", "ms", "Time of the replica that one request takes alone.", positive()
@@ -74,16 +71,12 @@ x_own = variable(
 rho_p = variable(
     "prefill_load", r"\rho_{\mathrm{p}}", "count", "Share of the replica's time spent on prefill.", nonnegative()
 )
-q_dec = variable("decode_share", r"q_{\mathrm{d}}", "count", "Share of the replica's time left to decode.", positive())
+q_dec = variable("decode_share", r"q_{\mathrm{d}}", "count", "Share of the replica's time left to decode.")
 f_free = variable(
-    "free_share", r"f_{\mathrm{x}}", "count", "Share of the replica's time that other requests leave free.", positive()
+    "free_share", r"f_{\mathrm{x}}", "count", "Share of the replica's time that other requests leave free."
 )
-Z_n = variable(
-    "arrival_noise", "Z_n", "count", "Spread of the number in the batch over that of single arrivals.", positive()
-)
-theta = variable(
-    "slot_wait", r"\theta_{\mathrm{s}}", "ms", "Mean wait of a request that finds every slot taken.", nonnegative()
-)
+Z_n = variable("arrival_noise", "Z_n", "count", "Spread of the number in the batch over that of single arrivals.")
+theta = variable("slot_wait", r"\theta_{\mathrm{s}}", "ms", "Mean wait of a request that finds every slot taken.")
 p_pre = variable(
     "prefill_wait_probability",
     r"P_{\mathrm{pre}}",
@@ -96,7 +89,6 @@ theta_pre = variable(
     r"\theta_{\mathrm{pre}}",
     "ms",
     "Mean wait of a request that finds another prefill under way.",
-    nonnegative(),
 )
 o_own = variable(
     "own_share",
@@ -105,27 +97,20 @@ o_own = variable(
     "Part of its own work that a request adds to the replica it joins.",
     positive(),
 )
-T_alone = variable(
-    "undisturbed_time", r"T_{\mathrm{alone}}", "ms", "Time of a request that others do not hold up.", positive()
-)
-S_res = variable(
-    "residence_time", r"S", "ms", "Mean time of a request of mean size in the batch, prefill included.", positive()
-)
-V_res = variable("residence_variance", r"V_S", "s^2", "Variance of that time by what other requests do.", nonnegative())
-m_T = variable("mean_latency", r"m_T", "ms", "Mean latency of a request.", positive())
-v_T = variable("latency_variance", r"v_T", "s^2", "Variance of the latency.", nonnegative())
-k_T = variable("latency_third_cumulant", r"k_T", "s^3", "Third cumulant of the latency.", nonnegative())
+T_alone = variable("undisturbed_time", r"T_{\mathrm{alone}}", "ms", "Time of a request that others do not hold up.")
+S_res = variable("residence_time", r"S", "ms", "Mean time of a request of mean size in the batch, prefill included.")
+V_res = variable("residence_variance", r"V_S", "s^2", "Variance of that time by what other requests do.")
+m_T = variable("mean_latency", r"m_T", "ms", "Mean latency of a request.")
+v_T = variable("latency_variance", r"v_T", "s^2", "Variance of the latency.")
+k_T = variable("latency_third_cumulant", r"k_T", "s^3", "Third cumulant of the latency.")
 y_T = variable("latency_skewness", r"y_T", "count", "Sixth of the skewness of the latency.", positive())
-T_fit = variable(
-    "fitted_p99", r"T_{\mathrm{fit}}", "ms", "Quantile of 99% of the gamma law with these cumulants.", positive()
-)
+T_fit = variable("fitted_p99", r"T_{\mathrm{fit}}", "ms", "Quantile of 99% of the gamma law with these cumulants.")
 g99 = variable(
-    "size_quantile", r"g_{99}", "count", "Size that 99% of the requests stay below, over the mean size.", positive()
+    "size_quantile", r"g_{99}", "count", "Size that 99% of the requests stay below, over the mean size.", nonnegative()
 )
 T_light = variable(
     "light_load_p99",
     r"T_{\mathrm{light}}",
     "ms",
     "Latency 99% of the requests stay below on an idle deployment.",
-    positive(),
 )

@@ -1,6 +1,6 @@
 """Symbols of where expert parallelism pays: what it saves and what it costs a layer, and where both are equal."""
 
-from mlsysim.symbolic import Domain, at_least, between, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, at_least, nonnegative, positive, variable
 
 x_rt = variable(
     "routed_traffic",
@@ -59,9 +59,9 @@ t_besides = variable(
     nonnegative(),
 )
 n_1 = variable(
-    "unsplit_ranks", r"n_{1}", "count", "Ranks that hold the same experts, without expert parallelism.", at_least(1)
+    "unsplit_ranks", r"n_{1}", "count", "Ranks that hold the same experts, without expert parallelism.", positive()
 )
-nu_1 = variable("unsplit_ranks_per_node", r"\nu_{1}", "count", "Those of them that stand in one node.", at_least(1))
+nu_1 = variable("unsplit_ranks_per_node", r"\nu_{1}", "count", "Those of them that stand in one node.", positive())
 links_1 = variable(
     "unsplit_link_bandwidth", r"\beta_{\mathrm{link},1}", "GB/s", "Bandwidth of their links in one node.", positive()
 )
@@ -126,14 +126,13 @@ t_rows = variable(
     r"\Delta t_{\mathrm{rows}}",
     "ms",
     "Computing of a layer that it saves with balanced loads: experts with more rows, less waiting for counts.",
-    Domain(lower=-1e9),
 )
 phi_h = variable(
     "hiding_share",
     r"\phi_{\mathrm{h}}",
     "count",
     "Share of a micro-batch's computing beside which its part of the data-parallel traffic may run.",
-    between(0, 1),
+    nonnegative(),
 )
 t_else = variable(
     "other_traffic_time",
@@ -168,7 +167,6 @@ g_x = variable(
     r"g_{\mathrm{x}}",
     "count",
     "Share of an exchange that grows with the experts of a token.",
-    between(0, 1),
 )
 t_count = variable(
     "count_time",
@@ -210,7 +208,6 @@ t_edge = variable(
     r"\Delta t_{\mathrm{edge}}",
     "ms",
     "Traffic of weights that expert parallelism saves and that never hides, for each layer with experts.",
-    Domain(lower=-1e9),
 )
 t_beside = variable(
     "unsplit_overlapped_time",

@@ -66,7 +66,7 @@ D_Z = variable(
     "D_Z",
     "ms",
     "Prefill of a prompt of a closed loop, beside those that decode.",
-    positive(),
+    nonnegative(),
     label="Prefill in a closed loop",
 )
 tau_Z = variable(
@@ -74,12 +74,12 @@ tau_Z = variable(
     r"\tau_Z",
     "ms",
     "Decode step in a closed loop, mean: prompts of the others are prefilled beside some.",
-    positive(),
+    nonnegative(),
     label="Decode step in a closed loop",
 )
 N_full = variable(
-    "full_batch", r"N_{\mathrm{full}}", "request", "Requests that decode where every iteration is full.", positive()
+    "full_batch", r"N_{\mathrm{full}}", "request", "Requests that decode where every iteration is full.", nonnegative()
 )
 tau_full = variable(
-    "saturated_iteration_time", r"\tau_{\mathrm{full}}", "ms", "Iteration where every iteration is full.", positive()
+    "saturated_iteration_time", r"\tau_{\mathrm{full}}", "ms", "Iteration where every iteration is full.", nonnegative()
 )

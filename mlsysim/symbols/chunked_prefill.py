@@ -22,7 +22,7 @@ tau_n = variable(
     r"\tau_{\mathrm{n}}",
     "ms",
     "A full iteration beside the requests that one meets.",
-    positive(),
+    nonnegative(),
     label="Full iteration beside these",
 )
 x_full = variable(
@@ -37,13 +37,13 @@ A_c = variable(
     "prompt_room", r"A_{\mathrm{c}}", "token", "Tokens of prompts in a full iteration.", positive(),
     label="Room for prompts",
 )  # fmt: skip
-tau_f = variable("full_iteration_time", r"\tau_{\mathrm{f}}", "ms", "A full iteration.", positive())
-tau_d = variable("decode_iteration_time", r"\tau_{\mathrm{d}}", "ms", "An iteration without prompts.", positive())
+tau_f = variable("full_iteration_time", r"\tau_{\mathrm{f}}", "ms", "A full iteration.", nonnegative())
+tau_d = variable("decode_iteration_time", r"\tau_{\mathrm{d}}", "ms", "An iteration without prompts.", nonnegative())
 k_c = variable("prompt_iterations", r"k_{\mathrm{c}}", "count", "Full iterations that a prompt is worth.", positive())
 r_c = variable(
     "last_piece", r"r_{\mathrm{c}}", "token", "Tokens in the last iteration of a prompt alone.", nonnegative()
 )
-tau_r = variable("last_piece_time", r"\tau_{\mathrm{r}}", "ms", "Last iteration of a prompt alone.", positive())
+tau_r = variable("last_piece_time", r"\tau_{\mathrm{r}}", "ms", "Last iteration of a prompt alone.", nonnegative())
 om_c = variable(
     "followed_probability",
     r"\omega_{\mathrm{c}}",
@@ -67,7 +67,7 @@ c_1 = variable(
     positive(),
     label="Tokens of an iteration that clears",
 )
-tau_1 = variable("clearing_time", r"\tau_1", "ms", "An iteration that takes all prompts that wait.", positive())
+tau_1 = variable("clearing_time", r"\tau_1", "ms", "An iteration that takes all prompts that wait.", nonnegative())
 g_1 = variable(
     "clearing_ratio",
     "g_1",
@@ -76,16 +76,12 @@ g_1 = variable(
     nonnegative(),
     label="Clearing iterations over empty ones",
 )
-P_0 = variable("empty_share", "P_0", "count", "Share of the iterations without prompts.", between(0, 1))
-P_1 = variable(
-    "clearing_share", "P_1", "count", "Share of the iterations that take all prompts that wait.", between(0, 1)
-)
-P_f = variable("full_share", r"P_{\mathrm{f}}", "count", "Share of the iterations that are full.", between(0, 1))
-tau_m = variable("iteration_mean", r"\tau_{\mathrm{m}}", "ms", "An iteration, mean.", positive())
-tau_2 = variable(
-    "iteration_second_moment", r"\tau_{\mathrm{m}}^{(2)}", "ms^2", "The square of an iteration, mean.", positive()
-)
-c_m = variable("prompt_tokens_mean", r"c_{\mathrm{m}}", "token", "Tokens of prompts in an iteration, mean.", positive())
+P_0 = variable("empty_share", "P_0", "count", "Share of the iterations without prompts.")
+P_1 = variable("clearing_share", "P_1", "count", "Share of the iterations that take all prompts that wait.")
+P_f = variable("full_share", r"P_{\mathrm{f}}", "count", "Share of the iterations that are full.", nonnegative())
+tau_m = variable("iteration_mean", r"\tau_{\mathrm{m}}", "ms", "An iteration, mean.")
+tau_2 = variable("iteration_second_moment", r"\tau_{\mathrm{m}}^{(2)}", "ms^2", "The square of an iteration, mean.")
+c_m = variable("prompt_tokens_mean", r"c_{\mathrm{m}}", "token", "Tokens of prompts in an iteration, mean.")
 b_c = variable(
     "prompt_token_growth",
     r"b_{\mathrm{c}}",
@@ -98,7 +94,6 @@ v_1 = variable(
     "v_1",
     "token^2",
     "Variance of the tokens of prompts of an iteration that clears.",
-    nonnegative(),
     label="Variance of what an iteration clears",
 )
 w_c = variable(
@@ -106,18 +101,14 @@ w_c = variable(
     r"w_{\mathrm{c}}",
     "token*ms",
     "Tokens of prompts of an iteration times its length, mean.",
-    positive(),
     label="Tokens of prompts times the iteration",
 )
-R_c = variable(
-    "waiting_tokens", r"R_{\mathrm{c}}", "token", "Tokens of prompts that an iteration leaves, mean.", nonnegative()
-)
+R_c = variable("waiting_tokens", r"R_{\mathrm{c}}", "token", "Tokens of prompts that an iteration leaves, mean.")
 S_1 = variable(
     "prompt_sojourn",
     "S_1",
     "ms",
     "Time of a prompt from the iteration that takes it up to its first token, mean.",
-    positive(),
     label="Prompt after the iteration it finds",
 )
 w_left = variable(
@@ -125,17 +116,13 @@ w_left = variable(
     r"w_{\mathrm{left}}",
     "token",
     "Tokens of prompts that wait when a prompt is done, mean.",
-    nonnegative(),
     label="Tokens of prompts left behind",
 )
-T_dec = variable(
-    "decode_time", r"T_{\mathrm{dec}}", "ms", "Time of a request from its first token to its last, mean.", positive()
-)
+T_dec = variable("decode_time", r"T_{\mathrm{dec}}", "ms", "Time of a request from its first token to its last, mean.")
 v_ln = variable(
     "ttft_log_variance",
     r"v_{\ln}",
     "count",
     "Variance of the logarithm of the time to first token beyond a decode step.",
-    nonnegative(),
     label="Log variance of the first token",
 )

@@ -1,10 +1,10 @@
 """Symbols of power, carbon and money."""
 
-from mlsysim.symbolic import at_least, between, integer, nonnegative, positive, variable
+from mlsysim.symbolic import at_least, between, nonnegative, positive, variable
 
-n_acc = variable("accelerators", r"N_{\mathrm{acc}}", "count", "Accelerators that are paid for.", integer(1))
+n_acc = variable("accelerators", r"N_{\mathrm{acc}}", "count", "Accelerators that are paid for.", at_least(1))
 T_run = variable("duration", r"T_{\mathrm{run}}", "day", "Time they are paid for.", positive())
-u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators compute.", between(0, 1))
+u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators compute.", nonnegative())
 n_out_run = variable(
     "run_tokens", r"n_{\mathrm{run}}", "token", "Tokens trained on, or generated, in that time.", nonnegative()
 )
@@ -39,9 +39,9 @@ f_care = variable(
     "maintenance_rate", r"f_{\mathrm{care}}", "1/day", "Share of the purchase that maintenance costs.", nonnegative()
 )
 
-P_avg = variable("average_power", r"\bar{P}", "kW", "Mean power of all accelerators.", positive())
-E_run = variable("energy", r"E_{\mathrm{run}}", "MWh", "Energy drawn from the grid over the duration.", positive())
-e_tok = variable("energy_per_token", r"e_{\mathrm{tok}}", "J/token", "Energy per token.", positive())
+P_avg = variable("average_power", r"\bar{P}", "kW", "Mean power of all accelerators.", nonnegative())
+E_run = variable("energy", r"E_{\mathrm{run}}", "MWh", "Energy drawn from the grid over the duration.", nonnegative())
+e_tok = variable("energy_per_token", r"e_{\mathrm{tok}}", "J/token", "Energy per token.", nonnegative())
 carbon = variable("carbon", r"m_{\mathrm{CO_2}}", "kg", "Carbon dioxide of that energy.", nonnegative())
 C_hw = variable(
     "hardware_cost", r"C_{\mathrm{hw}}", "USD", "Share of the purchase, or the rent, over the duration.", positive()
@@ -55,7 +55,7 @@ c_hour = variable(
     "cost_per_hour", r"c_{\mathrm{h}}", "USD/hour", "Cost of an hour.", positive(), label="Cost of an hour"
 )
 x_pre = variable(
-    "prefill_cost_share", r"x_{\mathrm{pre}}", "count", "Share of the cost that prompts cause.", between(0, 1)
+    "prefill_cost_share", r"x_{\mathrm{pre}}", "count", "Share of the cost that prompts cause.", nonnegative()
 )
 c_in = variable(
     "cost_per_input_token", r"c_{\mathrm{tok,in}}", "USD/Mtoken", "Cost of a million tokens of prompts.", nonnegative()
@@ -65,5 +65,4 @@ c_out = variable(
     r"c_{\mathrm{tok,out}}",
     "USD/Mtoken",
     "Cost of a million tokens of answers, without that of their prompts.",
-    nonnegative(),
 )

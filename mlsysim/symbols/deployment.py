@@ -1,6 +1,6 @@
 """Symbols of a deployment: replicas of several accelerators, the load on an engine, and the latencies it gives."""
 
-from mlsysim.symbolic import Index, at_least, between, choice, family, integer, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, Index, at_least, between, choice, family, integer, nonnegative, positive, variable
 
 lam_all = variable(
     "request_rate",
@@ -157,23 +157,23 @@ E_tok = variable(
     r"E_{\mathrm{tok}}",
     "count",
     "Tokens a step gives one request, mean.",
-    at_least(1.0),
+    positive(),
 )
 u_ans = variable(
     "answer_steps",
     r"u_{\mathrm{ans}}",
     "count",
     "Decode steps of an answer: prefill gives its first token.",
-    positive(),
+    nonnegative(),
 )
 t_dr = variable("draft_time", r"t_{\mathrm{dr}}", "ms", "Time of a decode step that goes to drafting.", nonnegative())
-D_1 = variable("prompt_time", "D_1", "ms", "Prefill of one prompt alone.", positive())
+D_1 = variable("prompt_time", "D_1", "ms", "Prefill of one prompt alone.", nonnegative())
 D_each = variable(
     "prompt_interval",
     r"D_{\mathrm{i}}",
     "ms",
     "Time that one prompt takes of an engine, which prefills one for each of its groups at a time.",
-    positive(),
+    nonnegative(),
 )
 t_x = variable("kv_transfer_time", r"t_{\kappa\to}", "ms", "Transfer of the cache of one prompt.", nonnegative())
 mu_e = variable(
@@ -195,7 +195,7 @@ c_dep = variable(
     r"c_{\mathrm{dep}}",
     "count",
     "Replicas of the deployment; infinite where no number holds.",
-    integer(1),
+    at_least(1),
 )
 Z_e = variable("replica_concurrency", r"Z_{\mathrm{c}}", "request", "Requests in flight of one replica.", nonnegative())
 N_z = variable("closed_batch", r"N_Z", "request", "Requests that decode in one engine of a closed loop.", nonnegative())
@@ -212,8 +212,8 @@ rho_e = variable(
 N_e = variable(
     "decode_batch", r"\bar{N}_{\mathrm{e}}", "request", "Requests that decode in one engine, mean.", nonnegative()
 )
-tau_N = variable("step_time_at_load", r"\tau_N", "ms", "Decode step that a request meets at this load.", positive())
-b_N = variable("step_growth_at_load", "b_N", "ms", "What one more request adds to that decode step.", nonnegative())
+tau_N = variable("step_time_at_load", r"\tau_N", "ms", "Decode step that a request meets at this load.")
+b_N = variable("step_growth_at_load", "b_N", "ms", "What one more request adds to that decode step.")
 rho_D = variable(
     "prompt_load", r"\rho_D", "count", "Share of the time that prompts keep their engine busy.", nonnegative()
 )
@@ -232,7 +232,6 @@ theta_P = variable(
     r"\theta_{\mathrm{P}}",
     "ms",
     "Time over which the wait for prompts ahead would decay, were arrivals Poisson's.",
-    positive(),
     label="Decay time of the wait, Poisson arrivals",
 )
 theta_w = variable(
@@ -240,29 +239,25 @@ theta_w = variable(
     r"\theta_{\mathrm{w}}",
     "ms",
     "Time over which the wait for prompts ahead decays.",
-    positive(),
 )
 W_P = variable(
     "poisson_wait",
     r"W_{\mathrm{P}}",
     "ms",
     "Wait for the prompts ahead, mean, were arrivals Poisson's.",
-    nonnegative(),
     label="Wait for prompts, Poisson arrivals",
 )
-W_w = variable("prompt_wait", r"W_{\mathrm{w}}", "ms", "Wait for the prompts ahead, mean.", nonnegative())
+W_w = variable("prompt_wait", r"W_{\mathrm{w}}", "ms", "Wait for the prompts ahead, mean.")
 D_w = variable(
     "prompt_stay",
     r"\check{D}",
     "ms",
     "Wait for other prompts and own prefill.",
-    positive(),
     label="Wait and prefill of a prompt",
 )
-P_w = variable("prompt_wait_probability", r"P_{\mathrm{w}}", "count", "Probability of such a wait.", between(0, 1))
+P_w = variable("prompt_wait_probability", r"P_{\mathrm{w}}", "count", "Probability of such a wait.", Domain(upper=1))
 p_v = variable(
     "step_wait_probability", r"p_{\mathrm{v}}", "count", "Probability that a prompt finds a decode step under way.",
-    between(0, 1),
 )  # fmt: skip
 P_s = variable(
     "slot_wait_probability",
@@ -283,30 +278,28 @@ theta_s = variable(
     r"\theta_{\mathrm{sl}}",
     "ms",
     "Mean wait of a request that finds every slot taken.",
-    nonnegative(),
 )
 
 #: Shares of the requests that stay below a latency.
 quantile = Index("quantile", r"\upsilon", {"p50": "half", "p90": "90%", "p99": "99%"})
 
-ttft_mean = variable("ttft_mean", r"\mu_{\mathrm{first}}", "ms", "Time to first token, mean.", nonnegative())
+ttft_mean = variable("ttft_mean", r"\mu_{\mathrm{first}}", "ms", "Time to first token, mean.")
 ttft_q = family(
     "ttft_{}", r"T_{\mathrm{first},{}}", "ms", "Time to first token that {} of the requests stay below.", quantile,
-    nonnegative(),
 )  # fmt: skip
-tau_v = variable("bare_step_time", r"\tau_{\mathrm{v}}", "ms", "That decode step without what stops it.", positive())
+tau_v = variable("bare_step_time", r"\tau_{\mathrm{v}}", "ms", "That decode step without what stops it.")
 Z_b = variable(
-    "bunch_size", r"Z_{\mathrm{b}}", "request", "Requests that start to decode with one of them.", positive()
+    "bunch_size", r"Z_{\mathrm{b}}", "request", "Requests that start to decode with one of them.", nonnegative()
 )
 n_slots = variable(
-    "slots", r"n_{\mathrm{sl}}", "count", "Slots that requests of a replica wait for, all together.", integer(0)
+    "slots", r"n_{\mathrm{sl}}", "count", "Slots that requests of a replica wait for, all together.", nonnegative()
 )
 rho_s = variable(
     "slot_load",
     r"\rho_{\mathrm{sl}}",
     "count",
     "Requests that arrive over those that all slots can complete; 0 where none waits for a slot.",
-    between(0, 1),
+    nonnegative(),
 )
 n_taken = variable(
     "slots_taken",
@@ -320,7 +313,6 @@ k_s = variable(
     r"k_{\mathrm{sl}}",
     "count",
     "What one more slot that is taken adds to the time that each is held, times the arrivals in it.",
-    between(0, 1),
 )
 scv_s = variable(
     "slot_time_scv",
@@ -335,7 +327,7 @@ psi_s = variable(
     r"\psi_{\mathrm{sl}}",
     "count",
     "Share of what others add to a request that decodes, which full slots leave.",
-    between(0, 1),
+    nonnegative(),
 )
 x_first = variable(
     "first_token_after",
@@ -360,12 +352,9 @@ P_late = variable(
     r"P_{\mathrm{late}}",
     "count",
     "Share of the requests that are later than so.",
-    between(0, 1),
     label="Requests that come later",
 )
-tpot_x = variable(
-    "tpot_excess", r"T_{\mathrm{tok},+}", "ms", "What other requests add to the time per output token.", positive()
-)
+tpot_x = variable("tpot_excess", r"T_{\mathrm{tok},+}", "ms", "What other requests add to the time per output token.")
 cv_x = variable(
     "tpot_excess_cv",
     r"c_{\mathrm{tok},+}",
@@ -382,44 +371,40 @@ X_B = variable(
     "where arrivals are more even than Poisson's.",
     label="Stall by bursts",
 )
-X_1 = variable(
-    "first_stall", "X_1", "ms", "Wait of a request between its prompt and its first decode step.", nonnegative()
-)
+X_1 = variable("first_stall", "X_1", "ms", "Wait of a request between its prompt and its first decode step.")
 tpot_1 = variable(
     "lone_tpot",
     r"T_{\mathrm{tok},1}",
     "ms",
     "Time per output token of a request alone.",
-    positive(),
+    nonnegative(),
     label="Time per output token alone",
 )
-tpot_mean = variable(
-    "tpot_mean", r"\mu_{\mathrm{tok}}", "ms", "Time per output token after the first, mean.", nonnegative()
-)
+tpot_mean = variable("tpot_mean", r"\mu_{\mathrm{tok}}", "ms", "Time per output token after the first, mean.")
 tpot_sd = variable(
     "tpot_spread", r"\sigma_{\mathrm{tok}}", "ms", "Standard deviation of the time per output token.", nonnegative()
 )
 tpot_q = family(
     "tpot_{}", r"T_{\mathrm{tok},{}}", "ms", "Time per output token that {} of the requests stay below.", quantile,
-    nonnegative(),
 )  # fmt: skip
-e2e_mean = variable("e2e_mean", r"\mu_{\mathrm{end}}", "ms", "Time from request to last token, mean.", nonnegative())
+e2e_mean = variable("e2e_mean", r"\mu_{\mathrm{end}}", "ms", "Time from request to last token, mean.")
 x_end = family(
     "e2e_{}_beyond", r"x_{\mathrm{end},{}}", "ms", "Time to last token that {} of the requests stay below, over its "
     "mean.", quantile,
 )  # fmt: skip
 e2e_q = family(
     "e2e_{}", r"T_{\mathrm{end},{}}", "ms", "Time from request to last token that {} of the requests stay below.",
-    quantile, nonnegative(),
+    quantile,
 )  # fmt: skip
 
 #: Gaps between two tokens of an answer.
 gap = Index("gap", r"\varsigma", {"between": "between two decode steps", "first": "before its first decode step"})
 l_gap = family(
     "{}_stopping_prompts", r"\ell_{}", "count", "Prompts that a request meets {}, before any that come meanwhile.", gap,
-    nonnegative(),
 )  # fmt: skip
-P_gap = family("{}_stop_probability", r"P_{\mathrm{m},{}}", "count", "Probability of a prompt {}.", gap, between(0, 1))
+P_gap = family(
+    "{}_stop_probability", r"P_{\mathrm{m},{}}", "count", "Probability of a prompt {}.", gap, Domain(upper=1)
+)
 x_gap = family(
     "{}_long_share", r"x_{\mathrm{m},{}}", "count", "A hundredth of all gaps over those with a prompt {}.", gap,
     positive(),
@@ -437,14 +422,12 @@ n_gap = family(
 t_gap = family(
     "{}_gap_time", r"t_{\mathrm{m},{}}", "ms", "Prefills {} in the longest of a hundred gaps.", gap, nonnegative()
 )
-itl_99 = variable(
-    "itl_p99", r"T_{\mathrm{gap},99}", "ms", "Time between two tokens that 99% of them stay below.", nonnegative()
-)
-A_1 = variable("ttft_attainment", "A_1", "count", "Share of the requests whose first token is in time.", between(0, 1))
+itl_99 = variable("itl_p99", r"T_{\mathrm{gap},99}", "ms", "Time between two tokens that 99% of them stay below.")
+A_1 = variable("ttft_attainment", "A_1", "count", "Share of the requests whose first token is in time.")
 A_2 = variable(
-    "tpot_attainment", "A_2", "count", "Share of the requests whose time per output token holds.", between(0, 1)
+    "tpot_attainment", "A_2", "count", "Share of the requests whose time per output token holds.", nonnegative()
 )
-A_3 = variable("e2e_attainment", "A_3", "count", "Share of the requests whose last token is in time.", between(0, 1))
+A_3 = variable("e2e_attainment", "A_3", "count", "Share of the requests whose last token is in time.")
 r_F = variable(
     "first_token_correlation",
     r"r_{\mathrm{F}}",
@@ -461,7 +444,7 @@ z_rank = family(
     "count",
     "Time to the first token of the requests of {}, as a normal score.",
     rank,
-    between(-10, 10),
+    at_least(-10),
 )
 I_rank = family(
     "{}_ended_share",
@@ -477,21 +460,20 @@ A_rank = family(
     "count",
     "Share of the requests of {}, by the time to their first token, that keep what else is promised.",
     rank,
-    between(0, 1),
+    nonnegative(),
 )
 A_k = variable(
     "others_kept_share",
     r"A_{\mathrm{k}}",
     "count",
     "Of the requests whose first token is in time, the share that keeps what else is promised.",
-    between(0, 1),
+    nonnegative(),
 )
 A_slo = variable(
     "slo_attainment",
     r"A_{\mathrm{slo}}",
     "count",
     "Share of the requests for which all that is promised holds.",
-    between(0, 1),
 )
 good = variable(
     "goodput",

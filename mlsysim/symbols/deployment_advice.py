@@ -1,6 +1,6 @@
 """Symbols of advice on deployments: what either pool can hold, their best ratio, and where regimes end."""
 
-from mlsysim.symbolic import between, integer, nonnegative, positive, variable
+from mlsysim.symbolic import between, integer, nonnegative, variable
 
 q_1 = variable(
     "promise_share",
@@ -69,7 +69,7 @@ beta_least = variable(
     r"\beta_{\kappa}^{*}",
     "GB/s",
     "Bandwidth below which the link of the pools is slower than their prefill.",
-    positive(),
+    nonnegative(),
 )
 n_comp = variable(
     "compute_bound_batch",
@@ -90,7 +90,7 @@ tau_tok = variable(
     r"\tau_{\mathrm{tok}}",
     "ms",
     "Decode step of the present batch over the tokens that it gives one request.",
-    positive(),
+    nonnegative(),
 )
 gamma_best = variable(
     "best_num_speculative_tokens",
@@ -105,5 +105,5 @@ C_star = variable(
     "C^{*}",
     "token",
     "Largest token budget whose full iteration is within the time per output token; infinite where none is promised.",
-    integer(0),
+    nonnegative(),
 )

@@ -80,7 +80,12 @@ combine_dtype = variable(
 q_u = variable("gathered_weight_bytes", r"q_{\mathrm{u}}", "byte", "Bytes of a weight as it is gathered.", positive())
 q_w = variable("weight_bytes", r"q_{\mathrm{w}}", "byte", "Bytes of one weight as it is stored.", positive())
 q_e = variable(
-    "embedding_bytes", r"q_{\mathrm{e}}", "byte", "Bytes of one weight of the embedding or the head.", positive()
+    "embedding_bytes",
+    r"q_{\mathrm{e}}",
+    "byte",
+    "Bytes of one weight of the embedding or the head.",
+    positive(),
+    not_below=q_w,
 )
 q_a = variable(
     "hidden_bytes",

@@ -1,6 +1,7 @@
 """Symbols of fully sharded training: what its streams allocate, and what that costs."""
 
 from mlsysim.symbolic import boolean, choice, nonnegative, positive, variable
+from mlsysim.symbols.training import G
 
 prefetch = variable(
     "fsdp_prefetch",
@@ -10,9 +11,9 @@ prefetch = variable(
     "work, or kept until the backward pass ends (PyTorch 2.9 and before).",
     choice("released", "accumulated"),
 )
-U_edge = variable("gathered_edge", r"U_{\mathrm{edge}}", "GB", "Embedding or head, gathered whole.", positive())
+U_edge = variable("gathered_edge", r"U_{\mathrm{edge}}", "GB", "Embedding or head, gathered whole.", nonnegative())
 U_block = variable(
-    "gathered_block", r"U_{\mathrm{b}}", "GB", "A layer without its routed experts, gathered.", positive()
+    "gathered_block", r"U_{\mathrm{b}}", "GB", "A layer without its routed experts, gathered.", nonnegative()
 )
 U_exp = variable(
     "gathered_experts",
@@ -42,6 +43,7 @@ M_rs = variable(
     "GB",
     "Reserved by the stream that reduces gradients: the shards it gives.",
     nonnegative(),
+    not_above=G,
 )
 A_frag = variable(
     "loss_pool",
@@ -56,13 +58,12 @@ G_edge = variable(
 M_comp = variable(
     "compute_pool", r"M_{\mathrm{comp}}", "GB", "Reserved by the stream that computes, at its peak.", positive()
 )
-M_usable = variable("usable_memory", r"M_{\mathrm{use}}", "GB", "Memory that the allocator can have.", positive())
+M_usable = variable("usable_memory", r"M_{\mathrm{use}}", "GB", "Memory that the allocator can have.")
 M_report = variable(
     "reported_memory",
     r"M_{\mathrm{rep}}",
     "GB",
     "Memory that the allocator reports as reserved: what it wants, or all it can have.",
-    positive(),
 )
 M_live = variable(
     "live_memory",

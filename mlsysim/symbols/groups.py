@@ -1,6 +1,6 @@
 """Symbols of the groups that the ranks of a training step form, by what they share."""
 
-from mlsysim.symbolic import Index, at_least, family, integer, nonnegative, positive, variable
+from mlsysim.symbolic import Index, family, nonnegative, positive, variable
 from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.step import T_cp, T_dp, T_ep, T_tp
 from mlsysim.symbols.training import c_cp, e, n_z, r_dp, t
@@ -26,13 +26,15 @@ RINGS = (*GATHERS, "rep")
 SUMS = ("tp", "dp", "edp", "rep")
 
 n_g = family(
-    "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, integer(1),
+    "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, positive(),
     existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp},
 )  # fmt: skip
 delta_g = family(
-    "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, integer(1)
+    "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, positive()
 )
-nu_g = family("{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, at_least(1))
+nu_g = family(
+    "{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, positive(), not_above=n_g
+)
 links_g = family(
     "{}_link_bandwidth", r"\beta_{\mathrm{near},{}}", "GB/s", "Bandwidth of the links among the ranks of one {} group "
     "in one node.", group, positive(), over=RINGS,
@@ -53,7 +55,7 @@ h_kv = variable(
     r"h_{\mathrm{kv,r}}",
     "count",
     "Numbers of keys and values of one token and layer that one tensor-parallel rank sends.",
-    positive(),
+    nonnegative(),
 )
 V_g = family(
     "{}_message_bytes", "V_{}", "MB", "Bytes on each rank of one {} group that one exchange is about.", group,

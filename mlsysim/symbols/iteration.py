@@ -150,7 +150,7 @@ w_dec = variable(
     r"\Phi_{\mathrm{dec}}",
     "FLOP/token^2",
     "Arithmetic of attention for a decoded token and one token of its context, all layers.",
-    positive(),
+    nonnegative(),
 )
 
 t_den = variable("dense_product_time", r"t_{\mathrm{den}}", "ms", "Products that every token passes.", nonnegative())
@@ -186,12 +186,14 @@ t_one = variable(
     r"t_{\mathrm{grp}}",
     "ms",
     "What the accelerators compute for one micro-batch of an iteration.",
-    positive(),
+    nonnegative(),
 )
-t_dev = variable("device_time", r"t_{\mathrm{dev}}", "ms", "What the accelerator takes for an iteration.", positive())
+t_dev = variable(
+    "device_time", r"t_{\mathrm{dev}}", "ms", "What the accelerator takes for an iteration.", nonnegative()
+)
 t_cpu = variable("host_time", r"t_{\mathrm{cpu}}", "ms", "What the host takes to launch an iteration.", nonnegative())
-t_it = variable("iteration_time", r"t_{\mathrm{it}}", "ms", "One iteration.", positive())
-t_big = variable("longest_iteration_part", r"t_{\max}", "ms", "The longest part of an iteration.", positive())
+t_it = variable("iteration_time", r"t_{\mathrm{it}}", "ms", "One iteration.", nonnegative())
+t_big = variable("longest_iteration_part", r"t_{\max}", "ms", "The longest part of an iteration.", nonnegative())
 binds_it = variable(
     "iteration_bottleneck",
     r"\mathrm{binds}_{\mathrm{it}}",
@@ -218,21 +220,21 @@ z_w = variable(
     "z_W",
     "count",
     "Time to read weights, over that of reading all of them from the memory of the accelerator.",
-    positive(),
+    nonnegative(),
 )
 z_kv = variable(
     "kv_read_stretch",
     r"z_{\kappa}",
     "count",
     "Time to read KV caches, over that of reading all of them from the memory of the accelerator.",
-    positive(),
+    nonnegative(),
 )
 W_rep = variable(
     "replica_weights",
     r"W_{\mathrm{rep}}",
     "GB",
     "Weights that the accelerators of an engine hold together, copies counted.",
-    positive(),
+    nonnegative(),
 )
 u_gpu = variable(
     "gpu_memory_utilization",

@@ -108,7 +108,7 @@ t_dev = variable(
     r"t_{\mathrm{lay}}",
     MS,
     "Time of the device for the layers of one micro-batch on one stage, both ways.",
-    positive(),
+    nonnegative(),
 )
 t_head = variable(
     "loss_time",
@@ -128,7 +128,7 @@ T_host = variable(
     "host_wait_time", r"T_{\mathrm{host}}", MS, "Time of a step in which the device waits for launches.", nonnegative()
 )
 T_stage = variable(
-    "stage_time", r"T_{\mathrm{stage}}", MS, "All micro-batches of a step through the slowest stage.", positive()
+    "stage_time", r"T_{\mathrm{stage}}", MS, "All micro-batches of a step through the slowest stage.", nonnegative()
 )
 
 phi_fill = variable(
@@ -136,7 +136,7 @@ phi_fill = variable(
     r"\phi_{\mathrm{fill}}",
     N_COUNT,
     "Share of a micro-batch's time that each further stage waits until all are filled and drained.",
-    between(0, 1),
+    nonnegative(),
 )
 
 eta_8 = variable(
@@ -165,7 +165,7 @@ two = variable(
 )
 s_fwd = variable(
     "forward_share", r"s_{\mathrm{fwd}}", N_COUNT, "Share of a layer's computing that is one forward pass.",
-    between(0, 1),
+    between(0, 0.5),
 )  # fmt: skip
 s_bwd = variable(
     "backward_share",

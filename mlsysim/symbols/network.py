@@ -79,7 +79,9 @@ delta_c = variable(
     "rank_stride", r"\delta_{\mathrm{c}}", "count", "How far apart neighbours of the group stand.", integer(1)
 )
 V_c = variable("message_bytes", r"V_{\mathrm{c}}", "MB", "Bytes of the whole buffer on one rank.", nonnegative())
-n_near = variable("ranks_per_node", r"n_{\mathrm{near}}", "count", "Ranks of the group in one node.", at_least(1))
+n_near = variable(
+    "ranks_per_node", r"n_{\mathrm{near}}", "count", "Ranks of the group in one node.", at_least(1), not_above=n_c
+)
 beta_near = variable(
     "collective_link_bandwidth",
     r"\beta_{\mathrm{c,near}}",

@@ -123,7 +123,7 @@ P_ks = variable(
     positive(),
 )
 M_work = variable("working_buffer", r"M_{\mathrm{work}}", GB, "Local memory that the layer at work takes.", positive())
-M_near_need = variable("local_memory", r"M_{\mathrm{near}}", GB, "Local memory one accelerator needs.", positive())
+M_near_need = variable("local_memory", r"M_{\mathrm{near}}", GB, "Local memory one accelerator needs.", nonnegative())
 M_far_need = variable(
     "remote_memory", r"M_{\mathrm{far,need}}", GB, "Remote memory one accelerator needs.", nonnegative()
 )
@@ -181,13 +181,13 @@ segment = variable(
     "The longest of the exposed segments of a step.",
     choice("Compute", "Local memory", "Remote memory", "Communication"),
 )
-C_mem = variable("memory_cost", r"C_{\mathrm{mem}}", "USD", "Memory of one accelerator, both tiers.", positive())
+C_mem = variable("memory_cost", r"C_{\mathrm{mem}}", "USD", "Memory of one accelerator, both tiers.", nonnegative())
 R_usd = variable(
     "tokens_per_second_per_dollar",
     r"R_{\mathrm{USD}}",
     "token/s/USD",
     "Tokens trained on per second over what accelerator and memory cost.",
-    positive(),
+    nonnegative(),
 )
 
 update_place = variable(

@@ -1,6 +1,6 @@
 """Symbols of a cache of prompt prefixes from which the least recently used is thrown out."""
 
-from mlsysim.symbolic import Index, at_least, between, family, integer, nonnegative, variable
+from mlsysim.symbolic import Index, between, family, integer, nonnegative, variable
 
 #: Places at which the popularity of prefixes is added up: the first four, then one for many.
 place = Index("place", r"\jmath", {f"c{number}": f"class {number}" for number in range(1, 15)})
@@ -33,7 +33,7 @@ z_sum = variable(
     r"Z_{\mathrm{pre}}",
     "count",
     "Popularity of all prefixes over that of the first.",
-    at_least(1.0),
+    nonnegative(),
     label="Popularity of all prefixes",
 )
 y_pre = variable(
@@ -41,7 +41,7 @@ y_pre = variable(
     r"y_{\mathrm{pre}}",
     "count",
     "Logarithm of the requests after which a prefix that nobody asked for is thrown out.",
-    between(0, 200),
+    nonnegative(),
     label="Lifetime of a cached prefix",
 )
 H_pre = variable(
@@ -49,6 +49,6 @@ H_pre = variable(
     r"H_{\mathrm{pre}}",
     "count",
     "Share of the prompts whose prefix is in the cache.",
-    between(0, 1),
+    nonnegative(),
     label="Prompts whose prefix is cached",
 )

@@ -37,7 +37,7 @@ eta_tile = variable(
     r"\eta_{\mathrm{tile}}",
     "count",
     "Outputs asked for over outputs computed.",
-    between(0, 1, open_lower=True),
+    positive(),
 )
 eta_max = variable(
     "ceiling_efficiency",

@@ -1,29 +1,31 @@
 """Symbols of expert routing."""
 
-from mlsysim.symbolic import between, flag, integer, nonnegative, positive, variable
+from mlsysim.symbolic import flag, integer, nonnegative, variable
 
 k_eff = variable(
-    "effective_active_experts", r"k_{\mathrm{eff}}", "count", "Experts per token the hot ones make it cost.", positive()
+    "effective_active_experts",
+    r"k_{\mathrm{eff}}",
+    "count",
+    "Experts per token the hot ones make it cost.",
+    nonnegative(),
 )
-multiplier = variable(
-    "active_parameter_multiplier", r"\chi", "count", "Active work over that of balanced routing.", positive()
-)
-P_eff = variable(
-    "effective_active_parameters", r"P_{\mathrm{eff}}", "count", "Active parameters, imbalance included.", positive()
-)
+multiplier = variable("active_parameter_multiplier", r"\chi", "count", "Active work over that of balanced routing.")
+P_eff = variable("effective_active_parameters", r"P_{\mathrm{eff}}", "count", "Active parameters, imbalance included.")
 payload = variable(
-    "routed_payload", r"M_{\mathrm{rt}}", "MB", "Activations handed to experts, local ones included.", positive()
+    "routed_payload", r"M_{\mathrm{rt}}", "MB", "Activations handed to experts, local ones included.", nonnegative()
 )
 dispatch = variable(
     "token_dispatch_bytes", r"M_{\mathrm{disp}}", "MB", "Activations that leave their rank.", nonnegative()
 )
-n_rank = variable("tokens_per_rank", r"n_{\mathrm{r}}", "token", "Tokens one expert-parallel rank brings.", positive())
+n_rank = variable(
+    "tokens_per_rank", r"n_{\mathrm{r}}", "token", "Tokens one expert-parallel rank brings.", nonnegative()
+)
 gamma_r = variable(
     "hot_rank_factor",
     r"\gamma_{\mathrm{r}}",
     "count",
     "Tokens the hot rank computes over the mean of those that are routed; at most all of them, or its capacity.",
-    positive(),
+    nonnegative(),
 )
 c_f = variable(
     "capacity_factor",
@@ -45,14 +47,14 @@ gamma_m = variable(
     r"\bar{\gamma}_{\mathrm{r}}",
     "count",
     "Tokens the mean rank computes over those that are routed to it, at most.",
-    positive(),
+    nonnegative(),
 )
 delta_d = variable(
     "least_dropped_share",
     r"\delta_{\mathrm{drop}}",
     "count",
     "Share of the routed tokens that is dropped, at least.",
-    between(0, 1),
+    nonnegative(),
 )
 M_hot = variable(
     "hot_rank_bytes",
@@ -68,7 +70,7 @@ n_exchanges = variable(
     r"n_{\mathrm{x}}",
     "count",
     "All-to-all exchanges of one layer and step: dispatch and combine, forward, backward, recomputed.",
-    integer(4),
+    integer(4, 6),
 )
 M_step = variable(
     "step_dispatch_bytes",

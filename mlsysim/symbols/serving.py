@@ -10,19 +10,17 @@ W_s = variable("served_weights", r"W_{\mathrm{s}}", "GB", "Weights one replica k
 kv_token = variable("kv_bytes_per_token", r"\kappa_{\mathrm{tok}}", "kB/token", "KV cache of one token.", positive())
 s_pad = variable("padded_seq_len", r"\hat{s}", "token", "Sequence length rounded up to whole pages.", integer(1))
 kv_request = variable(
-    "kv_bytes_per_request", r"\kappa_{\mathrm{req}}", "GB/request", "KV cache of one request.", positive()
+    "kv_bytes_per_request", r"\kappa_{\mathrm{req}}", "GB/request", "KV cache of one request.", nonnegative()
 )
 B_a = variable("active_batch_size", r"B_{\mathrm{a}}", "request", "Requests one replica decodes together.", integer(0))
 
 flops_prefill = variable(
     "prefill_flops", r"\Phi_{\mathrm{pre}}", "TFLOP", "Arithmetic to prefill the active batch.", nonnegative()
 )
-ttft = variable("ttft", r"T_{\mathrm{first}}", "ms", "Time to first token.", nonnegative())
+ttft = variable("ttft", r"T_{\mathrm{first}}", "ms", "Time to first token.")
 t_step = variable("decode_step_time", r"T_{\mathrm{step}}", "ms", "Time of one decode step of the batch.", positive())
-itl = variable("itl", r"T_{\mathrm{tok}}", "ms", "Inter-token latency seen by one request.", positive())
-T_base = variable(
-    "base_request_latency", r"T_{\mathrm{base}}", "ms", "Latency of a request that does not queue.", positive()
-)
+itl = variable("itl", r"T_{\mathrm{tok}}", "ms", "Inter-token latency seen by one request.")
+T_base = variable("base_request_latency", r"T_{\mathrm{base}}", "ms", "Latency of a request that does not queue.")
 
 qps = variable(
     "qps", r"\lambda", "QPS", "Requests arriving per second.", positive(), named_unit=True, label="Arrival rate"
@@ -70,8 +68,8 @@ utilization = variable("utilization", r"\rho", "count", "Arrivals over capacity.
 wait_probability = variable(
     "wait_probability", r"P_{\mathrm{wait}}", "count", "Probability that a request queues.", between(0, 1)
 )
-W99 = variable("queue_wait_p99", r"W_{99}", "ms", "Queueing time 99% of the requests stay below.", nonnegative())
-T99 = variable("estimated_p99_latency", r"T_{99}", "ms", "Latency 99% of the requests stay below.", positive())
+W99 = variable("queue_wait_p99", r"W_{99}", "ms", "Queueing time 99% of the requests stay below.")
+T99 = variable("estimated_p99_latency", r"T_{99}", "ms", "Latency 99% of the requests stay below.")
 bottleneck = variable(
     "bottleneck",
     r"\mathrm{bottleneck}",

@@ -1,6 +1,7 @@
 """Symbols of the time of one distributed training step."""
 
 from mlsysim.symbolic import at_least, between, choice, nonnegative, positive, variable
+from mlsysim.symbols.workload import s
 
 N_COUNT, MS = "count", "ms"
 
@@ -19,7 +20,18 @@ flop_convention = variable(
     choice("counted", "palm", "six_n"),
 )
 f_mask = variable(
-    "scores_share", r"f_{\mathrm{mask}}", N_COUNT, "Share of the scores that attention computes.", positive()
+    "scores_share",
+    r"f_{\mathrm{mask}}",
+    N_COUNT,
+    "Share of the scores that attention computes.",
+    between(0, 1, open_lower=True),
+)
+w_rt = variable(
+    "routed_flops",
+    r"w_{\mathrm{rtd}}",
+    "FLOP/token",
+    "Forward arithmetic of the products with routed experts, all layers.",
+    nonnegative(),
 )
 w_lin = variable(
     "product_flops",
@@ -27,19 +39,13 @@ w_lin = variable(
     "FLOP/token",
     "Forward arithmetic of the products with weights, all layers.",
     positive(),
+    not_below=w_rt,
 )
 w_hot = variable(
     "hot_product_flops",
     r"w_{\mathrm{hot}}",
     "FLOP/token",
     "The same where the hottest experts are, with what tensor-parallel ranks repeat and what small products cost.",
-    positive(),
-)
-w_rt = variable(
-    "routed_flops",
-    r"w_{\mathrm{rtd}}",
-    "FLOP/token",
-    "Forward arithmetic of the products with routed experts, all layers.",
     nonnegative(),
 )
 w_redo = variable(
@@ -55,28 +61,29 @@ s_reach = variable(
     "token",
     "Tokens of a sequence in reach of a sliding-window layer.",
     positive(),
+    not_above=s,
 )
 w_attn = variable(
     "score_flops", r"w_{\mathrm{attn}}", "FLOP/token", "Forward arithmetic of the core of attention, all layers.",
-    positive(),
+    nonnegative(),
 )  # fmt: skip
 w_head = variable("logit_flops", r"w_{\mathrm{head}}", "FLOP/token", "Forward arithmetic of the logits.", positive())
 rho_lin = variable(
-    "recomputed_products", r"\rho_{\mathrm{lin}}", N_COUNT, "Share of the products that is recomputed.", nonnegative()
+    "recomputed_products", r"\rho_{\mathrm{lin}}", N_COUNT, "Share of the products that is recomputed.", between(0, 1)
 )
 rho_attn = variable(
     "recomputed_attention",
     r"\rho_{\mathrm{attn}}",
     N_COUNT,
     "Whether the core of attention is recomputed.",
-    nonnegative(),
+    between(0, 1),
 )
 rho_el = variable(
     "recomputed_elementwise",
     r"\rho_{\mathrm{el}}",
     N_COUNT,
     "Whether norms, activations and residuals are recomputed.",
-    nonnegative(),
+    between(0, 1),
 )
 Phi = variable("model_flops", r"\Phi", "PFLOP", "Arithmetic of one step by the convention, all ranks.", positive())
 Phi_hw = variable(
@@ -146,7 +153,7 @@ v_ff = variable(
     r"v_{\mathrm{ff}}",
     N_COUNT,
     "Vectors of the inner width that the activation of a feed-forward block moves per token.",
-    positive(),
+    nonnegative(),
 )
 d_in = variable(
     "inner_width",
@@ -170,11 +177,13 @@ x_el_redo = variable(
     nonnegative(),
 )
 q_red = variable("reduced_bytes", r"q_{\mathrm{red}}", "byte", "Bytes of a gradient on the wire.", positive())
-t_lin = variable("product_time", r"t_{\mathrm{lin}}", MS, "Products with weights, one micro-batch.", positive())
-t_attn = variable("score_time", r"t_{\mathrm{attn}}", MS, "Core of attention, one micro-batch.", positive())
-t_el = variable("elementwise_time", r"t_{\mathrm{el}}", MS, "Everything bound by memory, one micro-batch.", positive())
+t_lin = variable("product_time", r"t_{\mathrm{lin}}", MS, "Products with weights, one micro-batch.", nonnegative())
+t_attn = variable("score_time", r"t_{\mathrm{attn}}", MS, "Core of attention, one micro-batch.", nonnegative())
+t_el = variable(
+    "elementwise_time", r"t_{\mathrm{el}}", MS, "Everything bound by memory, one micro-batch.", nonnegative()
+)
 t_comp = variable(
-    "micro_batch_compute_time", r"t_{\mathrm{comp}}", MS, "Computing of one micro-batch, both ways.", positive()
+    "micro_batch_compute_time", r"t_{\mathrm{comp}}", MS, "Computing of one micro-batch, both ways.", nonnegative()
 )
 t_free = variable(
     "free_link_time",
@@ -183,7 +192,9 @@ t_free = variable(
     "Time of one micro-batch in which links carry nothing else, so that traffic of weights may run.",
     nonnegative(),
 )
-t_fwd = variable("forward_free_time", r"t_{\mathrm{fwd}}", MS, "What of it is in the forward pass.", nonnegative())
+t_fwd = variable(
+    "forward_free_time", r"t_{\mathrm{fwd}}", MS, "What of it is in the forward pass.", nonnegative(), not_above=t_free
+)
 t_bwd = variable(
     "backward_free_time",
     r"t_{\mathrm{bwd}}",
@@ -203,7 +214,9 @@ t_ring = variable(
 t_cp = variable(
     "cp_exposed_time", r"t_{\mathrm{cp}}", MS, "Context-parallel traffic left exposed, one micro-batch.", nonnegative()
 )
-t_mb = variable("micro_batch_time", r"t_{\mathrm{mb}}", MS, "One micro-batch through one stage, both ways.", positive())
+t_mb = variable(
+    "micro_batch_time", r"t_{\mathrm{mb}}", MS, "One micro-batch through one stage, both ways.", nonnegative()
+)
 t_rs = variable(
     "gradient_reduction_time", r"t_{\mathrm{rs}}", MS, "One reduce-scatter of all gradients of a rank.", nonnegative()
 )
@@ -254,9 +267,9 @@ t_both_x = variable(
 )
 t_send = variable("send_time", r"t_{\mathrm{send}}", MS, "Hidden states from one stage to the next.", nonnegative())
 
-T_lin = variable("step_product_time", r"T_{\mathrm{lin}}", MS, "Products with weights in a step.", positive())
-T_attn = variable("step_score_time", r"T_{\mathrm{attn}}", MS, "Core of attention in a step.", positive())
-T_el = variable("step_elementwise_time", r"T_{\mathrm{el}}", MS, "Everything bound by memory in a step.", positive())
+T_lin = variable("step_product_time", r"T_{\mathrm{lin}}", MS, "Products with weights in a step.", nonnegative())
+T_attn = variable("step_score_time", r"T_{\mathrm{attn}}", MS, "Core of attention in a step.", nonnegative())
+T_el = variable("step_elementwise_time", r"T_{\mathrm{el}}", MS, "Everything bound by memory in a step.", nonnegative())
 T_head = variable(
     "step_loss_time",
     r"T_{\mathrm{loss}}",
@@ -264,9 +277,9 @@ T_head = variable(
     "Head and loss in a step; 0 where another stage is slower.",
     nonnegative(),
 )
-T_comp = variable("compute_time", r"T_{\mathrm{comp}}", MS, "Computing of one step on one rank.", positive())
+T_comp = variable("compute_time", r"T_{\mathrm{comp}}", MS, "Computing of one step on one rank.", nonnegative())
 T_mean = variable(
-    "mean_compute_time", r"\bar{T}_{\mathrm{comp}}", MS, "Computing of one step on the mean rank.", positive()
+    "mean_compute_time", r"\bar{T}_{\mathrm{comp}}", MS, "Computing of one step on the mean rank.", nonnegative()
 )
 T_tp = variable("tp_time", r"T_{\mathrm{tp}}", MS, "Tensor-parallel traffic left exposed in a step.", nonnegative())
 T_ep = variable("ep_time", r"T_{\mathrm{ep}}", MS, "Expert-parallel exchanges left exposed in a step.", nonnegative())
@@ -299,7 +312,7 @@ T_opt = variable(
 T_slow = variable(
     "straggler_time", r"T_{\mathrm{slow}}", MS, "Time of a step in which all wait for the slowest rank.", nonnegative()
 )
-T_step = variable("step_time", r"T", "s", "One training step.", positive())
+T_step = variable("step_time", r"T", "s", "One training step.", nonnegative())
 bubble = variable(
     "bubble_fraction", r"f_{\mathrm{bub}}", N_COUNT, "Share of the pipelined time in which a stage waits.",
     between(0, 1),
@@ -316,9 +329,9 @@ scaling = variable(
     r"\varepsilon",
     N_COUNT,
     "Step without traffic, bubble and stragglers over the step as it is.",
-    positive(),
+    nonnegative(),
 )
-T_max = variable("longest_part_time", r"T_{\max}", MS, "The longest part of the step.", positive())
+T_max = variable("longest_part_time", r"T_{\max}", MS, "The longest part of the step.", nonnegative())
 step_bottleneck = variable(
     "step_bottleneck",
     r"\mathrm{binds}",

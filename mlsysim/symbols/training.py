@@ -92,7 +92,7 @@ P_sh_r = variable(
     r"P_{\mathrm{sh,r}}",
     "count",
     "Router and shared experts of one layer on one tensor-parallel rank.",
-    positive(),
+    nonnegative(),
 )
 P_exp_r = variable(
     "layer_experts_per_rank",
@@ -111,12 +111,14 @@ P_edge_r = variable(
 a_kv_r = variable(
     "kv_heads_per_rank", r"a_{\mathrm{kv,r}}", "count", "Key-value heads one tensor-parallel rank holds.", integer(1)
 )
+ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
 ell_moe = variable(
     "moe_layers_per_stage",
     r"\ell_{\mathrm{moe}}",
     "count",
     "Layers with experts on the stage that holds the most.",
     integer(0),
+    not_above=ell,
 )
 W_gather = variable(
     "gathered_weights",
@@ -142,7 +144,6 @@ r_dp = variable(
     "Copies of what ZeRO shards, each on data-parallel ranks of its own (hybrid sharding, HSDP).",
     integer(1),
 )
-ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
 c_act = variable(
     "activation_bytes",
     r"c_{\mathrm{act}}",

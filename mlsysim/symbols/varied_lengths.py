@@ -1,6 +1,6 @@
 """Symbols of prompts and answers whose lengths vary: what a prefill then takes, and the laws of what follows."""
 
-from mlsysim.symbolic import Index, at_least, between, family, nonnegative, positive, variable
+from mlsysim.symbolic import Index, between, family, nonnegative, positive, variable
 from mlsysim.symbols.deployment import quantile
 
 #: Lengths at which a prefill is timed, over the mean.
@@ -82,7 +82,6 @@ T_short = variable(
     r"T_{\mathrm{tok},\mathrm{s}}",
     "ms",
     "Mean time per token over requests beyond that over tokens: short answers count as much as long ones.",
-    nonnegative(),
     label="Excess of short answers",
 )
 v_short = variable(
@@ -90,12 +89,9 @@ v_short = variable(
     r"v_{\mathrm{s}}",
     "s^2",
     "What short answers add to the variance of the time per token, over all tokens of a mean answer.",
-    nonnegative(),
     label="Variance by short answers",
 )
-v_F = variable(
-    "first_token_variance", r"v_{\mathrm{first}}", "s^2", "Variance of the time to first token.", nonnegative()
-)
+v_F = variable("first_token_variance", r"v_{\mathrm{first}}", "s^2", "Variance of the time to first token.")
 y_F = variable(
     "first_token_skewness",
     r"y_{\mathrm{first}}",
@@ -109,7 +105,7 @@ w_F = variable(
     r"w_{\mathrm{first}}",
     "count",
     "Exponential of the log-variance of the time to first token beyond its least.",
-    at_least(1.0),
+    positive(),
     label="Log-normal law of first tokens",
 )
 w_T = variable(
@@ -117,6 +113,6 @@ w_T = variable(
     r"w_{\mathrm{end}}",
     "count",
     "Exponential of the log-variance of the time to last token beyond its least.",
-    at_least(1.0),
+    positive(),
     label="Log-normal law of whole requests",
 )

@@ -95,8 +95,12 @@ n_pos = variable(
     "learned_positions", r"n_{\mathrm{pos}}", "count", "Rows of a learned position embedding; 0 without it.", integer(0)
 )
 E = variable("experts", "E", "count", "Experts per MoE layer; 1 for a dense model.", integer(1))
-k = variable("active_experts_per_token", "k", "count", "Experts the router picks for one token (top-k).", integer(1))
-L_moe = variable("moe_layers", r"L_{\mathrm{moe}}", "count", "Layers with experts; 0 for a dense model.", integer(0))
+k = variable(
+    "active_experts_per_token", "k", "count", "Experts the router picks for one token (top-k).", integer(1), not_above=E
+)
+L_moe = variable(
+    "moe_layers", r"L_{\mathrm{moe}}", "count", "Layers with experts; 0 for a dense model.", integer(0), not_above=L
+)
 moe_interval = variable(
     "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Every how many layers one has experts.", integer(1)
 )
@@ -128,7 +132,12 @@ window = variable(
     integer(0),
 )
 L_w = variable(
-    "sliding_layers", r"L_{\mathrm{w}}", "count", "Layers with sliding-window attention; 0 without.", integer(0)
+    "sliding_layers",
+    r"L_{\mathrm{w}}",
+    "count",
+    "Layers with sliding-window attention; 0 without.",
+    integer(0),
+    not_above=L,
 )
 
 s = variable("seq_len", "s", "token", "Tokens per sequence.", integer(1))

@@ -1,0 +1,610 @@
+"""Ranges of expressions, by interval arithmetic over the domains of their symbols."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial, reduce
+from statistics import NormalDist
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import sympy
+from sympy.core.relational import Relational
+from sympy.functions.elementary.piecewise import ExprCondPair
+
+from mlsysim import units
+from mlsysim.errors import UnknownNameError
+from mlsysim.symbolic.chunked_prefill import OUTPUTS, ChunkedPrefill
+from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.functions import (
+    ErlangC,
+    ErlangCSlope,
+    EvaluatedAt,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+)
+from mlsysim.symbolic.variable import Domain, Variable, never_above, variable_of
+
+#: Nodes whose ranges are kept: many formulas have the same parts.
+KEPT = 2**15
+#: Relative difference at which two ends are one, as a unit may be no binary fraction.
+ROUNDING = 1e-9
+
+
+class Range(NamedTuple):
+    """An interval of real numbers, in canonical units; an infinite end may be taken."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    open_lower: bool = False
+    open_upper: bool = False
+    whole: bool = False
+
+    def union(self, other: Range) -> Range:
+        """Smallest range that contains both."""
+        low = min((self.lower, self.open_lower), (other.lower, other.open_lower))
+        high = max((self.upper, not self.open_upper), (other.upper, not other.open_upper))
+        return Range(low[0], high[0], low[1], not high[1], self.whole and other.whole)
+
+    def intersection(self, other: Range) -> Range:
+        """What lies in both; the other one where nothing does, as no value is lost then."""
+        low = max((self.lower, self.open_lower), (other.lower, other.open_lower))
+        high = min((self.upper, not self.open_upper), (other.upper, not other.open_upper))
+        if low[0] > high[0]:
+            return other
+        return Range(low[0], high[0], low[1], not high[1], self.whole or other.whole)
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether no value is below zero."""
+        return self.lower >= 0
+
+    def describe(self, variable: Variable) -> str:
+        """The range in words, in the unit of a variable."""
+        one = units.factor(variable.unit)
+        ends = [f"{'>' if self.open_lower else '>='} {self.lower / one:g}"] if self.lower > -math.inf else []
+        ends += [f"{'<' if self.open_upper else '<='} {self.upper / one:g}"] if self.upper < math.inf else []
+        return " and ".join(ends) or "any real number"
+
+
+REAL = Range()
+_NONNEGATIVE, _SHARE = Range(0.0), Range(0.0, 1.0)
+#: Ranges of functions that hold whatever their arguments are.
+RANGES: dict[type, Range] = {
+    ErlangC: _SHARE,
+    ErlangCSlope: _NONNEGATIVE,
+    SlotsBusy: _SHARE,
+    LeastInteger: Range(1.0, whole=True),
+}
+_SHARES = {name for name in OUTPUTS if name.endswith(("attainment", "probability"))}
+
+
+class Facts(dict[sympy.Basic, Range]):
+    """Ranges of expressions that hold where a formula is looked at, such as under a condition of a case."""
+
+    def __init__(self, known: Mapping[sympy.Basic, Range] = MappingProxyType({})) -> None:
+        super().__init__(known)
+        self.symbols = frozenset().union(*map(_symbols, self))
+
+
+def range_of(expression: sympy.Basic, given: sympy.Basic = sympy.true) -> Range:
+    """The range of an expression whose symbols take every value of their domains.
+
+    Parameters
+    ----------
+    expression : sympy.Basic
+        In declared variables, unit constants and numbers.
+    given : sympy Boolean
+        What holds.
+
+    Returns
+    -------
+    Range
+        Contains every value in exact arithmetic; any real number where nothing is known.
+    """
+    return _known(expression) if given == sympy.true else _under(expression, _with(_NOTHING, given))
+
+
+def domain_range(variable: Variable) -> Range:
+    """The domain of a variable as a range, in canonical units."""
+    return _of_domain(variable.domain, units.factor(variable.unit))
+
+
+@lru_cache(maxsize=512)
+def _of_domain(domain: Domain, one: float) -> Range:
+    whole = domain.kind != "real" and one == round(one)
+    lower, upper = domain.lower * one, domain.upper * one
+    return Range(lower, upper, domain.open_lower, False, whole)
+
+
+def _closed(of: Range) -> Range:
+    """A range of whole numbers from its first to its last."""
+    if not of.whole:
+        return of
+    low = of.lower + 1 if of.open_lower and math.isfinite(of.lower) else of.lower
+    high = of.upper - 1 if of.open_upper and math.isfinite(of.upper) else of.upper
+    return Range(low, high, False, False, True)
+
+
+def contains(variable: Variable, found: Range) -> bool:
+    """Whether every value of a range, in canonical units, lies in the domain of a variable."""
+    own, domain = domain_range(variable), variable.domain
+    if domain.kind in ("integer", "choice") and not found.whole:
+        return False
+    above = found.lower > own.lower or math.isclose(found.lower, own.lower, rel_tol=ROUNDING)
+    if found.lower == own.lower and own.open_lower and not found.open_lower:
+        return False
+    return above and (found.upper < own.upper or math.isclose(found.upper, own.upper, rel_tol=ROUNDING))
+
+
+@lru_cache(maxsize=KEPT)
+def _symbols(expression: Any) -> frozenset[Any]:
+    return frozenset(expression.free_symbols)
+
+
+_NOTHING = Facts()
+
+
+@lru_cache(maxsize=KEPT)
+def _known(expression: Any) -> Range:
+    return _closed(_range(expression, _NOTHING))
+
+
+def _under(expression: Any, facts: Facts) -> Range:
+    """The range of an expression where some facts hold."""
+    if facts.symbols.isdisjoint(_symbols(expression)):
+        return _known(expression)
+    found = _range(expression, facts)
+    return _closed(found.intersection(facts[expression]) if expression in facts else found)
+
+
+def _range(expression: Any, facts: Facts) -> Range:
+    kind = type(expression)
+    if kind in RANGES:
+        return RANGES[kind]
+    for base in kind.__mro__:
+        if base in _RULES:
+            return _RULES[base](expression, facts)
+    return REAL
+
+
+def _number(expression: Any, _facts: Facts) -> Range:
+    value = float(expression)
+    return REAL if math.isnan(value) else Range(value, value, whole=math.isfinite(value) and value == round(value))
+
+
+def _unit(expression: UnitSymbol, _facts: Facts) -> Range:
+    value = units.factor(expression.name)
+    return Range(value, value, whole=value == round(value))
+
+
+def _label(expression: Label, facts: Facts) -> Range:
+    return _number(expression.code, facts)
+
+
+def _symbol(expression: sympy.Symbol, _facts: Facts) -> Range:
+    try:
+        return domain_range(variable_of(expression))
+    except UnknownNameError:
+        return REAL
+
+
+def _dummy(expression: sympy.Dummy, _facts: Facts) -> Range:
+    whole = bool(expression.is_integer)
+    if expression.is_positive:
+        return Range(1.0, whole=True) if whole else Range(0.0, open_lower=True)
+    return Range(0.0 if expression.is_nonnegative else -math.inf, whole=whole)
+
+
+def _plus(left: Range, right: Range) -> Range:
+    low, high = left.lower + right.lower, left.upper + right.upper
+    return Range(
+        -math.inf if math.isnan(low) else low,
+        math.inf if math.isnan(high) else high,
+        left.open_lower or right.open_lower,
+        left.open_upper or right.open_upper,
+        left.whole and right.whole,
+    )
+
+
+def _negative(of: Range) -> Range:
+    return Range(-of.upper, -of.lower, of.open_upper, of.open_lower, of.whole)
+
+
+def _sum(expression: sympy.Add, facts: Facts) -> Range:
+    found = _bounded(expression, facts)
+    for rule in (_never_above, _by_arguments, _rounded_apart, _by_factor, _mixture, _by_case, _expanded):
+        if found.is_nonnegative or found.upper <= 0:
+            break
+        found = found.intersection(rule(expression, facts))
+    return found
+
+
+def _bounded(expression: sympy.Add, facts: Facts) -> Range:
+    """The sum of the ranges of its terms."""
+    return reduce(_plus, (_under(part, facts) for part in expression.args))
+
+
+def _never_above(expression: sympy.Add, facts: Facts) -> Range:
+    """The range of a sum that has a variable less another one which never exceeds it."""
+    terms = dict(term.as_coeff_Mul()[::-1] for term in expression.args)
+    for low, number in terms.items():
+        for high in terms if number < 0 else ():
+            if terms[high] >= -number and never_above(low, high):
+                whole = _known(low).whole and _known(high).whole
+                room = _times(Range(0.0, whole=whole), _number(-number, facts))
+                return _plus(room, _under(expression - number * (low - high), facts))
+    return REAL
+
+
+def _by_arguments(expression: sympy.Add, facts: Facts) -> Range:
+    """The range of a sum by those of its sums with each argument of an extreme, so that what stands twice cancels."""
+    for term in expression.args:
+        extreme = next((part for part in sympy.Mul.make_args(term) if isinstance(part, sympy.Max | sympy.Min)), None)
+        if extreme is not None:
+            rest, factor = expression - term, term / extreme
+            sign = _under(factor, facts)
+            if sign.is_nonnegative or sign.upper <= 0:
+                parts = [_under(rest + factor * arg, facts) for arg in extreme.args]
+                largest = isinstance(extreme, sympy.Max) == sign.is_nonnegative
+                return reduce(_larger if largest else _smaller, parts)
+    return REAL
+
+
+def _rounded_apart(expression: sympy.Add, facts: Facts) -> Range:
+    """The range of a sum with a rounded term: that of the sum without rounding, and what rounding adds."""
+    for term in expression.args:
+        number, rounded = term.as_coeff_Mul()
+        if isinstance(rounded, sympy.ceiling | sympy.floor):
+            rest = expression - term
+            exact = _under(rest + number * rounded.args[0], facts)
+            up = isinstance(rounded, sympy.ceiling) == (number > 0)
+            if abs(number) == 1 and _under(rest, facts).whole:
+                return _rounded_up(exact) if up else _rounded_down(exact)
+            size = float(abs(number))
+            return _plus(exact, Range(0.0, size, False, True) if up else Range(-size, 0.0, True))
+    return REAL
+
+
+def _by_factor(expression: sympy.Add, facts: Facts) -> Range:
+    """The range of a sum by the factors that all of its terms share."""
+    shared = reduce(set.intersection, (set(sympy.Mul.make_args(term)) for term in expression.args))
+    shared = {each for each in shared if not each.is_number}
+    if not shared:
+        return REAL
+    factor = sympy.Mul(*shared)
+    return _times(_under(factor, facts), _under(sympy.Add(*(term / factor for term in expression.args)), facts))
+
+
+def _by_case(expression: sympy.Add, facts: Facts) -> Range:
+    """The range of a sum by those of its sums with each value of a table of cases."""
+    for term in expression.args:
+        number, cases = term.as_coeff_Mul()
+        if isinstance(cases, sympy.Piecewise):
+            return _union(cases, facts, partial(_beside, expression - term, number))
+    return REAL
+
+
+def _beside(rest: Any, number: Any, value: Any, facts: Facts) -> Range:
+    return _under(rest + number * value, facts)
+
+
+def _mixture(expression: sympy.Add, facts: Facts) -> Range:
+    """The range of a sum that goes from one expression to another as a share does: x (a - b) + b."""
+    for term in expression.args:
+        for step in (part for part in sympy.Mul.make_args(term) if part.is_Add):
+            share = term / step
+            for end in (part for part in expression.args if -part in step.args):
+                if _known(share) == _known(share).intersection(_SHARE):
+                    between = _under(step + end, facts).union(_under(end, facts))
+                    return _plus(between, _under(expression - term - end, facts))
+    return REAL
+
+
+def _expanded(expression: sympy.Add, facts: Facts) -> Range:
+    """The range of a sum with its products multiplied out, so that what stands twice cancels."""
+    parts = ((part, _under(part, facts).is_nonnegative) for part in expression.args)
+    written = sympy.Add(*(part if fine else sympy.expand_mul(part, deep=False) for part, fine in parts))
+    if written == expression or not written.is_Add:
+        return REAL if written == expression else _under(written, facts)
+    return _bounded(written, facts).intersection(_never_above(written, facts))
+
+
+def _corner(a: float, a_open: bool, b: float, b_open: bool) -> tuple[float, bool]:
+    """A product of two ends, and whether it is not taken; nothing times infinity is nothing."""
+    if a == 0 or b == 0:
+        taken = (a == 0 and not a_open) or (b == 0 and not b_open)
+        return 0.0, not taken
+    return a * b, a_open or b_open
+
+
+def _times(left: Range, right: Range) -> Range:
+    ends = [
+        _corner(a, a_open, b, b_open)
+        for a, a_open in ((left.lower, left.open_lower), (left.upper, left.open_upper))
+        for b, b_open in ((right.lower, right.open_lower), (right.upper, right.open_upper))
+    ]
+    low, high = min(ends), max(ends, key=lambda end: (end[0], not end[1]))
+    return Range(low[0], high[0], low[1], high[1], left.whole and right.whole)
+
+
+def _product(expression: sympy.Mul, facts: Facts) -> Range:
+    found = reduce(_times, (_under(part, facts) for part in expression.args))
+    for part in expression.args:
+        if not isinstance(part, sympy.Pow) or part.exp != -1:
+            continue
+        whole, above = part.base, expression * part.base
+        if _is_part(above, whole, facts):
+            return found.intersection(_SHARE)
+        for factor in expression.args:
+            if _is_part(factor, whole, facts):
+                return found.intersection(_times(_SHARE, _under(above / factor, facts)))
+            if never_above(whole, factor):
+                return found.intersection(_times(Range(1.0), _under(above / factor, facts)))
+    return found
+
+
+def _is_part(part: Any, whole: Any, facts: Facts) -> bool:
+    """Whether one of two expressions, neither of them negative, shows by its form that it never exceeds the other."""
+    if never_above(part, whole):
+        return _under(part, facts).is_nonnegative
+    if isinstance(part, sympy.Min) and whole in part.args:
+        return all(_under(each, facts).is_nonnegative for each in (part, whole))
+    if not isinstance(whole, sympy.Add | sympy.Max):
+        return False
+    some = set(part.args) if isinstance(part, type(whole)) else {part}
+    there = some <= set(whole.args) or any(never_above(part, each) for each in whole.args)
+    return there and all(_under(each, facts).is_nonnegative for each in (part, *whole.args))
+
+
+def _inverse(of: Range) -> Range:
+    if of.lower < 0 < of.upper or (of.lower == 0 and of.upper == 0):
+        return REAL
+    if of.upper <= 0:
+        return _negative(_inverse(_negative(of)))
+    upper = 1 / of.lower if of.lower > 0 else math.inf
+    # A finite number has no inverse of zero; of what may be infinite the variable says so by its declared domain.
+    return Range(1 / of.upper, upper, of.open_upper or math.isinf(of.upper), of.open_lower)
+
+
+def _power(expression: sympy.Pow, facts: Facts) -> Range:
+    base, exponent = _under(expression.base, facts), expression.exp
+    if not exponent.is_Rational:
+        return _general_power(base, _under(exponent, facts))
+    number = float(exponent)
+    if number < 0:
+        return _inverse(_to_power(base, -number))
+    return _to_power(base, number)
+
+
+def _to_power(base: Range, number: float) -> Range:
+    """A positive power."""
+    if number == 1:
+        return base
+    if number == round(number) and number % 2 == 0 and base.lower < 0:
+        if base.upper <= 0:
+            base = _negative(base)
+        else:
+            largest = max((base.upper, not base.open_upper), (-base.lower, not base.open_lower))
+            base = Range(0.0, largest[0], False, not largest[1], base.whole)
+    elif base.lower < 0 and number == round(number):
+        return Range(whole=base.whole)
+    low = max(base.lower, 0.0)
+    with_whole = base.whole and number == round(number)
+    return Range(_raised(low, number), _raised(base.upper, number), base.open_lower, base.open_upper, with_whole)
+
+
+def _raised(value: float, number: float) -> float:
+    try:
+        return math.pow(value, number)
+    except (OverflowError, ValueError):
+        return math.inf
+
+
+def _general_power(base: Range, exponent: Range) -> Range:
+    if base.lower < 0:
+        return REAL
+    if base.lower >= 1 and exponent.lower >= 0:
+        return Range(1.0)
+    if base.upper <= 1 and exponent.lower >= 1:
+        return Range(0.0, base.upper, base.open_lower or base.lower > 0, base.open_upper)
+    if base.upper <= 1 and exponent.lower >= 0:
+        return Range(0.0, 1.0, base.open_lower or base.lower > 0)
+    return Range(0.0, open_lower=base.lower > 0 or base.open_lower)
+
+
+def _exponential(expression: Any, facts: Facts) -> Range:
+    of = _under(expression.args[0], facts)
+    low, high = (_raised(math.e, of.lower) if of.lower < 700 else math.inf), _raised(math.e, of.upper)
+    return Range(low, high, of.open_lower or of.lower == -math.inf, of.open_upper)
+
+
+def _logarithm(expression: Any, facts: Facts) -> Range:
+    of = _under(expression.args[0], facts)
+    low = math.log(of.lower) if of.lower > 0 else -math.inf
+    high = math.log(of.upper) if 0 < of.upper < math.inf else of.upper if of.upper > 0 else -math.inf
+    return Range(low, high, of.open_lower, of.open_upper)
+
+
+def _absolute(expression: Any, facts: Facts) -> Range:
+    of = _under(expression.args[0], facts)
+    if of.lower >= 0:
+        return of
+    if of.upper <= 0:
+        return _negative(of)
+    return Range(0.0, max(of.upper, -of.lower), whole=of.whole)
+
+
+def _ceiling(expression: Any, facts: Facts) -> Range:
+    return _rounded_up(_under(expression.args[0], facts))
+
+
+def _floor(expression: Any, facts: Facts) -> Range:
+    return _rounded_down(_under(expression.args[0], facts))
+
+
+def _rounded_up(of: Range) -> Range:
+    low = of.lower if math.isinf(of.lower) else math.floor(of.lower) + 1 if of.open_lower else math.ceil(of.lower)
+    return Range(float(low), of.upper if math.isinf(of.upper) else float(math.ceil(of.upper)), whole=True)
+
+
+def _rounded_down(of: Range) -> Range:
+    return _negative(_rounded_up(_negative(of)))
+
+
+def _remainder(expression: Any, facts: Facts) -> Range:
+    of, by = (_under(arg, facts) for arg in expression.args)
+    if by.lower < 0:
+        return REAL
+    return Range(0.0, min(by.upper, of.upper) if of.lower >= 0 else by.upper, whole=of.whole and by.whole)
+
+
+def _larger(left: Range, right: Range) -> Range:
+    low = max((left.lower, left.open_lower), (right.lower, right.open_lower))
+    high = max((left.upper, not left.open_upper), (right.upper, not right.open_upper))
+    return Range(low[0], high[0], low[1], not high[1], left.whole and right.whole)
+
+
+def _smaller(left: Range, right: Range) -> Range:
+    return _negative(_larger(_negative(left), _negative(right)))
+
+
+def _largest(expression: Any, facts: Facts) -> Range:
+    return reduce(_larger, (_under(part, facts) for part in expression.args))
+
+
+def _smallest(expression: Any, facts: Facts) -> Range:
+    return reduce(_smaller, (_under(part, facts) for part in expression.args))
+
+
+def _cases(expression: sympy.Piecewise, facts: Facts) -> Range:
+    return _union(expression, facts, _under)
+
+
+def _union(expression: sympy.Piecewise, facts: Facts, ranged: Callable[[Any, Facts], Range]) -> Range:
+    """The union of the ranges of its values, each where its own condition holds and none before it does."""
+    found: Range | None = None
+    held = facts
+    for pair in expression.args:
+        assert isinstance(pair, ExprCondPair)
+        value = ranged(pair.expr, _with(held, pair.cond))
+        found = value if found is None else found.union(value)
+        held = _with(held, sympy.Not(pair.cond))
+    assert found is not None
+    return found
+
+
+def _with(facts: Facts, condition: Any) -> Facts:
+    """Facts, and what a condition says of the sides of its comparisons."""
+    more: dict[sympy.Basic, Range] = {}
+    for part in sympy.And.make_args(condition):
+        if isinstance(part, Relational) and not isinstance(part, sympy.Ne):
+            _say(more, part, facts)
+    return (
+        Facts(facts | {key: value.intersection(facts.get(key, REAL)) for key, value in more.items()}) if more else facts
+    )
+
+
+def _say(more: dict[sympy.Basic, Range], part: Relational, facts: Facts) -> None:
+    left, right = part.args
+    if isinstance(left, sympy.Mod) and isinstance(part, sympy.Eq) and right == 0:
+        dividend, divisor = left.args
+        more[dividend / divisor] = Range(whole=True)  # type: ignore[operator]
+        return
+    strict = isinstance(part, sympy.Lt | sympy.Gt)
+    if isinstance(part, sympy.Gt | sympy.Ge):
+        left, right = right, left
+    low, high = _under(left, facts), _under(right, facts)
+    for side, told in (
+        (left, Range(-math.inf, high.upper, False, strict or high.open_upper)),
+        (right, Range(low.lower, math.inf, strict or low.open_lower)),
+    ):
+        if isinstance(part, sympy.Eq):
+            told = high if side is left else low
+        if side.free_symbols:
+            more[side] = told.intersection(more.get(side, REAL))
+    difference: Any = right - left  # type: ignore[operator]
+    if difference.is_Add and not isinstance(part, sympy.Eq):
+        more[difference] = Range(0.0, open_lower=strict)
+        more[-difference] = Range(-math.inf, 0.0, False, strict)
+
+
+def _root(expression: Root, facts: Facts) -> Range:
+    low, high = _under(expression.lower, facts), _under(expression.upper, facts)
+    return Range(low.lower, max(low.upper, high.upper), low.open_lower)
+
+
+def _below(expression: Any, facts: Facts) -> Range:
+    of = _under(expression.args[0], facts)
+    return Range(*((1 + math.erf(end / math.sqrt(2))) / 2 for end in (of.lower, of.upper)))
+
+
+def _score(expression: Any, facts: Facts) -> Range:
+    of = _under(expression.args[0], facts)
+    return Range(*(NormalDist().inv_cdf(end) if 0 < end < 1 else -math.inf if end <= 0 else math.inf for end in of[:2]))
+
+
+def _elsewhere(expression: EvaluatedAt, facts: Facts) -> Range:
+    """What a formula gives lies in the domain of its variable, where the values put in lie in those of theirs."""
+    values = ((variable_of(name), _under(value, facts)) for name, value in expression.changed.items())
+    return _given_elsewhere(expression, tuple(_kind(variable, found) for variable, found in values))
+
+
+def _kind(variable: Variable, found: Range) -> Range:
+    """The domain of a variable that a range lies in, else the sign of the range: few, so that they are known again."""
+    if contains(variable, found):
+        return domain_range(variable)
+    positive = found.lower > 0 or (found.lower == 0 and found.open_lower)
+    return Range(0.0, open_lower=positive) if found.is_nonnegative else REAL
+
+
+@lru_cache(maxsize=KEPT)
+def _given_elsewhere(expression: EvaluatedAt, put_in: tuple[Range, ...]) -> Range:
+    variables = [variable_of(name) for name in expression.changed]
+    if all(map(contains, variables, put_in)):
+        return domain_range(variable_of(expression.target))
+    if not all(each.is_nonnegative for each in put_in):
+        return REAL
+    held = Facts()
+    for place, (symbol, step) in enumerate(expression.definitions):
+        held = Facts(held | {symbol: put_in[place] if place < len(put_in) else _under(step, held)})
+    return held[symbol]
+
+
+def _law(expression: ChunkedPrefill, _facts: Facts) -> Range:
+    return _SHARE if expression.output in _SHARES else _NONNEGATIVE
+
+
+def _truth(_expression: Any, _facts: Facts) -> Range:
+    return Range(0.0, 1.0, whole=True)
+
+
+_RULES: dict[type, Callable[[Any, Facts], Range]] = {
+    sympy.Number: _number,
+    sympy.NumberSymbol: _number,
+    UnitSymbol: _unit,
+    Label: _label,
+    sympy.Dummy: _dummy,
+    sympy.Symbol: _symbol,
+    sympy.Add: _sum,
+    sympy.Mul: _product,
+    sympy.Pow: _power,
+    sympy.exp: _exponential,
+    sympy.log: _logarithm,
+    sympy.Abs: _absolute,
+    sympy.ceiling: _ceiling,
+    sympy.floor: _floor,
+    sympy.Mod: _remainder,
+    sympy.Max: _largest,
+    sympy.Min: _smallest,
+    sympy.Piecewise: _cases,
+    Root: _root,
+    NormalCDF: _below,
+    NormalQuantile: _score,
+    EvaluatedAt: _elsewhere,
+    ChunkedPrefill: _law,
+}
