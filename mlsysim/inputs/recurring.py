@@ -148,7 +148,7 @@ def _is_entry(kind: type) -> bool:
 
 def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[str, Any]) -> Recurring | None:
     """What answers further calls of a kind; None where they have no plan, a recipe, or no plain form."""
-    plan, model = binding.plan, binding.model
+    plan = binding.plan
     if plan is None or not all(_is_fixed(plan, name, value) for name, value in arguments.items()):
         return None
     numbers = tuple(name for name, value in arguments.items() if type(value) in _NUMBERS)

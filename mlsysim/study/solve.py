@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from mlsysim.engine import compiled
-from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recurring import Calls, kind_of
 from mlsysim.study.results.result import Result
