@@ -359,6 +359,10 @@ def _beyond(traffic: Any, computing: Any) -> Any:
     return Max(0, traffic / (B_mem * eta_mem) - computing)
 
 
+#: Layers of both kinds, forward: the longer of arithmetic and local traffic, beside which others are hidden.
+_dense_pass, _moe_pass = t_fd + _beyond(Q_d, t_fd), t_fs + _beyond(Q_s, t_fs)
+
+
 exposed_local = Formula(
     T_near,
     4 * n_mb * _all_layers(_beyond(Q_d, t_fd), _beyond(Q_s, t_fs)),
@@ -424,26 +428,32 @@ def _transfer(volume: Any) -> Any:
     return n_share * volume / B_far
 
 
-def _unhidden(kept: Any, computing: Any) -> Any:
-    """What one layer fetches and writes beyond its computing: forward, recomputation, backward."""
+def _unhidden(kept: Any, passing: Any) -> tuple[Any, Any]:
+    """What one layer fetches and writes beyond its passes: forward, and in recomputation and backward pass."""
     weights, points = omega_w * n_pass_w * q_w * kept, omega_ck * n_pass_ck * n_tok * x_in
     phases = ((weights / 4 + 2 * points / 3, 1), (weights / 4 + points / 3, 1), (weights / 2, 2))
-    return sum(Max(0, _transfer(volume) - eta_pre * times * computing) for volume, times in phases)
+    forward, again, back = (Max(0, _transfer(volume) - eta_pre * times * passing) for volume, times in phases)
+    return forward, again + back
+
+
+_dense_unhidden, _moe_unhidden = _unhidden(P_kd, _dense_pass), _unhidden(P_ks, _moe_pass)
 
 
 unhidden_fetches = Formula(
     T_fetch,
-    _all_layers(_unhidden(P_kd, t_fd), _unhidden(P_ks, t_fs)),
+    _all_layers(sum(_dense_unhidden), sum(_moe_unhidden)),
     title="Fetching weights and checkpoints, beyond what prefetching hides",
     source=INFINITY,
     variant=NAME,
     assumes="A quarter of the passes of weights falls to the forward pass, a quarter to the recomputation, half to the "
-    "backward pass; two thirds of those of checkpoints to the forward pass.",
+    "backward pass; two thirds of those of checkpoints to the forward pass. Beside a layer means beside the longer of "
+    "its arithmetic and its local traffic.",
     accuracy="Bounded from both sides by a schedule executed event by event. The published 1.48 asks for none.",
     convention="One micro-batch, one rank.",
     example=Example(
         {ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4, q_w: 2, omega_ck: 1,
-         n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5},
+         n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5, Q_d: 1, Q_s: 1, B_mem: 2000,
+         eta_mem: 0.5},
         "7.800 ms",
         derived="max(0, (0.04 + 2 * 0.04) / 0.1 - 0.5) + max(0, (0.04 + 0.04) / 0.1 - 0.5) "
         "+ max(0, 2 * 0.04 / 0.1 - 1) + (0.24 + 2 * 0.04) / 0.1 - 1 + (0.24 + 0.04) / 0.1 - 1 + 2 * 0.24 / 0.1 - 2",
@@ -531,25 +541,33 @@ moe_gather = Formula(
 )
 
 
-def _beside(gathered: Any, computing: Any) -> Any:
+def _beside(gathered: Any, passing: Any, fetched: tuple[Any, Any]) -> Any:
     """What gathering a layer takes beyond the forward pass, and gathering and reducing beyond the rest."""
-    return Max(0, gathered / beta - computing) + Max(0, 2 * gathered / beta - 3 * computing)
+    forward, rest = fetched
+    return Max(0, gathered / beta - passing - forward) + Max(0, 2 * gathered / beta - 3 * passing - rest)
 
 
 exposed_communication = Formula(
     T_link,
-    n_mb * (X_block / beta + _all_layers(_beside(z_d, t_fd), _beside(z_s, t_fs))),
+    n_mb
+    * (
+        X_block / beta
+        + _all_layers(_beside(z_d, _dense_pass, _dense_unhidden), _beside(z_s, _moe_pass, _moe_unhidden))
+    ),
     title="Exposed communication",
     source=DESIGNS,
     assumes="ZeRO-3 gathers weights behind the forward pass, and gathers them and reduces gradients behind "
-    "recomputation and backward pass; the rest blocks.",
+    "recomputation and backward pass, and beside what is fetched from remote memory: links and the port to it work at "
+    "once. The rest blocks.",
     example=Example(
-        {n_mb: 8, X_block: 9, beta: 100, ell: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2},
-        "912.0 ms",
-        derived="8 * (9 / 0.1 + 12 * (max(0, 0.2 / 0.1 - 1) + max(0, 0.4 / 0.1 - 3)) "
-        "+ 12 * (max(0, 0.1 / 0.1 - 2) + max(0, 0.2 / 0.1 - 6)))",
+        {n_mb: 8, X_block: 9, beta: 100, ell: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2, Q_d: 1.5, Q_s: 1,
+         B_mem: 1000, eta_mem: 1, omega_w: 0, n_pass_w: 4, q_w: 2, P_kd: 2e7, P_ks: 1.2e8, omega_ck: 1, n_pass_ck: 3,
+         n_tok: 1000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0},
+        "748.8 ms",
+        derived="8 * (9 / 0.1 + 12 * (max(0, 0.2 / 0.1 - 1.5 - 0.2) + max(0, 0.4 / 0.1 - 3 * 1.5 - 0.1)) "
+        "+ 12 * (max(0, 0.1 / 0.1 - 2 - 0.2) + max(0, 0.2 / 0.1 - 6 - 0.1)))",
     ),
-)
+)  # fmt: skip
 
 # --- the step and what it costs -------------------------------------------------------------------
 
@@ -560,8 +578,8 @@ segments = Formula(
     source=DESIGNS,
     variant=NAME,
     assumes="Computing, local and remote memory and link follow each other where they are exposed; no update, no "
-    "logits, no latency. Each kind of traffic has the arithmetic beside it to itself, so that where several hide at "
-    "once the sum is a lower bound, and faster arithmetic can lengthen it.",
+    "logits, no latency. What hides beside a layer hides at once: local traffic, remote memory and links are resources "
+    "of their own, so that a pass takes as long as the longest of them.",
     accuracy="Both published ratios within 1%; bars the source does not print are predictions.",
     example=Example(
         {T_comp: 540, T_near: 150, T_far: 2260, T_link: 912}, "3.862 s", derived="(540 + 150 + 2260 + 912) / 1000"

@@ -41,6 +41,7 @@ from mlsysim.symbols.deployment import (
     c_given,
     d_pre,
     e_pre,
+    itl_99,
     k_a,
     lam_all,
     mu_e,
@@ -48,6 +49,7 @@ from mlsysim.symbols.deployment import (
     rho_e,
     s_in,
     t_pre,
+    tpot_mean,
 )
 from mlsysim.symbols.iteration import d_a, gamma_s, h_given
 from mlsysim.symbols.prefix_cache import M_pre, s_pre
@@ -308,6 +310,11 @@ class ServingModel(PerformanceModel):
             And(Z_all <= 0, c_given <= 0, T_1 <= 0, T_2 <= 0, T_3 <= 0, rho_e > Rational(9, 10), rho_e < 1),
             "no promise is given: the fewest replicas that keep up, {deployed_replicas}, have a replica_load of "
             "{replica_load}, at which requests may wait long; give ttft_slo or tpot_slo",
+        ),
+        Caveat(
+            And(mu_e > 0, Or(Z_all > 0, rho_e < 1), itl_99 < Rational(9, 10) * tpot_mean),
+            "itl_p99, {itl_p99}, is below the mean time per token, {tpot_mean}: about one gap in a hundred is far "
+            "longer, and so are quantiles just above 99%",
         ),
     )
     slots = {

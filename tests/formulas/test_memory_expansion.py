@@ -1,5 +1,6 @@
 """The formulas of memory expansion against the same equations in plain Python, and their identities."""
 
+import itertools
 import math
 import random
 
@@ -50,12 +51,13 @@ def plain(at):
     exposed_local = 4 * ((L - Lm) * max(0, Qd / B - td) + Lm * max(0, Qs / B - ts))
     # Remote memory: the phases of every layer, one by one.
     nw, nc, na, eta, g = at["weight_passes"], at["checkpoint_passes"], at["activation_passes"], at["eta"], at["sharers"]
-    remote = 0.0
+    remote, fetched = 0.0, []
     for layer in range(L):
-        kept, t = (kept_sparse, ts) if layer < Lm else (kept_dense, td)
+        kept, t = (kept_sparse, max(ts, Qs / B)) if layer < Lm else (kept_dense, max(td, Qd / B))
         w, c = share["weights"] * nw * q * kept / 4, share["checkpoints"] * nc * point / 3
-        for volume, times in ((w + 2 * c, 1), (w + c, 1), (2 * w, 2)):
-            remote += max(0.0, volume * g / BR - eta * times * t)
+        phases = ((w + 2 * c, 1), (w + c, 1), (2 * w, 2))
+        fetched.append([max(0.0, volume * g / BR - eta * times * t) for volume, times in phases])
+        remote += sum(fetched[-1])
         remote += share["activations"] * na * A * g / BR
     remote += share["weights"] * nw * q * edge * g / BR
     # Links.
@@ -67,8 +69,9 @@ def plain(at):
         link += 3 * (R + M if sparse else 2 * R) / BL
         z = q * (held_attention + (router if sparse else held_dense)) * (d - 1) / d
         z += q * held_experts * (d / e - 1) / (d / e) if sparse else 0
-        t = ts if sparse else td
-        link += max(0, z / BL - t) + max(0, 2 * z / BL - 3 * t)
+        t = max(ts, Qs / B) if sparse else max(td, Qd / B)
+        forward, *rest = fetched[layer]
+        link += max(0, z / BL - t - forward) + max(0, 2 * z / BL - 3 * t - sum(rest))
     return {
         "local_memory": near, "remote_memory": far, "compute_time": compute, "exposed_local_time": exposed_local,
         "exposed_remote_time": remote, "exposed_link_time": link, "step_time": compute + exposed_local + remote + link,
@@ -172,24 +175,27 @@ def test_infinite_remote_bandwidth_makes_policies_equal():
     assert max(times) == pytest.approx(min(times), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["remote_bandwidth", "link_bandwidth", "memory_bandwidth"])
+@pytest.mark.parametrize("name", ["peak_flops", "remote_bandwidth", "link_bandwidth", "memory_bandwidth"])
 @pytest.mark.parametrize("seed", range(12))
-def test_more_bandwidth_never_slows(seed, name):
-    at = asked(drawn(seed))
+@pytest.mark.parametrize("few", [False, True], ids=["many tokens", "few tokens"])
+def test_a_faster_resource_never_slows(seed, name, few):
+    """Also where few tokens leave little arithmetic to hide local, remote and link traffic behind."""
+    at = asked(drawn(seed)) | ({"seq_len": 5, "prefetch_fraction": 1, "gradient_passes": 0} if few else {})
     times = [
         MemoryExpansionModel("by_share").solve(**{**at, name: factor * at[name]}).canonical("step_time")
-        for factor in (0.5, 1, 2, 16)
+        for factor in (1e-3, 0.1, 0.5, 1, 2, 16)
     ]
-    assert times == sorted(times, reverse=True)
+    assert all(slow >= fast * (1 - 1e-12) for slow, fast in itertools.pairwise(times))
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_prefetching_never_slows_and_hides_no_more_than_computing(seed):
+def test_prefetching_never_slows_and_hides_no_more_than_the_passes(seed):
     at = asked(drawn(seed))
     found = [MemoryExpansionModel("by_share").solve(**{**at, "prefetch_fraction": eta}) for eta in (0, 0.3, 0.7, 1)]
     remote = [result.canonical("exposed_remote_time") for result in found]
     assert remote == sorted(remote, reverse=True)
-    assert remote[0] - remote[-1] <= found[0].canonical("compute_time") * (1 + 1e-12)
+    beside = found[0].canonical("compute_time") + found[0].canonical("exposed_local_time")
+    assert remote[0] - remote[-1] <= beside * (1 + 1e-12)
     n_far, traffic = at["remote_sharers"], found[0].canonical("remote_traffic")
     assert remote[0] == pytest.approx(n_far * traffic / (1e9 * at["remote_bandwidth"]), rel=1e-12)
 
@@ -232,9 +238,9 @@ def ratios(**inputs):
     [
         ({}, (2.794, 1.490)),
         ({"checkpoint_passes": 2}, (2.701, 1.465)),
-        ({"prefetch_fraction": 0.25}, (2.730, 1.385)),
-        ({"prefetch_fraction": 0.5}, (2.674, 1.304)),
-        ({"prefetch_fraction": 1}, (2.562, 1.161)),
+        ({"prefetch_fraction": 0.25}, (2.727, 1.379)),
+        ({"prefetch_fraction": 0.5}, (2.668, 1.293)),
+        ({"prefetch_fraction": 1}, (2.550, 1.139)),
         ({"activation_passes": 2 * 5.681 / 6, "efficiency": 0.918}, (2.820, 1.480)),
         ({"remote_sharers": 4}, (3.680, None)),
         ({"gradient_passes": 1}, (2.301, None)),
