@@ -13,6 +13,13 @@ from pathlib import PurePath
 
 #: Letters of a mistyped name that are compared, the share of them that may be wrong, and how alike names must be.
 LONGEST_NAME, FAR, ALIKE = 80, 0.45, 0.5
+#: Letters of a word and of a whole message that are shown; a fifth of them are those at the end.
+LONGEST_WORD, LONGEST_MESSAGE = 300, 1500
+#: Characters that a terminal obeys, that turn the order of letters round, that nobody sees, or that cannot be written.
+UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
+    r"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 #: Names of so many letters are near others of the same length and first letter.
 SHORT = 8
 
@@ -20,9 +27,42 @@ SHORT = 8
 class MlsysimError(Exception):
     """Base class of every error raised on purpose by mlsysim."""
 
+    def __str__(self) -> str:
+        """The message as it is safe to show; ``args`` has all of it."""
+        return legible(super().__str__())
+
     def __reduce__(self) -> tuple[object, ...]:
         """Survive the way back from a worker process, whatever the constructor takes."""
         return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def legible(message: str) -> str:
+    """A message with nothing in it that a terminal obeys; long words, and the whole, are shortened."""
+    words = re.sub(r"\S+", lambda word: _shortened(word[0], LONGEST_WORD), printable(message))
+    return _shortened(words, LONGEST_MESSAGE)
+
+
+def _shortened(text: str, most: int) -> str:
+    end = most // 5
+    return text if len(text) <= most else f"{text[: most - end - 3]}...{text[-end:]}"
+
+
+def printable(text: str, *, lines: bool = True) -> str:
+    """Text that may come from anywhere, as it is safe to show: control and invisible characters as ``\\x1b``.
+
+    Parameters
+    ----------
+    text : str
+        A name of a file, an entry, a field or a column, or a message with such names.
+    lines : bool
+        Whether line ends and tabs may stay.
+    """
+    shown = UNSEEN.sub(_escaped, text)
+    return shown if lines else re.sub(r"[\n\t]", _escaped, shown)
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return character[0].encode("unicode_escape").decode()
 
 
 def _rebuilt(kind: type[MlsysimError], args: tuple[object, ...], state: dict[str, object]) -> MlsysimError:

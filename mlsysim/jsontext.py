@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from mlsysim.errors import UNSEEN
+
 
 def json_text(data: Any, indent: int | None = 2, *, sort_keys: bool = False) -> str:
     """Plain data as JSON that every reader takes.
@@ -25,7 +27,9 @@ def json_text(data: Any, indent: int | None = 2, *, sort_keys: bool = False) -> 
     sort_keys : bool
         Put the keys of every object in alphabetical order.
     """
-    return json.dumps(_finite(data), indent=indent, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_finite(data), indent=indent, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False)
+    # On a terminal, letters stay legible and what it would obey does not.
+    return UNSEEN.sub(lambda character: json.dumps(character[0])[1:-1], text)
 
 
 def _finite(data: Any) -> Any:

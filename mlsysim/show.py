@@ -15,7 +15,7 @@ from itertools import zip_longest
 from typing import Any
 
 from mlsysim import formatting, units
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, printable
 from mlsysim.tracebacks import at_the_call
 
 #: Columns where no terminal says how many it has, and the most that lines have in a wider one.
@@ -142,7 +142,7 @@ def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
             raise InputError("rows", list(row), f"every row must have {len(headers)} cells, one per header")
     texts = cells(rows)
     columns = [[row[place] for row in texts] for place in range(len(headers))]
-    heads = [str(header).split("\n") for header in headers]
+    heads = [printable(str(header)).split("\n") for header in headers]
     widths = [max(map(len, [*head, *column])) for head, column in zip(heads, columns, strict=True)]
     tallest = max(map(len, heads))
     above = zip(*([""] * (tallest - len(head)) + head for head in heads), strict=True)
@@ -186,7 +186,7 @@ def _cell(value: Any, largest: dict[str, float]) -> str:
             shared = units.fitting(size, text)
         return formatting.quantity(own, shared)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return str(value)
+        return printable(str(value), lines=False)
     return formatting.number(value)
 
 
@@ -216,4 +216,4 @@ def html_table(
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     under = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
     above = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f"<table>{above}<tr>{head}</tr>{body}</table>{under}"
+    return printable(f"<table>{above}<tr>{head}</tr>{body}</table>{under}")

@@ -18,7 +18,7 @@ from importlib import resources
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.errors import UnitError, quoted
+from mlsysim.errors import UnitError, nearest, quoted
 from mlsysim.scaling import in_unit, into_canonical
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ _NUMBER = r"\s*([+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|n
 _NAME = r"(?:[^\W\d_]\w*|%|1)(?:\s*(?:\^|\*\*)\s*-?\d{1,2}(?:\.\d+)?)?"
 _UNIT = rf"(?:1\s*/\s*)?{_NAME}(?:\s*[*/·]\s*{_NAME}|\s+{_NAME})*"
 _TEXT = rf"{_NUMBER}({_UNIT})?\s*"
+#: Units that come whole, with a prefix that makes parts of them.
+_PARTS = re.compile(r"(?:pico|nano|micro|milli)(?:byte|bit|bps|Bps|FLOP|FLOPS|OP|token|request|QPS|dollar|count)")
 
 
 def unit(text: str) -> Any:
@@ -134,9 +136,30 @@ def _unit(text: str) -> Any:
     if not re.fullmatch(rf"\s*{_UNIT}\s*", text):
         raise UnitError(f"unknown unit {quoted(text)}: write names with *, / and powers, as in 'GB/s'")
     try:
-        return _registry().Unit(text)
+        found = _registry().Unit(text)
     except Exception as error:
-        raise UnitError(f"unknown unit {text!r}: {error}") from None
+        raise UnitError(f"unknown unit {quoted(text)}: {_meant(text) or error}") from None
+    _refuse_parts(found, text)
+    return found
+
+
+@cache
+def _refuse_parts(found: Any, text: str) -> None:
+    """Refuse parts of what comes whole; ``mB`` is a slip for ``MB``."""
+    part = next((name for name in found._units if _PARTS.fullmatch(name)), "")
+    if part:
+        raise UnitError(f"unit {quoted(text)}: there is no {part}; {_meant(text)}".rstrip("; "))
+
+
+def _meant(text: str) -> str:
+    close = near(text)
+    return f"did you mean {', '.join(close)}?" if close else ""
+
+
+def near(text: str) -> list[str]:
+    """Units spelled like a text that is none; those that differ in capitals alone where there are some."""
+    names = "B", "bit", "bps", "FLOP", "FLOPS", "token"
+    return nearest(text, [*filter(None, _table()), *(prefix + name for name in names for prefix in "kMGTPE"), "bytes"])
 
 
 def parsed(text: str) -> Any:
@@ -264,6 +287,7 @@ def own(value: Any) -> Any:
     """
     registry = _registry()
     if isinstance(value, registry.Quantity):
+        _refuse_parts(value.units, f"{value.units:~C}")
         return value
     try:
         units = registry.Unit("")
@@ -271,7 +295,7 @@ def own(value: Any) -> Any:
             units = units * registry.Unit(name) ** power
     except Exception as error:
         raise UnitError(f"{quoted(value)} comes from another registry and its unit is unknown here: {error}") from None
-    return registry.Quantity(value.magnitude, units)
+    return own(registry.Quantity(value.magnitude, units))
 
 
 def canonical(value: Any, text: str, argument: str) -> Any:

@@ -14,7 +14,8 @@ import pint
 import pytest
 
 import mlsysim
-from mlsysim import Q_, units, ureg
+from mlsysim import KernelModel, Q_, TrainingMemoryModel, units, ureg
+from mlsysim.catalog import Value
 from mlsysim.errors import MlsysimError, UnitError
 
 BASES = ("byte", "FLOP", "token", "request", "USD", "second", "kilogram", "meter")
@@ -395,3 +396,61 @@ def test_half_loaded_pint_has_no_quantities(monkeypatch):
     """While another thread loads pint."""
     monkeypatch.setitem(sys.modules, "pint", ModuleType("pint"))
     assert not units.is_quantity(1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("80 mB", "unit 'mB': there is no millibyte; did you mean MB?"),
+        ("80 mb", "there is no millibit; did you mean MB?"),
+        ("80 millibyte", "there is no millibyte"),
+        ("80 µB", "there is no microbyte"),
+        ("3 mB/s", "unit 'mB/s': there is no millibyte; did you mean MB/s?"),
+        ("2 GB/mB", "there is no millibyte"),
+        ("3 mbps", "there is no millibps; did you mean Mbps?"),
+        ("80 mFLOP", "there is no milliFLOP; did you mean MFLOP?"),
+        ("80 mflops", "did you mean MFLOPS?"),
+        ("5 mtoken", "there is no millitoken; did you mean Mtoken?"),
+        ("5 mrequest", "there is no millirequest"),
+        ("5 mUSD", "there is no millidollar; did you mean USD"),
+        ("5 pUSD", "there is no picodollar"),
+        ("7 mparams", "there is no millicount"),
+        ("80 gb", "unknown unit 'gb': did you mean GB?"),
+        ("80 KB", "did you mean kB?"),
+        ("80 gib", "did you mean GiB?"),
+        ("80 mGB", "did you mean GB, MB, MiB?"),
+        ("80 tflops", "did you mean TFLOPS?"),
+        ("80 Bytes", "did you mean bytes?"),
+    ],
+)
+def test_a_unit_that_nobody_means_is_refused_with_the_nearest(text, said):
+    with pytest.raises(UnitError, match=re.escape(said)):
+        units.parsed(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("80 Gb", 1e10), ("80 Gbit", 1e10), ("80 kb", 1e4), ("400 Gb/s", 5e10), ("400 Gbps", 5e10), ("400 GBps", 4e11),
+        ("3 MB", 3e6), ("5 ms", 5e-3), ("3 pJ/FLOP", 3e-12), ("3 mW", 3e-3), ("3 USD/Mtoken", 3e-6), ("80 kbit/s", 1e4),
+    ],
+)  # fmt: skip
+def test_what_may_be_small_is_read(text, amount):
+    found = units.parsed(text)
+    assert float(units.to_canonical(found.magnitude, f"{found.units:C}")) == pytest.approx(amount)
+
+
+def test_parts_of_bytes_are_refused_wherever_they_are_given():
+    """As a quantity, of another registry, in a catalog, a condition, a header."""
+    given = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 1}
+    for capacity in ("80 mB", units.Q_(80, "mB"), pint.UnitRegistry().Quantity(80, "millibyte")):
+        with pytest.raises(MlsysimError, match=r"there is no millibyte"):
+            TrainingMemoryModel().solve(**given, memory_capacity=capacity)
+        with pytest.raises(MlsysimError, match=r"there is no millibyte"):
+            Value.of(capacity)
+    with pytest.raises(MlsysimError, match=r"'mB' is no unit; did you mean MB\?"):
+        TrainingMemoryModel().search(
+            **given | {"batch_size": [1, 2]}, minimize="total_memory", subject_to="total_memory <= 80 mB"
+        )
+    with pytest.raises(MlsysimError, match=r"there is no millibyte"):
+        KernelModel().calibrate("efficiency", {"product_rows": [1, 2], "kernel_bytes [mB]": [1, 2]}, hardware="H100")

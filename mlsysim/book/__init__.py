@@ -6,11 +6,12 @@ from the docstrings of the topics. The same code gives the same bytes on every m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, StoreError
 from mlsysim.files import replacing
 from mlsysim.progress import looped
 
@@ -80,6 +81,8 @@ def write(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[P
     ------
     InputError
         If the path is not a folder, or a file of the book would replace one that is not of a book.
+    StoreError
+        If a file cannot be written.
     """
     directory = _folder(directory)
     files = pages(own)
@@ -87,12 +90,16 @@ def write(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[P
         path = directory / name
         if path.exists() and not _is_ours(path):
             raise InputError("directory", str(directory), f"holds a {name} of another origin", "choose another folder")
-    directory.mkdir(parents=True, exist_ok=True)
-    for name in _extra(directory, files):
-        (directory / name).unlink()
-    for name, content in files.items():
-        with replacing(directory / name) as beside:
-            beside.write_text(content, encoding="utf-8", newline="\n")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in _extra(directory, files):
+            (directory / name).unlink()
+        for name, content in files.items():
+            with replacing(directory / name) as beside:
+                beside.write_text(content, encoding="utf-8", newline="\n")
+    except (OSError, ValueError) as error:
+        problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+        raise StoreError(directory, problem, "the same call begins again") from None
     return [directory / name for name in files]
 
 
@@ -124,15 +131,15 @@ def check(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[s
 
 def _folder(directory: Path) -> Path:
     directory = Path(directory)
-    there = next((path for path in (directory, *directory.parents) if path.exists()), directory)
-    if there.exists() and not there.is_dir():
+    there = next((path for path in (directory, *directory.parents) if os.path.exists(path)), directory)
+    if os.path.exists(there) and not os.path.isdir(there):
         wrong = "must be a folder" if there == directory else f"lies below {there}, which is no folder"
         raise InputError("directory", str(directory), wrong)
     return directory
 
 
 def _extra(directory: Path, files: dict[str, str]) -> list[str]:
-    present = directory.iterdir() if directory.is_dir() else ()
+    present = directory.iterdir() if os.path.isdir(directory) else ()
     return sorted(path.name for path in present if path.name not in files and _is_ours(path))
 
 
@@ -143,6 +150,6 @@ def _is_ours(path: Path) -> bool:
 def _content(path: Path) -> str | None:
     """Text of a file; nothing where there is no file of text."""
     try:
-        return path.read_text(encoding="utf-8") if path.is_file() else None
+        return path.read_text(encoding="utf-8") if os.path.isfile(path) else None
     except UnicodeDecodeError:
         return None

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 import pydantic
 
 from mlsysim import units
-from mlsysim.catalog.value import Value, problems
+from mlsysim.catalog.value import Name, Text, Value, problems
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
 from mlsysim.formats import NUMBER_FORMATS
 from mlsysim.tracebacks import at_the_call
@@ -108,8 +108,8 @@ class Entry(pydantic.BaseModel):
     #: Fields that follow from one another, so that a change of one drops the others.
     alternatives: ClassVar[frozenset[str]] = frozenset()
 
-    name: str
-    description: str = ""
+    name: Name
+    description: Text = ""
     _key: str = pydantic.PrivateAttr(default="")
 
     @property
@@ -426,7 +426,7 @@ class TransformerWorkload(Entry):
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
 
-    architecture: str = "Transformer"
+    architecture: Name = "Transformer"
     parameters: Count | None = None
     layers: Count
     hidden_dim: Count
@@ -569,7 +569,7 @@ class SparseTransformerWorkload(TransformerWorkload):
     counts: ClassVar[tuple[str, ...]] = ("parameters", "active_parameters")
     counted_from: ClassVar[tuple[str, ...]] = (*TransformerWorkload.counted_from, "expert_ffn_dim", "moe_layers")
 
-    architecture: str = "Sparse Transformer"
+    architecture: Name = "Sparse Transformer"
     active_parameters: Count | None = None
     experts: Count
     active_experts_per_token: Count

@@ -27,7 +27,7 @@ from mlsysim.catalog.files import content_of
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
 from mlsysim.catalog.traffic import Traffic
-from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError
+from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError, printable
 from mlsysim.tracebacks import at_the_call
 
 #: What a value inherits from its entry when it does not say otherwise.
@@ -187,7 +187,7 @@ class Catalog:
             known += [path.rpartition(".")[2] for path in candidates]
         if what in _READ_BY and isinstance(name, str):
             ending, read = _READ_BY[what]
-            if name.endswith(ending) or (what == "model" and Path(name).is_dir()):
+            if name.endswith(ending) or (what == "model" and os.path.isdir(name)):
                 return read(name)
             if os.path.isfile(name):
                 raise InputError(what, name, f"is a file, but its name does not end in {ending}", _READ_FROM[what])
@@ -325,8 +325,8 @@ def _listed_as(file: Traversable) -> tuple[int, str]:
 
 def _tables(content: Any, where: str) -> dict[str, Any]:
     for name in content if isinstance(content, dict) else ():
-        if not name or "." in name:
-            raise CatalogError(f"{where}: the name {name!r} is empty or has a dot")
+        if not name or "." in name or printable(name, lines=False) != name:
+            raise CatalogError(f"{where}: the name {name!r} is empty, or has a dot or a character that is not shown")
     if not isinstance(content, dict) or not all(isinstance(table, dict) for table in content.values()):
         raise CatalogError(f"{where}: must hold tables only, as in [Hardware.Cloud.H100]")
     return content

@@ -185,7 +185,7 @@ def _numbered(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]
 
 def _read(file: Path) -> Iterator[tuple[int, list[Any]]]:
     try:
-        if not file.is_file():
+        if not os.path.isfile(file):
             raise CatalogError(f"{file}: must be a CSV file")
         with file.open(newline="", encoding="utf-8-sig") as opened:
             lines = csv.reader(opened)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
-from functools import cached_property
-from typing import Any, Literal, Self
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
 from mlsysim import units
-from mlsysim.errors import CatalogError, MlsysimError, quoted
+from mlsysim.errors import CatalogError, MlsysimError, printable, quoted
 from mlsysim.references import bibliography
 
 Kind = Literal["datasheet", "paper", "measured", "calibrated", "derived", "reported", "assumed", "user"]
@@ -28,6 +28,11 @@ def problems(error: pydantic.ValidationError) -> str:
         field = ".".join(map(str, item["loc"]))
         found.append(f"{field}: {item['msg']}" if field else item["msg"])
     return "; ".join(text.replace("Value error, ", "") for text in found)
+
+
+#: Text that is shown, whoever wrote it, and a name, which has one line.
+Text = Annotated[str, pydantic.AfterValidator(printable)]
+Name = Annotated[str, pydantic.AfterValidator(partial(printable, lines=False))]
 
 
 class Sourced(pydantic.BaseModel):
@@ -56,11 +61,11 @@ class Sourced(pydantic.BaseModel):
 
     value: Any
     unit: str = ""
-    source: str
-    date: str
+    source: Text
+    date: Text
     kind: Kind
-    calibrated_on: str = ""
-    note: str = ""
+    calibrated_on: Text = ""
+    note: Text = ""
 
     def __init__(self, **fields: Any) -> None:
         try:
@@ -113,7 +118,7 @@ class Sourced(pydantic.BaseModel):
 class Choice(Sourced):
     """A word with provenance: one of the labels of an argument, or yes or no; parameters as for :class:`Sourced`."""
 
-    value: str
+    value: Text
 
     @pydantic.model_validator(mode="after")
     def _word(self) -> Choice:

@@ -35,7 +35,7 @@ from mlsysim.cli.options import (
     Words,
 )
 from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty, verify
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.errors import InputError, MlsysimError, legible, printable
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
 from mlsysim.progress import watched
@@ -59,6 +59,9 @@ NAME=VALUES is one value, or several with a comma between:
                              linked: one axis with a name of its own, value by value
 
 `mlsysim memory --help` lists the names for the question memory."""
+
+#: The error of an option or a command that there is none of.
+USAGE: Any = typer.BadParameter.__base__
 
 
 class Asked(TyperCommand):
@@ -124,7 +127,8 @@ class Commands(TyperGroup):
                 registry = Registry(taken=fixed)
         asked = {name: Asked(name, help=listed[0].question) for name, listed in registry.commands.items()}
         self.commands = {**asked, **fixed}
-        return super().make_context(info_name, rest, parent, obj=registry, **extra)
+        with _in_one_line():
+            return super().make_context(info_name, rest, parent, obj=registry, **extra)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run; one that asks a model gets its options now."""
@@ -159,8 +163,11 @@ def _in_one_line() -> Iterator[None]:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing is left for Python to flush when it ends
         raise typer.Exit(Exit.UNREAD) from None
+    except USAGE as error:
+        error.message = legible(error.message)
+        raise
     except (MlsysimError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {legible(str(error))}", err=True)
         raise typer.Exit(Exit.REFUSED) from None
     except KeyboardInterrupt as stop:
         # Python notes an interrupt out of a string that is executed, and ends by the signal; another one forgets it.
@@ -416,18 +423,19 @@ def book(
         raise InputError("--out", out, "must name a folder", "the one that you are in is .")
     if not check:
         written = pages.write(Path(out), own)
-        typer.echo(f"wrote {len(written)} files to {out}")
+        typer.echo(printable(f"wrote {len(written)} files to {out}"))
         return
-    if not Path(out).is_dir():
-        typer.echo(f"error: there is no folder {out}; run mlsysim book --out {out}", err=True)
+    if not os.path.isdir(out):
+        typer.echo(f"error: there is no folder {legible(out)}; run mlsysim book --out {legible(out)}", err=True)
         raise typer.Exit(Exit.STALE)
     stale = pages.check(Path(out), own)
     for name in stale:
         typer.echo(name)
     if stale:
-        typer.echo(f"error: {out} is out of date in {len(stale)} files; run mlsysim book --out {out}", err=True)
+        message = f"error: {out} is out of date in {len(stale)} files; run mlsysim book --out {out}"
+        typer.echo(printable(message), err=True)
         raise typer.Exit(Exit.STALE)
-    typer.echo(f"{out} is up to date")
+    typer.echo(printable(f"{out} is up to date"))
 
 
 @app.command()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mlsysim.errors import StoreError
+from mlsysim.errors import StoreError, printable
 from mlsysim.files import replacing
 from mlsysim.study.grids.checkpoint import reason_of
 
@@ -31,3 +31,8 @@ def replaced(file: Path) -> Iterator[Path]:
     except OSError as error:
         remedy = "what it held before is kept" if file.exists() else "nothing was written"
         raise StoreError(file, f"cannot be written: {reason_of(error)}", remedy) from None
+
+
+def written(*files: Path) -> None:
+    """Say which files a command wrote."""
+    print(printable(f"Written: {', '.join(map(str, files))}"))

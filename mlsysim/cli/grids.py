@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ import typer
 
 from mlsysim.cli import axes
 from mlsysim.cli.exits import Exit
-from mlsysim.cli.files import replaced
+from mlsysim.cli.files import replaced, written
 from mlsysim.cli.summary import as_records, cell_text, print_sweep, write_csv
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
@@ -115,9 +116,9 @@ def sweep(
             write_csv(ds, beside)
     if plot is not None:
         _draw(ds, first, long, plot)
-    written = [str(path) for path in (file, plot) if path is not None]
-    if written and not (as_json or as_csv):
-        print(f"Written: {', '.join(written)}")
+    made = [path for path in (file, plot) if path is not None]
+    if made and not (as_json or as_csv):
+        written(*made)
 
 
 @_as_typed()
@@ -215,9 +216,9 @@ def _answer(
     """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
     text = designs.to_json() if as_json else designs.text()
     print(as_choices(text, ("variant",)))
-    written = [str(file) for file in files if file is not None]
-    if written and not as_json:
-        print(f"Written: {', '.join(written)}")
+    made = [file for file in files if file is not None]
+    if made and not as_json:
+        written(*made)
     feasible = 0 not in designs.infeasible if ranked else len(designs.infeasible) < len(designs)
     if strict and not designs.certificate.proven:
         raise typer.Exit(Exit.UNPROVEN)
@@ -261,9 +262,9 @@ def _writable(option: str, file: Path | None, endings: Sequence[str]) -> None:
         return
     if file.suffix not in endings:
         raise InputError(option, str(file), f"must end in {', '.join(endings[:-1])} or {endings[-1]}")
-    if not file.absolute().parent.is_dir():
+    if not os.path.isdir(file.absolute().parent):
         raise InputError(option, str(file), "must be in a folder that exists")
-    if file.is_dir() and file.suffix != ".zarr":
+    if os.path.isdir(file) and file.suffix != ".zarr":
         raise InputError(option, file, "is a folder; name a file")
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mlsysim import show
+from mlsysim.errors import printable
 
 
 def heading(text: str) -> None:
@@ -32,7 +33,7 @@ def block(text: str) -> None:
 
 def _wrap(text: str, first: str, rest: str) -> list[str]:
     return textwrap.wrap(
-        text,
+        printable(text),
         show.width(),
         initial_indent=first,
         subsequent_indent=rest,

@@ -103,7 +103,8 @@ def _unit_after(text: str, place: int, names: set[str], refused: Callable[..., I
         if sign and (match[1] in names or not _is_unit(one)):
             break
         if not sign and not _is_unit(one):
-            raise refused(f"{match[1]!r} is no unit", "a product needs *, as in 2 * batch_size")
+            meant = [f"did you mean {name}?" for name in units.near(one) if name.casefold() == one.casefold()]
+            raise refused(f"{match[1]!r} is no unit", *meant or ["a product needs *, as in 2 * batch_size"])
         unit, place = f"{unit}{sign}{one}", match.end()
         factor = _FACTOR.match(text, place)
         sign = factor[1] if factor else ""

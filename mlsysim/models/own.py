@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from importlib import import_module
@@ -27,13 +28,13 @@ def module_of(where: str) -> ModuleType:
     """
     path = Path(where)
     named = all(part.isidentifier() for part in where.split("."))
-    if path.suffix == ".py" or (path.exists() and not named):
+    if path.suffix == ".py" or (os.path.exists(path) and not named):
         return _of_file(where, path.resolve())
     try:
         return import_module(where)
     except ModuleNotFoundError as error:
         if error.name and f"{where}.".startswith(f"{error.name}."):
-            lack = "is no module that Python finds; put its folder on PYTHONPATH" if path.exists() else ""
+            lack = "is no module that Python finds; put its folder on PYTHONPATH" if os.path.exists(path) else ""
             raise ModelError(f"{where}: {lack or 'there is no such file and no such module'}") from None
         raise ModelError(f"{where}: does not import: {error}") from error
     except (Exception, SystemExit) as error:
@@ -42,9 +43,9 @@ def module_of(where: str) -> ModuleType:
 
 def _of_file(where: str, path: Path) -> ModuleType:
     """A file as the module of its name, with the files beside it in reach, as ``python FILE`` has them."""
-    if not path.exists():
+    if not os.path.exists(path):
         raise ModelError(f"{where}: there is no such file")
-    if path.suffix != ".py" or not path.is_file():
+    if path.suffix != ".py" or not os.path.isfile(path):
         raise ModelError(f"{where}: must be a file that ends in .py, or the name of a module")
     if path.stem in sys.stdlib_module_names:
         raise ModelError(f"{where}: the name is that of a module of Python; rename the file")

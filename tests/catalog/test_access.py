@@ -175,3 +175,10 @@ def test_a_file_that_is_none_of_the_kind_says_what_is_read(tmp_path):
     assert "is a file, but its name does not end in .json; a model is read from a Hugging Face" in str(refused.value)
     with pytest.raises(UnknownNameError):
         builtin().find("model", str(tmp_path / "NO.md"))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 5_000, "x/" * 3_000, "a\0b"], ids=len)
+@pytest.mark.parametrize("what", ["model", "hardware", "traffic", "stack", "recipe"])
+def test_a_name_that_no_file_can_have_is_unknown(what, name):
+    with pytest.raises(UnknownNameError, match=f"unknown {what}"):
+        builtin().find(what, name)

@@ -341,9 +341,9 @@ MISTAKES = {
     "an unknown group": ("[Systems.Node.Box]\nname = 'Box'", "unknown group of Systems 'Node': did you mean Nodes?"),
     "a name with a dot": (
         swap(CHIP, "[Hardware.Mine.Chip]", '[Hardware.Mine."Chip.2"]'),
-        "Hardware.Mine: the name 'Chip.2' is empty or has a dot",
+        "Hardware.Mine: the name 'Chip.2' is empty, or has a dot",
     ),
-    "an empty name": ('[Hardware."".Chip]\na = 1', "Hardware: the name '' is empty or has a dot"),
+    "an empty name": ('[Hardware."".Chip]\na = 1', "Hardware: the name '' is empty, or has a dot"),
     "an unknown reference": (
         swap(CLUSTER, "Hardware.Cloud.H100", "Hardware.Cloud.H10"),
         "Systems.Nodes.Box: unknown accelerator 'Hardware.Cloud.H10': did you mean Hardware.Cloud.H100",

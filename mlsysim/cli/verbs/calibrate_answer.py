@@ -10,7 +10,7 @@ from pathlib import Path
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes
 from mlsysim.cli.words import as_choices, shelf_of
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.errors import InputError, MlsysimError, printable
 from mlsysim.inputs.recipe import as_run
 from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
@@ -70,7 +70,7 @@ def answer(
         raise MlsysimError(_as_typed(str(error))) from None
     _show(found, others, rows, as_json)
     if save is not None and not as_json:
-        print(f"Written: {save}. Use it: --catalog {save} --stack {name}")
+        print(printable(f"Written: {save}. Use it: --catalog {save} --stack {name}"))
 
 
 def _show(found: Calibration, others: Residuals | None, rows: bool, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlsysim.cli import axes, grids
+from mlsysim.cli.files import written
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.axes import Linked
@@ -44,7 +45,7 @@ def answer(
         found.plot(ax=panel)
         grids._save(figure, plot)
         if not as_json:
-            print(f"Written: {plot}")
+            written(plot)
 
 
 def _two(given: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:

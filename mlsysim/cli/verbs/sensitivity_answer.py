@@ -12,6 +12,7 @@ import xarray
 
 from mlsysim import show
 from mlsysim.cli import axes, grids
+from mlsysim.cli.files import written
 from mlsysim.cli.summary import cell_text
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
@@ -100,4 +101,4 @@ def _show(found: Any, change: float, plot: Path | None, as_json: bool) -> None:
             draw.regimes(found, ax=panel)
         grids._save(figure, plot)
         if not as_json:
-            print(f"Written: {plot}")
+            written(plot)

@@ -12,6 +12,7 @@ import xarray
 
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes, grids
+from mlsysim.cli.files import written
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.recipe import as_run
@@ -110,7 +111,7 @@ def _show(found: Any, as_json: bool, plot: Path | None) -> None:
         import_module("mlsysim.plot").spread(found, ax=panel)
         grids._save(figure, plot)
         if not as_json:
-            print(f"Written: {plot}")
+            written(plot)
 
 
 def _as_typed(message: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import units
 from mlsysim.catalog import Entry, Stack, Value, builtin, load_catalog
 from mlsysim.catalog.files import LARGEST
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.errors import InputError, MlsysimError, printable
 from mlsysim.files import locked, read_bytes, replacing
 from mlsysim.inputs.axes import Derived
 from mlsysim.study.calibration.rows_file import rows_path, rows_text
@@ -163,7 +163,7 @@ def _description(found: Calibration, parent: Stack | None) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml(content)}" for key, content in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    return json.dumps(printable(value), ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def _append(file: Path, text: str) -> None:

@@ -16,7 +16,7 @@ from mlsysim.inputs.convert import is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.calibration.table import Column, Table, in_row
 from mlsysim.study.varied import Varied
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import Variable, variable_of
 
 #: The axis of the rows, and the column of weights.
 ROWS, WEIGHT = "observation", "weight"
@@ -187,17 +187,12 @@ def _canonical(name: str, column: Column, rows: int) -> np.ndarray:
     measured = np.full(rows, np.nan)
     for place in (place for place, cell in enumerate(column.cells) if cell is not None):
         (cell,) = column.values([place])
-        if units.is_quantity(cell):
-            value = units.canonical(cell, variable.unit, name)
-        elif isinstance(cell, int | float | np.number) and not isinstance(cell, bool | np.bool_):
-            value = units.to_canonical(float(cell), variable.unit)
-        elif isinstance(cell, str):
-            try:
-                value = units.canonical(units.parsed(cell), variable.unit, name)
-            except UnitError as error:
-                raise in_row(error, place, name) from None
-        else:
-            raise InputError(name, cell, "a measured output is a number", f"in row {place + 1}")
+        try:
+            value = _measured(variable, cell, place)
+        except UnitError as error:
+            raise in_row(error, place, name) from None
+        except OverflowError:  # a whole number with hundreds of digits
+            value = np.inf
         if not np.isfinite(value):
             raise InputError(name, cell, "a measured output is finite", f"in row {place + 1}; leave its cell empty")
         measured[place] = float(value)
@@ -206,11 +201,22 @@ def _canonical(name: str, column: Column, rows: int) -> np.ndarray:
     return measured
 
 
+def _measured(variable: Variable, cell: Any, place: int) -> float:
+    name, unit = variable.name, variable.unit
+    if isinstance(cell, str):
+        cell = units.parsed(cell)
+    if units.is_quantity(cell):
+        return float(units.canonical(cell, unit, name))
+    if isinstance(cell, int | float | np.number) and not isinstance(cell, bool | np.bool_):
+        return units.to_canonical(float(cell), unit)
+    raise InputError(name, cell, "a measured output is a number", f"in row {place + 1}")
+
+
 def _weights(cells: Iterable[Any], rows: int) -> np.ndarray:
     """Weights of rows: numbers from zero up, not all of them zero."""
     try:
         found = np.asarray(list(cells), float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.array([])
     if found.shape != (rows,) or not (np.isfinite(found) & (found >= 0)).all() or not found.any():
         raise InputError("weights", cells, f"are {rows} numbers >= 0, one per row, and not all zero")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim import units
+from mlsysim.errors import printable
 from mlsysim.study.calibration.measured import WEIGHT
 from mlsysim.study.calibration.table import NOTE, Column, Table, named
 from mlsysim.symbolic import variable_of
@@ -33,7 +34,7 @@ def rows_text(problem: Problem, held: Mapping[str, Any]) -> str:
     columns = [_with_unit(problem, column) for column in _used(problem)]
     text = io.StringIO()
     for note in _notes(problem, held):
-        text.write(f"{NOTE} {' '.join(note.split())}\n")
+        text.write(f"{NOTE} {printable(' '.join(note.split()))}\n")
     headers = tuple(f"{each.name} [{each.unit}]" if each.unit else each.name for each in columns)
     for row in (headers, *zip(*([_cell(cell) for cell in each.cells] for each in columns), strict=True)):
         # In quotes a line is no note.

@@ -16,7 +16,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.catalog.files import content_of
-from mlsysim.errors import CatalogError, InputError, MlsysimError, quoted
+from mlsysim.errors import CatalogError, InputError, MlsysimError, printable, quoted
 
 #: A header such as ``step_time [ms]``.
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*")
@@ -111,7 +111,7 @@ def read_table(observations: Any) -> Table:
         return observations
     origin, extra = "", {}
     if isinstance(observations, str | os.PathLike):
-        origin = Path(observations).name
+        origin = printable(Path(observations).name, lines=False)
         headers, cells = _from_csv(Path(observations))
     elif hasattr(observations, "columns") and hasattr(observations, "iloc"):
         headers, cells = list(observations.columns), [

@@ -79,7 +79,7 @@ class Checkpoint:
         from filelock import FileLock, Timeout
 
         folder = self.path.parent
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise InputError(
                 self.argument, self.named, f"{str(folder)!r} is not a directory", "make it, or name another"
             )
@@ -88,7 +88,7 @@ class Checkpoint:
         try:
             lock.acquire()
         except Timeout:
-            if not place.exists():
+            if not os.path.exists(place):
                 allowed = f"cannot be created in {str(folder)!r}"
                 raise InputError(self.argument, self.named, allowed, "name another file") from None
             raise InputError(

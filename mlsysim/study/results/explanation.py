@@ -7,7 +7,6 @@ import math
 import textwrap
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import sympy
 
@@ -311,7 +310,7 @@ def _short(origin: Origin | Sourced) -> str:
         return f"{origin.by}; {_short(origin.origin)}"
     if not isinstance(origin, Sourced) or origin.kind == "user":
         return origin.source if isinstance(origin, Sourced) else origin
-    host = urlsplit(origin.source).netloc or origin.source
+    host = origin.source.partition("://")[2].partition("/")[0] or origin.source
     return f"{origin.standing}: {host}, {origin.date}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,7 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     remark = " ".join(text for text in (RELAXED if relax else "", _remark(moves.value)) if text)
     text, amount = as_text(output, moves.value), float(units.from_canonical(moves.value, output.unit))
     finite = finite_at(moves) if math.isinf(moves.value) else ()
-    return Sensitivity(
-        output, text, amount, rows, lambda change: bars(moves, change), second=order, remark=remark, finite=finite
-    )
+    return Sensitivity(output, text, amount, rows, partial(bars, moves), second=order, remark=remark, finite=finite)
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
