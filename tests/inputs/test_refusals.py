@@ -39,7 +39,7 @@ TEXT = "is not a number with a unit, as in '80 GB'"
 CASES = [
     # Unknown names, with the nearest.
     (MEMORY, {"hardware": "H999"}, UnknownNameError, "unknown hardware 'H999': did you mean H100, H200, H800?"),
-    (MEMORY, {"hardware": "h100"}, UnknownNameError, "unknown hardware 'h100': did you mean H100?"),
+    (MEMORY, {"hardware": "hh100"}, UnknownNameError, "unknown hardware 'hh100': did you mean H100"),
     (
         MEMORY,
         {"hardware": "Llama3_8B"},
