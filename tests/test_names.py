@@ -4,7 +4,7 @@ import pytest
 
 from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel
 from mlsysim.catalog import builtin
-from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.models import every_model
 from mlsysim.names import ELSEWHERE, SPELLINGS, VALUES, folded, known_as
 
@@ -92,3 +92,42 @@ def test_a_precision_without_a_rate_names_those_with_weights_as_small():
         ServingModel().solve("Llama3_1_70B", "H100", request_rate=1, precision="int4")
     with pytest.raises(InputError, match="with weights of 8 bits it can run int8"):
         ServingModel().solve("Llama3_1_70B", "A100", request_rate=1, precision="fp8")
+
+
+@pytest.mark.parametrize(
+    ("argument", "typed", "value"),
+    [
+        ("parameters", "70B", 70e9),
+        ("parameters", "1.5T", 1.5e12),
+        ("batch_size", "2k", 2000),
+        ("seq_len", "4K", 4000),
+        ("seq_len", "4k tokens", 4000),
+        ("seq_len", "2_0k token", 20000),
+    ],
+)
+def test_a_count_may_be_typed_in_thousands(argument, typed, value):
+    assert MEMORY.solve(**{**POINT, argument: typed}).canonical(argument) == value
+    grid = MEMORY.sweep(**{**POINT, argument: [typed, value + 1]}, outputs=["weights"])
+    assert grid[argument].values.tolist() == [value, value + 1]
+
+
+def test_tokens_and_requests_are_counts_and_their_rates_are_not():
+    run = DistributedModel().solve("Llama3_8B", fleet="Research_256", batch_size=1024, training_tokens="15T")
+    assert run.canonical("training_tokens") == 15e12
+    asked = {"model": "Llama3_8B", "hardware": "H100", "concurrency": "2k requests"}
+    assert ServingModel().solve(**asked).canonical("concurrency") == 2000
+    with pytest.raises(InputError, match="unknown unit 'k'"):
+        ServingModel().solve(**asked, request_rate="2k")
+
+
+@pytest.mark.parametrize(("typed", "value"), [("70B", 70), ("70 B", 70), ("70 GB", 70e9)])
+def test_a_byte_stays_a_byte(typed, value):
+    assert MEMORY.solve(**POINT, memory_capacity=typed).canonical("memory_capacity") == value
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"), [("2G", "unknown unit 'G'"), ("k", "no"), ("1.2345k", "nearest: 1234, 1235"), ("2k GB", "GB is not a unit")]
+)
+def test_what_is_no_count_is_refused(typed, said):
+    with pytest.raises((InputError, UnitError), match=said):
+        MEMORY.solve(**{**POINT, "batch_size": typed})

@@ -249,6 +249,7 @@ def number(variable: Variable, given: Any) -> float:
         if not isinstance(value, numbers.Number) and not units.is_quantity(value) and hasattr(value, "__array__"):
             value = np.asarray(value).item()
         if isinstance(value, str) and not variable.domain.is_flag:
+            value = units.spelled_out(value, variable.unit)
             known = units.number_in(value, variable.unit)
             value = _parsed(variable, value, allowed) if known is None else known
         if units.is_quantity(value):
