@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from threading import Lock
@@ -176,6 +177,29 @@ def parsed(text: str) -> Any:
     number = float(match[1])
     exact = number.is_integer() and abs(number) < 2**53
     return _registry().Quantity(int(number) if exact else number, unit(match[2] or ""))
+
+
+#: Powers of ten that stand behind a number of tokens, requests, parameters: ``2T``. Behind other numbers B is a byte.
+THOUSANDS = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
+_COUNT = re.compile(rf"{_NUMBER}([kKMBT])(\s+\S.*)?\s*")
+
+
+def spelled_out(text: str, into: str) -> str:
+    """A count such as ``"2T"`` or ``"2k tokens"`` with all its digits; any other text, or unit, as it is.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+    into : str
+        The unit of the number that is wanted.
+    """
+    match = _COUNT.fullmatch(text)
+    kinds = [*dimension(into).items()] if match else []
+    if not match or into == "%" or kinds not in ([], [("[token]", 1)], [("[request]", 1)]):
+        return text
+    digits = f"{Decimal(match[1].replace('_', '')).scaleb(THOUSANDS[match[2]]):f}"
+    return digits + (match[3] or "".join(f" {name.strip('[]')}" for name, _ in kinds))
 
 
 def number_in(text: str, into: str) -> float | None:

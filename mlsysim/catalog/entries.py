@@ -15,7 +15,7 @@ import pydantic
 from mlsysim import units
 from mlsysim.catalog.value import Name, Text, Value, problems
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
-from mlsysim.formats import NUMBER_FORMATS
+from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, rate_format
 from mlsysim.tracebacks import at_the_call
 
 
@@ -226,11 +226,14 @@ def _known_formats(rates: dict[str, Value]) -> dict[str, Value]:
 def _rate(entry: Entry, rates: Mapping[str, Value], precision: str) -> Value:
     """The rate at a precision, or an error that says which there are."""
     if precision not in rates:
+        bits = BITS[PRESETS[precision].served] if precision in PRESETS else 0
+        alike = [each for each, preset in PRESETS.items() if BITS[preset.served] == bits and rate_format(each) in rates]
+        small = f"with weights of {bits} bits it can run {', '.join(alike)}; " if alike else ""
         raise InputError(
             "precision",
             precision,
             f"{entry.name} has no rate for it, only for {', '.join(rates)}",
-            "or give peak_flops=...",
+            f"{small}or give peak_flops=...",
         )
     return rates[precision]
 

@@ -28,6 +28,7 @@ from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
 from mlsysim.catalog.traffic import Traffic
 from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError, printable
+from mlsysim.names import known_as
 from mlsysim.tracebacks import at_the_call
 
 #: What a value inherits from its entry when it does not say otherwise.
@@ -155,7 +156,7 @@ class Catalog:
 
     @at_the_call
     def find(self, what: str, name: str) -> Entry:
-        """An entry by its full name or by the last part of it, or out of a file.
+        """An entry by its full name or by the last part of it, whatever their case, or out of a file.
 
         Parameters
         ----------
@@ -176,6 +177,7 @@ class Catalog:
         if isinstance(name, str) and (what, name) in self._found:
             return self._found[what, name]
         known: list[str] = []
+        named: dict[str, str] = {}
         for catalog in (self, self._base):
             if catalog is None:
                 continue
@@ -185,6 +187,10 @@ class Catalog:
                     found = self._found[what, name] = catalog.entry(path)
                     return found
             known += [path.rpartition(".")[2] for path in candidates]
+            named |= {str(catalog._raw[path].get("name")): path for path in candidates}
+        if (alike := known_as(name, known) or known_as(name, named)) is not None:
+            found = self._found[what, name] = self.find(what, named.get(alike, alike))
+            return found
         if what in _READ_BY and isinstance(name, str):
             ending, read = _READ_BY[what]
             if name.endswith(ending) or (what == "model" and os.path.isdir(name)):

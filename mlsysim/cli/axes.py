@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from mlsysim import units
 from mlsysim.catalog import Catalog
 from mlsysim.cli.words import typed_text
 from mlsysim.errors import InputError, MlsysimError
@@ -141,13 +142,18 @@ def _range(variable: Variable | None, name: str, text: str) -> range | list[int 
     try:
         if matched is None:
             raise InvalidOperation
-        first, last = Decimal(matched[1].strip()), Decimal(matched[2].strip())
-        step = Decimal((matched[4] or "1").strip())
+        first, last, step = (_bare(variable, each) for each in (matched[1], matched[2], matched[4] or "1"))
         if not all(number.is_finite() and abs(number) < LARGEST for number in (first, last, step)) or first > last:
             raise InvalidOperation
         return _multiplied(first, last, step) if matched[3] else _added(first, last, step)
     except ArithmeticError:
         raise InputError(name, text, RANGE, "as in 1:256, 8:256:8 or 1:256:x2") from None
+
+
+def _bare(variable: Variable, text: str) -> Decimal:
+    """A bare number, or a count such as 4k, of which the unit is the same."""
+    digits = units.spelled_out(text.strip(), variable.unit).split()[:1] if units.factor(variable.unit) == 1 else [text]
+    return Decimal(digits[0] if digits else text)
 
 
 def _added(first: Decimal, last: Decimal, step: Decimal) -> range | list[int | float]:

@@ -9,6 +9,7 @@ from mlsysim.catalog import Catalog, Entry, Recipe, Sourced, Stack, Value, built
 from mlsysim.cli import output
 from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import json_text
+from mlsysim.names import known_as
 from mlsysim.references import bibliography
 
 
@@ -34,6 +35,9 @@ def show(name: str | None, file: Path | None = None, *, as_json: bool = False) -
     for shelf in shelves:
         for path in shelf.paths():
             shelf_of.setdefault(path, shelf)
+    paths = [*shelf_of]
+    if name is not None and not any(f".{path}.".endswith(f".{name}.") or path.startswith(f"{name}.") for path in paths):
+        name = known_as(name, dict.fromkeys(_names(paths))) or name
     path = next((path for path in shelf_of if name and f".{path}".endswith(f".{name}")), None)
     if path is not None:
         entry = shelf_of[path].entry(path)

@@ -12,8 +12,9 @@ from typer.core import TyperCommand
 from mlsysim.cli.forms import ANSWER, INPUTS, OVERRIDES, Choice, Form, form
 from mlsysim.cli.options import Json, OwnCatalog, Strict
 from mlsysim.errors import MlsysimError
-from mlsysim.inputs.spellings import ELSEWHERE, option_name, own_name
+from mlsysim.inputs.spellings import option_name, own_name
 from mlsysim.models.registry import Listed, Registry
+from mlsysim.names import ELSEWHERE
 
 SHOWN = "Outputs"
 ALL = "Show this message with every option."

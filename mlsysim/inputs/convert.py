@@ -14,6 +14,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.catalog import Value
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
+from mlsysim.names import known_as
 from mlsysim.symbolic import Variable
 
 #: Magnitudes outside would overflow in products, and whole numbers from 2**53 on are not exact.
@@ -128,7 +129,7 @@ def axis(variable: Variable, values: Any, *, repeats: bool = False) -> Axis:
         raise InputError(variable.name, values, f"an axis has at least one and at most {LARGEST_GRID:,} values")
     if variable.domain.kind == "choice":
         canonical = np.array([scalar(variable, label) for label in values])
-        found = Axis(variable.name, np.array([str(label) for label in values]), canonical)
+        found = Axis(variable.name, np.array([variable.domain.labels[int(code)] for code in canonical]), canonical)
     else:
         found = _number_axis(variable, values)
     if not repeats and len(np.unique(found.canonical)) != len(found.canonical):
@@ -219,8 +220,9 @@ def inside(variable: Variable, canonical: Any) -> np.ndarray:
 
 def _label_code(variable: Variable, value: Any) -> int:
     labels = variable.domain.labels
-    if isinstance(value, str) and value in labels:
-        return labels.index(value)
+    found = value if isinstance(value, str) and value in labels else known_as(value, labels)
+    if found is not None:
+        return labels.index(found)
     close = nearest(value, labels) if isinstance(value, str) else []
     hint = f"did you mean {', '.join(close)}?" if close else ""
     raise InputError(variable.name, value, f"must be {variable.domain.describe()}", hint)
@@ -247,6 +249,7 @@ def number(variable: Variable, given: Any) -> float:
         if not isinstance(value, numbers.Number) and not units.is_quantity(value) and hasattr(value, "__array__"):
             value = np.asarray(value).item()
         if isinstance(value, str) and not variable.domain.is_flag:
+            value = units.spelled_out(value, variable.unit)
             known = units.number_in(value, variable.unit)
             value = _parsed(variable, value, allowed) if known is None else known
         if units.is_quantity(value):

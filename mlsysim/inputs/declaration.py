@@ -17,8 +17,9 @@ from mlsysim.inputs import convert
 from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names, check_premises
 from mlsysim.inputs.families import by_member
 from mlsysim.inputs.slot import Slot
-from mlsysim.inputs.spellings import SPELLINGS, own_name
+from mlsysim.inputs.spellings import own_name
 from mlsysim.inputs.variant import Variant
+from mlsysim.names import SPELLINGS, known_as
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
 from mlsysim.symbolic.family import families_among, members_among, several
 from mlsysim.symbolic.variable import declaration_order
@@ -229,9 +230,10 @@ class DeclaredModel:
             raise ModelError(f"{type(self).__name__}.variants: names no set of formulas")
         self.is_chosen = variant is not None
         variant = next(iter(self.variants)) if variant is None else variant
-        if not isinstance(variant, str) or variant not in self.variants:
+        found = variant if isinstance(variant, str) and variant in self.variants else known_as(variant, self.variants)
+        if found is None:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
-        self.variant = variant
+        self.variant = variant = found
         chosen = Variant.of(self.variants[variant])
         self.system = _system(type(self), variant)
         asked = (*type(self).requirements, *chosen.requirements)

@@ -11,8 +11,8 @@ from mlsysim.errors import InputError, UnknownNameError, nearest
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import as_run
-from mlsysim.inputs.spellings import ELSEWHERE, SPELLINGS
 from mlsysim.inputs.variant import Variant
+from mlsysim.names import ELSEWHERE, SPELLINGS
 from mlsysim.symbolic import Variable
 from mlsysim.symbolic.family import families_among
 from mlsysim.tracebacks import at_the_call

@@ -5,28 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from mlsysim.errors import UnknownNameError, nearest
-
-#: Other spellings of an argument, by its name; help and errors have the name.
-SPELLINGS = {"moe_routing_imbalance_factor": "routing_imbalance_factor", "replicas": "num_replicas"}
-
-#: What other tools call an argument, and the names that may be meant. They are told, not taken: meanings may differ.
-ELSEWHERE = {
-    "tensor_parallel_size": ("tp_size",),
-    "pipeline_parallel_size": ("pp_size",),
-    "expert_parallel_size": ("ep_size",),
-    "data_parallel_size": ("dp_size", "num_replicas", "dp_attention_size"),
-    "max_concurrency": ("concurrency",),
-    "qps": ("request_rate",),
-    "input_len": ("isl",),
-    "output_len": ("osl",),
-    "random_input_len": ("isl",),
-    "random_output_len": ("osl",),
-    "max_batch_size": ("max_num_seqs",),
-    "max_num_tokens": ("max_num_batched_tokens",),
-    "speculative_tokens": ("num_speculative_tokens",),
-    "dtype": ("precision", "weight_dtype"),
-    "quantization": ("precision", "weight_dtype"),
-}
+from mlsysim.names import ELSEWHERE, SPELLINGS
 
 
 def option_name(argument: str) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from mlsysim.collector import paused
 from mlsysim.errors import InputError, ModelError, UnknownNameError
+from mlsysim.names import known_as
 
 if TYPE_CHECKING:
     from mlsysim.models.base import PerformanceModel
@@ -137,7 +138,7 @@ class Registry:
         if len(asked) == 1 or not variant:
             return asked[0]
         having = {name: each for each in asked for name in each.variants}
-        names = [name.strip() for name in variant.split(",")]
+        names = [known_as(name, having) or name.strip() for name in variant.split(",")]
         for name in names:
             if name not in having:
                 raise UnknownNameError(f"variant of {command}", name, having)

@@ -15,6 +15,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.errors import DuplicateError, FormulaError, UnknownNameError
+from mlsysim.names import known_as
 from mlsysim.symbolic.labels import from_name
 from mlsysim.symbolic.tex import slip_in
 from mlsysim.tracebacks import at_the_call
@@ -237,16 +238,18 @@ class Variable:
         return above + (((self.not_below, self.symbol),) if self.not_below is not None else ())
 
     def code(self, label: str) -> int:
-        """The number compiled code uses for a label of a choice variable.
+        """The number compiled code uses for a label of a choice variable, whatever its case.
 
         Raises
         ------
         UnknownNameError
             If the variable has no such label.
         """
-        if label not in self.domain.labels:
-            raise UnknownNameError(self.name, label, self.domain.labels)
-        return self.domain.labels.index(label)
+        labels = self.domain.labels
+        found = label if label in labels else known_as(label, labels)
+        if found is None:
+            raise UnknownNameError(self.name, label, labels)
+        return labels.index(found)
 
     def __repr__(self) -> str:
         unit = f" [{self.unit}]" if self.unit not in ("", "count") else ""

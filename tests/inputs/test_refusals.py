@@ -39,7 +39,7 @@ TEXT = "is not a number with a unit, as in '80 GB'"
 CASES = [
     # Unknown names, with the nearest.
     (MEMORY, {"hardware": "H999"}, UnknownNameError, "unknown hardware 'H999': did you mean H100, H200, H800?"),
-    (MEMORY, {"hardware": "h100"}, UnknownNameError, "unknown hardware 'h100': did you mean H100?"),
+    (MEMORY, {"hardware": "hh100"}, UnknownNameError, "unknown hardware 'hh100': did you mean H100"),
     (
         MEMORY,
         {"hardware": "Llama3_8B"},
@@ -64,7 +64,7 @@ CASES = [
     (SERVING, {"sequence_length": 8}, UnknownNameError, "unknown argument of ServingCapacityModel 'sequence_length': "),
     (ROUTING, {"hardware": "H100"}, UnknownNameError, "unknown argument of MoERoutingModel 'hardware': "),
     (MEMORY, {"precision": "fp15"}, InputError, f"precision='fp15': {PRECISIONS}; did you mean fp16"),
-    (MEMORY, {"precision": "FP16"}, InputError, f"precision='FP16': {PRECISIONS}; did you mean fp16?"),
+    (MEMORY, {"precision": "FP15"}, InputError, f"precision='FP15': {PRECISIONS}; did you mean fp16"),
     (MEMORY, {"precision": 16}, InputError, f"precision=16: {PRECISIONS}"),
     (MEMORY, {"precision": True}, InputError, f"precision=True: {PRECISIONS}"),
     (
@@ -247,7 +247,7 @@ CASES = [
         {"hardware": "A100", "precision": "fp8"},
         InputError,
         "precision='fp8': NVIDIA A100 SXM4 80 GB has no rate for it, only for fp32, tf32, bf16, fp16, int8; "
-        "or give peak_flops=...",
+        "with weights of 8 bits it can run int8; or give peak_flops=...",
     ),
     (
         SERVING,

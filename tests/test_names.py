@@ -1,0 +1,133 @@
+"""Names and numbers as people type them: any case, other tools' words, and 2T, 70B and 2k where a count is meant."""
+
+import pytest
+
+from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel
+from mlsysim.catalog import builtin
+from mlsysim.errors import InputError, UnitError, UnknownNameError
+from mlsysim.models import every_model
+from mlsysim.names import ELSEWHERE, SPELLINGS, VALUES, folded, known_as
+
+POINT = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8}
+MEMORY = TrainingMemoryModel()
+
+
+@pytest.mark.parametrize(
+    ("argument", "typed", "key"),
+    [
+        ("hardware", "h100", "H100"),
+        ("hardware", "RTX 4090", "RTX_4090"),
+        ("hardware", "rtx4090", "RTX_4090"),
+        ("hardware", "H100-SXM5", "H100"),
+        ("hardware", "nvidia h100 sxm5 80 gb", "H100"),
+        ("model", "Llama-3.1-8B", "Llama3_1_8B"),
+        ("model", "qwen3 0.6b", "Qwen3_0_6B"),
+    ],
+)
+def test_entries_are_found_whatever_their_case(argument, typed, key):
+    assert MEMORY.solve(**{**POINT, argument: typed}).entries[argument].key == key
+
+
+@pytest.mark.parametrize(
+    ("typed", "label"),
+    [("FP8", "fp8"), ("bf-16", "bf16"), ("float16", "fp16"), ("BFloat16", "bf16"), ("GPTQ", "w4a16"),
+     ("Fp8 DeepSeek", "fp8_deepseek")],
+)  # fmt: skip
+def test_labels_are_found_whatever_their_case(typed, label):
+    assert MEMORY.solve(**POINT, precision=typed).precision == label
+    grid = MEMORY.sweep(**{**POINT, "precision": [typed, "fp32"]}, outputs=["weights"])
+    assert grid.precision.values.tolist() == [label, "fp32"]
+    found = MEMORY.search(
+        **{**POINT, "precision": [label, "fp32"]}, minimize="weights", subject_to=f"precision == '{typed}'"
+    )
+    assert found.best.precision == label
+
+
+def test_variants_are_found_whatever_their_case():
+    assert TrainingMemoryModel("Per_Operator").variant == "per_operator"
+
+
+@pytest.mark.parametrize("typed", ["Qwen3_17B", "A10 0", "DeepSpeedMoE_2_47B_MoE_128", "H1000"])
+def test_digits_are_never_joined_or_parted(typed):
+    with pytest.raises(UnknownNameError):
+        MEMORY.solve(**{**POINT, "model" if "B" in typed else "hardware": typed})
+
+
+def test_no_two_names_of_one_kind_are_typed_alike():
+    """Else neither would be found but as it is written."""
+    kinds = {slot.entry.what for model in every_model() for slot in model.slots.values()}
+    shelf = builtin()
+    for kind in kinds:
+        names = [path.rpartition(".")[2] for path in shelf.paths() if shelf.entry(path).what == kind]
+        assert len({folded(name) for name in names}) == len(names), kind
+        assert all(known_as(name.swapcase(), names) == name for name in names)
+
+
+def test_every_other_name_leads_somewhere():
+    """Each name of the table is one of an argument, a label or an entry, and no alias hides one."""
+    arguments = {name: v for model in every_model() for name, v in model.arguments.items()}
+    labels = {label for v in arguments.values() if v is not None for label in v.domain.labels}
+    entries = {path.rpartition(".")[2] for path in builtin().paths()}
+    assert set(SPELLINGS.values()) | {name for names in ELSEWHERE.values() for name in names} <= {*arguments}
+    assert set(VALUES.values()) <= labels | entries
+    assert not {*map(folded, VALUES)} & {*map(folded, labels | entries)}
+
+
+@pytest.mark.parametrize(
+    ("model", "typed", "said"),
+    [
+        (MEMORY, "context_length", "did you mean seq_len?"),
+        (MEMORY, "gpus", "did you mean dp_size, tp_size?"),
+        (ServingModel(), "max_model_len", "did you mean isl?"),
+        (DistributedModel(), "mfu", "did you mean efficiency?"),
+    ],
+)
+def test_an_argument_of_other_tools_is_pointed_to(model, typed, said):
+    with pytest.raises(UnknownNameError, match=said.replace("?", r"\?")):
+        model.solve("Llama3_8B", "H100", **{typed: 8})
+
+
+def test_a_precision_without_a_rate_names_those_with_weights_as_small():
+    with pytest.raises(InputError, match="with weights of 4 bits it can run w4a16, mxfp4"):
+        ServingModel().solve("Llama3_1_70B", "H100", request_rate=1, precision="int4")
+    with pytest.raises(InputError, match="with weights of 8 bits it can run int8"):
+        ServingModel().solve("Llama3_1_70B", "A100", request_rate=1, precision="fp8")
+
+
+@pytest.mark.parametrize(
+    ("argument", "typed", "value"),
+    [
+        ("parameters", "70B", 70e9),
+        ("parameters", "1.5T", 1.5e12),
+        ("batch_size", "2k", 2000),
+        ("seq_len", "4K", 4000),
+        ("seq_len", "4k tokens", 4000),
+        ("seq_len", "2_0k token", 20000),
+    ],
+)
+def test_a_count_may_be_typed_in_thousands(argument, typed, value):
+    assert MEMORY.solve(**{**POINT, argument: typed}).canonical(argument) == value
+    grid = MEMORY.sweep(**{**POINT, argument: [typed, value + 1]}, outputs=["weights"])
+    assert grid[argument].values.tolist() == [value, value + 1]
+
+
+def test_tokens_and_requests_are_counts_and_their_rates_are_not():
+    run = DistributedModel().solve("Llama3_8B", fleet="Research_256", batch_size=1024, training_tokens="15T")
+    assert run.canonical("training_tokens") == 15e12
+    asked = {"model": "Llama3_8B", "hardware": "H100", "concurrency": "2k requests"}
+    assert ServingModel().solve(**asked).canonical("concurrency") == 2000
+    with pytest.raises(InputError, match="unknown unit 'k'"):
+        ServingModel().solve(**asked, request_rate="2k")
+
+
+@pytest.mark.parametrize(("typed", "value"), [("70B", 70), ("70 B", 70), ("70 GB", 70e9)])
+def test_a_byte_stays_a_byte(typed, value):
+    assert MEMORY.solve(**POINT, memory_capacity=typed).canonical("memory_capacity") == value
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"), [("2G", "unknown unit 'G'"), ("k", "no"), ("1.2345k", "nearest: 1234, 1235"), ("2k GB", "GB is not a unit")]
+)
+def test_what_is_no_count_is_refused(typed, said):
+    with pytest.raises((InputError, UnitError), match=said):
+        MEMORY.solve(**{**POINT, "batch_size": typed})
