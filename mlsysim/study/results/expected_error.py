@@ -13,8 +13,6 @@ from mlsysim.errors import NotMeasuredError
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.symbolic import variable_of
 
-#: Where the tables stand that the errors come from.
-PAGE = "docs/validation.md"
 #: The stack of a result that names none.
 NO_STACK = "Generic"
 #: Numbers of devices, which a fleet has beside the constants of its devices.
@@ -38,7 +36,9 @@ class ExpectedError:
     source : str
         Who published, counted or simulated them.
     section : str
-        Heading of their table in ``docs/validation.md``.
+        Heading of their table.
+    page : str
+        Page on which it stands.
     """
 
     output: str
@@ -49,18 +49,19 @@ class ExpectedError:
     about: str
     source: str
     section: str
+    page: str
 
     def __float__(self) -> float:
         return self.median
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {**vars(self), "page": PAGE}
+        return dict(vars(self))
 
     def __str__(self) -> str:
         return (
             f"{self.output}: {self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} "
-            f"at worst, of {self.rows} rows ({self.about}; {self.source}; {PAGE}, {self.section!r})"
+            f"at worst, of {self.rows} rows ({self.about}; {self.source}; {self.page}, {self.section!r})"
         )
 
     def __repr__(self) -> str:
@@ -113,7 +114,7 @@ def expected_error(result: Any, output: str) -> ExpectedError:
         raise NotMeasuredError(output, "what was measured is unlike this result",
                                "; ".join(f"{about}: {why}" for about, why in reasons.items()))  # fmt: skip
     most = max(fitting, key=lambda area: (bool(area["stacks"]), len(area["where"]), area["rows"]))
-    fields = {name: most[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section")}
+    fields = {name: most[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section", "page")}
     return ExpectedError(output, **fields)
 
 
