@@ -7,13 +7,21 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # A file of tests stays in one process, which compiles its systems once; files in order, so that notebooks are no tail.
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint types contracts book docs validation ci check bench bench-gpu clean
+# Tests of pages: every page of the site and every calculator in a browser.
+PAGES := tests/site tests/web/test_pages.py
+
+.PHONY: demo test site-test lint types contracts book docs validation ci check bench bench-gpu clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mlsysim demo
 
 test: $(VENV)/.test
 	$(TESTS)
+
+# Pages in a browser, which is installed where there is none; fails where none opens them.
+site-test: $(VENV)/.test
+	$(BIN)/python tests/web/chromium.py
+	$(TESTS) --long --browser $(PAGES)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -36,9 +44,9 @@ validation: $(VENV)/.test
 	$(BIN)/python tests/validation/report.py
 
 # What a change must pass in half an hour: no test twice, and of the long ones one in five; `make check` has them all.
-ci: lint types contracts test
+ci: lint types contracts test site-test
 	$(BIN)/mlsysim book --check
-	$(TESTS) --only-long --share 5 --ignore=tests/benchmarks
+	$(TESTS) --only-long --share 5 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
 
 check: lint types contracts
 	$(BIN)/mlsysim book --check

@@ -31,6 +31,8 @@ KEPT_COMPILED = {
 HELD = 2**30 // os.sysconf("SC_PAGESIZE")
 #: Pages that were left when something was forgotten for the last time.
 LEFT = [0]
+#: Tests that opened pages in a browser.
+OPENED = []
 HERE = Path(__file__).parent
 #: Text is printed in as many columns as where it is piped, whatever the terminal of who runs the tests.
 os.environ["COLUMNS"] = "100"
@@ -86,6 +88,7 @@ def interruptible():
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="every test at full size, those marked long too")
     parser.addoption("--only-long", action="store_true", help="only the tests that a quick run leaves out")
+    parser.addoption("--browser", action="store_true", help="tests of pages fail where no browser opens them")
     parser.addoption("--share", type=int, default=1, help="with --only-long one test in so many, always the same ones")
 
 
@@ -96,7 +99,7 @@ def pytest_configure(config):
     settings.register_profile("long")
     settings.load_profile("long" if config.getoption("long") else "quick")
     if not config.getoption("long"):
-        os.environ.setdefault("XLA_FLAGS", QUICK_COMPILING)
+        os.environ["XLA_FLAGS"] = f"{QUICK_COMPILING} {os.environ.get('XLA_FLAGS', '')}"
         for name, value in KEPT_COMPILED.items():
             os.environ.setdefault(name, value)
 
@@ -128,6 +131,9 @@ def pytest_collection():
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if "browsed" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
     if config.getoption("long") and not config.getoption("only_long"):
         return
     share = config.getoption("share") if config.getoption("only_long") else 1
@@ -137,6 +143,26 @@ def pytest_collection_modifyitems(config, items):
         asked[_is_long(item) == config.getoption("long") and in_share].append(item)
     config.hook.pytest_deselected(items=asked[False])
     items[:] = asked[True]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """With ``--browser`` no test of pages is skipped."""
+    report = yield
+    if item.config.getoption("browser") and "browser" in report.keywords and report.skipped:
+        report.outcome, report.longrepr = "failed", f"not opened in a browser: {report.longrepr[-1]}"
+    return report
+
+
+def pytest_runtest_logreport(report):
+    OPENED.extend([report.nodeid] * (report.when == "call" and "browser" in report.keywords))
+
+
+def pytest_sessionfinish(session):
+    """With ``--browser`` a run without a test of pages fails."""
+    here = "PYTEST_XDIST_WORKER" not in os.environ
+    if here and session.config.getoption("browser") and not OPENED and not session.config.option.collectonly:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def _is_long(item):

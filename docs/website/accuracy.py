@@ -1,8 +1,9 @@
-"""Ours against theirs, drawn from the tables of the validation page, which tests hold equal to what they compute."""
+"""Ours against theirs, drawn from the tables of the validation pages, which tests hold equal to what they compute."""
 
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -13,23 +14,11 @@ from mlsysim.plot.style import COLOURS
 from website.knowledge import Knowledge
 
 DOCS = Path(__file__).parents[1]
-#: Areas by the first words of the headings of their tables.
-AREAS = {
-    "Parameters": ("Parameters", "DeepSpeed-MoE"),
-    "Memory of training": (
-        "Model states", "Largest model", "Weights", "Activations", "DeepSpeed's estimators", "torchtitan on H100",
-        "Logits", "Adapters: memory", "Host memory", "Memory expansion: capacities",
-    ),
-    "Caches and routed tokens": ("KV cache", "Routed tokens", "Routing of a real router", "Exchanges: the bytes"),
-    "Arithmetic": ("Arithmetic", "Operators"),
-    "Kernels": ("Kernels",),
-    "Collectives and exchanges": ("Collectives", "Exchanges"),
-    "Steps of training": ("Steps", "Expert parallelism", "Adapters: time", "Memory expansion: slowdowns"),
-    "Iterations of engines": ("Engines",),
-    "Servers": ("Servers", "Capacity", "P99", "Erlang", "Economics", "ZeRO-Inference"),
-}  # fmt: skip
-#: Tables of numbers that other tables have, of a single setting, or of an order alone.
-NOT_DRAWN = ("One pass", "The tutorial's", "Memory expansion: stated")
+#: Pages of the areas that are drawn, in the order of the summary.
+LINK = re.compile(r"^\| \[.*?\]\((validation/\w+\.md)\)", re.M)
+AREAS = tuple(dict.fromkeys(LINK.findall((DOCS / "validation.md").read_text(encoding="utf-8"))))
+#: Tables of an order alone.
+NOT_DRAWN = ("Memory expansion: stated",)
 #: Within this factor of theirs a point lies in the shaded band.
 BAND = 1.25
 #: Units that are drawn as one, with what one of them is in it.
@@ -46,6 +35,7 @@ _COLOURED = 4
 class Row:
     """One number of ours against one of theirs, both in ``unit``."""
 
+    area: str
     section: str
     theirs: float
     ours: float
@@ -55,7 +45,7 @@ class Row:
     def drawn(self) -> tuple[str, float]:
         """The unit in which it is drawn, and what one of its own is in that."""
         if self.unit == "B":
-            return ("counts", 1e9) if self.section.startswith(AREAS["Parameters"]) else ("bytes", 1)
+            return ("counts", 1e9) if self.area == "validation/parameters.md" else ("bytes", 1)
         return _UNITS.get(self.unit, (self.unit, 1))
 
 
@@ -63,8 +53,11 @@ class Row:
 def rows() -> tuple[Row, ...]:
     """The rows of all tables that have numbers of both."""
     found = []
-    for section in (DOCS / "validation.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+    sections = [(area, section) for area in AREAS for section in _text(area).split("\n## ")[1:]]
+    for area, section in sections:
         title, _, body = section.partition("\n")
+        if title.startswith(NOT_DRAWN):
+            continue
         for line in body.partition("| Case | Theirs | Ours |")[2].splitlines()[2:]:
             cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
             if len(cells) < 3:
@@ -72,7 +65,7 @@ def rows() -> tuple[Row, ...]:
             number, _, unit = cells[1].partition(" ")
             theirs, ours = (_number(text) for text in (number, cells[2]))
             if theirs and ours:
-                found.append(Row(title, theirs, ours, unit))
+                found.append(Row(area, title, theirs, ours, unit))
     return tuple(found)
 
 
@@ -85,11 +78,8 @@ def _number(text: str) -> float | None:
     return value if value > 0 and value != float("inf") else None
 
 
-def area_of(section: str) -> str:
-    """The area of a table; empty where it is not drawn."""
-    if section.startswith(NOT_DRAWN):
-        return ""
-    return next(area for area, words in AREAS.items() if section.startswith(words))
+def _text(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
 
 
 def pages(known: Knowledge) -> dict[str, str | bytes]:
@@ -104,15 +94,16 @@ def pages(known: Knowledge) -> dict[str, str | bytes]:
     ]  # fmt: skip
     found: dict[str, str | bytes] = {}
     for area in AREAS:
-        drawn = [row for row in rows() if area_of(row.section) == area]
+        drawn = [row for row in rows() if row.area == area]
+        title = _text(area).partition("\n")[0].removeprefix("# ")
         inside = sum(1 / BAND <= row.ours / row.theirs <= BAND for row in drawn)
-        name = f"{slug(area)}.svg"
+        name = f"{slug(title)}.svg"
         found[f"docs/accuracy/{name}"] = figure(drawn)
         tables = ", ".join(
-            f"[{prose(title)}](validation.md#{slug(title)})" for title in dict.fromkeys(row.section for row in drawn)
+            f"[{prose(table)}]({area}#{slug(table)})" for table in dict.fromkeys(row.section for row in drawn)
         )
-        lines += [f"### {area}", "", f"{inside} of {len(drawn)} rows are within the band: {tables}.", "",
-                  f"![Ours against theirs on logarithmic axes, {area.lower()}](accuracy/{name})", ""]  # fmt: skip
+        lines += [f"### {title}", "", f"{inside} of {len(drawn)} rows are within the band: {tables}.", "",
+                  f"![Ours against theirs on logarithmic axes, {title.lower()}](accuracy/{name})", ""]  # fmt: skip
     return {"docs/accuracy.md": joined(lines), **found}
 
 

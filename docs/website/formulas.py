@@ -71,7 +71,7 @@ def _checked(known: Knowledge, formula: Formula) -> str:
     for area in known.checks.get(formula, ()):
         found.setdefault(area["section"], area)
     return "; ".join(
-        f"[{prose(title)}](../docs/validation.md#{slug(title)}), {', '.join(map(code, area['outputs']))} "
+        f"[{prose(title)}](../{area['page']}#{slug(title)}), {', '.join(map(code, area['outputs']))} "
         f"{area['median']:.1%} off in the median"
         for title, area in found.items()
     )

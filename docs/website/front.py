@@ -30,6 +30,7 @@ BELOW = {
     "models/index.md": ("models/*",),
     "formulas/README.md": ("formulas/*",),
     "docs/accuracy.md": ("docs/validation",),
+    "docs/validation.md": ("docs/validation/*",),
     "catalog/index.md": ("catalog/*",),
     "api/index.md": ("api/*",),
     "docs/design.md": ("docs/decisions", "docs/search"),

@@ -61,7 +61,7 @@ def _accuracy(model: Model) -> list[str]:
     """The errors that were found, as the accuracy page has them."""
     rows = [
         (", ".join(map(code, area["outputs"])), ", ".join(map(code, area["variants"])),
-         f"[{prose(area['about'])}](../docs/validation.md#{slug(area['section'])})", str(area["rows"]),
+         f"[{prose(area['about'])}](../{area['page']}#{slug(area['section'])})", str(area["rows"]),
          *(f"{area[name]:.1%}" for name in ("median", "tail", "worst")))
         for area in areas() if area["model"] == model.__name__
     ]  # fmt: skip

@@ -12,10 +12,10 @@ from website.markup import with_html
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "formulas"
 #: Files of the repository that are pages, and that pages show.
-PAGES = ("docs/*.md", "docs/how_to/*.md", "notebooks/*.ipynb")
+PAGES = ("docs/*.md", "docs/how_to/*.md", "docs/validation/*.md", "notebooks/*.ipynb")
 SHOWN = ("docs/*.png", "docs/*.svg")
 #: Pages of tables, which are put in as HTML.
-TABLES = ("docs/validation.md",)
+TABLES = ("docs/validation/*.md",)
 
 Sources = dict[str, str | bytes]
 
@@ -26,7 +26,7 @@ def sources() -> Sources:
         scripts = beside.submit(calculators.scripts)
         known = Knowledge()
         found: Sources = {name: path.read_text(encoding="utf-8") for name, path in _files(PAGES)}
-        found |= {name: with_html(str(found[name])) for name in TABLES}
+        found |= {name: with_html(path.read_text(encoding="utf-8")) for name, path in _files(TABLES)}
         found |= {name: path.read_bytes() for name, path in _files(SHOWN)}
         found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.iterdir() if path.suffix != ".md"}
         for room in (formulas, models, catalog):

@@ -88,7 +88,7 @@ def test_a_formula_leads_to_its_symbols_its_models_and_its_checks(site, found):
             assert f"#symbol-{variable.name}" in page.links, formula.id
     page = found["formulas/training_memory.html"]
     assert "../models/TrainingMemoryModel.html" in page.links
-    assert "../docs/validation.html#torchtitan-on-h100" in page.links
+    assert "../docs/validation/memory_of_training.html#torchtitan-on-h100" in page.links
 
 
 def test_every_public_name_has_a_page():
@@ -99,15 +99,14 @@ def test_every_public_name_has_a_page():
 
 
 def test_every_table_of_numbers_is_drawn_in_an_area():
-    drawn = {accuracy.area_of(row.section) for row in accuracy.rows()}
-    assert drawn == {"", *accuracy.AREAS}
+    assert {row.area for row in accuracy.rows()} == {*accuracy.AREAS}
     assert len(accuracy.rows()) > 1500
     row = next(row for row in accuracy.rows() if row.section == "Parameters as published")
     assert (row.theirs, row.ours, row.unit) == (8.03, 8.03, "B")
 
 
 def test_figures_are_the_same_whenever_they_are_drawn():
-    rows = [row for row in accuracy.rows() if accuracy.area_of(row.section) == "Kernels"]
+    rows = [row for row in accuracy.rows() if row.area == "validation/kernels.md"]
     assert accuracy.figure(rows) == accuracy.figure(rows)
 
 

@@ -39,7 +39,7 @@ def test_a_number_with_its_source():
     assert (found.rows, found.tail, found.worst) == (kept["rows"], kept["tail"], kept["worst"])
     assert found.section == "Kernels: matrix products on A100, H100 and B200"
     assert "kernel_time: 7.1% in the median" in str(found)
-    assert found.to_dict()["page"] == "docs/validation.md"
+    assert found.to_dict()["page"] == "docs/validation/kernels.md"
 
 
 def test_the_stack_chooses_the_area():

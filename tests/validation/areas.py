@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from validation import published_collectives, published_exchanges, published_kernels, published_steps
 from validation.checks import Check, Group, relative, spread
+from validation.pages import DOCS, page_of
 from validation.step_rows import name, published, stack_of
 
 DATA = Path(__file__).parents[2] / "mlsysim" / "study" / "results" / "accuracy.toml"
 HEAD = """# Errors of outputs against what others measured, counted or simulated, by area; each number is a share.
-# tests/validation/report.py writes this from the checks behind docs/validation.md, and a test compares the two.
+# tests/validation/report.py writes this from the checks behind docs/validation/, and a test compares the two.
 """
 #: Fewer rows say little about others.
 FEWEST = 5
@@ -69,11 +70,12 @@ class Area:
         if len(errors) < FEWEST:
             return None
         median, tail, worst = (float(f"{each:.{DIGITS}g}") for each in spread(errors))
+        page = page_of(group.title).path.relative_to(DOCS.parent).as_posix()
         return {
-            "group": self.group, "section": group.title, "source": self.source or group.source, "about": self.about,
-            "model": self.model, "variants": [*self.variants], "outputs": [*self.outputs], "devices": [*self.devices],
-            "stacks": [*self.stacks], "where": self.where, "rows": len(errors), "median": median, "tail": tail,
-            "worst": worst,
+            "group": self.group, "section": group.title, "page": page, "source": self.source or group.source,
+            "about": self.about, "model": self.model, "variants": [*self.variants], "outputs": [*self.outputs],
+            "devices": [*self.devices], "stacks": [*self.stacks], "where": self.where, "rows": len(errors),
+            "median": median, "tail": tail, "worst": worst,
         }  # fmt: skip
 
 

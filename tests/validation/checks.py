@@ -155,7 +155,7 @@ def relative(ours: float, theirs: float) -> float:
 
 
 def render(group: Group, checks: list[Check]) -> str:
-    """The section of a group in ``docs/validation.md``."""
+    """The section of a group in ``docs/validation/``."""
     compared = any(check.first_order is not None for check in checks)
     head = ["Case", "Theirs", "Ours", "Error", "Allowed"] + ([group.beside, "Its error"] if compared else [])
     about = group.about() if callable(group.about) else group.about

@@ -180,7 +180,7 @@ GROUPS = (
         "memory_expansion_capacity",
         "Memory expansion: capacities",
         "Memory of one GPU by tier, DeepSpeed-MoE 1T on 256 GPUs. What was chosen knowing these numbers stands in "
-        "[memory_expansion.md](memory_expansion.md).",
+        "[memory_expansion.md](../memory_expansion.md).",
         f"{PAPER}, table II",
         capacities,
     ),

@@ -1,15 +1,13 @@
-"""Every group of checks holds its own tolerances, and prints what docs/validation.md says."""
-
-from pathlib import Path
+"""Every group of checks holds its own tolerances, and prints what docs/validation/ says."""
 
 import pytest
+from printed import differences
 from validation import areas
 from validation.checks import Check, number, render
 from validation.counted_operators import moved, rows_of_traffic
 from validation.groups import GROUPS
+from validation.pages import PAGES, SUMMARY, page_of, section_of, summary
 from validation.simulated_queue import latency
-
-PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 
 
 def with_marks(group):
@@ -27,16 +25,23 @@ def test_group(group):
     wrong += [f"{each.what}: median {each.median:.1%}" for each in spreads if not each.holds]
     assert checks
     assert not wrong, "\n".join(wrong)
-    assert render(group, checks) in PAGE.read_text(encoding="utf-8"), "run `make validation`"
+    assert not differences(section_of(group.title), render(group, checks)), "run `make validation`"
     assert areas.alike(areas.records(group, checks), areas.recorded(group.name)), "run `make validation`"
+
+
+def test_every_table_stands_on_the_page_of_its_area_and_the_summary_fits_a_screen():
+    assert SUMMARY.read_text(encoding="utf-8") == summary(), "run `make validation`"
+    assert len(summary().splitlines()) <= 40
+    for page in PAGES:
+        titles = [group.title for group in GROUPS if page_of(group.title) is page]
+        assert [section.splitlines()[0] for section in page.sections] == [f"## {title}" for title in titles]
+    assert {path.name for path in PAGES[0].path.parent.iterdir()} == {page.path.name for page in PAGES}
 
 
 def printed_of(name):
     """What the page says of a group: theirs as a number without its unit, and ours as it is printed."""
     group = next(group for group in GROUPS if group.name == name)
-    page = PAGE.read_text(encoding="utf-8")
-    section = page.partition(f"## {group.title}\n")[2].partition("\n## ")[0]
-    rows = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
+    rows = [line.strip("|").split(" | ") for line in section_of(group.title).splitlines() if line.startswith("| ")][2:]
     return {what.strip(): (theirs.split()[0].replace(",", ""), ours) for what, theirs, ours, *_ in rows}
 
 

@@ -14,8 +14,6 @@ from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.symbolic import variable_of
 
-#: Where the tables stand that the errors come from.
-PAGE = "docs/validation.md"
 #: The stack of a result that names none.
 NO_STACK = "Generic"
 #: Numbers of devices, which a fleet has beside the constants of its devices.
@@ -39,7 +37,9 @@ class ExpectedError:
     source : str
         Who published, counted or simulated them.
     section : str
-        Heading of their table in ``docs/validation.md``.
+        Heading of their table.
+    page : str
+        Page on which it stands.
     follows : str
         The output and the model that it was measured of, where the output follows from that one.
     """
@@ -52,6 +52,7 @@ class ExpectedError:
     about: str
     source: str
     section: str
+    page: str
     follows: str = ""
 
     @property
@@ -68,10 +69,10 @@ class ExpectedError:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {**vars(self), "page": PAGE}
+        return dict(vars(self))
 
     def __str__(self) -> str:
-        return f"{self.output}: {self.shares} ({self.about}; {self.source}; {PAGE}, {self.section!r})"
+        return f"{self.output}: {self.shares} ({self.about}; {self.source}; {self.page}, {self.section!r})"
 
     def __repr__(self) -> str:
         return f"<ExpectedError of {self}>"
@@ -154,7 +155,7 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
         raise NotMeasuredError(output, "what was measured is unlike this result",
                                "; ".join(f"{about}: {why}" for about, why in reasons.items()))  # fmt: skip
     most = max(fitting, key=lambda area: (bool(area["stacks"]), len(area["where"]), area["rows"]))
-    fields = {name: most[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section")}
+    fields = {name: most[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section", "page")}
     return ExpectedError(output, **fields)
 
 

@@ -1,0 +1,160 @@
+"""The pages of docs/validation/: which tables stand on which, and the summary of them all in docs/validation.md."""
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlsysim.book.markdown import slug
+
+DOCS = Path(__file__).parents[2] / "docs"
+SUMMARY = DOCS / "validation.md"
+HEAD = """# How accurate, and against what?
+
+Every table compares numbers of ours with numbers that share no code with us: published ones, tensors
+counted in PyTorch and transformers, queues simulated event by event. The tables are printed by the same
+code that runs as tests (`tests/validation/`), and a test fails when a page is not what they print;
+`make validation` prints them anew. The error is ours over theirs, less one. Where a formula has a better
+variant, the first-order form stands beside it. Misses are listed under their table with the reason.
+
+Rows are those that nothing was calibrated on; median and worst are of the sizes of their errors. Where a table shows a
+selection, all its rows count, by constants that were fitted without the device, class or row.
+
+| area | held against | rows | median | worst |
+| --- | --- | ---: | ---: | ---: |
+"""
+#: Under the table; what stands on these pages stands on others too.
+ALSO = """
+[One pass](validation/one_pass.md) and [the tutorial](validation/the_tutorial.md) collect what a reader may look for
+first. [Accuracy](accuracy.md) says which variant to ask for which output.
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The tables of one area.
+
+    Parameters
+    ----------
+    title : str
+        The area.
+    against : str
+        Who published, counted or simulated theirs, in a few words; empty where other pages have its rows.
+    headings : tuple of str
+        First words of the headings of its tables.
+    """
+
+    title: str
+    against: str
+    headings: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return DOCS / "validation" / f"{slug(self.title).replace('-', '_')}.md"
+
+    @property
+    def sections(self) -> list[str]:
+        """Its tables as they stand, each with its heading."""
+        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        return [f"## {section.rstrip()}\n" for section in text.split("\n## ")[1:]]
+
+    def write(self, sections: list[str]) -> None:
+        """Write its tables."""
+        against = f"Held against {self.against}. " if self.against else ""
+        head = f"# {self.title}\n\n{against}All areas: [validation](../validation.md).\n\n"
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_text(head + "\n".join(sections), encoding="utf-8")
+
+
+PAGES = (
+    Page("One pass", "", ("One pass",)),
+    Page("Parameters", "papers, released weights, transformers models", ("Parameters", "DeepSpeed-MoE")),
+    Page(
+        "Memory of training",
+        "tensors that PyTorch saves, torchtitan, DeepSpeed, papers",
+        (
+            "Model states",
+            "Largest model",
+            "Weights",
+            "Activations",
+            "DeepSpeed's estimators",
+            "torchtitan on H100",
+            "Logits",
+            "Adapters: memory",
+            "Host memory",
+            "Memory expansion: capacities",
+        ),
+    ),
+    Page(
+        "Caches and routed tokens",
+        "transformers models, a real router, DeepEP",
+        ("KV cache", "Routed tokens", "Routing of a real router", "Exchanges: the bytes"),
+    ),
+    Page("Arithmetic", "Megatron-LM, MPT, torchtitan; operators counted in PyTorch", ("Arithmetic", "Operators")),
+    Page("Kernels", "aiconfigurator's and vidur's profiles", ("Kernels",)),
+    Page("Collectives and exchanges", "NCCL on four devices, DeepEP", ("Collectives", "Exchanges")),
+    Page(
+        "Steps of training",
+        "Megatron-LM, torchtitan, MPT, Megatron-Bridge, DeepSpeed",
+        ("Steps", "Expert parallelism", "Adapters: time", "Memory expansion"),
+    ),
+    Page("Iterations of engines", "TensorRT-LLM, NIM, DistServe, vLLM", ("Engines",)),
+    Page(
+        "Servers",
+        "simulations event by event, NIM, DeepSeek's units",
+        ("Servers", "Capacity", "P99", "Erlang", "Economics", "ZeRO-Inference"),
+    ),
+    Page("The tutorial", "", ("The tutorial's",)),
+)
+
+
+def page_of(heading: str) -> Page:
+    """The page on which the table of a heading stands."""
+    return next(page for page in PAGES if heading.startswith(page.headings))
+
+
+def section_of(heading: str) -> str:
+    """The table of a heading as it stands; empty where it has none yet."""
+    return next((text for text in page_of(heading).sections if text.startswith(f"## {heading}\n")), "")
+
+
+def rows_of(section: str, head: str) -> Iterator[list[str]]:
+    """The rows of a table, whose first columns are ``head``."""
+    for line in section.partition(f"| {head} |")[2].splitlines()[2:]:
+        if not line.startswith("| "):
+            return
+        yield line.strip("| ").split(" | ")
+
+
+def errors(section: str) -> Iterator[float]:
+    """Sizes of the errors of a table, of rows that nothing was calibrated on."""
+    for _, _, _, error, allowed, *_ in rows_of(section, "Case | Theirs | Ours"):
+        if allowed != "calibrated on it":
+            yield _share(error.partition(" [")[0])
+
+
+def summary() -> str:
+    """The first page, from the tables as they stand: a row for each area, and for tables that stand for more rows."""
+    lines = []
+    for page in filter(lambda page: page.against, PAGES):
+        spreads = {section: row for section in page.sections for row in [*rows_of(section, "Errors of | Rows")][:1]}
+        kinds = tuple(section.partition(":")[0] for section in spreads)
+        sizes = [error for each in page.sections if each.partition(":")[0] not in kinds for error in errors(each)]
+        link = f"[{page.title}](validation/{page.path.name})"
+        if sizes:
+            lines.append((link, page.against, len(sizes), statistics.median(sizes), max(sizes)))
+        for what, rows, median, _, worst, *_ in spreads.values():
+            lines.append((link, f"{page.against}; {what}", int(rows), _share(median), _share(worst)))
+    printed = [
+        (link, what, f"{rows:,}", _percent(median), _percent(worst)) for link, what, rows, median, worst in lines
+    ]
+    return HEAD + "".join(f"| {' | '.join(cells)} |\n" for cells in printed) + ALSO
+
+
+def _share(percent: str) -> float:
+    return float("inf") if percent == "infinite" else abs(float(percent.rstrip("%"))) / 100
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
