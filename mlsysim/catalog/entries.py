@@ -376,8 +376,6 @@ class Accelerator(WithMemory):
         """
         if name == "node_bandwidth":
             return self.link_bandwidth
-        if name == "accelerators_per_node":
-            return self.link_domain
         if name == "attention_peak_flops":
             return _attention_rate(self.peak_flops, precision)
         if name != "peak_flops":

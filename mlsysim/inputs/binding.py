@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.catalog import Accelerator, Entry, Fabric, Value, builtin
+from mlsysim.catalog import Accelerator, Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
@@ -281,7 +281,7 @@ class _Binder:
                 self.axes[name] = convert.axis(variable_of(name), value)
                 self.along[name] = name
         self._match_devices()
-        self._take_fabric()
+        self._take_surroundings()
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         for name in self.free:
             if name in self.along or name in given:
@@ -404,22 +404,25 @@ class _Binder:
             if argument is not None:
                 self._match(name, argument, devices[argument])
 
-    def _take_fabric(self) -> None:
-        """Take the fabric of a device that has one, where the call names none and the model would take a default."""
-        name = next((each for each, slot in self.model.slots.items() if slot.entry is Fabric and slot.default), "")
-        argument = next((each for each, slot in self.model.slots.items() if slot.entry is Accelerator), "")
-        if name not in self.model.arguments or name in self.entries or argument not in self.entries:
+    def _take_surroundings(self) -> None:
+        """Take from a device how few its links join, and what joins the others, where the call says neither."""
+        slots = self.model.slots.items()
+        argument = next((each for each, slot in slots if slot.entry is Accelerator and each in self.entries), None)
+        devices = _devices(self.entries[argument]) if argument is not None else []
+        if all(device is None or device.link_domain is None for device in devices):
             return
-        devices = _devices(self.entries[argument])
-        if all(device is None or device.fabric is None for device in devices):
-            return
-        default = builtin().find(Fabric.what, self.model.slots[name].default)
-        fabrics = [(device and device.fabric) or default for device in devices]
-        if argument in self.along:
-            self.implied[name] = self._entry_axis(name, fabrics)
-            self.along[name] = self.along[argument]
-        else:
-            (self.entries[name],) = fabrics
+        for name, value in (("accelerators_per_node", "link_domain"), ("fabric", "fabric")):
+            slot = self.model.slots.get(name)
+            other = self.model.defaults.get(name) if slot is None else slot.default
+            if not other or name not in self.model.arguments or name in self.typed or name in self.along:
+                continue
+            given = [getattr(device, value) or other for device in devices]
+            if argument not in self.along:
+                self.typed[name] = given[0]
+                self.entries |= {} if slot is None else {name: self._entry(name, slot, given[0])}
+                continue
+            axis = convert.axis(variable_of(name), given, repeats=True) if slot is None else self._entry_axis(name, given)
+            self.implied[name], self.along[name] = axis, self.along[argument]
 
     def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
         """See :meth:`_match_devices`."""
@@ -518,7 +521,7 @@ class _Binder:
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
                 depends += [each for each in _CHOOSE_RATE if each in self.along]
-            if depends and (self._lacks if name in slot.extras else self._all_default)(argument, name):
+            if depends and name in slot.extras and self._lacks(argument, name):
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
@@ -538,14 +541,6 @@ class _Binder:
         known = name in self.model.defaults or self.model.fallback(name, self._rate_format) is not None
         return not known and any(
             self.model.slots[argument].value(entry, name, self._rate_format) is None for entry in entries
-        )
-
-    def _all_default(self, argument: str, name: str) -> bool:
-        """Whether an input has a default of the model, and none of the entries along an axis a value for it."""
-        entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
-        slot = self.model.slots[argument]
-        return name in self.model.defaults and all(
-            slot.value(entry, name, self._rate_format) is None for entry in entries
         )
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:

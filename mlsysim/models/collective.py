@@ -60,7 +60,7 @@ class CollectiveModel(PerformanceModel):
         for kind, formulas in _KINDS.items()
     }
     slots = {
-        "hardware": Slot(Accelerator, (*_LINKS, "accelerators_per_node")),
+        "hardware": Slot(Accelerator, _LINKS),
         "node": Slot(Node, (*_LINKS, "accelerators_per_node")),
         "fleet": Slot(Fleet, (*_LINKS, "accelerators_per_node", *_FABRIC), extras=("fleet_size",)),
         "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),

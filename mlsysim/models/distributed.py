@@ -111,7 +111,6 @@ class DistributedModel(PerformanceModel):
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
-                "accelerators_per_node",
                 "node_bandwidth",
                 "switch_reduces",
                 "direct_mesh",

@@ -162,7 +162,10 @@ class IterationModel(PerformanceModel):
             ("parameters", *PASS_SHAPE, *WINDOW),
             counted=COUNTED,
         ),
-        "hardware": Slot(Accelerator, (*_DEVICE, *_LINKS, "accelerators_per_node")),
+        "hardware": Slot(
+            Accelerator,
+            (*_DEVICE, *_LINKS),
+        ),
         "node": Slot(Node, (*_DEVICE, *_LINKS, "accelerators_per_node")),
         "fleet": Slot(Fleet, (*_DEVICE, *_LINKS, "accelerators_per_node", *_FABRIC)),
         "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),

@@ -54,7 +54,7 @@ class TestWhatWins:
 
     def test_a_given_fleet_over_the_devices_of_the_recipe(self):
         found = STEP.solve(**TITAN, fleet="Research_256", batch_size=256)
-        assert (found.fleet_size, found.canonical("memory_capacity")) == (256, 80 * 2**30)
+        assert (found.fleet_size, found.canonical("memory_capacity")) == (256, 81559 * 2**20)
         assert set(found.entries) == {"recipe", "model", "fleet", "stack"}
 
     def test_given_hardware_within_the_fleet_of_the_recipe(self):

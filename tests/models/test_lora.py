@@ -158,7 +158,7 @@ BEFORE = {
         "ttft_p99": "0x1.9a32aaf761c52p-3",
         "e2e_mean": "0x1.998766196604cp+2",
         "goodput": "0x1.d2688ff326afep+4",
-        "kv_cache_tokens": "0x1.74288917ae147p+20",
+        "kv_cache_tokens": "0x1.7203d0c5c28f6p+20",
         "decode_batch": "0x1.50d9f64cfcbb1p+5",
     },
     "disaggregated": {
@@ -166,7 +166,7 @@ BEFORE = {
         "ttft_p99": "0x1.2f024acf6dadbp-2",
         "e2e_mean": "0x1.f304a2c01949ap+1",
         "goodput": "0x1.039bd927c4f05p+5",
-        "kv_cache_tokens": "0x1.74288917ae147p+20",
+        "kv_cache_tokens": "0x1.7203d0c5c28f6p+20",
         "decode_batch": "0x1.2f4f57908f7e5p+5",
     },
     "chunked": {
@@ -174,7 +174,7 @@ BEFORE = {
         "ttft_p99": "0x1.53ae6568eabc7p-2",
         "e2e_mean": "0x1.06556bd578515p+3",
         "goodput": "0x1.7452ce19fa049p+4",
-        "kv_cache_tokens": "0x1.74288917ae147p+20",
+        "kv_cache_tokens": "0x1.7203d0c5c28f6p+20",
         "decode_batch": "0x1.431eb93a5cd49p+6",
     },
     "chunked_estimate": {
@@ -182,7 +182,7 @@ BEFORE = {
         "ttft_p99": "0x1.099a493f40f8ap-2",
         "e2e_mean": "0x1.0643767a48f44p+3",
         "goodput": "0x1.75425223db925p+4",
-        "kv_cache_tokens": "0x1.74288917ae147p+20",
+        "kv_cache_tokens": "0x1.7203d0c5c28f6p+20",
         "decode_batch": "0x1.430d5f3811ca2p+6",
     },
 }

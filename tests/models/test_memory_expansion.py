@@ -278,7 +278,7 @@ def test_pools_that_prefill_have_room_in_both_tiers():
     shares = {"weights_offload": 0.5, "kv_offload": 0.5}
     found = model.solve(**PROMPTS, **shares, prefill_tp_size=1)
     half, each = found.canonical("served_weights") / 2, found.canonical("kv_bytes_per_token") * 2048 / 2
-    expected = math.floor(min(0.9 * 96 * 2**30 - half, 480e9 - half) / each)
+    expected = math.floor(min(0.9 * 97280 * 2**20 - half, 480e9 - half) / each)
     assert found["prompt_slots"].magnitude == expected
     one, alike = (model.solve(**PROMPTS, **shares, prefill_tp_size=size, max_num_seqs=1) for size in (1, 2))
     assert one.canonical("local_memory") == pytest.approx(half + each, rel=1e-12)

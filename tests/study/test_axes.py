@@ -129,7 +129,7 @@ class TestDerived:
             reserved_memory=derived("0.05 * memory_capacity + 1 GB"),
         )
         assert (result.pp_size, result.dp_size, result.seq_len.magnitude) == (4, 8, 2048)
-        assert result.reserved_memory.to("GB").magnitude == pytest.approx(0.05 * 80 * 1.024**3 + 1)
+        assert result.reserved_memory.to("GB").magnitude == pytest.approx(0.05 * 81559 * 1.024**2 / 1000 + 1)
 
     def test_a_quotient_within_rounding_of_a_whole_number_is_that_number(self):
         assert MEMORY.solve(**POINT, dp_size=derived("0.1 * 3 * batch_size / 64 * 10 * tp_size")).dp_size == 3

@@ -87,7 +87,7 @@ def test_one_name_gives_a_value_and_several_give_a_dict():
 
 def test_it_knows_its_inputs_in_canonical_units(latency):
     assert latency.inputs["target_p99_latency_ms"] == 4.0
-    assert latency.inputs["memory_capacity"] == 80 * 2**30
+    assert latency.inputs["memory_capacity"] == 81559 * 2**20
     assert latency.inputs["precision"] == 3.0
     weights = TrainingMemoryModel().function("weights", **MEMORY)
     assert set(weights.inputs) == {"precision", "zero_stage", "dp_size", "tp_size", "pp_size", "ep_size", "parameters"}

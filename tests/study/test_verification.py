@@ -199,7 +199,7 @@ def unknown(content):
         (proven, "certificate: the gap is 0.1, and 0.0"),
         (accepted, "certificate: accepted is "),
         (formulas, "formulas: total_memory is another than in the search"),
-        (inputs, "inputs: memory_capacity is another than in the search: 1.71799e+11 there, 8.58993e+10"),
+        (inputs, "inputs: memory_capacity is another than in the search: 1.71042e+11 there, 8.55208e+10"),
         (question, "conditions: total_memory <= 0.8 * memory_capacity is new since"),
         (axis, "axes: the question has "),
         (unknown, "question: unknown hardware 'H999'"),
