@@ -12,6 +12,7 @@ import typer
 
 from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
+from mlsysim.cli.foot import print_basis
 from mlsysim.cli.words import as_choices, as_options, shelf_of, typed_text
 from mlsysim.errors import MlsysimError, quoted
 from mlsysim.inputs.binding import DEFAULT, GIVEN
@@ -19,6 +20,7 @@ from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
+from mlsysim.study.results.basis import of_result
 from mlsysim.study.results.display import INFINITE, as_text, endless, listed
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import variable_of
@@ -56,12 +58,14 @@ def answer(
     except MlsysimError as error:
         message = as_options(str(error), model.arguments)
         raise MlsysimError(f"{message}; {_as_grid(model, given)}" if _is_list(error, given) else message) from None
+    basis = of_result(result, names if shown else ())
     if as_json:
         found = result.to_dict()
         outputs = {name: found["outputs"][name] for name in names} if shown else found["outputs"]
-        print(json_text({**found, "outputs": outputs}, 2))
+        print(json_text({**found, "outputs": outputs, "basis": basis.to_dict()}, 2))
     else:
         print_result(result, names, () if shown else _left_out(result), () if shown else endless(result, names))
+        print_basis(basis)
         if explain:
             print()
             output.block(str(explanation))

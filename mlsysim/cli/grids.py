@@ -16,7 +16,8 @@ import typer
 from mlsysim.cli import axes
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced, written
-from mlsysim.cli.summary import as_records, cell_text, print_sweep, write_csv
+from mlsysim.cli.foot import print_basis, with_basis
+from mlsysim.cli.summary import accepted, as_records, cell_text, print_sweep, write_csv
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
@@ -25,6 +26,7 @@ from mlsysim.inputs.spellings import option_name
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
+from mlsysim.study.results.basis import Basis, at_point, of_result
 from mlsysim.study.searches.designs import Designs
 
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
@@ -105,12 +107,14 @@ def sweep(
             **given,
         )
     first = named[0] if named else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
+    basis = at_point(model, given, named or (first,), places=accepted(ds), variants=variants[1:])
     if as_json:
-        print(json_text(as_records(ds)))
+        print(with_basis(json_text(as_records(ds)), basis))
     elif as_csv:
         write_csv(ds, sys.stdout)
     else:
         print_sweep(ds, first)
+        print_basis(basis)
     if file is not None and not stored:
         with replaced(file) as beside:
             write_csv(ds, beside)
@@ -162,7 +166,8 @@ def search(
         figure, (panel,) = _figure(1)
         designs.plot(ax=panel)
         _save(figure, plot)
-    _answer(designs, as_json, strict, files=(certificate, plot if len(designs) else None))
+    basis = _basis(designs, model, given, [minimize or maximize or ""])
+    _answer(designs, basis, as_json, strict, files=(certificate, plot if len(designs) else None))
 
 
 @_as_typed()
@@ -207,15 +212,24 @@ def pareto(
             designs.to_dataset(), *objectives, maximize=list(maximize), feasible=None, label=told or None, ax=panel
         )
         _save(figure, plot)
-    _answer(designs, as_json, strict, ranked=False, files=(certificate, plot if len(designs) else None))
+    basis = _basis(designs, model, given, objectives)
+    _answer(designs, basis, as_json, strict, ranked=False, files=(certificate, plot if len(designs) else None))
 
 
 def _answer(
-    designs: Designs, as_json: bool, strict: bool, *, ranked: bool = True, files: Sequence[Path | None]
+    designs: Designs,
+    basis: Basis | None,
+    as_json: bool,
+    strict: bool,
+    *,
+    ranked: bool = True,
+    files: Sequence[Path | None],
 ) -> None:
     """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
-    text = designs.to_json() if as_json else designs.text()
+    text = with_basis(designs.to_json(), basis) if as_json else designs.text()
     print(as_choices(text, ("variant",)))
+    if not as_json:
+        print_basis(basis)
     made = [file for file in files if file is not None]
     if made and not as_json:
         written(*made)
@@ -224,6 +238,11 @@ def _answer(
         raise typer.Exit(Exit.UNPROVEN)
     if strict and not (len(designs) and feasible):
         raise typer.Exit(Exit.INFEASIBLE)
+
+
+def _basis(designs: Designs, model: PerformanceModel, given: dict[str, Any], objectives: Sequence[str]) -> Basis | None:
+    """What the first design rests on; where there is none, the first point of the grid."""
+    return of_result(designs.best, objectives) if len(designs) else at_point(model, given, objectives)
 
 
 def _asked(

@@ -103,6 +103,14 @@ def _print_refused(ds: Any) -> None:
         output.paragraph(f"Refused: {counts.sum():,} of {ds['refused'].size:,} points: {reasons}")
 
 
+def accepted(ds: Any) -> dict[str, int]:
+    """Place of the first accepted point along each axis of a sweep; empty where none is refused, or all are."""
+    if "refused" not in ds or ds["refused"].size > LARGEST:
+        return {}
+    good = np.argwhere(ds["refused"].values == 0)
+    return dict(zip(map(str, ds["refused"].dims), map(int, good[0]), strict=True)) if len(good) else {}
+
+
 def _told(ds: Any) -> list[str]:
     """Coordinates that tell points apart: members of a linked axis instead of its position."""
     along: dict[str, list[str]] = {}

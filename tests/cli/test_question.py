@@ -11,6 +11,7 @@ from mlsysim.cli.words import command_line
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models import every_model
 from mlsysim.models.registry import Registry, words_for
+from mlsysim.study.results.basis import of_result
 
 MODELS = {words_for(model): model for model in every_model()}
 FIRST_ORDER = "serve --variant first_order"
@@ -88,7 +89,8 @@ def test_json_is_that_of_the_result(run, name):
     """The commands the demo and the help print give what the library gives."""
     done = run(*command(name), "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout) == MODELS[name].solve_example().to_dict()
+    result = MODELS[name].solve_example()
+    assert json.loads(done.stdout) == {**result.to_dict(), "basis": of_result(result).to_dict()}
 
 
 @pytest.mark.parametrize(
@@ -395,7 +397,7 @@ def test_what_both_tiers_must_hold_and_how_long_a_step_takes(run):
 def test_a_design_without_capacities_says_what_it_would_take_to_know_whether_it_fits(run):
     done = run(*OFFLOAD, "Per_Node")
     assert done.exit_code == 0
-    assert done.stdout.endswith("Left out for want of --memory-capacity, --remote-capacity: feasible\n")
+    assert "\nLeft out for want of --memory-capacity, --remote-capacity: feasible\nStack    " in done.stdout
     assert run(*OFFLOAD, "GH200", "--strict").exit_code == 0
     assert run(*OFFLOAD, "GH200", "--memory-capacity", "16 GB", "--strict").exit_code == 3
 

@@ -30,7 +30,7 @@ def test_it_prints_what_the_library_prints(run):
         conditions="kernel_time < 1 ms",
         **given,
     )
-    assert done.stdout == f"{found}\n"
+    assert done.stdout.startswith(f"{found}\nStack    varied: memory_efficiency; ")
 
 
 def test_json_and_all_ranges(run):

@@ -260,8 +260,8 @@ AREAS: tuple[Area, ...] = (
         for output in ("weights", "gradients", "optimizer_state")
     ),
     *(
-        Area("counted_routing", "MoERoutingModel", (variant,), (output,), "tokens counted at a router under skewed inputs",
-             partial(of_what, rows, errors), where=ROUTED)
+        Area("counted_routing", "MoERoutingModel", (variant,), (output,),
+             "tokens counted at a router under skewed inputs", partial(of_what, rows, errors), where=ROUTED)
         for variant, output, rows, errors in (
             ("per_layer", "token_dispatch_bytes", "leaving their rank", own),
             ("per_layer", "hot_rank_bytes", "received by the hot rank", own),

@@ -9,11 +9,14 @@ from typing import Any
 
 from mlsysim.cli import axes, grids
 from mlsysim.cli.files import written
+from mlsysim.cli.foot import print_basis
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.recipe import as_run
+from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
+from mlsysim.study.results.basis import of_result
 from mlsysim.study.results.comparison import compare
 
 
@@ -39,7 +42,14 @@ def answer(
     except MlsysimError as error:
         message = re.sub(r"^output=", "--output ", str(error))
         raise MlsysimError(as_choices(message, ("variant",))) from None
-    print(found.to_json() if as_json else found)
+    bases = [of_result(each, [found.output]) for each in (first, second)]
+    if as_json:
+        both = {name: basis.to_dict() for name, basis in zip(("first", "second"), bases, strict=True)}
+        print(json_text({**found.to_dict(), "basis": both}))
+    else:
+        print(found)
+        for basis in bases if bases[0].lines() != bases[1].lines() else bases[:1]:
+            print_basis(basis)
     if plot is not None:
         figure, (panel,) = grids._figure(1)
         found.plot(ax=panel)

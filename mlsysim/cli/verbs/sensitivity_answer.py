@@ -13,12 +13,14 @@ import xarray
 from mlsysim import show
 from mlsysim.cli import axes, grids
 from mlsysim.cli.files import written
+from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.summary import cell_text
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
+from mlsysim.study.results.basis import Basis, at_point
 
 #: Inputs that a table has room for.
 COLUMNS = 8
@@ -49,7 +51,7 @@ def answer(
             found: Any = _regimes(model, named, long, given)
         else:
             found = model.sensitivity(named or model.answer or model.headline[0], second=second, relax=relax, **given)
-        _show(found, change, plot, as_json)
+        _show(found, at_point(model, given, [named]), change, plot, as_json)
     except MlsysimError as error:
         message = re.sub(r"^(change|plot)=", r"--\1 ", str(error))
         raise MlsysimError(as_choices(message, ("variant",))) from None
@@ -82,16 +84,21 @@ def _table(found: xarray.Dataset) -> None:
     print(show.fitted([axis, *names], rows))
 
 
-def _show(found: Any, change: float, plot: Path | None, as_json: bool) -> None:
+def _show(found: Any, basis: Basis | None, change: float, plot: Path | None, as_json: bool) -> None:
     if isinstance(found, xarray.Dataset):
         if plot is not None:
             raise InputError("--plot", str(plot), "draws one point", "give one value each, or --regimes")
         if as_json:
-            print(json_text(found.to_dict()))
+            print(with_basis(json_text(found.to_dict()), basis))
         else:
             _table(found)
+            print_basis(basis)
         return
-    print(found.to_json() if as_json else found)
+    if as_json:
+        print(with_basis(found.to_json(), basis))
+    else:
+        print(found)
+        print_basis(basis)
     if plot is not None:
         figure, (panel,) = grids._figure(1)
         draw = import_module("mlsysim.plot")

@@ -11,6 +11,7 @@ import typer
 
 from mlsysim.cli import axes, output
 from mlsysim.cli.exits import Exit
+from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.summary import print_sweep
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, quoted
@@ -19,6 +20,7 @@ from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.study.inverse import Solution
 from mlsysim.study.inverse.targets import unknown_name, with_unit
+from mlsysim.study.results.basis import at_point, of_result
 from mlsysim.symbolic import variable_of
 from mlsysim.symbolic.family import families_among
 
@@ -55,11 +57,22 @@ def answer(
         )
     except MlsysimError as error:
         raise MlsysimError(_as_typed(str(error), conditions)) from None
+    about = [*targets, *(name for each in conditions for name in re.findall(r"\w+", each))]
     if isinstance(found, Solution):
-        print(found.to_json()) if as_json else output.block(as_choices(found.text(), ("variant",)))
+        basis = of_result(found.result, about) if found.result else at_point(model, given, about, free=[name])
+        if as_json:
+            print(with_basis(found.to_json(), basis))
+        else:
+            output.block(as_choices(found.text(), ("variant",)))
+            print_basis(basis)
         missing = found.value is None
     else:
-        print(json_text(found.to_dict(), 2)) if as_json else print_sweep(found, name)
+        basis = at_point(model, given, about, free=[name])
+        if as_json:
+            print(with_basis(json_text(found.to_dict()), basis))
+        else:
+            print_sweep(found, name)
+            print_basis(basis)
         missing = bool(found[name].isnull().any())
     if strict and missing:
         raise typer.Exit(Exit.INFEASIBLE)

@@ -13,10 +13,12 @@ import xarray
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes, grids
 from mlsysim.cli.files import written
+from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
+from mlsysim.study.results.basis import Basis, at_point
 from mlsysim.study.uncertainties.distributions import ARGUMENT, BY_NAME, Choice, Distribution, read
 
 #: Options of the command, and the arguments of the method that stand for them.
@@ -51,8 +53,9 @@ def answer(
             grids.drawable(plot)
         model = as_run(kind.asked(variant), given)
         levels: Any = quantiles.split(",")
+        outputs = [name.strip() for name in output.split(",")] if output else [_first(model)]
         found = model.uncertainty(
-            [name.strip() for name in output.split(",")] if output else [_first(model)],
+            outputs,
             distributions="catalog" if ranges else drawn,
             conditions=list(conditions),
             samples=samples,
@@ -61,7 +64,9 @@ def answer(
             sobol=sobol,
             **given,
         )
-        _show(found, as_json, plot)
+        fixed = {name: each.values[0] for name, each in drawn.items() if isinstance(each, Choice)}
+        basis = at_point(model, {**given, **fixed}, outputs, free=[name for name in drawn if name not in fixed])
+        _show(found, basis, as_json, plot)
     except MlsysimError as error:
         raise MlsysimError(_as_typed(str(error))) from None
 
@@ -96,7 +101,7 @@ def _first(model: PerformanceModel) -> str:
     return model.answer if model.answer in model.headline else model.headline[0]
 
 
-def _show(found: Any, as_json: bool, plot: Path | None) -> None:
+def _show(found: Any, basis: Basis | None, as_json: bool, plot: Path | None) -> None:
     grid = isinstance(found, xarray.Dataset)
     if grid and (as_json or plot is not None):
         raise InputError("--json" if as_json else "plot", str(plot or True), "is of one point; give one value each")
@@ -104,8 +109,13 @@ def _show(found: Any, as_json: bool, plot: Path | None) -> None:
         from mlsysim.cli.summary import print_sweep
 
         print_sweep(found, str(next(iter(found.data_vars))))
+        print_basis(basis)
         return
-    print(found.to_json() if as_json else found)
+    if as_json:
+        print(with_basis(found.to_json(), basis))
+    else:
+        print(found)
+        print_basis(basis)
     if plot is not None:
         figure, (panel,) = grids._figure(1)
         import_module("mlsysim.plot").spread(found, ax=panel)

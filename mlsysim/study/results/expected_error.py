@@ -16,6 +16,8 @@ from mlsysim.symbolic import variable_of
 
 #: The stack of a result that names none.
 NO_STACK = "Generic"
+#: Why no error is known where something of the kind was measured.
+UNLIKE = "what was measured is unlike this result"
 #: Numbers of devices, which a fleet has beside the constants of its devices.
 COUNTS = ("fleet_size", "accelerators_per_node", "accelerators_per_pod")
 
@@ -152,8 +154,8 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
     reasons = {area["about"]: why for area in of_variant if (why := _unlike(result, area))}
     fitting = [area for area in of_variant if not _unlike(result, area)]
     if not fitting:
-        raise NotMeasuredError(output, "what was measured is unlike this result",
-                               "; ".join(f"{about}: {why}" for about, why in reasons.items()))  # fmt: skip
+        nearest = sorted(reasons.items(), key=lambda each: each[1].startswith("by the stack"))
+        raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in nearest))
     most = max(fitting, key=lambda area: (bool(area["stacks"]), len(area["where"]), area["rows"]))
     fields = {name: most[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section", "page")}
     return ExpectedError(output, **fields)

@@ -1,0 +1,243 @@
+"""What an answer rests on: the software stack, the efficiencies and overlaps used, and the expected errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import isnan, nan
+from typing import Any
+
+from mlsysim.catalog import Entry, Recipe, Stack, Value
+from mlsysim.errors import MlsysimError, NotMeasuredError
+from mlsysim.inputs.axes import Linked
+from mlsysim.inputs.binding import GIVEN, bind_grid
+from mlsysim.inputs.convert import is_axis
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
+from mlsysim.study.results.display import as_text, plain
+from mlsysim.study.results.expected_error import PAGE, UNLIKE, ExpectedError, measured_of
+from mlsysim.study.results.result import Result
+from mlsysim.symbolic import variable_of
+
+#: How the inputs are called that decide most: shares of a peak that are reached, and of traffic that is hidden.
+DECIDING = ("efficiency", "overlap")
+#: Axes of numbers that are longer are looked at at their ends alone.
+LOOKED_AT = 32
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What an answer rests on.
+
+    Attributes
+    ----------
+    result : Result
+        The answer, or one point of a grid.
+    outputs : tuple of str
+        The outputs that the answer is about.
+    differs : mapping
+        For ``"stack"`` and each output, the axes of a grid along which the stack or the expected error is another.
+    """
+
+    result: Result
+    outputs: tuple[str, ...]
+    differs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def _assumed(self) -> list[str]:
+        """The inputs that the outputs need and a stack can give, then efficiencies and overlaps that none gives."""
+        result = self.result
+        needed = [v.name for v in result.model.system.closure(self.outputs).inputs if v.name in {*result.input_names}]
+        slots = (slot for slot in result.model.slots.values() if issubclass(slot.entry, Stack))
+        by_stack = [name for slot in slots for name in slot.gives if name in needed]
+        return list(dict.fromkeys((*by_stack, *filter(_is_share, needed))))
+
+    @cached_property
+    def shares(self) -> dict[str, str]:
+        """Efficiencies and overlaps that the outputs need, with where each came from: a stack, or ``"given"``."""
+        return {name: self._origin(name) for name in self._assumed if _is_share(name)}
+
+    def _origin(self, name: str) -> str:
+        result, origin = self.result, self.result.origin(name)
+        value = origin.origin if isinstance(origin, FromRecipe) else origin
+        if not isinstance(value, Value) or (isinstance(origin, FromRecipe) and not origin.entry):
+            return "recipe" if isinstance(origin, FromRecipe) else str(origin)
+        for argument, entry in result.entries.items():
+            if isinstance(entry, Stack) and name in result.model.slots[argument].gives and _gives(entry, name):
+                return self._called(argument, entry)
+        return next(f"{slot.default} (default)" for slot in result.model.slots.values() if name in slot.gives)
+
+    def _called(self, argument: str, entry: Entry) -> str:
+        """A stack, with the recipe if that named it."""
+        recipe = self.result.entries.get(recipe_argument(type(self.result.model)))
+        by = f" ({name_of(recipe)})" if isinstance(recipe, Recipe) and argument in self.result.by_recipe else ""
+        return f"{entry.key or entry.name}{by}"
+
+    @cached_property
+    def errors(self) -> dict[str, ExpectedError | NotMeasuredError]:
+        """The expected error of each output, or why there is none."""
+        model = self.result.model
+        found: dict[str, ExpectedError | NotMeasuredError] = {}
+        for name in self.outputs:
+            try:
+                found[name] = measured_of(self.result, name, type(model), model.variant)
+            except NotMeasuredError as missing:
+                found[name] = missing
+        return found
+
+    @property
+    def stack(self) -> str:
+        """Stack, efficiencies and overlaps in words."""
+        if not self._assumed:
+            return "none is used"
+        groups: dict[str, list[str]] = {}
+        for name, origin in self.shares.items():
+            value = self.result.canonical(name)
+            text = name if isnan(value) else f"{name}={as_text(variable_of(name), value)}"
+            groups.setdefault("varied" if isnan(value) else "typed" if origin == GIVEN else origin, []).append(text)
+        rest = len(self._assumed) - len(self.shares)
+        parts = [f"{origin}: {', '.join(each)}" for origin, each in groups.items()]
+        return "; ".join([*parts, *([f"{rest} more values"] if rest else [])])
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Labels and texts for the end of an answer."""
+        along = {name: f"; another along {', '.join(axes)}" for name, axes in self.differs.items() if axes}
+        return [
+            ("Error" if name in self.errors else "Stack", self.text(name) + along.get(name, ""))
+            for name in ("stack", *self.errors)
+        ]
+
+    def text(self, name: str) -> str:
+        """The stack in words, or the expected error of an output."""
+        return f"{name}: {_said(self.errors[name])}" if name in self.errors else self.stack
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        entry = next((entry for entry in self.result.entries.values() if isinstance(entry, Stack)), None)
+        values = {name: plain(variable_of(name), self.result.canonical(name))["value"] for name in self.shares}
+        errors = {
+            name: {"measured": True, **error.to_dict()}
+            if isinstance(error, ExpectedError)
+            else {"measured": False, "reason": _nearest(error)}
+            for name, error in self.errors.items()
+        }
+        return {
+            "stack": None if not self._assumed else "Generic" if entry is None else entry.key or entry.name,
+            "shares": {name: {"value": values[name], "source": source} for name, source in self.shares.items()},
+            "expected_errors": errors,
+            "differs_along": {name: list(axes) for name, axes in self.differs.items() if axes},
+        }
+
+
+def of_result(result: Result, outputs: Iterable[str] = ()) -> Basis:
+    """What the outputs of a result rest on; the one that answers its question where none of them is a number."""
+    return Basis(result, _numbers(result.model, outputs))
+
+
+def at_point(
+    model: DeclaredModel,
+    arguments: Mapping[str, Any],
+    outputs: Iterable[str] = (),
+    *,
+    free: Iterable[str] = (),
+    places: Mapping[str, int] | None = None,
+    variants: Sequence[str] = (),
+) -> Basis | None:
+    """What the outputs of a grid rest on at one of its points, and the axes along which that is another.
+
+    Parameters
+    ----------
+    model : DeclaredModel
+        What was asked.
+    arguments : mapping
+        As typed; lists are axes.
+    outputs : iterable of str
+        Outputs that the answer is about.
+    free : iterable of str
+        Inputs that are found or drawn, and need no value.
+    places : mapping, optional
+        Place of the point along each axis; the first where left out.
+    variants : sequence of str
+        Variants that are an axis.
+
+    Returns
+    -------
+    Basis or None
+        None where the point is refused.
+    """
+    names, start = _numbers(model, outputs), dict(places or {})
+
+    def found(model: DeclaredModel, where: Mapping[str, int]) -> Basis | None:
+        unknown = [name for name in free if name in model.arguments]
+        try:
+            binding = bind_grid(model, _point(arguments, where), unknown)
+        except MlsysimError:
+            return None
+        binding.values |= dict.fromkeys(unknown, nan)
+        binding.origins |= dict.fromkeys(unknown, GIVEN)
+        return Basis(Result(model, binding, {}), names)
+
+    first = found(model, start)
+    if first is None:
+        return None
+    others = [(name, found(model, {**start, name: place})) for name, place in _looked_at(arguments)]
+    others += [("variant", found(type(model)(each), start)) for each in variants]
+    differs: dict[str, dict[str, None]] = {name: {} for name in ("stack", *names)}
+    for axis, basis in others:
+        for name in differs if basis is not None else ():
+            if basis.text(name) != first.text(name):
+                differs[name][axis] = None
+    return replace(first, differs={name: tuple(axes) for name, axes in differs.items()})
+
+
+def _numbers(model: DeclaredModel, outputs: Iterable[str]) -> tuple[str, ...]:
+    """Those of the outputs that are numbers; else the one that answers the question of the model."""
+    names = [name for name in outputs if name in model.system and not _is_word(name)]
+    answer = model.answer if model.answer in model.system else model.headline[0]
+    return tuple(dict.fromkeys(names)) or (answer,)
+
+
+def _is_share(name: str) -> bool:
+    """Whether an input is an efficiency, or the share of one time that another hides."""
+    return name.endswith(DECIDING) and not variable_of(name).domain.is_flag
+
+
+def _is_word(name: str) -> bool:
+    return variable_of(name).domain.kind in ("boolean", "choice")
+
+
+def _looked_at(arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Axes with the places along them at which a basis may be another."""
+    for name, value in arguments.items():
+        if isinstance(value, Linked) or is_axis(value):
+            size = max(map(len, value.axes.values())) if isinstance(value, Linked) else len(value)
+            yield from ((name, place) for place in (range(size) if size <= LOOKED_AT else (0, size - 1)))
+
+
+def _point(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
+    """The arguments of one point of a grid."""
+    found = {}
+    for name, value in arguments.items():
+        if isinstance(value, Linked):
+            found |= {member: list(values)[places.get(name, 0)] for member, values in value.axes.items()}
+        else:
+            found[name] = value[places.get(name, 0)] if is_axis(value) else value
+    return found
+
+
+def _gives(entry: Entry, name: str) -> bool:
+    """Whether an entry has a value of its own for an input."""
+    return entry.value_of(name, "") is not None
+
+
+def _said(error: ExpectedError | NotMeasuredError) -> str:
+    """An error with what it was measured on, or that there is none."""
+    if isinstance(error, ExpectedError):
+        return f"{error.shares} ({error.about}; {PAGE})"
+    return "none measured" if error.reason.startswith("no error") else f"none measured ({_nearest(error)})"
+
+
+def _nearest(missing: NotMeasuredError) -> str:
+    """Why no error is known: by the first of what was measured, where something was."""
+    return missing.hint.partition("; ")[0] if missing.reason == UNLIKE else missing.reason

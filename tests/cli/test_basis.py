@@ -1,0 +1,86 @@
+"""Every answer ends with its stack, efficiencies and overlaps, and the expected error of its headline."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mlsysim import DistributedModel, EconomicsModel, KernelModel
+from mlsysim.models import every_model
+from mlsysim.models.registry import words_for
+from mlsysim.study.results.basis import at_point, of_result
+
+STEP = ("model=Llama3_70B", "fleet=SuperPOD_H100", "batch_size=1024", "seq_len=8192", "pp_size=4",
+        "gradient_accumulation_steps=8")  # fmt: skip
+#: The end of a step by library defaults.
+DEFAULTS = "Generic (default): efficiency=0.600, attention_efficiency=0.500, memory_efficiency=0.800,"
+MEASURED = (
+    "step_time: 12.9% in the median, 28.9% for nine rows of ten, 74.1% at worst, of 282 rows (dense training steps"
+)
+VERBS = (
+    ("train", *(word for each in (*STEP, "tp_size=8") for word in (f"--{each.partition('=')[0].replace('_', '-')}",
+                                                                    each.partition("=")[2]))),
+    ("sweep", "train", *STEP, "tp_size=4,8"),
+    ("search", "train", *STEP, "tp_size=4,8", "--minimize", "step_time"),
+    ("pareto", "train", *STEP, "tp_size=4,8", "--minimize", "step_time", "--minimize", "total_memory"),
+    ("solve-for", "train", "straggler_factor", *STEP, "tp_size=8", "step_time <= 60 s"),
+    ("solve-for", "train", "straggler_factor", *STEP, "tp_size=4,8", "step_time <= 60 s"),
+    ("compare", "train", *STEP, "tp_size=4,8"),
+    ("sensitivity", "train", *STEP, "tp_size=8"),
+    ("sensitivity", "train", *STEP, "tp_size=4,8"),
+    ("uncertainty", "train", *STEP, "tp_size=8", "straggler_factor=uniform(1, 1.1)", "--samples", "64"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", VERBS, ids=[" ".join(words[:1]) + f"-{place}" for place, words in enumerate(VERBS)])
+def test_every_verb_ends_with_what_its_answer_rests_on(run, words):
+    done = run(*words)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    stack = max(place for place, line in enumerate(lines) if line.startswith("Stack    "))
+    foot = " ".join(" ".join(lines[stack:]).split())
+    assert foot.startswith(f"Stack {DEFAULTS}")
+    assert f"Error {MEASURED}" in foot
+    found = json.loads(run(*words, "--json").stdout)["basis"]
+    found = found.get("first", found)
+    assert (found["stack"], found["shares"]["dp_overlap"]) == ("Generic", {"value": 1.0, "source": "Generic (default)"})
+    assert found["expected_errors"]["step_time"]["rows"] == 282
+
+
+@pytest.mark.parametrize("model", every_model(), ids=lambda model: words_for(model))
+def test_every_model_says_an_error_or_that_none_was_measured(model):
+    result = model.solve_example()
+    labels, texts = zip(*of_result(result).lines(), strict=True)
+    assert labels == ("Stack", "Error")
+    assert ("rows (" in texts[1] and "docs/validation.md" in texts[1]) or ": none measured" in texts[1]
+
+
+def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():
+    given = DistributedModel.solve_example(stack="MPT_H100", memory_efficiency=0.7)
+    text = of_result(given).stack
+    assert text.startswith("MPT_H100: efficiency=0.527, attention_efficiency=0.329; typed: memory_efficiency=0.700; ")
+    assert "Generic (default): link_efficiency=0.860" in text
+    run = DistributedModel().solve(recipe="torchtitan_issue_1624")
+    assert of_result(run).stack.startswith("torchtitan_H20 (torchtitan_issue_1624): efficiency=0.591; ")
+    assert "default: efficiency=1.00" in of_result(KernelModel.solve_example()).stack
+
+
+def test_a_grid_names_the_axes_along_which_another_holds():
+    model = DistributedModel()
+    given = {**DistributedModel.example, "stack": ["Generic", "MPT_H100"], "batch_size": range(2048, 8193, 2048)}
+    basis = at_point(model, given)
+    assert basis.differs == {"stack": ("stack",), "step_time": ("stack",)}
+    assert all(text.endswith("; another along stack") for _, text in basis.lines())
+    assert basis.to_dict()["differs_along"] == {"stack": ["stack"], "step_time": ["stack"]}
+    drawn = at_point(model, DistributedModel.example, free=["efficiency"])
+    assert drawn.stack.startswith("varied: efficiency; ")
+    assert drawn.text("step_time").startswith(
+        "step_time: none measured (dense training steps: by the values of the stack"
+    )
+
+
+def test_outputs_that_are_words_give_way_to_the_answer():
+    result = EconomicsModel.solve_example()
+    assert of_result(result, ["feasible"]).outputs == ("total_cost",)
+    assert of_result(result, ["energy", "feasible"]).text("energy") == "energy: none measured"
