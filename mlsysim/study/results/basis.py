@@ -16,7 +16,7 @@ from mlsysim.inputs.convert import is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text, plain
-from mlsysim.study.results.expected_error import PAGE, UNLIKE, ExpectedError, measured_of
+from mlsysim.study.results.expected_error import UNLIKE, ExpectedError, measured_of
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import variable_of
 
@@ -234,7 +234,7 @@ def _gives(entry: Entry, name: str) -> bool:
 def _said(error: ExpectedError | NotMeasuredError) -> str:
     """An error with what it was measured on, or that there is none."""
     if isinstance(error, ExpectedError):
-        return f"{error.shares} ({error.about}; {PAGE})"
+        return f"{error.shares} ({error.about}; {error.page})"
     return "none measured" if error.reason.startswith("no error") else f"none measured ({_nearest(error)})"
 
 
