@@ -191,7 +191,7 @@ slot_decode_share = Formula(
     p_sl,
     Piecewise(
         (exp(-_ending / request), s_n <= room(N_sl)),
-        (1 - _ending * s_n / (request * room(N_sl)), _ending * s_n < request * room(N_sl)),
+        (Max(0, 1 - _ending * s_n / (request * room(N_sl))), _ending * s_n < request * room(N_sl)),
         (0, True),
     ),
     title="Iterations without prompts where every slot is taken",
@@ -208,7 +208,7 @@ slot_capacity = Formula(
     _ending
     / (
         p_sl * mixed(N_sl, 0)
-        + (1 - p_sl) * mixed(N_sl, Min(Max(0, room(N_sl)), s_n * _ending / request / Max(Rational(1, 10**9), 1 - p_sl)))
+        + (1 - p_sl) * mixed(N_sl, Min(room(N_sl), s_n * _ending / request / Max(Rational(1, 10**9), 1 - p_sl)))
     ),
     title="Requests per second that all slots can complete",
     source=SARATHI,
