@@ -57,7 +57,7 @@ def alone(time: Any) -> Any:
 
 def hidden() -> Any:
     """Exchanges of a micro-batch that another one hides."""
-    return Max(0, ell_s_moe * n_exchanges / 2 * BOTH - t_ep)
+    return ell_s_moe * n_exchanges / 2 * BOTH - t_ep
 
 
 def _exposed(beside_dispatch: Any, beside_combine: Any, share: Any) -> Any:

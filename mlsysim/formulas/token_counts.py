@@ -155,7 +155,7 @@ counting_wait = Formula(
 
 fill_time = Formula(
     T_fill,
-    alone(hidden()),
+    alone(Max(0, hidden())),
     title="Exchanges with no other micro-batch beside them, where the host reads counts",
     source=DUALPIPE,
     variant="fsdp",

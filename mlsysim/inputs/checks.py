@@ -110,6 +110,9 @@ def _is_implied(condition: Any, required: Collection[Any], system: System) -> bo
     quotient = sympy.Mul(condition.lhs.args[0], 1 / condition.lhs.args[1])
     for formula in reversed(system.formulas):
         quotient = quotient.xreplace({formula.symbol: formula.expression})
+    quotient = quotient.xreplace(
+        {each.lhs: each.rhs for each in required if isinstance(each, sympy.Eq) and each.rhs.is_number}
+    )
     whole = (each.lhs.args for each in required if isinstance(each, sympy.Eq) and isinstance(each.lhs, sympy.Mod))
     return any(range_of(quotient * by / of).whole for of, by in whole)
 

@@ -111,15 +111,6 @@ P_edge_r = variable(
 a_kv_r = variable(
     "kv_heads_per_rank", r"a_{\mathrm{kv,r}}", "count", "Key-value heads one tensor-parallel rank holds.", integer(1)
 )
-ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
-ell_moe = variable(
-    "moe_layers_per_stage",
-    r"\ell_{\mathrm{moe}}",
-    "count",
-    "Layers with experts on the stage that holds the most.",
-    integer(0),
-    not_above=ell,
-)
 W_gather = variable(
     "gathered_weights",
     r"W_{\mathrm{gather}}",
@@ -143,6 +134,15 @@ r_dp = variable(
     "count",
     "Copies of what ZeRO shards, each on data-parallel ranks of its own (hybrid sharding, HSDP).",
     integer(1),
+)
+ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
+ell_moe = variable(
+    "moe_layers_per_stage",
+    r"\ell_{\mathrm{moe}}",
+    "count",
+    "Layers with experts on the stage that holds the most.",
+    integer(0),
+    not_above=ell,
 )
 c_act = variable(
     "activation_bytes",
