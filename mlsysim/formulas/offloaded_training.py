@@ -18,7 +18,7 @@ from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem
-from mlsysim.symbols.layers import T_stage
+from mlsysim.symbols.layers import T_stage, t_wait
 from mlsysim.symbols.offload import (
     B_far,
     M_far_need,
@@ -199,7 +199,7 @@ def _transfer(volume: Any) -> Any:
     return n_share * volume / B_far
 
 
-_forward = t_comp / (2 + f_w + rho_lin)
+_forward = (t_comp + t_wait) / (2 + f_w + rho_lin)
 
 unhidden_fetches = Formula(
     T_fetch,
@@ -208,10 +208,11 @@ unhidden_fetches = Formula(
     title="Fetching and storing beyond what computing hides",
     source=INFINITY,
     variant=NAME,
-    assumes="Layer by layer beside the computing of its pass. The first layer, which nothing precedes, is not counted.",
+    assumes="Layer by layer beside the computing of its pass, and what that waits for the host. The first layer, which "
+    "nothing precedes, is not counted.",
     example=Example(
         {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4, omega_ck: 0.5, A_stage: 8, n_share: 1,
-         B_far: 64, eta_pre: 0.8, t_comp: 400, f_w: 1},
+         B_far: 64, eta_pre: 0.8, t_comp: 300, t_wait: 100, f_w: 1},
         "367.5 ms",
         derived="max(0, (8 + 4) / 0.064 - 0.8 * 400 / 4) + max(0, (2 * 8 + 12 + 4) / 0.064 - 0.8 * 400 * 3 / 4)",
     ),
@@ -219,13 +220,16 @@ unhidden_fetches = Formula(
 
 exposed_remote = Formula(
     T_far,
-    n_mb * T_fetch + _transfer(V_upd),
+    Max(0, n_mb * T_fetch - eta_pre * T_dp) + _transfer(V_upd),
     title="Exposed remote memory access of an offloaded step",
     source=INFINITY,
     variant=NAME,
-    assumes="Traffic of the update is not hidden: no delayed update.",
+    assumes="What is left of fetching runs beside what is left of data-parallel traffic: links and the port to remote "
+    "memory work at once. Traffic of the update is not hidden: no delayed update.",
     example=Example(
-        {n_mb: 4, T_fetch: 300, n_share: 2, V_upd: 32, B_far: 64}, "2200 ms", derived="4 * 300 + 2 * 32 / 0.064"
+        {n_mb: 4, T_fetch: 300, eta_pre: 0.5, T_dp: 100, n_share: 2, V_upd: 32, B_far: 64},
+        "2150 ms",
+        derived="4 * 300 - 0.5 * 100 + 2 * 32 / 0.064",
     ),
 )
 

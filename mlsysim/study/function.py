@@ -173,6 +173,6 @@ def function(
     -------
     PureFunction
         ``f(x)`` with ``x`` a dict of canonical inputs (byte, second, FLOP); those left out of
-        ``x`` keep the values bound here. One output gives its value, several a dict.
+        ``x`` keep the values bound here. One output gives its value, nan where it has none, several a dict.
     """
     return PureFunction(model, outputs, model.named_arguments(entries, inputs), check=check)

@@ -37,9 +37,10 @@ def numbered(node: Any, args: Sequence[Any]) -> Any:
     if isinstance(node, sympy.Mod) and not all(arg.is_integer for arg in args):
         return _remainder(*args)
     if isinstance(node, sympy.Eq | sympy.Ne) and sympy.S.Zero in args:
-        found = args[0] if args[1] == 0 else args[1]
-        if isinstance(found, sympy.Piecewise) and any(isinstance(arg, sympy.Mod) for arg in node.args):
-            return found.args[0].cond if isinstance(node, sympy.Eq) else sympy.Not(found.args[0].cond)
+        rest: Any = args[0] if args[1] == 0 else args[1]
+        if isinstance(rest, sympy.Piecewise) and any(isinstance(arg, sympy.Mod) for arg in node.args):
+            _, is_whole = rest.args[0].args
+            return is_whole if isinstance(node, sympy.Eq) else sympy.Not(is_whole)
     if tuple(args) == node.args:
         return node
     if isinstance(node, sympy.Eq | sympy.Ne) and any(arg.is_Symbol for arg in args):

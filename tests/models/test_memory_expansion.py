@@ -1,5 +1,6 @@
 """Memory in two tiers at the front door: presets, equality with the plain models, refusals."""
 
+import itertools
 import math
 import pickle
 import re
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fuzz import rest_long
+from study.points import POINTS
 
 from mlsysim import (
     DistributedModel,
@@ -448,3 +450,27 @@ def test_a_dense_model_needs_no_experts():
     found = MemoryExpansionModel(design="GH200").solve("Llama3_8B", tp_size=1, ep_size=1, fleet_size=8, batch_size=8)
     assert found.canonical("blocking_link_traffic") == 0
     assert variable_of("expert_slices") in found.model.outputs
+
+
+#: Of a layout with data-parallel traffic, and one whose device waits for launches.
+OFFLOADED = [
+    {"zero_stage": 3, "seq_len": 512, "dp_overlap": 1, "fabric_bandwidth": "5 GB/s"},
+    {"zero_stage": 1, "seq_len": 5, "memory_bandwidth": 100, "host_operation_time": 50},
+]
+
+
+@pytest.mark.parametrize("given", OFFLOADED, ids=["gathers", "host"])
+@pytest.mark.parametrize("name", ["peak_flops", "memory_bandwidth", "remote_bandwidth", "fabric_bandwidth"])
+def test_a_faster_resource_never_slows_an_offloaded_step(given, name):
+    """Fetches do not hide behind the arithmetic that other traffic hides behind as if each had it alone."""
+    model = MemoryExpansionModel("offloaded_by_share", design="GH200")
+    point = {**POINTS["MemoryExpansionModel", "offloaded_by_share"], **given, "prefetch_fraction": 1,
+             "weights_offload": 1, "gradients_offload": 1, "optimizer_offload": 1, "remote_bandwidth": 50}  # fmt: skip
+    at = model.solve(**point)
+    base = {n: at.canonical(n) for n in ("peak_flops", "memory_bandwidth", "remote_bandwidth", "fabric_bandwidth")}
+    unit = {"peak_flops": 1e12}.get(name, 1e9)
+    times = [
+        model.solve(**{**point, name: factor * base[name] / unit}).canonical("step_time")
+        for factor in (0.01, 0.1, 0.5, 1, 2, 8, 64)
+    ]
+    assert all(slow >= fast * (1 - 1e-12) for slow, fast in itertools.pairwise(times))
