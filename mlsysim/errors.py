@@ -48,7 +48,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def printable(text: str, *, lines: bool = True) -> str:
-    """Text that may come from anywhere, as it is safe to show: control and invisible characters as ``\\x1b``.
+    """Text that may come from anywhere, as it is safe to show: control and invisible characters as escapes.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ import pint
 import pytest
 
 import mlsysim
-from mlsysim import KernelModel, Q_, TrainingMemoryModel, units, ureg
+from mlsysim import Q_, KernelModel, TrainingMemoryModel, units, ureg
 from mlsysim.catalog import Value
 from mlsysim.errors import MlsysimError, UnitError
 

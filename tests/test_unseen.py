@@ -91,7 +91,9 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("text", [ODD, "q" * 10_000, "a " * 5_000, "x" * 300, "a\0b"], ids=["odd", "a word", "words", "300", "null"])
+@pytest.mark.parametrize(
+    "text", [ODD, "q" * 10_000, "a " * 5_000, "x" * 300, "a\0b"], ids=["odd", "a word", "words", "300", "null"]
+)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_refusal_is_legible(entry, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -131,7 +133,13 @@ def test_every_command_refuses_legibly(words, text):
 def own(tmp_path):
     """A model and a device with odd names, as files that have them, too."""
     shape = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2}
-    config = {"model_type": "llama", **shape, "num_key_value_heads": 4, "vocab_size": 100, "_name_or_path": f"a{ODD}\nb"}
+    config = {
+        "model_type": "llama",
+        **shape,
+        "num_key_value_heads": 4,
+        "vocab_size": 100,
+        "_name_or_path": f"a{ODD}\nb",
+    }
     (tmp_path / f"c{ODD}.json").write_text(json.dumps(config))
     (tmp_path / f"o{ODD}.toml").write_text(
         f"[Hardware.Own.Chip]\nname = {json.dumps(ODD)}\ndescription = {json.dumps(ODD)}\n"

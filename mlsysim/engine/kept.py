@@ -147,6 +147,7 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
             yield constant
             yield from _functions(constant)
 
+
 def keep(name: str, source: SourceCode) -> None:
     """Keep source under a key; nothing happens where that is switched off or cannot be written."""
     _write(_file(name), source)

@@ -73,7 +73,9 @@ def test_times_may_name_their_zone_but_then_all_do(tmp_path):
     file.write_text("time,isl,osl\n" + "".join(f"{at},10,2\n" for at in times))
     assert Traffic.from_trace(file).request_rate.canonical == pytest.approx(1)
     file.write_text(file.read_text() + "2023-11-05 06:00:03,10,2\n")
-    with pytest.raises(CatalogError, match=r"time: all times must be of one kind; line 2 is a date with a time zone, line 5"):
+    with pytest.raises(
+        CatalogError, match=r"time: all times must be of one kind; line 2 is a date with a time zone, line 5"
+    ):
         Traffic.from_trace(file)
     file.write_text("time,isl,osl\n1,10,2\n2023-11-05 06:00:03,10,2\n")
     with pytest.raises(CatalogError, match=r"line 2 is a number, line 3 is a date without a time zone"):
@@ -112,7 +114,7 @@ def test_a_time_that_is_none_is_named(odd):
 def test_the_first_and_last_year_are_times(tmp_path, zone, first):
     file = tmp_path / "old.csv"
     file.write_text(f"time,isl,osl\n{first},1,1\n{first[:17]}29{first[19:]},1,1\n")
-    assert Traffic.from_trace(file).request_rate.canonical == pytest.approx(1 / 29 if first[17:19] == '00' else 1 / 30)
+    assert Traffic.from_trace(file).request_rate.canonical == pytest.approx(1 / 29 if first[17:19] == "00" else 1 / 30)
 
 
 def test_times_too_near_are_one(tmp_path):
