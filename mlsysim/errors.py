@@ -14,7 +14,7 @@ from pathlib import PurePath
 #: Letters of a mistyped name that are compared, the share of them that may be wrong, and how alike names must be.
 LONGEST_NAME, FAR, ALIKE = 80, 0.45, 0.5
 #: Letters of a word and of a whole message that are shown; a fifth of them are those at the end.
-LONGEST_WORD, LONGEST_MESSAGE = 300, 1500
+LONGEST_WORD, LONGEST_MESSAGE = 400, 1500
 #: Characters that a terminal obeys, that turn the order of letters round, that nobody sees, or that cannot be written.
 UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
@@ -48,7 +48,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def printable(text: str, *, lines: bool = True) -> str:
-    """Text that may come from anywhere, as it is safe to show: control and invisible characters as ``\\x1b``.
+    """Text that may come from anywhere, as it is safe to show: control and invisible characters as escapes.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def endless(request, tmp_path):
     [
         (lambda file: read_bytes(file, 100), OSError),
         (read, InputError),
-        (lambda file: Checkpoint(file, {}).read(), InputError),
+        (lambda file: Checkpoint(file, {}).read(dict), InputError),
         (Traffic.from_trace, CatalogError),
         (read_table, InputError),
     ],

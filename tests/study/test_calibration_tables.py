@@ -69,7 +69,9 @@ def test_cells_beyond_what_python_reads_are_refused(tmp_path):
         read_table(in_a_file(tmp_path, f"roof_work,roof_time\n1000,{'2' * 2**18}\n"))
 
 
-@pytest.mark.parametrize("cell", ["9" * 400, 10**400, "9" * 5000, "1e400"], ids=["text", "number", "longer", "exponent"])
+@pytest.mark.parametrize(
+    "cell", ["9" * 400, 10**400, "9" * 5000, "1e400"], ids=["text", "number", "longer", "exponent"]
+)
 @pytest.mark.parametrize("column", ["roof_time", "roof_work", "weight"])
 def test_numbers_beyond_all_are_named(tmp_path, column, cell):
     table = {"roof_work": WORK, "roof_time": TIMES, "weight": [1, 1, 1]}

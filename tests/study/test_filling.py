@@ -1,6 +1,7 @@
 """A store with two writers, damaged, on a full disk: the same bits in the end, or an error that says how to go on."""
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from mlsysim import TrainingMemoryModel
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.study.grids import store as stores
-from mlsysim.study.grids.checkpoint import Checkpoint
+from mlsysim.study.grids.checkpoint import Checkpoint, _line
 from mlsysim.study.grids.filling import Filling
 from mlsysim.study.grids.template import Template
 
@@ -400,7 +401,7 @@ class TestAFullDisk:
         monkeypatch.setattr(os, "replace", full)
         with pytest.raises(OSError, match="No space left"):
             note.save({"run": 4})
-        assert note.read() == ({"run": 3}, [])
+        assert note.read(lambda *both: both) == ({"run": 3}, [])
         assert list(tmp_path.iterdir()) == [tmp_path / "search.json"]
 
 
@@ -433,6 +434,26 @@ class TestADamagedNote:
         with pytest.raises(InputError, match=r"grid\.nc\.progress': is not a checkpoint .*nothing was changed.*delete"):
             run(path)
         assert note.read_bytes() == content
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"state": None}, {"state": []}, {"facts": 3}, {"fingerprint": "x"}, {"state": {}},
+            {"state": {"laid_out": True}}, {"state": {"laid_out": True, "block_points": "x"}},
+            {"state": {"laid_out": True, "block_points": 0}}, {"state": {"laid_out": True, "block_points": 10**400}},
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("record", [None, 3, [1], ["x", "y"], [-1, 3], [10**9, 3]])
+    def test_a_crafted_note_is_refused(self, finished, changed, record):
+        """Its digests are right, and what it says is not."""
+        path, values, noted = finished
+        path.write_bytes(values)
+        head = json.loads(noted.splitlines()[0].partition(b" ")[2])
+        crafted = "".join(map(_line, [{**head, **changed}, record]))
+        Path(f"{path}.progress").write_text(crafted)
+        huge = changed.get("state", None) and changed["state"].get("block_points") == 10**400 and record is None
+        with pytest.raises(InputError, match=r"is not a checkpoint|was begun" if not huge else r"was begun in blocks"):
+            run(path)
 
     def test_a_note_that_is_a_directory(self, tmp_path):
         (tmp_path / "grid.nc.progress").mkdir()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mlsysim.errors import InputError, MlsysimError, StoreError
 from mlsysim.extras import require
@@ -19,6 +19,9 @@ from mlsysim.files import regular, replacing
 LONGEST = 2**26
 #: Most facts that are told where they differ.
 TOLD = 3
+#: Parts of a first line, and what is said where they are not there.
+PARTS, NO_CHECKPOINT = ("fingerprint", "facts", "state"), "is not a checkpoint of mlsysim, or is damaged"
+T = TypeVar("T")
 
 
 class Checkpoint:
@@ -103,8 +106,13 @@ class Checkpoint:
         finally:
             lock.release()
 
-    def read(self) -> tuple[dict[str, Any], list[Any]] | None:
-        """The state and the records; None if there is no file.
+    def read(self, understood: Callable[[dict[str, Any], list[Any]], T]) -> T | None:
+        """The state and the records, as they are understood; None if there is no file.
+
+        Parameters
+        ----------
+        understood : callable
+            Reads both; raises an error of Python on what no checkpoint holds.
 
         Raises
         ------
@@ -114,8 +122,8 @@ class Checkpoint:
         try:
             with regular(self.path) as file:
                 head = _content(file.readline(LONGEST))
-                if not isinstance(head, dict) or "fingerprint" not in head:
-                    raise self._refused(self.path, "is not a checkpoint of mlsysim, or is damaged")
+                if not isinstance(head, dict) or not all(isinstance(head.get(part), dict) for part in PARTS):
+                    raise self._refused(self.path, NO_CHECKPOINT)
                 lines = iter(partial(file.readline, LONGEST), b"")
                 records = [record for record in map(_content, lines) if record is not None]
         except FileNotFoundError:
@@ -126,11 +134,14 @@ class Checkpoint:
         other = [part for part in {**self.fingerprint, **saved} if self.fingerprint.get(part) != saved.get(part)]
         if other:
             raise self._refused(self.named, f"was begun with other {' and '.join(other)}{self._against(head)}")
-        return head["state"], records
+        try:
+            return understood(head["state"], records)
+        except (LookupError, TypeError, ValueError, ArithmeticError):
+            raise self._refused(self.path, NO_CHECKPOINT) from None
 
     def _against(self, head: Mapping[str, Any]) -> str:
         """The facts that differ, as they were and as they are; empty where none is known to."""
-        saved = head.get("facts", {})
+        saved = head["facts"]
         other = [name for name in {**saved, **self.facts} if saved.get(name) != self.facts.get(name)]
         told = [
             f"{name}: {saved.get(name, 'nothing')} there, {self.facts.get(name, 'nothing')} here"
@@ -163,9 +174,9 @@ def _content(line: bytes) -> Any:
     """The content of a line; None if it is damaged."""
     try:
         digest, _, text = line.decode().removesuffix("\n").partition(" ")
-    except UnicodeDecodeError:
+        return json.loads(text) if digest == _digest(text) else None
+    except (ValueError, RecursionError):
         return None
-    return json.loads(text) if digest == _digest(text) else None
 
 
 def _digest(text: str) -> str:

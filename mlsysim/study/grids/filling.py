@@ -7,7 +7,7 @@ import os
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -83,17 +83,25 @@ class Filling:
 
     def _go_on(self, block_points: int) -> bool:
         """Go on from what an earlier call left, if there was one."""
-        path, found = self.place.path, self.note.read()
+        path, found = self.place.path, self.note.read(self._reached)
         self._refuse_other(begun=found is not None)
-        if found is None or not found[0]["laid_out"] or not os.path.lexists(path):
+        if not found or not os.path.lexists(path):
             return False
-        state, records = found
-        self.parts, self.finished = blocks(self.template.sizes, state["block_points"]), dict(records)
+        self.parts, self.finished = found
         largest = math.prod(self.parts.shape)
         if largest > block_points:
             allowed = f"{str(path)!r} was begun in blocks of {largest:,} points"
             raise InputError("block_points", block_points, allowed, "give at least as many, or name another store")
         return True
+
+    def _reached(self, state: dict[str, Any], records: list[Any]) -> tuple[Blocks, dict[int, str]] | tuple[()]:
+        """Blocks and the checksums of those that are finished; nothing where none was laid out."""
+        if not state["laid_out"]:
+            return ()
+        parts, finished = blocks(self.template.sizes, state["block_points"]), dict(records)
+        if not all(isinstance(number, int) and 0 <= number < parts.count for number in finished):
+            raise ValueError
+        return parts, finished
 
     def _lay_out(self, block_points: int) -> None:
         self.parts, self.finished = blocks(self.template.sizes, block_points), {}

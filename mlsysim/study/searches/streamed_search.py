@@ -101,8 +101,8 @@ def _smallest(
     search: _Search, note: Checkpoint | None, deadline: float, client: Any, progress: bool | None
 ) -> Smallest:
     grid, k = search.grid, search.k
-    saved = note.read() if note is not None else None
-    found, start = _scan_of(saved[0]) if saved is not None else (Scan(), 0)
+    saved = note.read(lambda state, _: _scan_of(state)) if note is not None else None
+    found, start = saved if saved is not None else (Scan(), 0)
     reached = {"run": start, "saved": time.monotonic()}
     known = found
 
@@ -162,4 +162,4 @@ def _state_of(scan: Scan) -> dict[str, Any]:
 def _scan_of(state: Mapping[str, Any]) -> tuple[Scan, int]:
     lowest = np.array([float.fromhex(value) for value in state["lowest"]])
     tiles = np.array(state["tiles"], np.int64)
-    return Scan(tiles, lowest, state["feasible"], state["points"]), state["run"]
+    return Scan(tiles, lowest, int(state["feasible"]), int(state["points"])), int(state["run"])
