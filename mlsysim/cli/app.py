@@ -21,6 +21,7 @@ import mlsysim
 from mlsysim.cli.exits import EXIT_CODES, Exit
 from mlsysim.cli.options import (
     Certificate,
+    Ignored,
     Json,
     Method,
     OwnCatalog,
@@ -259,6 +260,7 @@ def sweep(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table with a row per point instead of text.")] = False,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
 ) -> None:
     """Evaluate a grid."""
     from mlsysim.cli import grids
@@ -297,6 +299,7 @@ def search(
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:
@@ -340,6 +343,7 @@ def pareto(
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Question, Strict, SubjectTo, Variants, Words
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Question, Strict, SubjectTo, Variants, Words
 
 HELP = """What it would take: the value of one argument at which outputs are what they must be.
 
@@ -33,6 +33,7 @@ def solve_for(
     subject_to: SubjectTo = None,
     variant: Variants = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:
