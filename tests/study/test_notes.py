@@ -275,3 +275,11 @@ def test_a_target_that_no_load_meets_says_what_a_request_alone_takes(variant, ta
     assert f"({takes}" in found.obstacle
     assert not any("∞" in line for line in repr(found).splitlines())
     assert not ServingModel(variant).solve(**asked, **{target: 60_000}).obstacle
+
+
+def test_no_solution_says_why_the_output_is_infinite():
+    found = ServingModel().solve_for("concurrency", tpot_mean="<= 20 ms", model="Llama3_1_70B", hardware="H100")
+    assert found.value is None
+    assert "Llama3_1_70B and a request do not fit one H100: tp_size >= 2" in " ".join(found.text().split())
+    beyond = ServingModel().solve_for("request_rate", tpot_p90="<= 2 ms", model="Llama3_1_8B", hardware="H100")
+    assert "tpot_p90 is at least 6.03 ms" in " ".join(beyond.text().split())
