@@ -126,7 +126,13 @@ def test_a_byte_stays_a_byte(typed, value):
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"), [("2G", "unknown unit 'G'"), ("k", "no"), ("1.2345k", "nearest: 1234, 1235"), ("2k GB", "GB is not a unit")]
+    ("typed", "said"),
+    [
+        ("2G", "unknown unit 'G'"),
+        ("k", "no"),
+        ("1.2345k", "nearest: 1234, 1235"),
+        ("2k GB", "GB is not a unit"),
+    ],
 )
 def test_what_is_no_count_is_refused(typed, said):
     with pytest.raises((InputError, UnitError), match=said):

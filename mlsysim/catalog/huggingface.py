@@ -556,7 +556,7 @@ def _account(config: Config, layout: Layout, ignore: frozenset[str]) -> None:
     known = HARMLESS | layout.harmless | config.asked | ignore
     unknown = [name for name, value in config.content.items() if name not in known and value is not None]
     if unknown:
-        way = f"ignore=({', '.join(map(repr, unknown))},)" if len(unknown) == 1 else f"ignore={tuple(unknown)!r}"
         raise CatalogError(
-            f"{', '.join(unknown)} may change the shape of a {config.content['model_type']}; where not, pass {way}"
+            f"{', '.join(unknown)} may change the shape of a {config.content['model_type']}; where not, "
+            f"TransformerWorkload.from_hf(path, ignore={tuple(unknown)!r}) reads it"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -115,6 +116,7 @@ class Catalog:
         self._base = base
         self._built: dict[str, Entry] = {}
         self._found: dict[tuple[str, str], Entry] = {}
+        self._ignored: tuple[str, ...] = ()
         for top, groups in content.items():
             if top not in _TABLES:
                 raise CatalogError(f"{origin}: {UnknownNameError('table', top, _TABLES)}")
@@ -194,11 +196,19 @@ class Catalog:
         if what in _READ_BY and isinstance(name, str):
             ending, read = _READ_BY[what]
             if name.endswith(ending) or (what == "model" and os.path.isdir(name)):
-                return read(name)
+                return read(name, ignore=self._ignored) if what == "model" else read(name)
             if os.path.isfile(name):
                 raise InputError(what, name, f"is a file, but its name does not end in {ending}", _READ_FROM[what])
         other = self._kind_of(name) if isinstance(name, str) else ""
         raise UnknownNameError(what, name, known, f"it is an entry for {other}" if other else "")
+
+    def ignoring(self, fields: tuple[str, ...]) -> Catalog:
+        """The catalog where files of models may have such fields, which leave the shape alone."""
+        if not fields:
+            return self
+        found = copy(self)
+        found._ignored, found._found = fields, {}
+        return found
 
     def _kind_of(self, name: str) -> str:
         """The kind of the entry of a name; empty where there is none, or where several kinds have it."""

@@ -22,6 +22,7 @@ from mlsysim.cli.exits import EXIT_CODES, Exit
 from mlsysim.cli.options import (
     AllowInfeasible,
     Certificate,
+    Ignored,
     Json,
     Method,
     OwnCatalog,
@@ -267,6 +268,7 @@ def sweep(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table with a row per point instead of text.")] = False,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
 ) -> None:
     """Evaluate a grid."""
     from mlsysim.cli import grids
@@ -306,6 +308,7 @@ def search(
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:
@@ -351,6 +354,7 @@ def pareto(
     variant: Variants = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from mlsysim.cli.forms import ANSWER, INPUTS, OVERRIDES, Choice, Form, form
-from mlsysim.cli.options import Json, OwnCatalog, Strict
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Strict
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.spellings import option_name, own_name
 from mlsysim.models.registry import Listed, Registry
@@ -166,6 +166,7 @@ def _answer(own: Form, beside: Sequence[Form]) -> Iterator[inspect.Parameter]:
             None,
         ),
         "catalog": (OwnCatalog, None),
+        **({"ignore": (Ignored, None)} if "model" in own.arguments else {}),
         "as_json": (Json, False),
         "explain": (
             Annotated[bool, typer.Option("--explain", help="Also print the formulas with the numbers put in.")],

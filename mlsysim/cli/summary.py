@@ -28,6 +28,8 @@ def print_sweep(ds: Any, first: str) -> None:
     first : str
         The output that comes first.
     """
+    import xarray
+
     points = int(np.prod(list(ds.sizes.values()), dtype=float))
     entries = json.loads(ds.attrs.get("entries", "{}"))
     output.heading(", ".join([f"{ds.attrs['model']} ({ds.attrs['variant']})", *entries.values()]))
@@ -36,6 +38,7 @@ def print_sweep(ds: Any, first: str) -> None:
     if points > LARGEST:
         output.paragraph(f"More than {LARGEST:,} points are written and not summarised.")
         return
+    (ds,) = xarray.broadcast(ds)  # quantiles of an uncertainty have an axis that shares and labels have not
     names = [first, *(str(name) for name in ds.data_vars if name not in (first, "refused"))]
     good = ds["refused"].values.ravel() == 0 if "refused" in ds else np.ones(points, bool)
     if points <= SMALL:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mlsysim.catalog import Catalog, builtin, load_catalog
+from mlsysim.cli.options import IGNORED
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
@@ -19,7 +20,7 @@ YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 
 def shelf_of(catalog: Path | None) -> Catalog:
     """The catalog in which names are looked up: a file of the user's own, or ours."""
-    return load_catalog(catalog) if catalog else builtin()
+    return (load_catalog(catalog) if catalog else builtin()).ignoring(IGNORED.get())
 
 
 def typed_text(variable: Variable | None, text: str) -> bool | int | float | str:
@@ -73,7 +74,13 @@ def as_options(message: str, arguments: Iterable[str]) -> str:
 
 
 def as_choices(message: str, names: Iterable[str]) -> str:
-    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for options of such names and for flags."""
+    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for options of such names, flags and ``--ignore``."""
     message = message.replace("allow_infeasible=True", "--allow-infeasible")
+    message = re.sub(r"TransformerWorkload\.from_hf\(path, ignore=\((.*?),?\)\) reads it", _as_ignored, message)
     message = re.sub(r'\b\w+Model\("(\w+)"\)', r"--variant \1", message)
     return re.sub(rf"\b({'|'.join(names)})='(\w+)'", r"--\1 \2", message)
+
+
+def _as_ignored(fields: re.Match[str]) -> str:
+    names = re.findall(r"'([^']*)'", fields[1])
+    return f"give --ignore {shlex.quote(','.join(names))}"

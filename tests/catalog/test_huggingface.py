@@ -195,13 +195,13 @@ class TestUnknownFields:
             TransformerWorkload.from_hf(file)
         assert str(caught.value) == (
             f"{file}: mystery_layers, extra may change the shape of a llama; "
-            "where not, pass ignore=('mystery_layers', 'extra')"
+            "where not, TransformerWorkload.from_hf(path, ignore=('mystery_layers', 'extra')) reads it"
         )
         assert TransformerWorkload.from_hf(file, ignore=("mystery_layers", "extra")).layers.value == 32
 
     def test_one_may_be_given_as_text(self, write):
         file = write(config(mystery=3))
-        with pytest.raises(CatalogError, match=r"pass ignore=\('mystery',\)"):
+        with pytest.raises(CatalogError, match=r"ignore=\('mystery',\)\) reads it"):
             TransformerWorkload.from_hf(file)
         assert TransformerWorkload.from_hf(file, ignore="mystery").layers.value == 32
 

@@ -67,3 +67,11 @@ def test_refused(run, words, said):
     done = run("uncertainty", *words)
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_shares_and_labels_beside_an_axis_of_quantiles_are_summarised(run):
+    """Of a grid that is too large for a row per point."""
+    given = ["model=Llama3_8B", "hardware=H100", "seq_len=1000:1300", "batch_size=uniform(8, 9)"]
+    found = run("uncertainty", "memory", *given, "--samples", "16")
+    assert found.exit_code == 0, found.stderr
+    assert "total_memory" in found.stdout

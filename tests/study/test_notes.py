@@ -363,3 +363,11 @@ def test_a_quantile_of_gaps_below_their_mean_says_why(variant, given):
     assert "one gap in a hundred is far longer" in note
     usual = model.solve(model="Llama3_1_8B", hardware="H100", num_replicas=1, isl=512, osl=512, request_rate=2)
     assert not [note for note in usual.notes if note.startswith("itl_p99")]
+
+
+def test_no_solution_says_why_the_output_is_infinite():
+    found = ServingModel().solve_for("concurrency", tpot_mean="<= 20 ms", model="Llama3_1_70B", hardware="H100")
+    assert found.value is None
+    assert "Llama3_1_70B and a request do not fit one H100: tp_size >= 2" in " ".join(found.text().split())
+    beyond = ServingModel().solve_for("request_rate", tpot_p90="<= 2 ms", model="Llama3_1_8B", hardware="H100")
+    assert "tpot_p90 is at least 6.03 ms" in " ".join(beyond.text().split())

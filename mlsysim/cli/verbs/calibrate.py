@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Question, Variants
+from mlsysim.cli.options import Json, OwnCatalog, Question, Variants, keep_ignored
 
 HELP = """Inputs that a table of measurements implies, with errors, and what the table does not say.
 
@@ -31,7 +31,14 @@ def calibrate(
     outputs: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Measured columns to use (a,b); all by default.")
     ] = None,
-    ignore: Annotated[str | None, typer.Option(metavar="NAMES", help="Columns that are carried along (a,b).")] = None,
+    ignore: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Columns that are carried along, and fields of a config.json that leave the shape alone (a,b).",
+            callback=keep_ignored,
+        ),
+    ] = None,
     space: Annotated[
         str, typer.Option(metavar="log|linear", help="Compare by ratio, or by difference in the units of the outputs.")
     ] = "log",

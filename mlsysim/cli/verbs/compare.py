@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Plot, Question, Words
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Words
 
 HELP = """Two answers side by side, and what makes the difference.
 
@@ -32,6 +32,7 @@ def compare(
     ] = None,
     plot: Plot = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
     """Compare two answers."""

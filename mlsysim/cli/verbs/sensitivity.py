@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Plot, Question, Variants
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants
 
 WORDS = "Arguments of the question."
 HELP = """How one output responds to every input: elasticities, next steps, other labels.
@@ -43,6 +43,7 @@ def sensitivity(
     plot: Plot = None,
     variant: Variants = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
     """Say how an output responds to its inputs."""

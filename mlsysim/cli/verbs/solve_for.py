@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import AllowInfeasible, Json, OwnCatalog, Question, Strict, SubjectTo, Variants, Words
+from mlsysim.cli.options import AllowInfeasible, Ignored, Json, OwnCatalog, Question, Strict, SubjectTo, Variants, Words
 
 HELP = """What it would take: the value of one argument at which outputs are what they must be.
 
@@ -35,6 +35,7 @@ def solve_for(
     allow_infeasible: AllowInfeasible = False,
     variant: Variants = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:

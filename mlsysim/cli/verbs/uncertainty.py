@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Plot, Question, Variants, Words
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants, Words
 
 HELP = """How sure an answer is when arguments are known by distributions.
 
@@ -48,6 +48,7 @@ def uncertainty(
     plot: Plot = None,
     variant: Variants = None,
     catalog: OwnCatalog = None,
+    ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
     """Draw the arguments, and say what becomes of the outputs."""

@@ -15,7 +15,7 @@ from mlsysim.study.inverse.pieces import SOLVED, Found, Pieces, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import Solution, as_text, nearest_of
 from mlsysim.study.inverse.whole import neighbours, whole_pieces
-from mlsysim.study.inverse.without import sides_of, what_is_compared, why_none
+from mlsysim.study.inverse.without import because, sides_of, what_is_compared, why_none
 from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
 
@@ -67,6 +67,7 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
         if near is not None:
             found.dropped = Pieces(near.column, *near.values, *np.zeros((2, 1), bool))
         status, reason = why_none(block, x, found)
+        reason = because(reason, solved_at, x)
         return Solution(unknown, texts, status, reason=reason, leaves_out=leaves_out)
     status, at, said, reason = _chosen(landscape, found.pieces, which)
     form = None if at is None or status == "everywhere" else closed_form(block, at, largest=said == "largest")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mlsysim import formatting
+from mlsysim.errors import MlsysimError
 from mlsysim.inputs.expressions import Expression
 from mlsysim.inputs.refusal import first_reason
 from mlsysim.study.inverse.landscape import Block, evaluated, relative_gap
@@ -12,6 +16,9 @@ from mlsysim.study.inverse.pieces import SOLVED, STEPS, Found
 from mlsysim.study.inverse.scan import beyond
 from mlsysim.study.inverse.solution import as_text
 from mlsysim.study.searches.constraints import Comparison
+
+if TYPE_CHECKING:
+    from mlsysim.study.results.result import Result
 
 #: What must be at most, at least or equal to something, and that.
 Sides = tuple[Expression, object]
@@ -54,6 +61,27 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
     else:
         reached = _reached(block, x, accepted, compared, landscape.comparison)
     return "none", "; ".join(filter(None, [jumped, reached, _alone(block, x, accepted)]))
+
+
+def because(reason: str, solved_at: Callable[[float], Result], x: np.ndarray) -> str:
+    """A reason in which an output is infinite, with what the model says of that.
+
+    Parameters
+    ----------
+    reason : str
+        Why no value meets the targets.
+    solved_at : callable
+        The result at a value of the unknown.
+    x : ndarray
+        Values of the unknown that were looked at.
+    """
+    if "∞" not in reason:
+        return reason
+    try:
+        obstacle = solved_at(float(x[len(x) // 2])).obstacle
+    except MlsysimError:
+        return reason
+    return f"{reason}: {obstacle}" if obstacle else reason
 
 
 def _refused(block: Block, x: np.ndarray) -> str:
