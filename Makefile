@@ -5,7 +5,8 @@ PEER := .venv-0.3.0
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # A file of tests stays in one process, which compiles its systems once; files in order, so that notebooks are no tail.
-TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+TESTS := $(BIN)/python $(PYTEST)
 
 # Tests of pages: every page of the site and every calculator in a browser.
 PAGES := tests/site tests/web/test_pages.py
@@ -48,9 +49,12 @@ ci: lint types contracts test site-test
 	$(BIN)/mlsysim book --check
 	$(TESTS) --only-long --share 5 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
 
+# Every test, and the quick ones once more as an old processor runs them, whose last digits are others.
 check: lint types contracts
 	$(BIN)/mlsysim book --check
-	$(TESTS) --long
+	$(BIN)/python tests/web/chromium.py
+	$(TESTS) --long --browser
+	$(BIN)/python tests/oldest_processor.py $(PYTEST)
 
 bench: $(VENV)/.test $(PEER)/.installed
 	mkdir -p build

@@ -308,6 +308,9 @@ def test_the_expert_parallel_report_does_not_tell_retries_from_imbalance():
     assert combination.name == "remap_bandwidth x routing_imbalance_factor"
     assert found.errors["remap_bandwidth"] is None
     assert found.standing("routing_imbalance_factor") == "not determined"
+    shown = {name: cells for name, *cells in found.table()[1]}
+    assert shown["remap_bandwidth"] == ["-", "not determined", "-", "-", "-"]
+    assert shown["efficiency"][0] != "-"
 
 
 def test_only_constants_of_a_stack_are_saved(noisy, tmp_path):

@@ -271,13 +271,13 @@ class Calibration:
         telling = ((np.abs(self.influence.values) >= MATTERS) & used[:, None]).any(axis=0).sum(axis=-1)
         rows = []
         for place, (name, value) in enumerate(self.values.items()):
-            ends = intervals[name]
-            known = (
-                [formatting.amount(errors[name]), *map(formatting.amount, ends)]
-                if ends
-                else [self.standing(name), "-", "-"]
-            )
-            rows.append([name, formatting.amount(value), *known, str(int(telling[place]))])
+            ends, standing = intervals[name], self.standing(name)
+            cells = [formatting.amount(value), standing, "-", "-", str(int(telling[place]))]
+            if ends:
+                cells[1:4] = map(formatting.amount, (errors[name], *ends))
+            elif standing == "not determined":  # many values fit alike, and rounding chooses among them
+                cells[0] = cells[-1] = "-"
+            rows.append([name, *cells])
         return headers, rows
 
     def _lines(self) -> list[str]:
