@@ -422,7 +422,9 @@ class _Binder:
                 self.typed[name] = given[0]
                 self.entries |= {} if slot is None else {name: self._entry(name, slot, given[0])}
                 continue
-            axis = convert.axis(variable_of(name), given, repeats=True) if slot is None else self._entry_axis(name, given)
+            axis = (
+                convert.axis(variable_of(name), given, repeats=True) if slot is None else self._entry_axis(name, given)
+            )
             self.implied[name], self.along[name] = axis, self.along[argument]
 
     def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
