@@ -414,7 +414,7 @@ class _Binder:
         for name, value in (("accelerators_per_node", "link_domain"), ("fabric", "fabric")):
             slot = self.model.slots.get(name)
             other = self.model.defaults.get(name) if slot is None else slot.default
-            if not other or name not in self.model.arguments or name in self.typed or name in self.along:
+            if not other or name not in self.model.arguments or name in {*self.typed, *self.along, *self.free}:
                 continue
             given = [getattr(device, value) or other for device in devices]
             if argument not in self.along:

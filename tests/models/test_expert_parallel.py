@@ -56,7 +56,7 @@ class TestReport:
         assert found.feasible
 
     def test_what_the_device_gives_is_in_the_recipe_and_called_calibrated(self):
-        """3.3 to 4.1 GiB less than the driver shows are as good; with 96 GiB and none of them kept back four ranks just fit."""
+        """3.3 to 4.1 GiB less than the driver shows are as good; in all of 96 GiB four ranks just fit."""
         found = MODEL.solve(**REPORT, ep_size=4)
         said = found.source("reserved_memory")
         assert said.startswith("recipe torchtitan_issue_1624: 3.58 GiB (calibrated on the 91.51 GiB that were reported")
