@@ -74,7 +74,7 @@ def as_options(message: str, arguments: Iterable[str]) -> str:
 
 
 def as_choices(message: str, names: Iterable[str]) -> str:
-    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for options of such names, flags and ``--ignore``."""
+    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for such options, flags and ``--ignore``."""
     message = message.replace("allow_infeasible=True", "--allow-infeasible")
     message = re.sub(r"TransformerWorkload\.from_hf\(path, ignore=\((.*?),?\)\) reads it", _as_ignored, message)
     message = re.sub(r'\b\w+Model\("(\w+)"\)', r"--variant \1", message)

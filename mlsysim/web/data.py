@@ -25,6 +25,8 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
+from mlsysim.study.results.basis import assumed, is_share, numbers
+from mlsysim.study.results.expected_error import PAGE, areas_of, asked, device_of, error_of, standing
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
 from mlsysim.web.formulas import PrintedModel
@@ -183,7 +185,9 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
                 rates[name][""] = [error.allowed, error.hint]
             else:
                 rates[name][number_format] = None if value is None else value.canonical
-    return {"name": entry.name, "values": values, **({"rates": rates} if rates else {})}
+    device = device_of(entry)
+    return {"name": entry.name, "values": values, **({"rates": rates} if rates else {}),
+            **({"device": device} if device else {})}  # fmt: skip
 
 
 @cache
@@ -204,10 +208,37 @@ def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any
         "parts": parts_shown(model),
         "formulas": printed.variants[model.variant],
         "texts": [printed.text_of(formula) for formula in model.formulas],
+        "basis": _basis(model),
         "requirements": [
             requirements.setdefault(_requirement(each, printed), len(requirements)) for each in model.requirements
         ],
     }
+
+
+def _basis(model: DeclaredModel) -> dict[str, Any]:
+    """What the answer rests on: its assumptions, and the errors that were measured, by how near they are."""
+    (output,) = numbers(model)
+    names = assumed(model, (output,))
+    tiers = [
+        [_area(area, output, follows) for area in sorted(areas_of(kind, variant, below), key=asked, reverse=True)]
+        for follows, below, kind, variant in standing(type(model), model.variant, output)
+    ]
+    return {
+        "shares": [name for name in names if is_share(name)],
+        "more": sum(not is_share(name) for name in names),
+        "errors": [tier for tier in tiers if tier],
+    }
+
+
+def _area(area: dict[str, Any], output: str, follows: str) -> dict[str, Any]:
+    """An error in words, and the answers that it speaks of; labels by their codes, numbers in canonical units."""
+    where = {}
+    for name, allowed in area["where"].items():
+        labels, unit = variable_of(name).domain.labels, variable_of(name).unit
+        factor = units.factor(unit) if unit != "count" else 1.0
+        where[name] = [labels.index(each) for each in allowed] if labels else [each * factor for each in allowed]
+    said = f"{error_of(area, output, follows).shares} ({area['about']}; {PAGE})"
+    return {"devices": area["devices"], "stacks": area["stacks"], "where": where, "said": said}
 
 
 def parts_shown(model: DeclaredModel) -> dict[str, tuple[str, ...]]:

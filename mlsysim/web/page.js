@@ -164,15 +164,18 @@ function showNumbers() {
   const totals = Object.entries(parts).filter(([total, each]) => [total, ...each].every((name) => shown.includes(name)) && isWhole(total, each) && Number.isFinite(found[total]));
   totals.forEach(([, each]) => each.forEach((name) => within.add(name)));
   const rows = [];
-  for (const name of shown.filter((each) => !within.has(each))) {
-    const own = totals.find(([total]) => total === name);
-    rows.push(row(name, own && name));
-    for (const part of own ? own[1] : []) rows.push(row(part, name, found[part] / found[name]));
-  }
+  const add = (name, total, share) => {
+    const own = totals.find(([each]) => each === name);
+    rows.push(row(name, total || (own && name), share));
+    for (const part of own ? own[1] : []) add(part, name, found[part] / found[name]);
+  };
+  shown.filter((each) => !within.has(each)).forEach((name) => add(name));
   byId("numbers").replaceChildren(...rows);
   byId("numbers").classList.toggle("parted", totals.length > 0);
   const lost = headline.filter((name) => found[name] === undefined);
   byId("lost").textContent = lost.length ? `Left out for want of inputs: ${lost.map(labelOf).join(", ")}` : "";
+  const { stack, error } = basis(DATA, state.variant, typedHere(), answer.bind);
+  byId("basis").replaceChildren(element("dt", {}, "Stack"), element("dd", {}, stack), element("dt", {}, "Expected error"), element("dd", {}, ...linked(error)));
   const main = found[DATA.answer] !== undefined ? DATA.answer : shown[0];
   const verdict = shown.find((name) => typeof found[name] === "boolean");
   const summary = () => [
@@ -393,7 +396,7 @@ function start() {
       element("div", { id: "answer" },
         element("div", { id: "refusal", role: "alert" }),
         element("div", { id: "result" },
-          element("section", { "aria-label": "Answer" }, element("div", { id: "main" }), element("div", { class: "scroll" }, element("table", {}, element("tbody", { id: "numbers" }))), element("p", { id: "lost", class: "quiet" })),
+          element("section", { "aria-label": "Answer" }, element("div", { id: "main" }), element("div", { class: "scroll" }, element("table", {}, element("tbody", { id: "numbers" }))), element("p", { id: "lost", class: "quiet" }), element("dl", { id: "basis", class: "quiet" })),
           element("div", { class: "buttons" }, button("Copy link", () => location.href), button("Copy as Python", asPython), button("Copy as command", asCommand)),
           element("details", { class: "copies" }, element("summary", {}, "What was copied"), element("pre", { id: "copied", tabindex: "0" })),
           element("section", { "aria-labelledby": "curve-name" }, element("h2", { id: "curve-name" }, "Curve"), element("div", { class: "pick" }, select("plot", "Show"), select("over", "over")), element("div", { id: "curve" }), element("p", { id: "left-out", class: "quiet" })),

@@ -17,6 +17,7 @@ from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.recipe import recipe_argument
 from mlsysim.models import every_model
+from mlsysim.study.results.basis import of_result
 from mlsysim.study.results.display import as_text
 from mlsysim.symbolic import variable_of
 from mlsysim.web.data import model_data
@@ -183,3 +184,33 @@ def test_a_published_run_is_typed_as_its_recipe_gives_it(kind, functions, tmp_pa
             continue
         assert not answer["refusal"], key
         assert answer["values"] == pytest.approx(wanted, rel=1e-15, abs=0), key
+
+
+BASIS = """
+const jobs = JSON.parse(require("fs").readFileSync(process.argv[2]));
+console.log(JSON.stringify(jobs.map(([variant, typed]) => basis(DATA, variant, typed, bound(DATA, variant, typed)))));
+"""
+
+
+@pytest.mark.parametrize("kind", rest_long(every_model(), quick=4), ids=lambda kind: kind.__name__)
+def test_a_page_says_on_what_its_answer_rests_as_the_command_line_does(kind, functions, tmp_path):
+    printed = PrintedModel(kind, functions)
+    data = model_data(kind, printed)
+    example = {name: value for name, value in kind.example.items() if name not in ("variant", recipe_argument(kind))}
+    shares = [name for each in data["variants"].values() for name in each["basis"]["shares"]][:1]
+    jobs, wanted = [], []
+    for variant in printed.variants:
+        for changed in ({}, {"stack": "TensorRT_LLM_H100"}, {"hardware": "MI300X"}, dict.fromkeys(shares, 0.5)):
+            given = {**example, **changed}
+            try:
+                answer = of_result(kind(variant).solve(**given))
+            except MlsysimError:
+                continue
+            jobs.append((variant, {name: str(value) for name, value in given.items()}))
+            ((_, stack), (_, error)) = answer.lines()
+            wanted.append((stack, error.partition(": ")[2]))
+    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
+    answers = json.loads(run(data_script(data) + script(printed) + BASIS, tmp_path, tmp_path / "jobs.json"))
+    for job, answer, (stack, error) in zip(jobs, answers, wanted, strict=True):
+        assert answer["stack"] == stack, job
+        assert answer["error"] == re.sub(r"none measured .*", "none measured", error), job

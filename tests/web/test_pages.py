@@ -99,7 +99,8 @@ def test_a_page_answers_what_is_typed(kind, browsed):
     )
     fine(desktop, 1280)
     fine(phone, PHONE)
-    result = kind.solve_example()
+    opened = {"variant": kind.measured(), **kind.example}
+    result = kind.solve_example(**opened)
     for found in (desktop, phone):
         assert found["seen"][0]["numbers"] == shown(result)
     space = {}
@@ -107,10 +108,10 @@ def test_a_page_answers_what_is_typed(kind, browsed):
     assert shown(space["result"]) == shown(result)
     if name is not None:
         _, doubled, refused = desktop["seen"]
-        assert doubled["numbers"] == shown(kind.solve_example(**{name: 2 * example[name]}))
+        assert doubled["numbers"] == shown(kind.solve_example(**{**opened, name: 2 * example[name]}))
         assert f"{name}={2 * example[name]}" in doubled["hash"]
         with pytest.raises(InputError) as error:
-            kind.solve_example(**{name: "abc"})
+            kind.solve_example(**{**opened, name: "abc"})
         assert refused["refusal"] == str(error.value)
         assert refused["numbers"] == doubled["numbers"]
         assert refused["old"]

@@ -46,17 +46,13 @@ class Basis:
 
     @cached_property
     def _assumed(self) -> list[str]:
-        """The inputs that the outputs need and a stack can give, then efficiencies and overlaps that none gives."""
-        result = self.result
-        needed = [v.name for v in result.model.system.closure(self.outputs).inputs if v.name in {*result.input_names}]
-        slots = (slot for slot in result.model.slots.values() if issubclass(slot.entry, Stack))
-        by_stack = [name for slot in slots for name in slot.gives if name in needed]
-        return list(dict.fromkeys((*by_stack, *filter(_is_share, needed))))
+        """The assumptions of the outputs that have a value."""
+        return [name for name in assumed(self.result.model, self.outputs) if name in {*self.result.input_names}]
 
     @cached_property
     def shares(self) -> dict[str, str]:
         """Efficiencies and overlaps that the outputs need, with where each came from: a stack, or ``"given"``."""
-        return {name: self._origin(name) for name in self._assumed if _is_share(name)}
+        return {name: self._origin(name) for name in self._assumed if is_share(name)}
 
     def _origin(self, name: str) -> str:
         result, origin = self.result, self.result.origin(name)
@@ -132,7 +128,7 @@ class Basis:
 
 def of_result(result: Result, outputs: Iterable[str] = ()) -> Basis:
     """What the outputs of a result rest on; the one that answers its question where none of them is a number."""
-    return Basis(result, _numbers(result.model, outputs))
+    return Basis(result, numbers(result.model, outputs))
 
 
 def at_point(
@@ -166,7 +162,7 @@ def at_point(
     Basis or None
         None where the point is refused.
     """
-    names, start = _numbers(model, outputs), dict(places or {})
+    names, start = numbers(model, outputs), dict(places or {})
 
     def found(model: DeclaredModel, where: Mapping[str, int]) -> Basis | None:
         unknown = [name for name in free if name in model.arguments]
@@ -185,20 +181,28 @@ def at_point(
     others += [("variant", found(type(model)(each), start)) for each in variants]
     differs: dict[str, dict[str, None]] = {name: {} for name in ("stack", *names)}
     for axis, basis in others:
-        for name in differs if basis is not None else ():
-            if basis.text(name) != first.text(name):
+        for name in differs:
+            if basis is not None and basis.text(name) != first.text(name):
                 differs[name][axis] = None
     return replace(first, differs={name: tuple(axes) for name, axes in differs.items()})
 
 
-def _numbers(model: DeclaredModel, outputs: Iterable[str]) -> tuple[str, ...]:
+def assumed(model: DeclaredModel, outputs: Iterable[str]) -> list[str]:
+    """The inputs that outputs need and a stack can give, then efficiencies and overlaps that none gives."""
+    needed = [v.name for v in model.system.closure(outputs).inputs]
+    slots = (slot for slot in model.slots.values() if issubclass(slot.entry, Stack))
+    by_stack = [name for slot in slots for name in slot.gives if name in needed]
+    return list(dict.fromkeys((*by_stack, *filter(is_share, needed))))
+
+
+def numbers(model: DeclaredModel, outputs: Iterable[str] = ()) -> tuple[str, ...]:
     """Those of the outputs that are numbers; else the one that answers the question of the model."""
     names = [name for name in outputs if name in model.system and not _is_word(name)]
     answer = model.answer if model.answer in model.system else model.headline[0]
     return tuple(dict.fromkeys(names)) or (answer,)
 
 
-def _is_share(name: str) -> bool:
+def is_share(name: str) -> bool:
     """Whether an input is an efficiency, or the share of one time that another hides."""
     return name.endswith(DECIDING) and not variable_of(name).domain.is_flag
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -122,21 +123,40 @@ def measured_of(result: Any, output: str, model: type[DeclaredModel], variant: s
     NotMeasuredError
         If nothing of the kind was measured.
     """
-    try:
-        return _of_areas(result, output, model, variant)
-    except NotMeasuredError as missing:
-        last = missing
-    for each in model.foundations:
-        if output not in each.outputs or (each.variants and variant not in each.variants):
-            continue
-        below = each.outputs[output]
+    for follows, below, kind, name in standing(model, variant, output):
         try:
-            found = measured_of(result, below, each.model, each.variant)
+            found = _of_areas(result, below, kind, name)
         except NotMeasuredError as missing:
             last = missing
         else:
-            return replace(found, output=output, follows=found.follows or f"{below} of {each.model.__name__}")
+            return replace(found, output=output, follows=follows)
     raise last
+
+
+def standing(
+    model: type[DeclaredModel], variant: str, output: str, follows: str = ""
+) -> Iterator[tuple[str, str, type[DeclaredModel], str]]:
+    """An output with its model and variant, then those that it follows from, each with its name in words.
+
+    Yields
+    ------
+    tuple
+        ``follows`` of the error (empty for the output itself), output, model and variant.
+    """
+    yield follows, output, model, variant
+    for each in model.foundations:
+        if output in each.outputs and (not each.variants or variant in each.variants):
+            below = each.outputs[output]
+            yield from standing(each.model, each.variant, below, f"{below} of {each.model.__name__}")
+
+
+def areas_of(model: type[DeclaredModel], variant: str, output: str) -> list[dict[str, Any]]:
+    """The areas that speak of an output of a variant."""
+    name = model.__name__
+    return [
+        area for area in areas()
+        if area["model"] == name and output in area["outputs"] and variant in area["variants"]
+    ]  # fmt: skip
 
 
 def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str) -> ExpectedError:
@@ -147,7 +167,7 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
         known = sorted({name for area in own for name in area["outputs"]})
         wanted = f"of {model.__name__} there are errors of {', '.join(known)}" if known else ""
         raise NotMeasuredError(output, f"no error of {output} was measured", wanted)
-    of_variant = [area for area in of_output if variant in area["variants"]]
+    of_variant = areas_of(model, variant, output)
     if not of_variant:
         known = sorted({variant for area in of_output for variant in area["variants"]})
         raise NotMeasuredError(output, f"none was measured by {variant}", f"but by {', '.join(known)}")
@@ -156,9 +176,18 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
     if not fitting:
         nearest = sorted(reasons.items(), key=lambda each: each[1].startswith("by the stack"))
         raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in nearest))
-    most = max(fitting, key=lambda area: (bool(area["stacks"]), len(area["where"]), area["rows"]))
-    fields = {name: most[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section", "page")}
-    return ExpectedError(output, **fields)
+    return error_of(max(fitting, key=asked), output)
+
+
+def asked(area: dict[str, Any]) -> tuple[bool, int, int]:
+    """How much an area asks of a result; of several that fit, the most is taken."""
+    return bool(area["stacks"]), len(area["where"]), area["rows"]
+
+
+def error_of(area: dict[str, Any], output: str, follows: str = "") -> ExpectedError:
+    """The errors of an area as those of an output."""
+    fields = {name: area[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section", "page")}
+    return ExpectedError(output, **fields, follows=follows)
 
 
 def _unlike(result: Any, area: dict[str, Any]) -> str:
@@ -195,13 +224,15 @@ def _typed(result: Any, *kinds: type[Entry]) -> list[str]:
 
 def _devices(result: Any) -> list[str]:
     """Catalog keys of the accelerators of a result."""
-    found: list[Entry] = []
-    for entry in result.entries.values():
-        node = entry.node if isinstance(entry, Fleet) else entry
-        device = node.accelerator if isinstance(node, Node) else node
-        if isinstance(device, Accelerator):
-            found.append(device)
-    return list(dict.fromkeys(device.key or device.name for device in found))
+    found = filter(None, map(device_of, result.entries.values()))
+    return list(dict.fromkeys(found))
+
+
+def device_of(entry: Entry) -> str:
+    """Catalog key of the accelerator of an entry; empty where it has none."""
+    node = entry.node if isinstance(entry, Fleet) else entry
+    device = node.accelerator if isinstance(node, Node) else node
+    return (device.key or device.name) if isinstance(device, Accelerator) else ""
 
 
 def _within(result: Any, name: str, allowed: list[Any]) -> bool:
