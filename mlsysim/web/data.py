@@ -26,7 +26,7 @@ from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.study.results.basis import assumed, is_share, numbers
-from mlsysim.study.results.expected_error import PAGE, areas_of, asked, device_of, error_of, standing
+from mlsysim.study.results.expected_error import areas_of, asked, device_of, error_of, standing
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
 from mlsysim.web.formulas import PrintedModel
@@ -237,7 +237,7 @@ def _area(area: dict[str, Any], output: str, follows: str) -> dict[str, Any]:
         labels, unit = variable_of(name).domain.labels, variable_of(name).unit
         factor = units.factor(unit) if unit != "count" else 1.0
         where[name] = [labels.index(each) for each in allowed] if labels else [each * factor for each in allowed]
-    said = f"{error_of(area, output, follows).shares} ({area['about']}; {PAGE})"
+    said = f"{error_of(area, output, follows).shares} ({area['about']}; {area['page']})"
     return {"devices": area["devices"], "stacks": area["stacks"], "where": where, "said": said}
 
 

@@ -141,7 +141,9 @@ def test_wide_tensor_parallelism_asks_less_of_small_experts():
 
 def test_a_search_finds_how_far_to_cut():
     """Whole experts: their exchange stays within the node, where cut ones cross it."""
-    found = STEP.search(minimize="step_time", **{**RUN, "batch_size": 2048, "etp_size": [0, 1, 2, 3, 8]})
+    found = STEP.search(
+        minimize="step_time", allow_infeasible=True, **{**RUN, "batch_size": 2048, "etp_size": [0, 1, 2, 3, 8]}
+    )
     assert found.best.inputs["etp_size"] == 1
     assert found.certificate.proven
     assert found.certificate.points == 5

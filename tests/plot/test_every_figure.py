@@ -117,7 +117,7 @@ def test_panels_share_one_legend(ax, memory):
 
 
 def test_designs_on_a_front_that_are_infeasible_are_hollow(ax, trained):
-    found = trained.pareto(["step_time", "total_memory"], **LAYOUTS)
+    found = trained.pareto(["step_time", "total_memory"], allow_infeasible=True, **LAYOUTS)
     assert found.infeasible
     found.plot(ax=ax)
     (hollow,) = [line for line in ax.get_lines() if line.get_gid() == "infeasible"]
@@ -127,7 +127,7 @@ def test_designs_on_a_front_that_are_infeasible_are_hollow(ax, trained):
 
 
 def test_bars_of_a_search_are_its_objectives(ax, trained):
-    found = trained.search(minimize="step_time", top=4, **LAYOUTS)
+    found = trained.search(minimize="step_time", top=4, allow_infeasible=True, **LAYOUTS)
     found.plot(ax=ax)
     widths = sorted(bar.get_width() for bar in ax.patches)
     assert widths == pytest.approx([each.step_time.magnitude for each in found])

@@ -249,7 +249,7 @@ def random_problem(seed, points=100_000, families=FAMILIES):
         objective, maximized = random_objective(random, model, binding)
         constraints = random_constraints(random, binding, sample)
         goals = {"maximize" if maximized else "minimize": objective}
-        last = problem(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints)
+        last = problem(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints, True)
         if last.points(sample)[1].any() or random.random() < 0.1:
             break
     if last is None:
@@ -262,7 +262,7 @@ def searched(asked, **options):
     ((expression, sign),) = asked.objectives
     goal = {"minimize" if sign > 0 else "maximize": expression.sympy}
     constraints = [constraint.sympy for constraint in asked.constraints]
-    return asked.model.search(**asked.typed, **goal, subject_to=constraints, **options)
+    return asked.model.search(**asked.typed, **goal, subject_to=constraints, allow_infeasible=True, **options)
 
 
 def by_brute_force(asked, points=1 << 17):

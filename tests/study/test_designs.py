@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlsysim import IterationModel, TrainingMemoryModel, linked
-from mlsysim.errors import InfeasibleError
+from mlsysim.errors import InfeasibleError, InputError
 from mlsysim.study.results.result import Result
 from mlsysim.study.searches.certificate import Certificate, Refused
 
@@ -158,18 +158,61 @@ def test_the_certificate_in_words(changes, words):
 
 
 class TestInfeasible:
-    """They are designs where no constraint asks for others; the answer says so."""
+    """They are left out unless they are allowed; the answer says so."""
 
     LARGE = {"model": "Llama3_70B", "hardware": "H100", "batch_size": 64, "dp_size": 1}
+    CUT = {"tp_size": [8], "pp_size": [1, 2, 80]}
+
+    @pytest.mark.parametrize("method", ["auto", "bounds", "dense"])
+    def test_they_are_left_out_and_counted(self, method):
+        found = MODEL.search(**self.LARGE, **self.CUT, maximize="total_memory", top=3, method=method)
+        asked = MODEL.search(**self.LARGE, **self.CUT, maximize="total_memory", top=3, subject_to="feasible")
+        assert found.places.tolist() == asked.places.tolist() == [[0, 2]]
+        assert found.left_out == "Infeasible designs left out: 2 (allow_infeasible=True keeps them)."
+        assert found.left_out in " ".join(repr(found).split())
+        assert found.left_out in found._repr_html_()
+        assert found.left_out in found.to_dataset().attrs["certificate"]
+        assert json.loads(found.to_json())["left_out"] == found.left_out
+        assert (asked.left_out, "left_out" in asked.to_dict()) == ("", False)
+        assert found.certificate.feasible == (1, 1)
+
+    def test_a_constraint_of_ones_own_stands_beside_it(self):
+        both = MODEL.search(**self.LARGE, **self.CUT, maximize="total_memory", subject_to="total_memory >= 100 GB")
+        assert not len(both)
+        assert "Infeasible designs left out: 2" in repr(both)
+        own = MODEL.search(**self.LARGE, **self.CUT, maximize="total_memory", subject_to="not feasible")
+        assert own.infeasible == (0,)
+        assert own.left_out == ""
+
+    def test_none_is_feasible(self):
+        found = MODEL.search(**self.LARGE, tp_size=[2, 4, 8], minimize="total_memory")
+        assert "No design is feasible. total_memory <= memory_capacity: nearest" in " ".join(repr(found).split())
+        with pytest.raises(InfeasibleError, match=r"left out: 3 \(allow_infeasible=True keeps them\)"):
+            found.best  # noqa: B018
+
+    def test_what_a_front_leaves_out(self):
+        front = MODEL.pareto(["total_memory", "tp_size * pp_size"], **self.LARGE, **self.CUT)
+        assert [result.feasible for result in front] == [True]
+        assert "left out: 2" in front.left_out
+
+    def test_large_grids_are_not_counted(self):
+        found = MODEL.search(
+            **self.LARGE, tp_size=[1, 8], pp_size=[1, 80], seq_len=range(1, 20_000), minimize="tp_size * pp_size",
+            subject_to="total_memory <= 60 GB",
+        )  # fmt: skip
+        assert found.left_out == "Infeasible designs are left out (allow_infeasible=True keeps them)."
+
+    @pytest.mark.parametrize("wrong", [None, 1, "yes"])
+    def test_a_truth_value(self, wrong):
+        with pytest.raises(InputError, match=r"allow_infeasible=.*: must be True or False"):
+            MODEL.search(**self.LARGE, **self.CUT, minimize="total_memory", allow_infeasible=wrong)
 
     def test_the_best_one(self):
-        found = MODEL.search(**self.LARGE, tp_size=[2, 4, 8], minimize="total_memory")
+        found = MODEL.search(**self.LARGE, tp_size=[2, 4, 8], minimize="total_memory", allow_infeasible=True)
         best = found.best
         needed, there = (best[name].to("TB").magnitude for name in ("total_memory", "memory_capacity"))
         said = (
-            "The best design is not feasible: total_memory <= memory_capacity, "
-            f"{needed:.2f} TB against {there:.3f} TB. "
-            "subject_to='feasible' asks for designs that are."
+            f"The best design is not feasible: total_memory <= memory_capacity, {needed:.2f} TB against {there:.3f} TB."
         )
         assert (found.infeasible, best.feasible) == ((0,), False)
         assert said in " ".join(repr(found).split())
@@ -178,10 +221,11 @@ class TestInfeasible:
         assert "3 points, 3 of them with a finite objective" in str(found.certificate)
 
     def test_some_of_several(self):
-        found = MODEL.search(**self.LARGE, tp_size=[8], pp_size=[1, 2, 80], maximize="total_memory", top=3)
+        found = MODEL.search(**self.LARGE, **self.CUT, maximize="total_memory", top=3, allow_infeasible=True)
         assert found.infeasible == (0, 1)
         assert "Not feasible: 2 of 3 designs (1, 2): total_memory <= memory_capacity, " in " ".join(repr(found).split())
-        assert MODEL.search(**self.LARGE, tp_size=[1, 2], minimize="weights", top=2).infeasible == (0, 1)
+        both = MODEL.search(**self.LARGE, tp_size=[1, 2], minimize="weights", top=2, allow_infeasible=True)
+        assert both.infeasible == (0, 1)
 
     def test_none_where_it_was_asked_for_or_where_there_is_no_such_output(self):
         fits = MODEL.search(**self.LARGE, tp_size=[8], pp_size=[1, 80], minimize="weights", subject_to="feasible")
@@ -195,8 +239,9 @@ class TestInfeasible:
 
     def test_of_a_front(self):
         front = MODEL.pareto(
-            ["total_memory", "tp_size * pp_size"], **self.LARGE, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 80]
-        )
+            ["total_memory", "tp_size * pp_size"], **self.LARGE, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 80],
+            allow_infeasible=True,
+        )  # fmt: skip
         fits = [result.feasible for result in front]
         assert front.infeasible == tuple(place for place, good in enumerate(fits) if not good)
         assert 0 < len(front.infeasible) < len(front)
@@ -205,7 +250,7 @@ class TestInfeasible:
 
 def test_whole_numbers_print_whole():
     found = MODEL.search(
-        **POINT, hardware="H100", tp_size=[2, 4], pp_size=[4, 8], seq_len=[1024, 2048],
+        **POINT, hardware="H100", tp_size=[2, 4], pp_size=[4, 8], seq_len=[1024, 2048], allow_infeasible=True,
         minimize="tp_size * pp_size", subject_to="batch_size * seq_len >= 1e5 token", top=3,
     )  # fmt: skip
     first = next(line for line in repr(found).splitlines() if line.startswith("1 "))
@@ -215,7 +260,7 @@ def test_whole_numbers_print_whole():
     (objectives, *_) = (design["objectives"] for design in found.to_dict()["designs"])
     assert objectives == {"tp_size * pp_size": {"value": 8, "unit": ""}}
     assert isinstance(objectives["tp_size * pp_size"]["value"], int)
-    ratio = MODEL.search(**POINT, hardware="H100", tp_size=[2, 4], minimize="tp_size / 2")
+    ratio = MODEL.search(**POINT, hardware="H100", tp_size=[2, 4], minimize="tp_size / 2", allow_infeasible=True)
     assert "1.00" in repr(ratio)
 
 
@@ -243,7 +288,7 @@ def test_a_table_as_wide_as_asked(designs, width):
 def test_a_table_too_wide_is_turned():
     parts = ["weights", "gradients", "optimizer_state", "activations", "communication_buffers", "loss_buffer"]
     found = MODEL.search(**POINT, hardware="H100", tp_size=[1, 2], minimize="total_memory", top=2,
-                         subject_to=[f"{name} <= 9999 GB" for name in parts])  # fmt: skip
+                         subject_to=[f"{name} <= 9999 GB" for name in parts], allow_infeasible=True)  # fmt: skip
     lines = found.text(50).splitlines()
     assert lines[0].split() == ["1", "2"]
     assert [line.split()[0] for line in lines[2:10]] == ["tp_size", "total_memory", *parts]

@@ -15,7 +15,7 @@ def named(found):
 
 
 def test_the_largest_value_asked():
-    found = MODEL.search(**POINT, batch_size=64, tp_size=[1, 2, 4, 8], minimize="total_memory")
+    found = MODEL.search(allow_infeasible=True, **POINT, batch_size=64, tp_size=[1, 2, 4, 8], minimize="total_memory")
     assert named(found) == [("tp_size", "largest", 8.0)]
     said = "At the end of what was asked: tp_size=8 (largest); values beyond may be better."
     assert said in " ".join(repr(found).split())
@@ -24,12 +24,14 @@ def test_the_largest_value_asked():
 
 
 def test_the_smallest_value_asked_whatever_the_order():
-    found = MODEL.search(**POINT, batch_size=[64, 16, 32], minimize="total_memory")
+    found = MODEL.search(allow_infeasible=True, **POINT, batch_size=[64, 16, 32], minimize="total_memory")
     assert named(found) == [("batch_size", "smallest", 16.0)]
 
 
 def test_a_quantity_in_its_unit():
-    found = MODEL.search(**POINT, batch_size=16, reserved_memory=["3 GB", "1 GB", "2 GB"], minimize="total_memory")
+    found = MODEL.search(
+        allow_infeasible=True, **POINT, batch_size=16, reserved_memory=["3 GB", "1 GB", "2 GB"], minimize="total_memory"
+    )
     assert "reserved_memory=1.00 GB (smallest)" in repr(found)
 
 
@@ -57,7 +59,12 @@ def test_where_nothing_is_to_be_said(axes, minimize):
 def test_an_end_whose_neighbour_does_not_fit():
     half = MODEL.solve(**POINT, batch_size=64, tp_size=4).total_memory.to("GB").magnitude
     found = MODEL.search(
-        **POINT, batch_size=64, tp_size=[2, 4, 8], minimize="tp_size", subject_to=f"total_memory <= {half - 1} GB"
+        allow_infeasible=True,
+        **POINT,
+        batch_size=64,
+        tp_size=[2, 4, 8],
+        minimize="tp_size",
+        subject_to=f"total_memory <= {half - 1} GB",
     )
     assert named(found) == [("tp_size", "largest", 8.0)]
 

@@ -42,7 +42,7 @@ def front(path, **how):
 @pytest.fixture(scope="module")
 def rows():
     """Objectives at every point of the small grid, to be minimised, by a sweep."""
-    return everywhere(STEP, FIXED, AXES, NAMES, SIGNS)
+    return everywhere(STEP, FIXED, AXES, NAMES, SIGNS, allow_infeasible=False)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,9 @@ def by_solve(side, **axes):
 @pytest.mark.parametrize("method", rest_long(["auto", "bounds", "dense"], quick=2))
 def test_the_nearest_miss_is_that_of_the_grid(method, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 0.0 if method == "bounds" else module.AT_ONCE)
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to=FITS, method=method, progress=False)
+    found = MODEL.search(
+        allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to=FITS, method=method, progress=False
+    )
     assert len(found) == 0
     (miss,) = found.misses
     devices = {
@@ -43,7 +45,7 @@ def test_the_nearest_miss_is_that_of_the_grid(method, monkeypatch):
 
 
 def test_in_words_and_as_data():
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to=FITS)
+    found = MODEL.search(allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to=FITS)
     (miss,) = found.misses
     value, limit = miss.nearest.value, miss.limit.value
     said = f"{FITS}: nearest {value:.1f} GB against {limit:.2f} GB, at hardware={miss.at['hardware']}, tp_size="
@@ -62,7 +64,11 @@ def test_in_words_and_as_data():
 
 def test_each_constraint_that_cannot_be_met_alone():
     found = MODEL.search(
-        **POINT, **AXES, minimize="weights", subject_to=[FITS, "tp_size <= 4", "pp_size >= 8", "weights <= 1 MB"]
+        allow_infeasible=True,
+        **POINT,
+        **AXES,
+        minimize="weights",
+        subject_to=[FITS, "tp_size <= 4", "pp_size >= 8", "weights <= 1 MB"],
     )
     assert [miss.constraint for miss in found.misses] == [FITS, "pp_size >= 8", "weights <= 1 MB"]
     pipeline = found.misses[1]
@@ -72,8 +78,8 @@ def test_each_constraint_that_cannot_be_met_alone():
 
 def test_constraints_that_exclude_each_other():
     limits = ["tp_size <= 2", "pp_size <= 2", "total_memory <= 400 GB", "tp_size * pp_size >= 2"]
-    assert len(MODEL.search(**POINT, **AXES, minimize="weights", subject_to=limits[2])) == 1
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to=limits)
+    assert len(MODEL.search(allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to=limits[2])) == 1
+    found = MODEL.search(allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to=limits)
     (miss,) = found.misses
     assert miss.constraint == limits[2]
     assert miss.under == ("tp_size <= 2", "pp_size <= 2")
@@ -84,29 +90,35 @@ def test_constraints_that_exclude_each_other():
 
 
 def test_a_chain_names_the_part_that_is_missed():
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="1 GB <= weights <= 2 GB")
+    found = MODEL.search(
+        allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to="1 GB <= weights <= 2 GB"
+    )
     (miss,) = found.misses
     assert miss.constraint == "weights <= 2 GB"
     assert miss.nearest.value > miss.limit.value == 2
 
 
 def test_a_strict_comparison_is_missed_where_it_is_equal():
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size > 8")
+    found = MODEL.search(allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to="tp_size > 8")
     (miss,) = found.misses
     assert (miss.nearest.value, miss.limit.value) == (8, 8)
 
 
 def test_an_equation_is_missed_on_either_side():
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size * pp_size == 29")
+    found = MODEL.search(
+        allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to="tp_size * pp_size == 29"
+    )
     (miss,) = found.misses
     assert (miss.nearest.value, miss.limit.value) == (32, 29)
     assert str(miss).startswith("tp_size * pp_size == 29: nearest 32 against 29, at ")
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size * pp_size == 18")
+    found = MODEL.search(
+        allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to="tp_size * pp_size == 18"
+    )
     assert found.misses[0].nearest.value == 16
 
 
 def test_what_no_value_can_meet():
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to="tp_size < 1")
+    found = MODEL.search(allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to="tp_size < 1")
     (miss,) = found.misses
     assert str(miss).startswith("tp_size < 1: nearest 1 against 1, at ")
 
@@ -121,7 +133,7 @@ def test_what_no_value_can_meet():
 )
 def test_a_limit_outside_the_domain_has_a_nearest_miss(limit, text, value):
     """Sympy knows that a size is positive, and makes such a limit false."""
-    found = MODEL.search(**POINT, **AXES, minimize="weights", subject_to=limit)
+    found = MODEL.search(allow_infeasible=True, **POINT, **AXES, minimize="weights", subject_to=limit)
     (miss,) = found.misses
     least, _ = by_solve(lambda grid: grid.total_memory, **AXES)
     assert miss.constraint == text
@@ -131,19 +143,30 @@ def test_a_limit_outside_the_domain_has_a_nearest_miss(limit, text, value):
 
 def test_false_parts_that_are_not_comparisons_of_numbers_are_named_whole():
     for limit in ("total_memory <= 0 GB or tp_size < 1", "total_memory <= 0 GB and precision == fp32"):
-        found = MODEL.search(**POINT, **AXES, precision=["bf16"], minimize="weights", subject_to=limit)
+        found = MODEL.search(
+            allow_infeasible=True, **POINT, **AXES, precision=["bf16"], minimize="weights", subject_to=limit
+        )
         assert [str(miss) for miss in found.misses] == [f"{limit}: met by no accepted point"]
 
 
 def test_a_label_beside_a_comparison():
     limits = "tp_size <= 4 and precision == fp32"
-    found = MODEL.search(**POINT, **AXES, precision=["bf16", "fp16"], minimize="weights", subject_to=limits)
+    found = MODEL.search(
+        allow_infeasible=True, **POINT, **AXES, precision=["bf16", "fp16"], minimize="weights", subject_to=limits
+    )
     (miss,) = found.misses
     assert (miss.constraint, miss.nearest) == (limits, None)
 
 
 def test_a_truth_value_stands_for_its_comparisons():
-    found = MODEL.search(**POINT, tp_size=[1, 2], hardware=["A100", "H100"], minimize="weights", subject_to="feasible")
+    found = MODEL.search(
+        allow_infeasible=True,
+        **POINT,
+        tp_size=[1, 2],
+        hardware=["A100", "H100"],
+        minimize="weights",
+        subject_to="feasible",
+    )
     (miss,) = found.misses
     assert miss.constraint == "total_memory <= memory_capacity"
     assert miss.nearest.value > miss.limit.value
@@ -151,7 +174,12 @@ def test_a_truth_value_stands_for_its_comparisons():
 
 def test_a_label_has_no_nearest_miss():
     found = MODEL.search(
-        **POINT, **AXES, precision=["bf16", "fp16"], minimize="weights", subject_to="precision == fp32"
+        allow_infeasible=True,
+        **POINT,
+        **AXES,
+        precision=["bf16", "fp16"],
+        minimize="weights",
+        subject_to="precision == fp32",
     )
     (miss,) = found.misses
     assert (miss.nearest, miss.limit) == (None, None)
@@ -163,6 +191,7 @@ def test_what_is_infinite_everywhere_has_no_nearest_miss():
     found = serving.search(
         "GPT3_175B", "H100", qps=20, target_p99_latency_ms=4000, max_batch_size=[1, 2, 4], minimize="total_kv"
         if "total_kv" in serving.system else "served_weights", subject_to="required_replicas <= 10",
+        allow_infeasible=True,
     )  # fmt: skip
     (miss,) = found.misses
     assert miss.nearest is None
@@ -170,7 +199,13 @@ def test_what_is_infinite_everywhere_has_no_nearest_miss():
 
 def test_an_objective_that_is_infinite_everywhere():
     found = ServingCapacityModel().search(
-        "GPT3_175B", "H100", qps=20, target_p99_latency_ms=4000, max_batch_size=[1, 2, 4], minimize="required_replicas"
+        "GPT3_175B",
+        "H100",
+        qps=20,
+        target_p99_latency_ms=4000,
+        max_batch_size=[1, 2, 4],
+        minimize="required_replicas",
+        allow_infeasible=True,
     )
     assert found.misses == ()
     assert "required_replicas is infinite or undefined" in repr(found)
@@ -186,7 +221,7 @@ def test_a_front_without_designs():
 
 
 def test_designs_have_no_misses():
-    assert MODEL.search(**POINT, **AXES, minimize="weights").misses == ()
+    assert MODEL.search(allow_infeasible=True, **POINT, **AXES, minimize="weights").misses == ()
 
 
 def test_nothing_found_in_time_is_not_infeasible():
@@ -205,7 +240,7 @@ def test_nothing_found_in_time_is_not_infeasible():
 def test_the_point_of_a_miss_is_plain_data_in_the_units_of_its_variables():
     found = TrainingMemoryModel().search(
         "Llama3_8B", "H100", batch_size=[8, 16], sequence_parallel=None, activation_checkpointing=["none", "full"],
-        minimize="total_memory", subject_to="total_memory <= 1 GB", progress=False,
+        minimize="total_memory", subject_to="total_memory <= 1 GB", progress=False, allow_infeasible=True,
     )  # fmt: skip
     (miss,) = json.loads(found.to_json())["misses"]
     assert miss["at"] == {"batch_size": 8, "activation_checkpointing": "full"}

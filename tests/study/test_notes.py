@@ -1,6 +1,7 @@
 """Lines beside a result: what a better variant says against it, and what saves nothing."""
 
 import html
+import json
 import re
 
 import pytest
@@ -371,3 +372,98 @@ def test_no_solution_says_why_the_output_is_infinite():
     assert "Llama3_1_70B and a request do not fit one H100: tp_size >= 2" in " ".join(found.text().split())
     beyond = ServingModel().solve_for("request_rate", tpot_p90="<= 2 ms", model="Llama3_1_8B", hardware="H100")
     assert "tpot_p90 is at least 6.03 ms" in " ".join(beyond.text().split())
+
+
+class TestEveryAnswer:
+    """Notes travel with whatever a result is asked for."""
+
+    LONG = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8, "dp_size": 8, "zero_stage": 3,
+            "precision": "bf16"}  # fmt: skip
+    SAID = "seq_len is 16,384 tokens, and Llama3_8B is made for 8,192 (max_position_embeddings): "
+    COUNTED = "seq_len is longer than the positions of Llama3_8B (8,192) (max_position_embeddings): "
+
+    def test_a_result_prints_them_and_carries_them_in_json(self):
+        found = TrainingMemoryModel().solve(**self.LONG, seq_len=16384)
+        assert [note for note in found.notes if note.startswith(self.SAID)]
+        assert [note for note in found.notes if note.startswith("per_operator, the measured variant: ")]
+        for note in found.notes:
+            assert f"\n  Note: {note}" in repr(found)
+        assert json.loads(found.to_json())["notes"] == list(found.notes)
+        short = TrainingMemoryModel("per_operator").solve(**self.LONG, seq_len=8192, activation_checkpointing="none")
+        assert (short.notes, "notes" in short.to_dict(), "Note" in repr(short)) == ((), False, False)
+
+    def test_sweeps_say_of_how_many_points(self):
+        found = TrainingMemoryModel().sweep(**self.LONG, seq_len=[4096, 16384, 32768], tp_size=[1, 2])
+        counted, better = found.attrs["notes"].splitlines()
+        assert counted.startswith(f"4 of 6 points: {self.COUNTED}")
+        assert better == "per_operator is the variant that counts, and may say otherwise of feasible"
+        of_models = TrainingMemoryModel("per_operator").sweep(
+            **{**self.LONG, "model": ["Llama3_8B", "Llama3_1_8B"]}, seq_len=[4096, 16384]
+        )
+        assert of_models.attrs["notes"].startswith("1 of 4 points: ")
+        assert "notes" not in TrainingMemoryModel("per_operator").sweep(**self.LONG, seq_len=[4096, 8192]).attrs
+
+    def test_sweeps_say_what_a_model_wants_to_be_known_of_inputs(self):
+        found = ServingModel("colocated").sweep(
+            model="Llama3_3_70B", hardware="H100", tp_size=[4, 8, 16], request_rate=2, num_replicas=1,
+            outputs=["engine_slots"],
+        )  # fmt: skip
+        assert found.attrs["notes"] == (
+            "1 of 3 points: tensor parallelism over 16 ranks leaves a node of 8: each of its collectives goes over the "
+            "fabric"
+        )
+
+    def test_a_store_has_them(self, tmp_path):
+        asked = {**self.LONG, "seq_len": [4096, 16384]}
+        stored = TrainingMemoryModel().sweep(**asked, store=tmp_path / "sweep.zarr")
+        assert stored.attrs["notes"] == TrainingMemoryModel().sweep(**asked).attrs["notes"]
+
+    def test_designs_say_of_which(self):
+        grid = {**self.LONG, "batch_size": [8, 16, 24], "seq_len": [16384]}
+        found = TrainingMemoryModel().search(**grid, maximize="batch_size", top=3)
+        assert found.notes[0].startswith(self.SAID)
+        others = [note for note in found.notes if note.startswith("per_operator, the measured variant: ")]
+        assert [note[-10:] for note in others] == ["(design 1)", "(design 2)", "(design 3)"]
+        assert f"Note: {others[0]}." in " ".join(repr(found).split())
+        assert json.loads(found.to_json())["notes"] == list(found.notes)
+        assert found.to_dataset().attrs["notes"].splitlines() == list(found.notes)
+        front = TrainingMemoryModel().pareto(["total_memory"], maximize=["batch_size"], **grid)
+        assert front.notes[0] == found.notes[0]
+
+    def test_solutions_carry_those_of_their_result(self):
+        asked = {name: value for name, value in self.LONG.items() if name != "batch_size"}
+        found = TrainingMemoryModel().solve_for("batch_size", total_memory="<= 80 GB", seq_len=16384, **asked)
+        assert found.notes == found.result.notes
+        assert f"  note     {found.notes[0]}"[:60] in repr(found)
+        grid = TrainingMemoryModel().solve_for("batch_size", total_memory="<= 80 GB", seq_len=[4096, 16384], **asked)
+        assert grid.attrs["notes"].startswith(f"1 of 2 points: {self.COUNTED}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"hardware": "RTX_4090", "decode_requests": 1, "context_tokens": 100},
+         "Llama3_1_405B and a cache do not fit one RTX_4090: tp_size=8, pp_size=8"),
+        ({"hardware": "H200", "tp_size": 8, "decode_requests": 1, "context_tokens": 100}, ""),
+        ({"memory_bandwidth": "1 TB/s", "peak_flops": "1 PFLOP/s", "attention_peak_flops": "1 PFLOP/s",
+          "node_bandwidth": "450 GB/s", "decode_requests": 1, "context_tokens": 100}, ""),
+    ],
+)  # fmt: skip
+def test_an_iteration_says_where_weights_do_not_fit(asked, said):
+    found = IterationModel().solve(model="Llama3_1_405B", precision="bf16", **asked)
+    assert found.obstacle == said
+    assert said in repr(found)
+    assert found.notes == ((said,) if said else ())
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"decode_requests": 8, "context_tokens": 200_000}, "context_tokens is 200,000 tokens, and Llama3_1_8B is"),
+        ({"prompts": 1, "seq_len": 200_000}, "seq_len is 200,000 tokens, and Llama3_1_8B is made for 131,072"),
+        ({"decode_requests": 8, "context_tokens": 2000, "seq_len": 200_000}, ""),
+    ],
+)
+def test_sequences_of_an_iteration_that_are_too_long(asked, said):
+    notes = IterationModel().solve(model="Llama3_1_8B", hardware="H200", precision="bf16", **asked).notes
+    assert [note[: len(said)] for note in notes] == ([said] if said else [])

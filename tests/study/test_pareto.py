@@ -51,9 +51,10 @@ def undominated(rows):
     return kept
 
 
-def everywhere(model, fixed, axes, names, signs, feasible=None):
-    """Objectives at every point by a sweep, infinite where refused."""
-    grid = model.sweep(**fixed, **axes, outputs=[name for name in names if name not in axes], refused="mask")
+def everywhere(model, fixed, axes, names, signs, allow_infeasible):
+    """Objectives at every point by a sweep, infinite where refused, and where infeasible unless that is allowed."""
+    limits = [] if allow_infeasible or "feasible" not in model.system else ["feasible"]
+    grid = model.sweep(**fixed, **axes, outputs=[*(n for n in names if n not in axes), *limits], refused="mask")
     columns = []
     for name, sign in zip(names, signs, strict=True):
         values = (grid[name].broadcast_like(grid[next(iter(grid.data_vars))]) if name in axes else grid[name]).values
@@ -61,6 +62,8 @@ def everywhere(model, fixed, axes, names, signs, feasible=None):
     rows = np.array(columns).T
     refused = grid["refused"].values.ravel() > 0 if "refused" in grid else np.zeros(len(rows), bool)
     rows[refused] = np.inf
+    for name in limits:
+        rows[~grid[name].values.ravel()] = np.inf
     return rows
 
 
@@ -76,7 +79,8 @@ def test_equals_a_quadratic_check(method, data):
     axes = {name: data.draw(st.permutations(choices[name])) for name in names}
     signs = [data.draw(st.sampled_from([1, 1, -1])) for _ in objectives]
     fixed = {name: value for name, value in fixed.items() if name not in axes}
-    rows = everywhere(model, fixed, axes, objectives, signs)
+    allow_infeasible = data.draw(st.booleans())
+    rows = everywhere(model, fixed, axes, objectives, signs, allow_infeasible)
     if method == "dense" and data.draw(st.integers(0, 3)):
         return
     with pytest.MonkeyPatch.context() as patch:
@@ -85,6 +89,7 @@ def test_equals_a_quadratic_check(method, data):
             [name for name, sign in zip(objectives, signs, strict=True) if sign > 0],
             maximize=[name for name, sign in zip(objectives, signs, strict=True) if sign < 0],
             method="auto" if method == "enumeration" else method,
+            allow_infeasible=allow_infeasible,
             **fixed,
             **axes,
         )
@@ -121,6 +126,7 @@ def test_bounds_find_the_front_of_random_problems(seed, monkeypatch):
         maximize=[each for each, maximized in goals if maximized],
         subject_to=[constraint.sympy for constraint in asked.constraints],
         method="bounds",
+        allow_infeasible=True,
         **asked.typed,
     )
     certificate, sizes = found.certificate, asked.grid.sizes
@@ -157,6 +163,7 @@ def test_values_that_differ_by_rounding_are_equal():
     shares = [0.1 * n for n in range(1, 11)]
     found = STEP.pareto(
         ["step_time * efficiency / efficiency", "total_memory"],
+        allow_infeasible=True,
         **FLEET,
         dp_overlap=[0.0, 1e-14, 2e-14],
         efficiency=shares,
@@ -179,7 +186,7 @@ def test_a_front_cut_short_says_how_far_any_design_may_be(rounds, monkeypatch):
     axes = {**LAYOUT, "batch_size": range(64, 513, 64)}
     names = ["step_time", "total_memory", "batch_size"]
     fixed = {name: value for name, value in FLEET.items() if name != "batch_size"}
-    found = STEP.pareto(names[:2], maximize=names[2:], **fixed, **axes, method="bounds")
+    found = STEP.pareto(names[:2], maximize=names[2:], **fixed, **axes, method="bounds", allow_infeasible=True)
     certificate = found.certificate
     assert not certificate.proven
     assert 0 < certificate.gap < math.inf
@@ -193,7 +200,13 @@ def test_a_front_cut_short_says_how_far_any_design_may_be(rounds, monkeypatch):
 def test_ties_keep_the_first_design():
     """Who pays what for power does not change time or memory."""
     found = EconomicsModel("training").pareto(
-        ["total_memory", "step_time"], **FLEET, price=30000, tdp=700, pue=[1.3, 1.1, 1.2], zero_stage=[3, 1, 2]
+        ["total_memory", "step_time"],
+        **FLEET,
+        allow_infeasible=True,
+        price=30000,
+        tdp=700,
+        pue=[1.3, 1.1, 1.2],
+        zero_stage=[3, 1, 2],
     )
     assert set(found.places[:, 0]) == {0}
     assert len({tuple(row) for row in found.objectives}) == len(found)
@@ -205,7 +218,9 @@ def test_constraints():
         "gradient_accumulation_steps": [1, 2, 4, 8],
         "zero_stage": [0, 1, 2, 3],
     }
-    found = STEP.pareto(["total_memory", "step_time"], **FLEET, **axes, subject_to="step_time <= 5 s")
+    found = STEP.pareto(
+        ["total_memory", "step_time"], **FLEET, **axes, subject_to="step_time <= 5 s", allow_infeasible=True
+    )
     rows = []
     for values in itertools.product(*axes.values()):
         try:

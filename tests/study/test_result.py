@@ -185,7 +185,9 @@ class TestEveryResult:
     def test_repr_shows_the_headline(self, result):
         lines = repr(result).splitlines()
         assert lines[0] == f"<Result of {type(result.model).__name__}(variant='first_order')>"
-        assert [line.split()[0] for line in lines[1:]] == [n for n in result.model.headline if n in result.outputs]
+        told = [line.split()[0] for line in lines[1:] if not line.startswith("  Note: ")]
+        assert told == [n for n in result.model.headline if n in result.outputs]
+        assert [line[8:] for line in lines[1 + len(told) :]] == [n for n in result.notes if n != result.obstacle]
 
     def test_latex_has_one_line_per_formula_with_its_value(self, result):
         lines = result.latex().splitlines()

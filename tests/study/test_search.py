@@ -144,7 +144,7 @@ def test_chunked_deployments_are_searched_as_a_loop_of_solve_does():
         return result["ttft_p99"].to("s").magnitude
 
     value, place = by_solve(model, slow, lambda result: result["tpot_p99"].to("ms").magnitude <= 25, axes, **fixed)
-    found = model.search(**fixed, **axes, minimize="ttft_p99", subject_to="tpot_p99 <= 25 ms")
+    found = model.search(allow_infeasible=True, **fixed, **axes, minimize="ttft_p99", subject_to="tpot_p99 <= 25 ms")
     assert tuple(values[at] for values, at in zip(axes.values(), found.places[0], strict=True)) == place
     assert found.objectives[0][0] == pytest.approx(value, rel=1e-9)
     assert found.certificate.proven
@@ -188,6 +188,7 @@ class TestAsked:
             **fixed,
         )
         found = MODEL.search(
+            allow_infeasible=True,
             **fixed,
             **self.axes,
             minimize="total_memory * tp_size",
@@ -199,21 +200,38 @@ class TestAsked:
         assert found.objectives[0][0] == pytest.approx(value * 1e9, rel=1e-9)
 
     def test_maximize(self):
-        found = STEP.search(**FLEET, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 4], maximize="tokens_per_second")
+        found = STEP.search(
+            allow_infeasible=True, **FLEET, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 4], maximize="tokens_per_second"
+        )
         grid = STEP.sweep(**FLEET, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 4], refused="mask", outputs="tokens_per_second")
         assert found.best.tokens_per_second.magnitude == pytest.approx(float(grid.tokens_per_second.max()), rel=1e-12)
         assert found.certificate.bound == pytest.approx(found.objectives[0][0])
-        last = STEP.search(**FLEET, tp_size=[1, 2, 4, 8], pp_size=[1, 2, 4], maximize="tokens_per_second", top=12)
+        last = STEP.search(
+            allow_infeasible=True,
+            **FLEET,
+            tp_size=[1, 2, 4, 8],
+            pp_size=[1, 2, 4],
+            maximize="tokens_per_second",
+            top=12,
+        )
         speeds = [result.tokens_per_second.magnitude for result in last]
         assert speeds == sorted(speeds, reverse=True)
 
     def test_one_constraint_or_several(self):
-        one = MODEL.search(**POINT, tp_size=[1, 2, 4], minimize="-tp_size", subject_to="tp_size <= 2")
+        one = MODEL.search(
+            allow_infeasible=True, **POINT, tp_size=[1, 2, 4], minimize="-tp_size", subject_to="tp_size <= 2"
+        )
         several = MODEL.search(
-            **POINT, tp_size=[1, 2, 4], minimize="-tp_size", subject_to=["tp_size <= 2", "tp_size>0"]
+            allow_infeasible=True,
+            **POINT,
+            tp_size=[1, 2, 4],
+            minimize="-tp_size",
+            subject_to=["tp_size <= 2", "tp_size>0"],
         )
         symbol = variable_of("tp_size").symbol
-        as_sympy = MODEL.search(**POINT, tp_size=[1, 2, 4], maximize=symbol, subject_to=symbol <= 2)
+        as_sympy = MODEL.search(
+            allow_infeasible=True, **POINT, tp_size=[1, 2, 4], maximize=symbol, subject_to=symbol <= 2
+        )
         assert one.best.inputs["tp_size"] == several.best.inputs["tp_size"] == as_sympy.best.inputs["tp_size"] == 2
 
     def test_linked_derived_and_catalog_axes(self):
@@ -282,7 +300,7 @@ class TestAsked:
     def test_refused(self, asked, kind, message):
         goal = {} if {"minimize", "maximize"} & set(asked) or not asked else {"minimize": "total_memory"}
         with pytest.raises(kind) as caught:
-            MODEL.search(**{**POINT, "tp_size": [1, 2], **goal, **asked})
+            MODEL.search(allow_infeasible=True, **{**POINT, "tp_size": [1, 2], **goal, **asked})
         assert message in str(caught.value)
 
 
@@ -312,7 +330,7 @@ class TestHow:
         assert 1 <= low <= high <= found.certificate.points
 
     def test_small_grids_are_enumerated(self):
-        found = MODEL.search(**POINT, tp_size=[1, 2, 4], minimize="total_memory")
+        found = MODEL.search(allow_infeasible=True, **POINT, tp_size=[1, 2, 4], minimize="total_memory")
         assert found.certificate.method == "enumeration"
         assert found.certificate.evaluated == found.certificate.points == 3
         assert found.certificate.boxes == 0
@@ -325,7 +343,7 @@ class TestHow:
         monkeypatch.setattr(module, "COMPILING", compiling)
         axes = {"batch_size": range(1, 300), "seq_len": range(1, 300)}
         asked = "(batch_size * 7919 + seq_len / (1 token) * batch_size * 31) % 1009"
-        found = MODEL.search(**{**POINT, **axes}, minimize=asked)
+        found = MODEL.search(allow_infeasible=True, **{**POINT, **axes}, minimize=asked)
         assert found.certificate.method == method
         assert method in str(found.certificate)
         assert found.certificate.proven
@@ -340,7 +358,9 @@ class TestHow:
         axes = {"batch_size": range(1, 3000), "seq_len": range(1, 3000)}
         asked = "(batch_size * 7919 + seq_len / (1 token) * batch_size * 31) % 100003 + 10"
         for _ in range(2):  # the first time it also compiles
-            found = MODEL.search(**{**POINT, **axes}, minimize=asked, method="bounds", time_limit=0.3)
+            found = MODEL.search(
+                allow_infeasible=True, **{**POINT, **axes}, minimize=asked, method="bounds", time_limit=0.3
+            )
         b, s = np.meshgrid(np.arange(1, 3000), np.arange(1, 3000), indexing="ij")
         true = ((b * 7919 + s * b * 31) % 100003).min() + 10
         assert not found.certificate.proven
@@ -352,7 +372,12 @@ class TestHow:
         for at_once in (0.25, 0.0):
             monkeypatch.setattr(module, "AT_ONCE", at_once)
             found = MODEL.search(
-                **POINT, tp_size=[1, 2], pp_size=[1, 2], minimize="weights", subject_to="weights<=1 byte"
+                allow_infeasible=True,
+                **POINT,
+                tp_size=[1, 2],
+                pp_size=[1, 2],
+                minimize="weights",
+                subject_to="weights<=1 byte",
             )
             assert len(found) == 0
             with pytest.raises(InfeasibleError, match="weights<=1 byte: nearest "):
@@ -374,12 +399,16 @@ class TestWhatIsNoDesign:
         ],
     )
     def test_an_infinite_objective_is_none(self, method, goal, batch_size, feasible):
-        found = TrainingMemoryModel().search(**self.SMALL, batch_size=range(1, 9), method=method, **goal)
+        found = TrainingMemoryModel().search(
+            allow_infeasible=True, **self.SMALL, batch_size=range(1, 9), method=method, **goal
+        )
         assert found.best.batch_size == batch_size
         assert found.certificate.feasible == (feasible, feasible)
 
     def test_an_empty_answer_says_what_was_refused(self):
-        found = TrainingMemoryModel().search(**self.SMALL, batch_size=8, tp_size=[3, 5], minimize="total_memory")
+        found = TrainingMemoryModel().search(
+            allow_infeasible=True, **self.SMALL, batch_size=8, tp_size=[3, 5], minimize="total_memory"
+        )
         assert "tp_size must divide heads (2)" in repr(found)
         assert found.certificate.accepted == (0, 0)
         assert "Proven infeasible" in str(found.certificate)
@@ -388,7 +417,7 @@ class TestWhatIsNoDesign:
         axes = {"batch_size": range(1, 10**5), "seq_len": range(1, 10**5), "dp_size": range(1, 10**4)}
         for ask in (
             lambda: TrainingMemoryModel().pareto(
-                ["total_memory"], maximize=["batch_size"], method="dense", **self.SMALL, **axes
+                ["total_memory"], allow_infeasible=True, maximize=["batch_size"], method="dense", **self.SMALL, **axes
             ),
             lambda: TrainingMemoryModel().search(minimize="total_memory", method="dense", **self.SMALL, **axes),
         ):
@@ -397,6 +426,7 @@ class TestWhatIsNoDesign:
 
     def test_limits_are_shares_and_equations_are_not(self):
         found = TrainingMemoryModel().search(
+            allow_infeasible=True,
             **self.SMALL,
             batch_size=range(1, 9),
             zero_stage=[0, 3],

@@ -55,7 +55,9 @@ def test_the_clock_does_not_choose_the_method(monkeypatch, n, at_once, compiling
     certificates = set()
     for seed in range(3):
         monkeypatch.setattr(time, "perf_counter", wild(seed))
-        found = MODEL.search(**POINT, batch_size=range(1, n), seq_len=range(1, n), minimize=HASHED)
+        found = MODEL.search(
+            allow_infeasible=True, **POINT, batch_size=range(1, n), seq_len=range(1, n), minimize=HASHED
+        )
         certificates.add(replace(found.certificate, seconds=0.0))
     (certificate,) = certificates
     assert certificate.method == method
@@ -80,6 +82,7 @@ def test_the_clock_does_not_change_what_is_out_of_reach(monkeypatch):
     for seed in range(3):
         monkeypatch.setattr(time, "perf_counter", wild(seed))
         found = MODEL.search(
+            allow_infeasible=True,
             **POINT,
             batch_size=range(64, 1000),
             seq_len=range(4096, 5000),
@@ -125,7 +128,7 @@ def test_an_enumeration_that_is_cut_short_says_so(monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", math.inf)
     ticking(monkeypatch, 1.0)
     grid = {"batch_size": range(1, 1200), "seq_len": range(1, 1200)}
-    found = MODEL.search(**POINT, **grid, minimize=HASHED, time_limit=5.0)
+    found = MODEL.search(allow_infeasible=True, **POINT, **grid, minimize=HASHED, time_limit=5.0)
     certificate = found.certificate
     assert not certificate.proven
     assert 0 < certificate.evaluated < len(values)
@@ -141,7 +144,7 @@ def test_streaming_that_is_cut_short_says_so_and_goes_on(monkeypatch, tmp_path):
     asked = {**POINT, "batch_size": range(1, 5000), "seq_len": range(1, 5000), "minimize": HASHED, "method": "dense"}
     with monkeypatch.context() as patched:
         ticking(patched, 1.0)
-        found = MODEL.search(**asked, time_limit=4.0, checkpoint=tmp_path / "notes.json")
+        found = MODEL.search(allow_infeasible=True, **asked, time_limit=4.0, checkpoint=tmp_path / "notes.json")
     certificate = found.certificate
     assert not certificate.proven
     assert not certificate.first
@@ -149,6 +152,6 @@ def test_streaming_that_is_cut_short_says_so_and_goes_on(monkeypatch, tmp_path):
     assert certificate.bound <= values.min() <= found.objectives[0][0]
     low, high = certificate.feasible
     assert low <= values.size <= high
-    whole = MODEL.search(**asked, checkpoint=tmp_path / "notes.json")
+    whole = MODEL.search(allow_infeasible=True, **asked, checkpoint=tmp_path / "notes.json")
     assert whole.certificate.proven
     assert whole.objectives[0][0] == values.min()

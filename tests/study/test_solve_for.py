@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
+import numpy as np
 import pytest
 
 from mlsysim import (
@@ -13,6 +15,7 @@ from mlsysim import (
     MemoryExpansionModel,
     MoERoutingModel,
     ServingCapacityModel,
+    ServingModel,
     TrainingMemoryModel,
 )
 from mlsysim.errors import InputError, UnitError, UnknownNameError
@@ -271,7 +274,124 @@ def test_a_jump_is_no_solution():
     found = ServingCapacityModel().solve_for("qps", required_replicas="3", which="smallest", **without(SERVED, "qps"))
     assert found.status == "solved"
     found = TrainingMemoryModel().solve_for("batch_size", total_memory="80 GB", **POINT)
-    assert found.status == "none"
+    assert found.status == "nearest"
+
+
+class TestFeasible:
+    """It is one of the targets unless it is named, or infeasible answers are allowed."""
+
+    RUN = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16", "seq_len": 4096, "dp_size": 8}
+
+    def test_the_largest_that_fits(self):
+        found = TrainingMemoryModel().solve_for("batch_size", total_memory="<= 100 GB", **self.RUN, zero_stage=2)
+        fits = TrainingMemoryModel().solve_for("batch_size", feasible=True, **self.RUN, zero_stage=2)
+        more = TrainingMemoryModel().solve_for(
+            "batch_size", total_memory="<= 100 GB", allow_infeasible=True, **self.RUN, zero_stage=2
+        )
+        assert found.value == fits.value < more.value
+        assert found.result.feasible
+        assert not more.result.feasible
+        assert (found.targets, fits.targets, more.targets) == (
+            ("total_memory <= 100 GB", "feasible"), ("feasible",), ("total_memory <= 100 GB",)
+        )  # fmt: skip
+        assert "feasible (allow_infeasible=True keeps what is not)" in repr(found)
+        assert found.formula == fits.formula
+
+    def test_none_is_feasible(self):
+        found = TrainingMemoryModel().solve_for("batch_size", total_memory=">= 100 GB", **self.RUN)
+        at = TrainingMemoryModel().solve_for("batch_size", total_memory=">= 100 GB", allow_infeasible=True, **self.RUN)
+        assert found.value is None
+        assert f"it is not feasible where the rest holds: at batch_size = {at.value} total_memory is " in found.reason
+        assert "memory_capacity 85.90 GB" in found.reason
+        other = TrainingMemoryModel().solve_for("batch_size", feasible=False, **self.RUN)
+        assert other.targets == ("not feasible",)
+
+    def test_what_the_unknown_does_not_move(self):
+        run = {**TRAINED, "hardware": "H100", "tp_size": 1, "pp_size": 1}
+        found = DistributedModel().solve_for("fabric_bandwidth", step_time="<= 20 s", **run)
+        assert "it is not feasible where the rest holds" in found.reason
+        assert DistributedModel().solve_for("fabric_bandwidth", step_time="<= 20 s", allow_infeasible=True, **run)
+
+    def test_on_a_grid(self):
+        grid = {**self.RUN, "zero_stage": [2, 3]}
+        found = TrainingMemoryModel().solve_for("batch_size", total_memory="<= 100 GB", **grid)
+        fits = TrainingMemoryModel().solve_for("batch_size", feasible=True, **grid)
+        more = TrainingMemoryModel().solve_for("batch_size", total_memory="<= 100 GB", allow_infeasible=True, **grid)
+        np.testing.assert_array_equal(found.batch_size, fits.batch_size)
+        assert (more.batch_size >= 1).all()
+        assert found.attrs["targets"] == "total_memory <= 100 GB; feasible"
+
+    def test_where_no_device_is_there_is_no_such_target(self):
+        found = ServingModel("colocated").solve_for(
+            "request_rate", tpot_mean="<= 20 ms", model="Llama3_8B", hardware="H100", num_replicas=1
+        )
+        assert found.targets[-1] == "feasible"
+        alone = IterationModel().solve_for("context_tokens", iteration_time="20 ms", model="Llama3_8B",
+                                           hardware="H100", decode_requests=8)  # fmt: skip
+        assert alone.targets == ("iteration_time = 20.00 ms",)
+
+    def test_a_truth_value(self):
+        with pytest.raises(InputError, match="allow_infeasible='no': must be True or False"):
+            TrainingMemoryModel().solve_for("batch_size", total_memory="1 GB", allow_infeasible="no", **self.RUN)
+
+
+class TestNearest:
+    """Where no whole number gives what is asked, the two beside it are the answer."""
+
+    RUN = {
+        "model": "Llama3_8B",
+        "hardware": "H100",
+        "precision": "bf16",
+        "batch_size": 1,
+        "dp_size": 8,
+        "zero_stage": 3,
+    }
+
+    @pytest.mark.parametrize(("which", "row"), [(None, 0), ("smallest", 0), ("largest", 1)])
+    def test_at_a_point(self, which, row):
+        model = TrainingMemoryModel("per_operator")
+        found = model.solve_for("seq_len", total_memory="80 GB", which=which, **self.RUN)
+        assert found
+        assert (found.status, found.value) == ("nearest", found.nearest[0].value)
+        low, high = sorted((each.value.magnitude, each.reached.magnitude) for each in found.nearest)
+        assert high[0] == low[0] + 1
+        assert low[1] < 80 < high[1]
+        assert found.value.magnitude == (low, high)[row][0]
+        for length, memory in (low, high):
+            assert model.solve(seq_len=length, **self.RUN).total_memory.magnitude == pytest.approx(memory)
+        first, second = found.nearest
+        head = repr(found).splitlines()[0]
+        assert head == f"seq_len = {first.text} ({first.said}); {second.text} is {second.said}"
+        assert first.said != second.said
+        plain = json.loads(found.to_json())["nearest"]
+        assert [each["value"] for each in plain] == [each.value.magnitude for each in found.nearest]
+        assert found.result.inputs["seq_len"] == found.value
+
+    def test_on_a_grid(self):
+        model = TrainingMemoryModel("per_operator")
+        found = model.solve_for("seq_len", total_memory=["60 GB", "80 GB", "1 GB"], **self.RUN)
+        one = model.solve_for("seq_len", total_memory="80 GB", **self.RUN)
+        here = found.sel(total_memory=80)
+        assert here.status.item() == here.status.attrs["flag_meanings"].split().index("nearest")
+        assert [here.seq_len.item(), here.other.item()] == [each.value.magnitude for each in one.nearest]
+        said = [here.reached.item(), here.other_reached.item()]
+        assert said == pytest.approx([each.reached.magnitude for each in one.nearest])
+        assert found.reached.attrs["units"] == "GB"
+        assert np.isnan(found.sel(total_memory=1).seq_len)
+
+    def test_a_count_that_the_model_accepts(self):
+        """Accelerators come in groups: the numbers beside are those that the model accepts."""
+        model, run = DistributedModel(), {**without(TRAINED, "fleet_size"), "batch_size": 96}
+        speeds = [model.solve(**run, fleet_size=n).tokens_per_second for n in (8, 12)]
+        asked = (speeds[0] + speeds[1]) / 2
+        found = model.solve_for("fleet_size", tokens_per_second=asked, allow_infeasible=True, **run)
+        assert [each.value for each in found.nearest] == [8, 12]
+        assert [each.reached.magnitude for each in found.nearest] == pytest.approx([v.magnitude for v in speeds])
+
+    def test_what_does_not_fit_is_no_answer(self):
+        found = TrainingMemoryModel("per_operator").solve_for("seq_len", total_memory="100 GB", **self.RUN)
+        assert found.value is None
+        assert "it is not feasible where the rest holds" in found.reason
 
 
 def test_on_a_grid_the_same_answers():
@@ -310,7 +430,9 @@ def test_an_output_that_rises_and_falls_meets_a_target_several_times():
 
 
 def test_what_the_model_refuses_lies_between_no_intervals():
-    found = DistributedModel().solve_for("fleet_size", mfu=">= 0.2", recipe="torchtitan_issue_1624")
+    found = DistributedModel().solve_for(
+        "fleet_size", mfu=">= 0.2", recipe="torchtitan_issue_1624", allow_infeasible=True
+    )
     assert (found.status, found.value, found.which) == ("solved", 8, "largest")
 
 

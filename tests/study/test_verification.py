@@ -68,6 +68,21 @@ def test_a_certificate_holds(saved):
     assert sum(shown.boxes.values()) >= boxes["bound"] + boxes["infeasible"] > 0
 
 
+@pytest.mark.parametrize(("how", "conditions"), [({}, ["feasible"]), ({"allow_infeasible": True}, [])])
+def test_that_designs_are_feasible_is_a_condition_of_the_file(tmp_path, how, conditions):
+    asked = {name: value for name, value in ASKED.items() if name != "subject_to"}
+    path = tmp_path / "best.json"
+    found = MEMORY.search(**asked, **how, certificate=path)
+    assert found.best.feasible is bool(conditions)
+    content = json.loads(path.read_text())
+    assert content["question"]["subject_to"] == conditions
+    assert verify(path).complete
+    content["question"]["subject_to"] = [] if conditions else ["feasible"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(CertificateError, match="feasible is"):
+        verify(path)
+
+
 def test_what_text_cannot_say_is_refused(tmp_path):
     given = ASKED | {"minimize": sympy.Max(variable_of("weights").symbol, 3 * variable_of("activations").symbol)}
     with pytest.raises(InputError, match="a certificate holds texts"):

@@ -136,7 +136,7 @@ def _infeasible(block: Block, x: np.ndarray, found: Found) -> str:
     landscape, seen = block.landscape, found.seen
     if len(found.dropped):
         x, seen = found.dropped.lower, block.along(found.dropped.lower)
-    solved = (seen.off <= SOLVED) | bool(len(found.dropped))
+    solved = (seen.off <= SOLVED) | (landscape.whole and len(found.dropped) > 0)
     (places,) = np.nonzero((seen.accepted & seen.given & ~seen.held & solved)[:, 0])
     if not len(places):
         return ""
