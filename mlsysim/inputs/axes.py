@@ -160,7 +160,7 @@ def derived_inputs(model: DeclaredModel, given: Mapping[str, Derived]) -> tuple[
             visit(needed, (*trail, name))
         raw = expression.xreplace(values)
         values[variable.symbol] = _whole(variable, raw)
-        formula = _declared(variable, _whole(variable, expression))
+        formula = _declared(variable, expression)
         found[name] = DerivedInput(variable, str(given[name].expression), formula, raw, _inside(variable, raw))
 
     for name in given:
@@ -192,10 +192,14 @@ def _whole(variable: Variable, expression: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _declared(variable: Variable, expression: sympy.Basic) -> Formula:
+def _declared(variable: Variable, expression: Any) -> Formula:
+    """The formula of a derived input: what leaves its domain is refused before, as is what its model refuses."""
+    value = _whole(variable, expression)
+    orders = (value <= high if low == variable.symbol else low <= value for low, high in variable.orders)
     return Formula(
         variable.symbol,
-        expression,
+        value,
+        given=sympy.And(_inside(variable, expression), *orders),
         title=variable.description.rstrip("."),
         source=Typed(),
         no_example="typed by the caller",

@@ -171,6 +171,8 @@ class Formula:
     def _check_domain(self) -> None:
         """Refuse a right side that may leave the domain of the variable, by the domains of its symbols."""
         variable = self.variable
+        if self.given == sympy.false:  # no model accepts a point
+            return
         if variable.domain.kind != "boolean" and variable.domain != Domain():
             found = range_of(self.expression, self.given)
             if not contains(variable, found):
@@ -250,6 +252,7 @@ class Formula:
     def relaxed(self, expression: sympy.Basic) -> Formula:
         """The formula with an expression that has no steps, which may leave the domain of the variable between them."""
         made = self._put_down(self.symbol, expression, self.member, None)
+        vars(made).pop("_members", None)
         changed = {
             "title": f"{self.title} (relaxed)",
             "variant": "relaxed",

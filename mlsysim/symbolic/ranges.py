@@ -66,8 +66,8 @@ class Range(NamedTuple):
     def describe(self, variable: Variable) -> str:
         """The range in words, in the unit of a variable."""
         one = units.factor(variable.unit)
-        ends = [f"{'>' if self.open_lower else '>='} {self.lower / one:g}"] if self.lower > -math.inf else []
-        ends += [f"{'<' if self.open_upper else '<='} {self.upper / one:g}"] if self.upper < math.inf else []
+        ends = [f"{'>' if self.open_lower else '>='} {self.lower / one + 0.0:g}"] if self.lower > -math.inf else []
+        ends += [f"{'<' if self.open_upper else '<='} {self.upper / one + 0.0:g}"] if self.upper < math.inf else []
         return " and ".join(ends) or "any real number"
 
 

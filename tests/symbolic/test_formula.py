@@ -7,7 +7,7 @@ from mlsysim.errors import FormulaError, UnitError, UnknownNameError
 from mlsysim.symbolic import Example, Formula, Source, byte, label, token, variable_of, when
 from mlsysim.symbols.hardware import M_cap, eta
 from mlsysim.symbols.serving import T_base, ttft
-from mlsysim.symbols.training import M, W, feasible, optimizer
+from mlsysim.symbols.training import G, M, W, feasible, optimizer
 from mlsysim.symbols.workload import L, P, h, q, s
 
 SOURCE = Source("rajbhandari2020", "section 5")
@@ -39,8 +39,8 @@ def test_a_magic_constant_must_say_what_it_counts(formula):
 
 
 def test_zero_needs_no_unit(formula):
-    assert formula(W, 0).expression == 0
-    assert formula(W, when(P > 1, q * P)).inputs == (variable_of(q), variable_of(P))
+    assert formula(G, 0).expression == 0
+    assert formula(G, when(P > 1, q * P)).inputs == (variable_of(q), variable_of(P))
 
 
 def test_a_variable_cannot_stand_on_both_sides(formula):
