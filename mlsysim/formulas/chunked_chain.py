@@ -230,13 +230,20 @@ capacity = Formula(
     no_example=PASSED,
 )
 
+#: Requests whose decode steps leave room for a prompt, or for half of what an iteration takes.
+_roomy = (C_b - Min(s_n, C_b / 2)) / EACH * (request / token)
+
 closed_batch = Formula(
     N_z,
-    when(Z_all > 0, Min(B_e, Z_e), 0),
-    title="Requests of a closed loop that have a slot",
+    when(Z_all > 0, Min(B_e, Z_e, Max(request, N_full, _roomy)), 0),
+    title="Requests of a closed loop that have a slot and are not kept out by full iterations",
     source=SARATHI,
     variant=CHUNKED,
-    example=Example({Z_all: 50, B_e: 40, Z_e: 50}, "40 request", derived="min(40, 50)"),
+    assumes="Where decode steps would leave less of the budget than a prompt needs, full iterations clear it: those "
+    "beyond wait for their prompt.",
+    example=Example(
+        {Z_all: 50, B_e: 40, Z_e: 50, C_b: 2048, s_n: 512, gamma_s: 0, N_full: 200}, "40 request", derived="min(40, 50)"
+    ),
 )
 
 prompt_chunks = Formula(

@@ -1,5 +1,6 @@
 """Infeasible is an answer, not an error: each binding constraint by a concrete case."""
 
+import itertools
 import math
 
 import pytest
@@ -229,3 +230,18 @@ def test_a_deployment_without_room_is_an_answer_however_requests_come(variant, l
     assert (found["feasible"], found["serving_bottleneck"]) == (False, "Memory")
     assert found["ttft_mean"].magnitude == found["e2e_mean"].magnitude == math.inf
     assert not [name for name in found if math.isnan(found.canonical(name))]
+
+
+@pytest.mark.parametrize("drafts", [0, 4, 16])
+def test_a_closed_loop_serves_no_less_where_decode_steps_would_fill_the_budget(drafts):
+    """More in flight wait for their prompt; they do not crowd prompts out of an iteration."""
+    rates = []
+    for concurrency in (1, 30, 100, 300, 512, 2000):
+        found = ServingModel("chunked_estimate").solve(
+            "Llama3_1_8B", hardware="H200", precision="bf16", isl=512, osl=64, num_replicas=1, concurrency=concurrency,
+            max_num_seqs=512, max_num_batched_tokens=2048, num_speculative_tokens=drafts,
+        )  # fmt: skip
+        rates.append(found.canonical("replica_rate"))
+        assert found.canonical("ttft_mean") > 0
+    assert all(more >= few * 0.99 for few, more in itertools.pairwise(rates))
+    assert rates[-1] == pytest.approx(found.canonical("replica_capacity"), rel=0.02)
