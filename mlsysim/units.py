@@ -140,15 +140,16 @@ def _unit(text: str) -> Any:
         found = _registry().Unit(text)
     except Exception as error:
         raise UnitError(f"unknown unit {quoted(text)}: {_meant(text) or error}") from None
-    _refuse_parts(found, text)
+    _refuse_parts(found._units, text)
     return found
 
 
 @cache
-def _refuse_parts(found: Any, text: str) -> None:
+def _refuse_parts(names: Any, text: str = "") -> None:
     """Refuse parts of what comes whole; ``mB`` is a slip for ``MB``."""
-    part = next((name for name in found._units if _PARTS.fullmatch(name)), "")
+    part = next((name for name in names if _PARTS.fullmatch(name)), "")
     if part:
+        text = text or f"{_registry().Unit(names):~C}"
         raise UnitError(f"unit {quoted(text)}: there is no {part}; {_meant(text)}".rstrip("; "))
 
 
@@ -311,7 +312,7 @@ def own(value: Any) -> Any:
     """
     registry = _registry()
     if isinstance(value, registry.Quantity):
-        _refuse_parts(value.units, f"{value.units:~C}")
+        _refuse_parts(value._units)
         return value
     try:
         units = registry.Unit("")

@@ -119,15 +119,12 @@ def _is_private(place: Path) -> bool:
 
 def _checked(file: Path, content: Any) -> SourceCode:
     """Source as it was kept, read by Python; it is not run unless all it can do is arithmetic."""
-    try:
+    with contextlib.suppress(TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
         inputs, outputs, text = content
         found = SourceCode.of(inputs, outputs, text)
-        arithmetic = _is_arithmetic(found)
-    except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
-        arithmetic = False
-    if not arithmetic:
-        raise StoreError(file, "holds source that mlsysim has not printed", "it was not run; delete the file")
-    return found
+        if _is_arithmetic(found):
+            return found
+    raise StoreError(file, "holds source that mlsysim has not printed", "it was not run; delete the file")
 
 
 def _is_arithmetic(source: SourceCode) -> bool:

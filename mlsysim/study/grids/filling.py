@@ -94,7 +94,7 @@ class Filling:
             raise InputError("block_points", block_points, allowed, "give at least as many, or name another store")
         return True
 
-    def _reached(self, state: dict[str, Any], records: list[Any]) -> tuple[Blocks, dict[int, str]] | tuple[()]:
+    def _reached(self, state: dict[str, Any], records: list[Any]) -> tuple[Blocks, dict[int, int]] | tuple[()]:
         """Blocks and the checksums of those that are finished; nothing where none was laid out."""
         if not state["laid_out"]:
             return ()
