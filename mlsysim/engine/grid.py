@@ -88,7 +88,7 @@ def concrete_function(system: System, outputs: tuple[str, ...]) -> Pure:
     def concrete(values: Values) -> dict[str, Any]:
         if max(map(np.size, values.values()), default=0) > SMALL:
             return pure_function(system, outputs)(values)
-        arrays = {name: np.asarray(value, np.float64) for name, value in values.items()}
+        arrays: dict[str, Any] = {name: np.asarray(value, np.float64) for name, value in values.items()}
         if any(array.ndim for array in arrays.values()):
             found = compiled(system, outputs, "vector")(arrays)
         else:
