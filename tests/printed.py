@@ -182,12 +182,15 @@ def rewritten(text: str, name: str = "page") -> str:
 
 
 def executed(notebook: NotebookNode) -> NotebookNode:
-    """Notebook with the outputs of today, run in a process of its own in the folder of the notebooks."""
+    """Notebook with the outputs of today but warnings, run in a process of its own in the folder of the notebooks."""
     from nbclient import NotebookClient
 
     fresh = copy.deepcopy(notebook)
     where = {"metadata": {"path": str(ROOT / "notebooks")}}
     NotebookClient(fresh, timeout=1200, kernel_name="python3", resources=where, record_timing=False).execute()
+    for cell in fresh.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return fresh
 
 

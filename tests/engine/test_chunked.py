@@ -16,6 +16,7 @@ from scipy.special import lambertw
 from mlsysim.engine.chunked import ChunkedLatencies, Loads, chunked_latencies
 from mlsysim.engine.chunked.chain import chain
 from mlsysim.engine.chunked.distribution import Delayed, Distribution
+from mlsysim.engine.chunked.lattice import chosen
 from mlsysim.engine.chunked.little import FINE, decoding, settled
 from mlsysim.engine.chunked.load import Load
 from mlsysim.engine.chunked.slots import SlotWait
@@ -51,6 +52,14 @@ def solved(load, **more):
     """The latencies of a load."""
     arguments = (load.tau, load.request_rate, load.isl, load.osl, load.isl_cv, load.osl_cv, load.token_budget)
     return chunked_latencies(Loads(*arguments, pair_time=load.pair_time, **more))
+
+
+def test_the_lattice_does_not_hang_on_last_digits():
+    """Steps of 4 and 5 are as far from dividing a prompt of 2.06 chunks; on which was nearer processors differed."""
+    load = load_of(isl=2048.0)
+    for free, most in ((994.5826327685178, 4000), (994.5826327685178, 8000), (700.0, 4000), (700.0, 8000)):
+        near = [free * (1 + ulps * np.finfo(float).eps) for ulps in range(-8, 9)]
+        assert len({chosen(load, each, 0.8, most) for each in near}) == 1
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 const fs = require("fs");
 const { chromium } = require("playwright-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf-8");
-const TABS = 4, SERIOUS = ["serious", "critical"];
+const TABS = 4, PATIENCE = 180_000, SERIOUS = ["serious", "critical"];
 
 const SEEN = () => ({
   width: document.documentElement.scrollWidth,
@@ -17,6 +17,7 @@ const SEEN = () => ({
 
 async function open(browser) {
   const page = await browser.newPage(), tab = { page };
+  page.setDefaultTimeout(PATIENCE);
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) tab.wrong.push(message.text()); });
   page.on("pageerror", (error) => tab.wrong.push(error.stack));
   page.on("request", (request) => { if (/^https?:/.test(request.url())) tab.asked.push(request.url()); });

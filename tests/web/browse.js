@@ -20,6 +20,7 @@ const settled = (page) => page.waitForTimeout(250).then(() => page.waitForFuncti
 
 async function visit(browser, { file, width, scheme, steps, check, hash = "" }) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+  page.setDefaultTimeout(180_000);
   const wrong = [], asked = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) wrong.push(message.text()); });
   page.on("pageerror", (error) => wrong.push(error.stack));

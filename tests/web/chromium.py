@@ -73,7 +73,7 @@ def seen_by(script, *words):
     environment = {**os.environ, "NODE_PATH": str(INSTALLED / "node_modules")}
     if browser() == str(UNPACKED / "chromium"):
         environment |= {"LD_LIBRARY_PATH": str(UNPACKED / "al2023" / "lib"), "FONTCONFIG_PATH": str(UNPACKED / "fonts")}
-    done = node("node", str(script), browser(), *map(str, words), env=environment)
+    done = node("node", str(script), browser(), *map(str, words), env=environment, timeout=900)
     if done.returncode == NOT_STARTED:
         pytest.skip("Chromium does not start here; it needs more address space than ulimit -v may leave")
     assert done.returncode == 0, done.stderr[-3000:]

@@ -20,6 +20,8 @@ FINEST = 48
 LONGEST = 4000
 #: What a state costs beside its place in every row, in rows.
 ASIDE = 12
+#: Difference of two misfits that are one but for rounding.
+ALIKE = 1e-12
 #: A prompt takes at least this share of the work of its tokens at average cost.
 LEAST_WORK = 0.1
 
@@ -64,8 +66,9 @@ def chosen(load: Load, free: float, busy: float, most: int) -> Lattice:
     longest = max(1, min(FINEST, int(math.sqrt(ASIDE**2 / 4.0 + most / longer) - ASIDE / 2.0)))
     chunk = longest
     if not random:
-        wanted = [_misfit(j, chunks) for j in range(-(-longest // 2), longest + 1)]
-        chunk = longest - (len(wanted) - 1) + int(np.argmin(wanted))
+        misfits = {steps: _misfit(steps, chunks) for steps in range(longest, (longest - 1) // 2, -1)}
+        # Steps that divide others fit as badly: the finest is taken, whatever their last bits.
+        chunk = next(steps for steps, misfit in misfits.items() if misfit <= min(misfits.values()) + ALIKE)
     return Lattice(chunk, min(LONGEST, math.ceil(chunk * longer)) + 2)
 
 
