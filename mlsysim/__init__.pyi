@@ -5341,6 +5341,7 @@ class _SystemsNodes(_catalog.Group):
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
     InfiniBand_NDR: _catalog.Fabric
     InfiniBand_XDR: _catalog.Fabric

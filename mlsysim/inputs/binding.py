@@ -414,7 +414,9 @@ class _Binder:
         for name, value in (("accelerators_per_node", "link_domain"), ("fabric", "fabric")):
             slot = self.model.slots.get(name)
             other = self.model.defaults.get(name) if slot is None else slot.default
-            if not other or name not in self.model.arguments or name in {*self.typed, *self.along, *self.free}:
+            taken = name in {*self.typed, *self.along, *self.free}
+            taken |= any(name in self.model.slots[each].gives for each in self.entries)
+            if taken or not other or name not in self.model.arguments:
                 continue
             given = [getattr(device, value) or other for device in devices]
             if argument not in self.along:

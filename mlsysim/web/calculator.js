@@ -33,6 +33,7 @@ function bound(data, variant, typed) {
     refusal.message = `unknown ${what} ${quoted(typed[name])}: this page has it not in its list`;
     refusals.push(refusal);
   }
+  attempt(() => refuseOtherDevices(data, typed, takers));
   for (const name of chosen.arguments) {
     if (isSlot(name)) continue;
     attempt(() => {
@@ -50,6 +51,13 @@ function bound(data, variant, typed) {
         check(name, variable, amount, quoted(`${general(amount, 6)} ${variable.unit || ""}`.trim()), data.limits, `given by ${entry.name}`);
         values[name] = value;
         origins[name] = entry.name;
+        return;
+      }
+      for (const slot of takers) {
+        const { name: maker, beside } = data.slots[slot].entries[typed[slot]] || {};
+        if (!beside || !(name in beside)) continue;
+        values[name] = beside[name];
+        origins[name] = maker;
         return;
       }
       if (name in chosen.defaults) {
@@ -80,6 +88,19 @@ function bound(data, variant, typed) {
     }
   }
   return { values, origins, refusals, missing: new Set(missing) };
+}
+
+/** Refuse what is of another device than the one in question. */
+function refuseOtherDevices(data, typed, takers) {
+  const picked = (slot) => data.slots[slot].entries[typed[slot]] || {};
+  const device = takers.map((slot) => picked(slot).device).find((each) => each);
+  for (const slot of takers) {
+    const { of } = picked(slot);
+    if (!of || !device || of === device) continue;
+    const own = Object.entries(data.slots[slot].entries).filter(([, entry]) => entry.of === device).map(([key]) => key);
+    const hint = own.length ? `of ${device} the catalog has ${own.join(", ")}` : `the catalog has none of ${device}`;
+    throw new Refusal(slot, quoted(typed[slot]), `must be of ${device}; ${typed[slot]} is of ${of}`, hint);
+  }
 }
 
 function valueOf(entry, name, format) {

@@ -16,7 +16,7 @@ import sympy
 
 import mlsysim
 from mlsysim import units
-from mlsysim.catalog import Entry, Recipe, Value, builtin
+from mlsysim.catalog import Accelerator, Entry, Recipe, Value, builtin
 from mlsysim.errors import InputError
 from mlsysim.formats import PRESETS, RATE_OF, rate_format
 from mlsysim.inputs import convert
@@ -26,7 +26,7 @@ from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.study.results.basis import assumed, is_share, numbers
-from mlsysim.study.results.expected_error import areas_of, asked, device_of, error_of, standing
+from mlsysim.study.results.expected_error import areas_of, asked, error_of, standing
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
 from mlsysim.web.formulas import PrintedModel
@@ -153,8 +153,21 @@ def _slot(model: type[DeclaredModel], slot: Slot, arguments: set[str]) -> dict[s
         "optional": slot.optional,
         "extras": list(slot.extras),
         "default": slot.default,
-        "entries": {entry.key: _entry(slot, entry, names) for entry in _fitting(slot)},
+        "entries": {
+            entry.key: _entry(slot, entry, names) | _beside(model, entry, arguments) for entry in _fitting(slot)
+        },
     }
+
+
+def _beside(model: type[DeclaredModel], entry: Entry, arguments: set[str]) -> dict[str, dict[str, float]]:
+    """What a device gives of the node and of the fabric that it stands in, where nothing else gives it."""
+    if not isinstance(entry, Accelerator) or entry.link_domain is None:
+        return {}
+    found = {"accelerators_per_node": entry.link_domain.value} if "accelerators_per_node" in arguments else {}
+    if entry.fabric is not None and "fabric" in arguments:
+        given = {name: entry.fabric.value_of(name, "") for name in model.slots["fabric"].gives}
+        found |= {name: value.canonical for name, value in given.items() if value is not None}
+    return {"beside": found}
 
 
 def _fitting(slot: Slot) -> list[Entry]:
@@ -185,9 +198,8 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
                 rates[name][""] = [error.allowed, error.hint]
             else:
                 rates[name][number_format] = None if value is None else value.canonical
-    device = device_of(entry)
-    return {"name": entry.name, "values": values, **({"rates": rates} if rates else {}),
-            **({"device": device} if device else {})}  # fmt: skip
+    of_device = {"of" if entry.of_one_device else "device": entry.device.key} if entry.device is not None else {}
+    return {"name": entry.name, "values": values, **({"rates": rates} if rates else {}), **of_device}
 
 
 @cache

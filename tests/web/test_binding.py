@@ -9,7 +9,7 @@ from fuzz import rest_long, tries
 from study.points import POINTS
 from web.node import has_node, run
 
-from mlsysim import formatting
+from mlsysim import IterationModel, ServingModel, formatting
 from mlsysim.catalog import Entry
 from mlsysim.cli.words import typed_text
 from mlsysim.engine.javascript import Functions
@@ -111,6 +111,30 @@ def test_what_is_typed_is_read_and_refused_as_python_does(kind, functions, tmp_p
             assert answer["values"][name] == pytest.approx(value, rel=1e-15, abs=0), (name, typed)
         accepted += 1
     assert accepted > len(jobs) / 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "variant", "changed"),
+    [
+        (IterationModel, "iteration", {"hardware": "H100_PCIe", "tp_size": "8"}),
+        (IterationModel, "iteration", {"hardware": "H100_NVL", "tp_size": "8", "fabric": "Ethernet_100G_TCP"}),
+        (IterationModel, "iteration", {"hardware": "H100_PCIe", "accelerators_per_node": "8"}),
+        (IterationModel, "iteration", {"hardware": "H100_PCIe", "fleet": "SuperPOD_H100"}),
+        (ServingModel, "colocated", {"rent": "RunPod_A100"}),
+        (ServingModel, "colocated", {"rent": "RunPod_H100"}),
+        (ServingModel, "colocated", {"rent": "RunPod_H100", "hardware": "GB200"}),
+    ],
+)
+def test_devices_bring_what_stands_beside_them(kind, variant, changed, functions, tmp_path):
+    printed = PrintedModel(kind, functions)
+    typed = {name: text_of(value) for name, value in kind.example.items() if name != "stack"} | changed
+    (tmp_path / "jobs.json").write_text(json.dumps([(variant, typed)]))
+    answered = run(data_script(model_data(kind, printed)) + script(printed) + DRIVER, tmp_path, tmp_path / "jobs.json")
+    (answer,) = json.loads(answered)
+    values, refusal = asked(kind, variant, typed)
+    assert answer["refusal"] == refusal
+    for name, value in (values or {}).items():
+        assert answer["values"][name] == pytest.approx(value, rel=1e-15, abs=0), name
 
 
 def test_numbers_are_shown_as_python_shows_them(functions, tmp_path):
