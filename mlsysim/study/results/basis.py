@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from math import isnan, nan
 from typing import Any
 
-from mlsysim.catalog import Entry, Recipe, Stack, Value
+from mlsysim.catalog import Accelerator, Entry, Fleet, Node, Recipe, Stack, Value
 from mlsysim.errors import MlsysimError, NotMeasuredError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.binding import GIVEN, bind_grid
@@ -16,12 +17,14 @@ from mlsysim.inputs.convert import is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text, plain
-from mlsysim.study.results.expected_error import UNLIKE, ExpectedError, measured_of
+from mlsysim.study.results.expected_error import UNLIKE, ExpectedError, areas, measured_of
 from mlsysim.study.results.result import Result
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import System, variable_of
 
 #: How the inputs are called that decide most: shares of a peak that are reached, and of traffic that is hidden.
 DECIDING = ("efficiency", "overlap")
+#: Entries whose values an expected error holds for.
+DECIDING_ENTRIES = (Stack, Accelerator, Node, Fleet)
 #: Axes of numbers that are longer are looked at at their ends alone.
 LOOKED_AT = 32
 
@@ -177,7 +180,7 @@ def at_point(
     first = found(model, start)
     if first is None:
         return None
-    others = [(name, found(model, {**start, name: place})) for name, place in _looked_at(arguments)]
+    others = [(name, found(model, {**start, name: place})) for name, place in _looked_at(model, arguments)]
     others += [("variant", found(type(model)(each), start)) for each in variants]
     differs: dict[str, dict[str, None]] = {name: {} for name in ("stack", *names)}
     for axis, basis in others:
@@ -189,10 +192,15 @@ def at_point(
 
 def assumed(model: DeclaredModel, outputs: Iterable[str]) -> list[str]:
     """The inputs that outputs need and a stack can give, then efficiencies and overlaps that none gives."""
-    needed = [v.name for v in model.system.closure(outputs).inputs]
+    needed = _needed(model.system, tuple(outputs))
     slots = (slot for slot in model.slots.values() if issubclass(slot.entry, Stack))
     by_stack = [name for slot in slots for name in slot.gives if name in needed]
     return list(dict.fromkeys((*by_stack, *filter(is_share, needed))))
+
+
+@lru_cache(maxsize=64)
+def _needed(system: System, outputs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(v.name for v in system.closure(outputs).inputs)
 
 
 def numbers(model: DeclaredModel, outputs: Iterable[str] = ()) -> tuple[str, ...]:
@@ -211,10 +219,13 @@ def _is_word(name: str) -> bool:
     return variable_of(name).domain.kind in ("boolean", "choice")
 
 
-def _looked_at(arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def _looked_at(model: DeclaredModel, arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Axes with the places along them at which a basis may be another."""
+    given = (slot.gives for slot in model.slots.values() if issubclass(slot.entry, DECIDING_ENTRIES))
+    deciding = {*model.slots, *chain.from_iterable(given), *(name for area in areas() for name in area["where"])}
     for name, value in arguments.items():
-        if isinstance(value, Linked) or is_axis(value):
+        members = value.axes if isinstance(value, Linked) else [name] if is_axis(value) else ()
+        if any(each in deciding or is_share(each) for each in members):
             size = max(map(len, value.axes.values())) if isinstance(value, Linked) else len(value)
             yield from ((name, place) for place in (range(size) if size <= LOOKED_AT else (0, size - 1)))
 
