@@ -23,7 +23,8 @@ LLAMA = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16"}
 @pytest.mark.parametrize(
     ("model", "variant", "typed", "said"),
     [
-        (TrainingMemoryModel, "first_order", {**LLAMA, "batch_size": "24", "seq_len": "16384", "dp_size": "8"},
+        (TrainingMemoryModel, "first_order", {**LLAMA, "batch_size": "24", "seq_len": "16384", "dp_size": "8",
+                                               "zero_stage": "3"},
          ["seq_len is 16,384 tokens", "per_operator: 3"]),
         (TrainingMemoryModel, "per_operator", {**LLAMA, "batch_size": "8", "activation_checkpointing": "none"}, []),
         (IterationModel, "iteration", {**LLAMA, "tp_size": "16", "decode_requests": "8", "context_tokens": "20000",
