@@ -45,9 +45,9 @@ def print_sweep(ds: Any, first: str) -> None:
         _print_points(ds, names, good)
     else:
         _print_extents(ds, names, good)
-    _print_refused(ds)
     for note in ds.attrs.get("notes", "").splitlines():
         output.paragraph(note)
+    _print_refused(ds)
 
 
 def _print_points(ds: Any, names: list[str], good: np.ndarray) -> None:

@@ -229,3 +229,31 @@ function neededFor(data, variant, output) {
   }
   return kept;
 }
+
+/** What a reader must know beside an answer, as `result.notes` says it: sequences that are too long, what the variant that counts says, caveats. */
+function notes(data, variant, typed, found) {
+  const { lengths, caveats } = data.variants[variant], said = [];
+  const written = (name) => asText(data.variables[name], found[name]), grouped = (value) => Math.round(value).toLocaleString("en");
+  const model = data.slots.model && data.slots.model.entries[typed.model];
+  for (const [names, each, then] of model && model.longest ? lengths : []) {
+    const tokens = names.reduce((sum, name) => sum + found[name], 0);
+    if (!(found[each] > 0 && tokens > model.longest)) continue;
+    said.push(`${names.join(" + ")} is ${grouped(tokens)} tokens, and ${typed.model} is made for ${grouped(model.longest)} (max_position_embeddings): ${then}`);
+    break;
+  }
+  const better = data.better;
+  if (better && better.variant !== variant) {
+    const bind = bound(data, better.variant, typed), other = bind.refusals.length ? {} : evaluated(data, better.variant, bind);
+    const decided = other[better.decides], told = (name) => asText(data.variables[name], other[name]);
+    if (decided !== undefined && decided !== found[better.decides]) {
+      const verdict = typeof decided === "boolean" ? `${told(better.shows)}, ${decided ? "fits" : "does not fit"}` : `${told(better.decides)} ${data.variables[better.decides].label.toLowerCase()}`;
+      said.push(`${better.variant}: ${verdict}`);
+    }
+  }
+  for (const [place, words] of caveats) {
+    const { compute, needs } = ROWS[place], told = words.map(([, name]) => name).filter(Boolean);
+    if ([...needs, ...told].some((name) => found[name] === undefined) || !compute(...needs.map((name) => found[name]))) continue;
+    said.push(words.map(([text, name]) => text + (name && written(name))).join(""));
+  }
+  return said;
+}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache
 from string import Formatter
 from typing import Any
@@ -21,12 +22,13 @@ from mlsysim.errors import InputError
 from mlsysim.formats import PRESETS, RATE_OF, rate_format
 from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived
-from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.declaration import Caveat, DeclaredModel
 from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.study.results.basis import assumed, is_share, numbers
 from mlsysim.study.results.expected_error import areas_of, asked, error_of, standing
+from mlsysim.study.results.notes import lengths_of, longest
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
 from mlsysim.web.formulas import PrintedModel
@@ -66,6 +68,7 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
         "amounts": {unit: _unit(unit) for unit in sorted({v.unit for v in shown} - {"count", ""})},
         "slots": {name: _slot(model, slot, arguments) for name, slot in slots.items()},
         "variants": variants,
+        "better": asdict(model.better) if model.better and model.better.variant in variants else None,
         "without": printed.without,
         "texts": printed.texts,
         "requirements": list(requirements),
@@ -199,7 +202,9 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
             else:
                 rates[name][number_format] = None if value is None else value.canonical
     of_device = {"of" if entry.of_one_device else "device": entry.device.key} if entry.device is not None else {}
-    return {"name": entry.name, "values": values, **({"rates": rates} if rates else {}), **of_device}
+    limit = longest(entry)
+    found = {"name": entry.name, "values": values, **({"rates": rates} if rates else {}), **of_device}
+    return found | ({"longest": limit} if math.isfinite(limit) else {})
 
 
 @cache
@@ -224,6 +229,8 @@ def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any
         "requirements": [
             requirements.setdefault(_requirement(each, printed), len(requirements)) for each in model.requirements
         ],
+        "caveats": [_caveat(each, printed) for each in of.caveats if model.variant in (each.variants or of.variants)],
+        "lengths": lengths_of(arguments),
     }
 
 
@@ -265,6 +272,12 @@ def _terms(model: DeclaredModel, name: str) -> tuple[str, ...]:
     sums = expression.args if isinstance(expression, sympy.Max) else (expression,)
     terms = {term for each in sums if isinstance(each, sympy.Add) for term in each.args}
     return tuple(each for each in model.headline if variable_of(each).symbol in terms)
+
+
+def _caveat(caveat: Caveat, printed: PrintedModel) -> tuple[Any, ...]:
+    """The place of a condition, and what is to be known where it holds: words, each with a value behind it."""
+    (place,) = printed.places_of([("caveat", caveat.where)])
+    return place, tuple((text, name or "") for text, name, *_ in Formatter().parse(caveat.said))
 
 
 def _requirement(requirement: Requirement, printed: PrintedModel) -> tuple[Any, ...]:

@@ -176,6 +176,8 @@ function showNumbers() {
   byId("lost").textContent = lost.length ? `Left out for want of inputs: ${lost.map(labelOf).join(", ")}` : "";
   const { stack, error } = basis(DATA, state.variant, typedHere(), answer.bind);
   byId("basis").replaceChildren(element("dt", {}, "Stack"), element("dd", {}, stack), element("dt", {}, "Expected error"), element("dd", {}, ...linked(error)));
+  const known = notes(DATA, state.variant, typedHere(), found);
+  byId("notes").replaceChildren(...known.map((each) => element("li", {}, ...linked(each))));
   const main = found[DATA.answer] !== undefined ? DATA.answer : shown[0];
   const verdict = shown.find((name) => typeof found[name] === "boolean");
   const summary = () => [
@@ -396,7 +398,7 @@ function start() {
       element("div", { id: "answer" },
         element("div", { id: "refusal", role: "alert" }),
         element("div", { id: "result" },
-          element("section", { "aria-label": "Answer" }, element("div", { id: "main" }), element("div", { class: "scroll" }, element("table", {}, element("tbody", { id: "numbers" }))), element("p", { id: "lost", class: "quiet" }), element("dl", { id: "basis", class: "quiet" })),
+          element("section", { "aria-label": "Answer" }, element("div", { id: "main" }), element("div", { class: "scroll" }, element("table", {}, element("tbody", { id: "numbers" }))), element("ul", { id: "notes", "aria-label": "Notes" }), element("p", { id: "lost", class: "quiet" }), element("dl", { id: "basis", class: "quiet" })),
           element("div", { class: "buttons" }, button("Copy link", () => location.href), button("Copy as Python", asPython), button("Copy as command", asCommand)),
           element("details", { class: "copies" }, element("summary", {}, "What was copied"), element("pre", { id: "copied", tabindex: "0" })),
           element("section", { "aria-labelledby": "curve-name" }, element("h2", { id: "curve-name" }, "Curve"), element("div", { class: "pick" }, select("plot", "Show"), select("over", "over")), element("div", { id: "curve" }), element("p", { id: "left-out", class: "quiet" })),

@@ -224,17 +224,39 @@ def test_infeasible_is_an_answer_unless_strict(run):
 
 def test_a_best_design_that_is_not_feasible_is_said_and_fails_where_strict(run):
     words = ("memory", "--variant", "per_operator", "model=Llama3_70B", "hardware=H100", "batch_size=8", "dp_size=1")
-    asked = ("search", *words, "tp_size=1,2", "--minimize", "total_memory")
+    asked = ("search", *words, "tp_size=1,2", "--minimize", "total_memory", "--allow-infeasible")
     found, strict = run(*asked), run(*asked, "--strict")
     text = " ".join(found.stdout.split())
     assert "The best design is not feasible: total_memory <= memory_capacity, " in text
-    assert "--subject-to feasible asks for designs that are." in text
     assert (found.exit_code, strict.exit_code) == (0, 3)
     assert json.loads(run(*asked, "--json").stdout)["infeasible"]["designs"] == [1]
     front = run("pareto", *words, "tp_size=1,8", "pp_size=1,80", "--minimize", "total_memory", "--minimize",
-                "tp_size * pp_size", "--strict")  # fmt: skip
+                "tp_size * pp_size", "--strict", "--allow-infeasible")  # fmt: skip
     assert front.exit_code == 0
     assert "Not feasible: " in front.stdout
+
+
+def test_what_is_not_feasible_is_left_out_and_counted(run):
+    words = ("memory", "--variant", "per_operator", "model=Llama3_70B", "hardware=H100", "batch_size=8", "dp_size=1")
+    asked = ("search", *words, "tp_size=1,2", "--minimize", "total_memory")
+    found, strict = run(*asked), run(*asked, "--strict")
+    text = " ".join(found.stdout.split())
+    assert text.startswith("No design is feasible. total_memory <= memory_capacity: nearest ")
+    assert "Infeasible designs left out: 2 (--allow-infeasible keeps them)." in text
+    assert (found.exit_code, strict.exit_code) == (0, 3)
+    assert json.loads(run(*asked, "--json").stdout)["designs"] == []
+    front = run("pareto", *words, "tp_size=1,8", "pp_size=1,80", "--minimize", "total_memory", "--minimize",
+                "tp_size * pp_size", "--strict")  # fmt: skip
+    assert front.exit_code == 0
+    assert "Not feasible: " not in front.stdout
+    assert "left out: 2 (--allow-infeasible keeps them)" in " ".join(front.stdout.split())
+
+
+def test_notes_of_a_grid_are_printed(run):
+    words = ("memory", "model=Llama3_8B", "hardware=H100", "batch_size=8", "seq_len=4096,16384")
+    said = "1 of 2 points: seq_len is longer than the positions of Llama3_8B (8,192)"
+    assert said in " ".join(run("sweep", *words).stdout.split())
+    assert json.loads(run("sweep", *words, "--json").stdout)["notes"][0].startswith(said)
 
 
 def test_a_device_without_a_price_is_named(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -69,3 +70,26 @@ def test_refused_in_one_line(words, said):
     answer = run("memory", *words)
     assert answer.exit_code == 2
     assert said in answer.output
+
+
+def test_infeasible_answers_are_allowed_by_an_option(run):
+    words = ("memory", "batch_size", "model=Llama3_8B", "hardware=H100", "dp_size=8", "total_memory >= 100 GB")
+    found, strict, more = (
+        run("solve-for", *words),
+        run("solve-for", *words, "--strict"),
+        run("solve-for", *words, "--allow-infeasible", "--strict"),
+    )
+    assert "it is not feasible where the rest holds" in " ".join(found.stdout.split())
+    assert "feasible (--allow-infeasible keeps what is not)" in found.stdout
+    assert (found.exit_code, strict.exit_code, more.exit_code) == (0, 3, 0)
+
+
+def test_the_whole_numbers_beside_what_is_asked(run):
+    words = ("memory", "--variant", "per_operator", "seq_len", "model=Llama3_8B", "hardware=H100", "batch_size=1",
+             "dp_size=8", "zero_stage=3")  # fmt: skip
+    done = run("solve-for", *words, "total_memory=80 GB", "--strict")
+    assert done.exit_code == 0
+    assert re.match(r"seq_len = (\d+) token \(79\.\d+ GB\); \d+ token is 80\.\d+ GB\n", done.stdout)
+    plain = json.loads(run("solve-for", *words, "total_memory=80 GB", "--json").stdout)
+    assert plain["status"] == "nearest"
+    assert plain["nearest"][1]["value"] == plain["value"] + 1

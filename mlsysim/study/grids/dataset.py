@@ -124,14 +124,14 @@ def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> d
     shared = {name: text for name, text in fixed[0].items() if all(each.get(name) == text for each in fixed)}
     entries = {name: e.name for name, e in bindings[0].entries.items() if not isinstance(e, list)}
     lost = dict.fromkeys(name for binding in bindings for name in binding.left_out)
-    notes = [grid_notes(*each) for each in zip(models, bindings, strict=True)]
-    said = dict.fromkeys(note for each in notes for note in each)
+    variants = [model.variant for model in models]
+    said = dict.fromkeys(note for binding in bindings for note in grid_notes(binding, variants))
     return {
         **({"left_out": ", ".join(lost)} if lost else {}),
         **({"notes": "\n".join(said)} if said else {}),
         "Conventions": "CF-1.11",
         "model": type(models[0]).__name__,
-        "variant": ", ".join(each.variant for each in models),
+        "variant": ", ".join(variants),
         "entries": json.dumps(entries),
         "fixed_inputs": json.dumps(shared, ensure_ascii=False),
     }

@@ -1,9 +1,9 @@
-"""What a reader must know beside the numbers of a grid: that which the inputs show, with how many points it concerns."""
+"""What a reader must know beside the numbers of a grid, as far as its inputs show it, with how many points it is of."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from mlsysim.engine import compiled_expression
 from mlsysim.inputs.binding import Binding
-from mlsysim.inputs.declaration import Caveat, DeclaredModel
+from mlsysim.inputs.declaration import Caveat
 from mlsysim.study.results.display import as_text
 from mlsysim.study.results.notes import lengths, longest, too_long, without_arguments
 from mlsysim.symbolic import variable_of
@@ -22,17 +22,20 @@ LARGEST = 1 << 16
 NAMED = 3
 
 
-def grid_notes(model: DeclaredModel, binding: Binding) -> tuple[str, ...]:
+def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
     """What is too long, was left out, a better variant may say, and is to be known of the inputs; one line each.
 
     Parameters
     ----------
-    model : DeclaredModel
-        Whose grid it is.
     binding : Binding
-        The inputs, of which some are axes.
+        The inputs of one variant, of which some are axes.
+    variants : collection of str
+        The variants that are asked on the grid.
     """
-    found = (*_beyond_context(binding), without_arguments(model, binding.left_out), _better(model), *_caveats(binding))
+    better = binding.model.better
+    found = [*_beyond_context(binding), without_arguments(binding.model, binding.left_out), *_caveats(binding)]
+    if better is not None and better.variant not in variants:
+        found.append(f"{better.variant} is the variant that counts, and may say otherwise of {better.decides}")
     return tuple(note for note in found if note)
 
 
@@ -54,8 +57,8 @@ def _beyond_context(binding: Binding) -> Iterator[str]:
             points = _points(binding, (tokens > most) & (np.asarray(used) > 0))
             if points:
                 made = [f"{e.key or e.name} ({longest(e):,.0f})" for e in several if longest(e) < np.max(tokens)]
-                more = f" and {len(made) - NAMED} others" * (len(made) > NAMED)
-                yield f"{points}: {too_long(names, 'longer than the positions of', ', '.join(made[:NAMED]) + more, said)}"
+                limit = ", ".join(made[:NAMED]) + f" and {len(made) - NAMED} others" * (len(made) > NAMED)
+                yield f"{points}: {too_long(names, 'longer than the positions of', limit, said)}"
 
 
 def _caveats(binding: Binding) -> Iterator[str]:
@@ -80,14 +83,6 @@ def _caveats(binding: Binding) -> Iterator[str]:
 def _names(caveat: Caveat) -> frozenset[str]:
     """Inputs and outputs that a caveat is about."""
     return frozenset({symbol.name for symbol in caveat.where.free_symbols} | caveat.told)
-
-
-def _better(model: DeclaredModel) -> str:
-    """That another variant is the one that counts."""
-    better = model.better
-    if better is None or better.variant == model.variant:
-        return ""
-    return f"{better.variant} is the variant that counts, and may say otherwise of {better.decides}"
 
 
 def _size(*values: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 NOTHING = 0.01
 #: From this share on, two answers disagree.
 MUCH = 0.05
-#: Arguments for the tokens of a sequence, the input without which there is none, and who minds where it is too long: the
-#: first of which all are inputs counts, and further ones after it.
+#: What becomes of requests that are too long.
 ENGINES = "engines refuse longer requests unless told otherwise"
+#: Arguments for the tokens of a sequence, how many of those there are, and what becomes of ones that are too long.
 LENGTHS = (
     (("isl", "osl"), "isl", ENGINES),
     (("seq_len", "output_tokens"), "seq_len", ENGINES),
@@ -96,9 +96,13 @@ def _beyond_context(result: Result) -> str:
 
 def lengths(values: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Any, str]]:
     """The inputs that add up to the tokens of a sequence, how many such sequences there are, and who minds."""
-    found = [(names, each, said) for names, each, said in LENGTHS if {*names, each} <= values.keys()]
-    several = [(names, values[each], said) for names, each, said in found if each not in names]
-    return several or [(names, values[each], said) for names, each, said in found[:1]]
+    return [(names, values[each], said) for names, each, said in lengths_of(values)]
+
+
+def lengths_of(inputs: Collection[str]) -> list[tuple[tuple[str, ...], str, str]]:
+    """The same for a model with these inputs, by their names."""
+    found = [(names, each, said) for names, each, said in LENGTHS if all(name in inputs for name in (*names, each))]
+    return [length for length in found if length[1] not in length[0]] or found[:1]
 
 
 def longest(entry: Any) -> float:
