@@ -174,7 +174,10 @@ def _range(expression: Any, facts: Facts) -> Range:
 
 def _number(expression: Any, _facts: Facts) -> Range:
     value = float(expression)
-    return REAL if math.isnan(value) else Range(value, value, whole=math.isfinite(value) and value == round(value))
+    if math.isnan(value):
+        return REAL
+    # A count is infinite where no number is enough.
+    return Range(value, value, whole=math.isinf(value) or value == round(value))
 
 
 def _unit(expression: UnitSymbol, _facts: Facts) -> Range:

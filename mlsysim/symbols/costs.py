@@ -1,8 +1,8 @@
 """Symbols of power, carbon and money."""
 
-from mlsysim.symbolic import at_least, between, nonnegative, positive, variable
+from mlsysim.symbolic import at_least, between, integer, nonnegative, positive, variable
 
-n_acc = variable("accelerators", r"N_{\mathrm{acc}}", "count", "Accelerators that are paid for.", at_least(1))
+n_acc = variable("accelerators", r"N_{\mathrm{acc}}", "count", "Accelerators that are paid for.", integer(1))
 T_run = variable("duration", r"T_{\mathrm{run}}", "day", "Time they are paid for.", positive())
 u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators compute.", nonnegative())
 n_out_run = variable(

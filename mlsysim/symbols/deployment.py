@@ -195,7 +195,7 @@ c_dep = variable(
     r"c_{\mathrm{dep}}",
     "count",
     "Replicas of the deployment; infinite where no number holds.",
-    at_least(1),
+    integer(1),
 )
 Z_e = variable("replica_concurrency", r"Z_{\mathrm{c}}", "request", "Requests in flight of one replica.", nonnegative())
 N_z = variable("closed_batch", r"N_Z", "request", "Requests that decode in one engine of a closed loop.", nonnegative())
