@@ -6,7 +6,7 @@ cost, or prompts and answers share it as they share the time, or the accelerator
 
 from __future__ import annotations
 
-from sympy import And, Rational, exp
+from sympy import And, Rational, exp, oo
 
 from mlsysim.formulas.economics import BARROSO, POWER
 from mlsysim.formulas.iteration import PASSED
@@ -164,7 +164,7 @@ input_cost = Formula(
 
 output_cost = Formula(
     c_out,
-    (1 - x_pre) * tco / n_out_run,
+    when(n_out_run > 0, (1 - x_pre) * tco / n_out_run, oo),
     title="Cost of tokens of answers, without that of their prompts",
     source=DAY_SIX,
     example=Example({x_pre: 0.4, tco: 87072, n_out_run: 168e9}, "0.31097 USD/Mtoken", derived="0.6 * 87072 / 168e3"),

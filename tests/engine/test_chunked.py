@@ -295,3 +295,13 @@ def test_only_few_slots_are_waited_for():
     assert few.e2e_mean - few.ttft_mean == pytest.approx(free.e2e_mean - free.ttft_mean, rel=1e-9)
     assert (few.e2e > free.e2e).all()
     assert (few.tpot == free.tpot).all()
+
+
+@pytest.mark.parametrize("isl", [1024.0, 3.0, 1e6])
+@pytest.mark.parametrize("cv", [0.0, 1e-9, 0.5, 3.0])
+def test_prompts_of_one_length_have_no_spread_of_depth(isl, cv):
+    """It is exactly none, and never less: its root is taken."""
+    found = Load(None, 1.0, isl, 128.0, cv, 0.0, 2048.0, 0.0).depth_variance
+    spread = 1 + cv**2
+    assert found == pytest.approx(isl**2 * (spread**3 / 3 - spread**2 / 4 - 1 / 12), abs=1e-15 * isl**2, rel=1e-9)
+    assert found > 0 if cv else found == 0

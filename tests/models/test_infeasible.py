@@ -191,6 +191,7 @@ SERVERS = [case for case in POINTS if case in DEPLOYMENTS and "max_num_seqs" in 
         {"memory_capacity": 20, "request_rate": 0, "concurrency": 64},
         {"memory_capacity": 20, "request_rate": 0, "concurrency": 64, "head_dim": 1, "isl_cv": 0},
         {"request_rate": 200, "num_replicas": 1, "isl_cv": 1},
+        {"memory_capacity": 10, "num_replicas": 3, "prefix_cache_memory": 100},
     ],
     ids=str,
 )

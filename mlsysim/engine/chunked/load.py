@@ -79,8 +79,8 @@ class Load:
     @property
     def depth_variance(self) -> float:
         """Variance of the tokens before a token of a prompt, beyond that of prompts of one length."""
-        spread = 1.0 + self.isl_cv**2
-        return self.isl**2 * (spread**3 / 3.0 - spread**2 / 4.0 - 1.0 / 12.0)
+        spread = self.isl_cv**2
+        return self.isl**2 * spread * (0.5 + spread * (0.75 + spread / 3.0))
 
     def at(self, request_rate: float) -> Load:
         """The same requests, arriving at another rate."""
