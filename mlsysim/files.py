@@ -12,6 +12,8 @@ from typing import BinaryIO
 
 #: Seconds to wait for another writer of a file, and between two looks.
 PATIENCE, POLL = 10.0, 0.01
+#: What is said of everything else.
+NO_FILE = "must be a file, not a device or a pipe"
 
 
 @contextmanager
@@ -34,7 +36,7 @@ def regular(file: str | Path) -> Iterator[BinaryIO]:
     """
     with open(file, "rb", opener=_without_waiting) as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise OSError("must be a file, not a device or a pipe")
+            raise OSError(NO_FILE)
         yield opened
 
 
@@ -95,7 +97,7 @@ def locked(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(file: Path) -> Iterator[Path]:
+def replacing(file: Path, mode: int | None = None) -> Iterator[Path]:
     """A path beside a file to write to, which takes the place of the file once all is written.
 
     What is read meanwhile is the file as it was, and so it stays where writing fails. A file that is a link stays one,
@@ -105,30 +107,35 @@ def replacing(file: Path) -> Iterator[Path]:
     ----------
     file : Path
         What is written in the end.
+    mode : int, optional
+        Its permissions; those that it had, or that new files have, where left out.
 
     Yields
     ------
     Path
-        In the same folder, with the same ending; it is gone afterwards.
+        An empty file in the same folder, with the same ending; it is gone afterwards.
 
     Raises
     ------
     OSError
-        If the file cannot be replaced.
+        If the file cannot be replaced, or is a device, a pipe or a folder.
     """
     place = Path(os.path.realpath(file))
     beside = place.with_name(f".{os.urandom(16).hex()}{place.suffix}")
+    before = place.stat() if place.exists() else None
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        raise OSError(NO_FILE)
+    if before is not None and mode is None:
+        mode = stat.S_IMODE(before.st_mode)
+    # What only some may read is never there for others, not even while it is written.
+    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode | 0o600))
     try:
         yield beside
-        with suppress(FileNotFoundError):
-            _as_before(beside, place.stat())
+        if mode is not None:
+            beside.chmod(mode)
+        if before is not None and hasattr(os, "chown"):
+            with suppress(PermissionError):
+                os.chown(beside, before.st_uid, before.st_gid)
         os.replace(beside, place)
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _as_before(beside: Path, before: os.stat_result) -> None:
-    beside.chmod(stat.S_IMODE(before.st_mode))
-    if hasattr(os, "chown"):
-        with suppress(PermissionError):
-            os.chown(beside, before.st_uid, before.st_gid)

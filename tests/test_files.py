@@ -19,7 +19,7 @@ def test_a_file_is_replaced_once_all_is_written(tmp_path):
     file.write_text("before")
     with replacing(file) as beside:
         assert (beside.parent, beside.suffix) == (tmp_path, ".toml")
-        assert not beside.exists()
+        assert beside.read_bytes() == b""
         beside.write_text("after")
         assert file.read_text() == "before"
     assert file.read_text() == "after"
@@ -50,6 +50,22 @@ def test_what_cannot_be_replaced(tmp_path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with a name")
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_device_or_a_pipe_is_never_replaced(tmp_path, linked):
+    """Whoever writes as root would have a file in its place."""
+    file = pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if linked:
+        file = tmp_path / "link"
+        file.symlink_to(pipe)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(OSError, match="must be a file, not a device or a pipe"), replacing(file):
+        pass
+    assert pipe.is_fifo()
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_a_link_stays_a_link(tmp_path):
     there = tmp_path / "elsewhere"
     there.mkdir()
@@ -62,12 +78,13 @@ def test_a_link_stays_a_link(tmp_path):
     assert (there / "file.txt").read_text() == "after"
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o664])
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o440])
 def test_a_file_keeps_its_permissions(tmp_path, mode):
     file = tmp_path / "answer.txt"
     file.write_text("before")
     file.chmod(mode)
     with replacing(file) as beside:
+        assert not stat.S_IMODE(beside.stat().st_mode) & ~(mode | 0o600)
         beside.write_text("after")
     assert stat.S_IMODE(file.stat().st_mode) == mode
 
@@ -113,8 +130,11 @@ def test_only_regular_files_are_read(endless, reader, error):
         reader(endless)
 
 
-def test_permissions_are_those_it_was_written_with(tmp_path):
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_permissions_may_be_given(tmp_path, before):
     file = tmp_path / "own.bin"
-    with replacing(file) as beside, open(beside, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)):
-        pass
-    assert file.stat().st_mode & 0o777 == 0o600
+    if before:
+        file.touch(before)
+    with replacing(file, 0o600) as beside:
+        assert stat.S_IMODE(beside.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

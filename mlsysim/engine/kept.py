@@ -18,7 +18,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import CodeType
@@ -172,11 +172,10 @@ def _write(where: Path | None, source: SourceCode) -> None:
     said = zlib.compress(json.dumps((source.inputs, source.outputs, source.text)).encode(), 1)
     with contextlib.suppress(OSError):
         where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A file that is not read would hand on its permissions.
+        # A link is not followed, and the file is for this user alone, as the directory is.
         where.unlink(missing_ok=True)
-        # For this user alone, as the directory is.
-        with replacing(where) as beside, open(beside, "xb", opener=partial(os.open, mode=0o600)) as file:
-            file.write(_digest(said) + said)
+        with replacing(where, 0o600) as beside:
+            beside.write_bytes(_digest(said) + said)
         files = [each for each in where.parent.glob("*.mlsysim") if each.is_file()]
         if len(files) > LARGEST_NUMBER:
             for old in sorted(files, key=lambda each: each.stat().st_mtime)[: LARGEST_NUMBER // 4]:

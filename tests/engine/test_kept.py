@@ -246,11 +246,15 @@ def test_devices_and_pipes_are_not_read(place, counted):
     file.unlink()
     os.mkfifo(file, 0o600)
     assert asked().text == text
+    assert not file.is_fifo()
     file.unlink()
-    file.symlink_to("/dev/zero")
+    os.mkfifo(place.parent / "pipe")
+    file.symlink_to(place.parent / "pipe")
     assert asked().text == text
     assert len(counted) == 3
     assert kept.find(file.stem).text == text
+    assert (place.parent / "pipe").is_fifo()
+    assert not file.is_symlink()
 
 
 def test_what_ships_is_packed_line_by_line():

@@ -155,7 +155,7 @@ class Checkpoint:
 
     def save(self, state: Mapping[str, Any], records: Iterable[Any] = ()) -> None:
         """Replace the file."""
-        with replacing(self.path) as beside, beside.open("x", encoding="utf-8", newline="\n") as file:
+        with replacing(self.path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
             file.write(_line({"fingerprint": self.fingerprint, "facts": self.facts, "state": dict(state)}))
             file.writelines(map(_line, records))
 
