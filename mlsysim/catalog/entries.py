@@ -104,6 +104,7 @@ class Entry(pydantic.BaseModel):
     what: ClassVar[str] = "entry"
     by_precision: ClassVar[frozenset[str]] = frozenset()
     flags: ClassVar[frozenset[str]] = frozenset()
+    #: Whether it holds for its device alone, so that it is refused beside another one.
     of_one_device: ClassVar[bool] = False
     #: Fields that follow from one another, so that a change of one drops the others.
     alternatives: ClassVar[frozenset[str]] = frozenset()

@@ -60,7 +60,7 @@ def joint_notes(results: Sequence[Result], what: str = "design") -> tuple[str, .
 
 
 def notes(result: Result) -> tuple[str, ...]:
-    """What would fit, what is too long, was left out, a better variant says, is to be known, and what saves nothing.
+    """What would fit, what is too long, which memory was meant, whose stack it is, and what else is to be known.
 
     Parameters
     ----------
