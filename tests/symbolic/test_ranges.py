@@ -1,0 +1,117 @@
+"""Domains of outputs: derived from those of what they are made of, and held against what is declared."""
+
+import pytest
+import sympy
+from sympy import Eq, Mod, ceiling, exp, floor
+
+from mlsysim.errors import FormulaError, ModelError
+from mlsysim.models import PerformanceModel
+from mlsysim.symbolic import (
+    ErlangC,
+    LeastInteger,
+    Max,
+    Min,
+    NormalCDF,
+    Requirement,
+    System,
+    at_least,
+    between,
+    integer,
+    nonnegative,
+    positive,
+    variable,
+    variable_of,
+    when,
+)
+from mlsysim.symbolic.ranges import range_of
+
+x = variable("range_x", "x_{rg}", "", "Any real number.")
+p = variable("range_p", "p_{rg}", "", "Above zero.", positive())
+u = variable("range_u", "u_{rg}", "", "A share.", between(0, 1))
+n = variable("range_n", "n_{rg}", "", "A number of things.", integer(1))
+k = variable("range_k", "k_{rg}", "", "Some of these.", integer(1), not_above=n)
+s = variable("range_s", "s_{rg}", "", "Sold units.", positive())
+
+
+def test_a_variable_without_a_domain_is_any_real_number():
+    assert variable_of(x).domain.describe() == "a finite number"
+    assert (x.is_real, x.is_positive, x.is_nonnegative) == (True, None, None)
+
+
+@pytest.mark.parametrize(
+    ("expression", "lower", "upper"),
+    [
+        (p * u + 2, 2, sympy.oo),
+        (1 - u, 0, 1),
+        (u * (1 - u), 0, 1),
+        (x**2, 0, sympy.oo),
+        (1 / (1 + p), 0, 1),
+        (p / (p + n), 0, 1),
+        (k / n, 0, 1),
+        (n - k, 0, sympy.oo),
+        (1 - k / n, 0, 1),
+        (n / k - 1, 0, sympy.oo),
+        (Max(x, p) - x, 0, sympy.oo),
+        (p - Min(p, x), 0, sympy.oo),
+        (ceiling(p) - p, 0, 1),
+        (n - ceiling(n / k), 0, sympy.oo),
+        (exp(-p), 0, 1),
+        (1 - (1 - 1 / n) ** k, 0, 1),
+        (when(x > 3, x - 3, u), 0, sympy.oo),
+        (when(x < p, p - x, 0), 0, sympy.oo),
+        (u * (p - n) + n, 0, sympy.oo),
+        (ErlangC(n, p), 0, 1),
+        (1 - 2 * NormalCDF(-p), 0, 1),
+        (LeastInteger(sympy.Symbol("m"), sympy.Symbol("m") > p, 100), 1, sympy.oo),
+        (Mod(n, k), 0, sympy.oo),
+        (floor(u), 0, 1),
+        (s * p - n, -sympy.oo, sympy.oo),
+    ],
+)
+def test_the_range_of_an_expression(expression, lower, upper):
+    found = range_of(expression)
+    assert (found.lower, found.upper) == (float(lower), float(upper))
+
+
+def test_an_output_outside_its_declared_domain_is_refused(formula):
+    gain = variable("range_gain", "g_{rg}", "", "What is left.", nonnegative())
+    with pytest.raises(FormulaError) as refused:
+        formula(gain, s * p - n)
+    said = "formula for range_gain: the right side may be any real number, but range_gain is declared as a finite "
+    assert str(refused.value).startswith(said + "number >= 0. Declare range_gain without a domain")
+    assert formula(gain, Max(0, s * p - n)).variable.domain == nonnegative()
+
+
+@pytest.mark.parametrize(
+    ("domain", "right"), [(integer(1), p), (between(0, 1), 2 * u), (positive(), u), (at_least(2), n)]
+)
+def test_whole_numbers_shares_and_open_ends_are_checked(formula, domain, right):
+    out = variable(f"range_out_{domain.kind}_{right}".replace("*", "_"), rf"o_{{{right}}}", "", "An output.", domain)
+    with pytest.raises(FormulaError, match="the right side may be"):
+        formula(out, right)
+
+
+def test_an_order_of_two_variables_is_checked_and_required(formula):
+    with pytest.raises(FormulaError, match="range_k is declared never to exceed range_n, but here it may"):
+        formula(k, 2 * n)
+    assert formula(k, Min(n, 7)).name == "range_k"
+    rest = variable("range_rest", "r_{rg}", "", "The others.", integer(0))
+    variants = {"v": (formula(rest, n - k),)}
+    with pytest.raises(ModelError, match="add a Requirement of it"):
+        type("Unordered", (PerformanceModel,), {"__doc__": "How many?", "variants": variants})
+    held = (Requirement(k, k <= n, "must be at most {range_n}"),)
+    model = type("Ordered", (PerformanceModel,), {"__doc__": "How many?", "variants": variants, "requirements": held})
+    assert model().solve(range_n=5, range_k=2)["range_rest"] == 3
+
+
+def test_a_whole_quotient_is_given_where_a_model_requires_it(formula):
+    ways = variable("range_ways", "w_{rg}", "", "Groups.", integer(1))
+    given = Eq(Mod(n, k), 0)
+    assert formula(ways, n / k, given=given).given == given
+    with pytest.raises(FormulaError, match="the right side may be >= 1"):
+        formula(ways, n / k)
+
+
+def test_a_relaxed_formula_may_lie_between_whole_numbers(formula):
+    whole = variable("range_whole", "W_{rg}", "", "Whole.", integer(1))
+    assert System([formula(whole, ceiling(p))]).relax()["range_whole"].expression == p
