@@ -52,7 +52,7 @@ NAME=VALUES is one value, or several with a comma between:
   tp_size=1:64:x2            1, 2, 4, ..., 64
   fabric_bandwidth="25 GB/s,50 GB/s"
                              quantities; a bare number is in the unit of the argument
-  parameters=70B,2T          counts of tokens, requests and pure numbers: k, M, B, T are powers of 1000
+  parameters=70B,2T          k, M, B and T behind counts are powers of 1000
   precision=bf16,fp8         labels, in any case
   hardware=A100,H100         entries of the catalog; for model also a Hugging Face config.json
   dp_size="=512/(tp_size*pp_size)"
