@@ -139,8 +139,8 @@ def summary() -> str:
     lines = []
     for page in filter(lambda page: page.against, PAGES):
         spreads = {section: row for section in page.sections for row in [*rows_of(section, "Errors of | Rows")][:1]}
-        kinds = tuple(section.partition(":")[0] for section in spreads)
-        sizes = [error for each in page.sections if each.partition(":")[0] not in kinds for error in errors(each)]
+        stood_for = {_kind(section) for section in spreads}
+        sizes = [error for each in page.sections if _kind(each) not in stood_for for error in errors(each)]
         link = f"[{page.title}](validation/{page.path.name})"
         if sizes:
             lines.append((link, page.against, len(sizes), statistics.median(sizes), max(sizes)))
@@ -150,6 +150,11 @@ def summary() -> str:
         (link, what, f"{rows:,}", _percent(median), _percent(worst)) for link, what, rows, median, worst in lines
     ]
     return HEAD + "".join(f"| {' | '.join(cells)} |\n" for cells in printed) + ALSO
+
+
+def _kind(section: str) -> str:
+    """First words of a heading, which tables of one kind share: ``Collectives: NCCL``."""
+    return " ".join(section.split()[1:3])
 
 
 def _share(percent: str) -> float:
