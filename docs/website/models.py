@@ -65,9 +65,20 @@ def _accuracy(model: Model) -> list[str]:
          *(f"{area[name]:.1%}" for name in ("median", "tail", "worst")))
         for area in areas() if area["model"] == model.__name__
     ]  # fmt: skip
-    if not rows:
+    below = {
+        each.model.__name__: [
+            *(outputs for same in model.foundations if same.model is each.model for outputs in same.outputs)
+        ]
+        for each in model.foundations
+    }
+    follows = [
+        f"- {', '.join(map(code, dict.fromkeys(outputs)))}: as far off as what they follow from in [{name}]({name}.md)"
+        for name, outputs in below.items()
+    ]
+    if not rows and not follows:
         return []
-    return ["## Accuracy", "", *table(("Output", "Variants", "Rows", "How many", "Median", "90%", "Worst"), rows), ""]
+    heads = ("Output", "Variants", "Rows", "How many", "Median", "90%", "Worst")
+    return ["## Accuracy", "", *([*table(heads, rows), ""] if rows else []), *([*follows, ""] if follows else [])]
 
 
 def _formulas(known: Knowledge, systems) -> list[str]:

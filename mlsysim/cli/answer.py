@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.foot import print_basis
-from mlsysim.cli.words import as_choices, as_options, shelf_of, typed_text
+from mlsysim.cli.words import as_choices, as_options, or_first, shelf_of, typed_text
 from mlsysim.errors import MlsysimError, quoted
 from mlsysim.inputs.binding import DEFAULT, GIVEN
 from mlsysim.inputs.spellings import option_name
@@ -52,7 +50,8 @@ def answer(
             name: shelf.find(slot.entry.what, given[name]) for name, slot in model.slots.items() if name in given
         }
         typed = {name: typed_text(model.arguments[name], text) for name, text in given.items() if name not in entries}
-        result = _solved(model, variant, {**entries, **typed})
+        with or_first(model, variant, {**entries, **typed}):
+            result = model.asked(variant).solve(**entries, **typed)
         names = result.model.named_outputs(shown) if shown else headline(result)
         explanation = result.explain(*names) if shown or explain else ""
     except MlsysimError as error:
@@ -71,20 +70,6 @@ def answer(
             output.block(str(explanation))
     if strict and not result.feasible:
         raise typer.Exit(Exit.INFEASIBLE)
-
-
-def _solved(model: type[PerformanceModel], variant: str | None, arguments: dict[str, Any]) -> Result:
-    """The result of what was typed; a refusal where no variant is named says whether the first one answers."""
-    first = next(iter(model.variants))
-    try:
-        return model.asked(variant).solve(**arguments)
-    except MlsysimError as error:
-        if variant is not None or model.measured() == first:
-            raise
-        with suppress(MlsysimError):
-            model(first).solve(**arguments)
-            error.args = (f"{error}; variant='{first}' answers it",)
-        raise
 
 
 def _is_list(error: MlsysimError, given: dict[str, str]) -> bool:

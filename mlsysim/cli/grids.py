@@ -18,7 +18,7 @@ from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced, written
 from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.summary import accepted, as_records, cell_text, print_sweep, write_csv
-from mlsysim.cli.words import as_choices, shelf_of
+from mlsysim.cli.words import as_choices, or_first, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.inputs.recipe import as_run
@@ -98,7 +98,7 @@ def sweep(
         _refuse_dimensions(given, long)
     wanted = list(dict.fromkeys([*named, *(_drawn_too(model) if plot else ())])) if named else None
     stored = file is not None and file.suffix in STORES
-    with _resumable(file if stored else None):
+    with or_first(kind, variant, given), _resumable(file if stored else None):
         ds = model.sweep(
             outputs=wanted,
             refused=refused,
@@ -149,7 +149,7 @@ def search(
     model, given = _asked(kind, words, variant, catalog)
     if plot is not None:
         drawable(plot)
-    with _resumable(checkpoint):
+    with or_first(kind, variant, given), _resumable(checkpoint):
         designs = model.search(
             minimize=minimize,
             maximize=maximize,
@@ -195,16 +195,17 @@ def pareto(
         drawable(plot)
         if len(objectives) != 2 or not all(name in model.system for name in objectives):
             raise InputError("plot", str(plot), "a front is drawn of two objectives that are outputs by name")
-    designs = model.pareto(
-        list(minimize),
-        maximize=list(maximize),
-        subject_to=list(subject_to),
-        allow_infeasible=allow_infeasible,
-        method=method,
-        time_limit=time_limit,
-        certificate=certificate,
-        **given,
-    )
+    with or_first(kind, variant, given):
+        designs = model.pareto(
+            list(minimize),
+            maximize=list(maximize),
+            subject_to=list(subject_to),
+            allow_infeasible=allow_infeasible,
+            method=method,
+            time_limit=time_limit,
+            certificate=certificate,
+            **given,
+        )
     if plot is not None and len(designs):
         figure, (panel,) = _figure(1)
         told = [name for name in given if name in axes.swept(given) and name in model.arguments]

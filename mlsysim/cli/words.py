@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from mlsysim.catalog import Catalog, builtin, load_catalog
 from mlsysim.cli.options import IGNORED
+from mlsysim.errors import MlsysimError
+from mlsysim.inputs.binding import bind_grid
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
@@ -63,6 +67,27 @@ def command_line(model: type[PerformanceModel], width: int = 96, program: str = 
         else:
             lines.append(f"    {option}")
     return " \\\n".join(lines)
+
+
+@contextmanager
+def or_first(model: type[PerformanceModel], variant: str | None, arguments: Mapping[str, Any]) -> Iterator[None]:
+    """Say of arguments that the measured variant refuses, where none was named, that the first one takes them."""
+    try:
+        yield
+    except MlsysimError as error:
+        first = next(iter(model.variants))
+        if variant is None and first != model.measured() and _takes(model(first), arguments):
+            taken = _takes(model.asked(), arguments)
+            error.args = error.args if taken else (f"{error}; variant='{first}' takes them",)
+        raise
+
+
+def _takes(model: PerformanceModel, arguments: Mapping[str, Any]) -> bool:
+    try:
+        bind_grid(model, arguments)
+    except MlsysimError:
+        return False
+    return True
 
 
 def as_options(message: str, arguments: Iterable[str]) -> str:

@@ -72,7 +72,7 @@ def _deployments() -> Iterator[tuple[str, Variant]]:
 
 #: What is as far off as the time of a run, or as what a fleet completes.
 _COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
-          "cost_per_output_token", "cost_per_request", "accelerators")  # fmt: skip
+          "cost_per_output_token", "cost_per_request")  # fmt: skip
 
 
 def _foundations() -> Iterator[Foundation]:
@@ -80,12 +80,12 @@ def _foundations() -> Iterator[Foundation]:
     step = {name: name for name in (*TIMED, *MEMORY)}
     costs = dict.fromkeys(("duration", *_COSTS), "training_time")
     yield Foundation(DistributedModel, _RUN.variant, {**step, **costs}, ("training", "rented_training"))
-    fleet = dict.fromkeys((*_COSTS, "required_replicas"), "qps_capacity")
+    fleet = dict.fromkeys((*_COSTS, "accelerators", "required_replicas"), "qps_capacity")
     p99 = {"estimated_p99_latency": "estimated_p99_latency"}
     yield Foundation(ServingCapacityModel, _FLEET.variant, {**fleet, **p99}, ("serving", "rented_serving"))
     for name, (engine, _) in _ENGINES.items():
         outputs = {each: each for foundation in ServingModel.foundations for each in foundation.outputs}
-        outputs |= dict.fromkeys(_COSTS, "deployed_replicas")
+        outputs |= dict.fromkeys((*_COSTS, "accelerators"), "deployed_replicas")
         yield Foundation(ServingModel, engine, outputs, (name, f"rented_{name}"))
 
 

@@ -105,14 +105,13 @@ _WHOLE = ("e2e_p50", "e2e_p90", "e2e_p99", "itl_p99")
 _SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_token")
 #: Entries that say what an accelerator draws, and what they say of its host.
 _POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
-#: Outputs as far off as the iterations of an engine: means of a token, and what an engine completes.
+#: Outputs as far off as the iterations of an engine: means of a token, and what an engine or an accelerator completes.
 _BY_ITERATIONS = (
     "tpot_mean",
     "deployed_replicas",
     "replica_capacity",
     "goodput",
     "goodput_per_accelerator",
-    "tokens_per_second",
     "tokens_per_second_per_accelerator",
 )
 #: What a trace says of the requests.

@@ -375,8 +375,15 @@ def test_a_call_that_only_the_first_variant_answers_is_told_so(run):
              "--active-experts-per-token", "2", "--batch-size", "4", "--ep-size", "8")  # fmt: skip
     done = run(*words)
     assert done.exit_code == 2
-    assert done.stderr.endswith("; --variant first_order answers it\n")
+    assert done.stderr.endswith("; --variant first_order takes them\n")
     assert run(*words, *FIRST).exit_code == 0
+    grid = [f"{name[2:].replace('-', '_')}={value}" for name, value in zip(words[1::2], words[2::2], strict=True)]
+    for verb, *more in (("sweep",), ("search", "--minimize", "token_dispatch_bytes")):
+        done = run(verb, "moe", *grid, "seq_len=1024,2048", *more)
+        assert (done.exit_code, done.stderr.endswith("; --variant first_order takes them\n")) == (2, True), done.stderr
+        assert run(verb, "moe", *grid, "seq_len=1024,2048", *more, *FIRST).exit_code == 0
+    refused = run("search", "memory", "model=Llama3_8B", "hardware=H100", "batch_size=8,16", "--minimize", "memry")
+    assert "first_order" not in refused.stderr
 
 
 OFFLOAD = ("offload", "--model", "DeepSpeedMoE_24B_MoE_128", "--design")

@@ -123,6 +123,7 @@ def measured_of(result: Any, output: str, model: type[DeclaredModel], variant: s
     NotMeasuredError
         If nothing of the kind was measured.
     """
+    last = NotMeasuredError(output, f"no error of {output} was measured")
     for follows, below, kind, name in standing(model, variant, output):
         try:
             found = _of_areas(result, below, kind, name)
