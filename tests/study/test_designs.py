@@ -184,6 +184,23 @@ class TestInfeasible:
         assert own.infeasible == (0,)
         assert own.left_out == ""
 
+    @pytest.mark.parametrize(
+        ("own", "added"),
+        [
+            ("total_memory <= 0.9 * memory_capacity", False),
+            ("memory_capacity > total_memory", False),
+            ("tp_size > 1 and total_memory <= memory_capacity / 2", False),
+            ("total_memory <= 1.1 * memory_capacity", True),
+            ("total_memory <= 60 GB", True),
+            ("weights <= 0.9 * memory_capacity", True),
+            ("total_memory >= 0.9 * memory_capacity", True),
+        ],
+    )
+    def test_what_follows_from_a_constraint_of_ones_own_is_not_added(self, own, added):
+        found = MODEL.search(**self.LARGE, **self.CUT, maximize="total_memory", top=3, subject_to=own)
+        assert bool(found.left_out) is added
+        assert all(result.feasible for result in found)
+
     def test_none_is_feasible(self):
         found = MODEL.search(**self.LARGE, tp_size=[2, 4, 8], minimize="total_memory")
         assert "No design is feasible. total_memory <= memory_capacity: nearest" in " ".join(repr(found).split())

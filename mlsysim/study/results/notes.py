@@ -107,8 +107,8 @@ def lengths_of(inputs: Collection[str]) -> list[tuple[tuple[str, ...], str, str]
 
 def longest(entry: Any) -> float:
     """The tokens that a model is made for; infinite where nobody says how many."""
-    known = isinstance(entry, TransformerWorkload) and entry.max_position_embeddings is not None
-    return float(entry.max_position_embeddings.value) if known else inf
+    limit = entry.max_position_embeddings if isinstance(entry, TransformerWorkload) else None
+    return inf if limit is None else float(limit.value)
 
 
 def too_long(names: Sequence[str], tokens: str, limit: str, said: str) -> str:

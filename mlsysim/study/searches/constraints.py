@@ -70,7 +70,7 @@ def feasibility(
     system : System
         The formulas that can be evaluated: without a device none says whether a design is feasible.
     own : iterable of Expression
-        Conditions that were given; one on feasibility takes the place of this one.
+        Conditions that were given; one on feasibility, or from which it follows, takes the place of this one.
     allow_infeasible : bool
         Whether infeasible designs are asked for, too.
 
@@ -81,9 +81,24 @@ def feasibility(
     """
     if not isinstance(allow_infeasible, bool):
         raise InputError("allow_infeasible", allow_infeasible, "must be True or False")
-    if allow_infeasible or FEASIBLE not in system or any(FEASIBLE in each.names for each in own):
+    given = tuple(own)
+    if allow_infeasible or FEASIBLE not in system or any(FEASIBLE in each.names for each in given):
+        return ()
+    limit = system[FEASIBLE].expression
+    if any(_follows(limit, part, system) for each in given for part in sympy.And.make_args(each.sympy)):
         return ()
     return (condition(FEASIBLE, model, [FEASIBLE]),)
+
+
+def _follows(limit: sympy.Basic, given: sympy.Basic, system: System) -> bool:
+    """Whether a quantity is at most an input of at least nothing, where it is at most a share of it."""
+    if not isinstance(limit, sympy.Le) or not isinstance(given, sympy.Le | sympy.Lt | sympy.Ge | sympy.Gt):
+        return False
+    most = limit.gts
+    if not isinstance(most, sympy.Symbol) or most.name in system or variable_of(most.name).domain.lower < 0:
+        return False
+    share = given.gts / most  # type: ignore[operator]
+    return given.lts == limit.lts and bool(share.is_number and 0 < share <= 1)
 
 
 def comparisons(constraint: Expression, system: System, read: Callable[[Any], Expression]) -> list[Comparison]:
