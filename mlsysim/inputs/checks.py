@@ -107,14 +107,15 @@ def _is_implied(condition: Any, required: Collection[Any], system: System) -> bo
     """Whether a quotient is whole because it is another one that is required to be, times what is whole."""
     if not isinstance(condition, sympy.Eq) or not isinstance(condition.lhs, sympy.Mod) or condition.rhs != 0:
         return isinstance(condition, sympy.Le) and sympy.Lt(*condition.args) in required
-    quotient = sympy.Mul(condition.lhs.args[0], 1 / condition.lhs.args[1])
+    dividend, divisor = condition.lhs.args
+    quotient: Any = dividend / divisor  # type: ignore[operator]
     for formula in reversed(system.formulas):
         quotient = quotient.xreplace({formula.symbol: formula.expression})
     quotient = quotient.xreplace(
         {each.lhs: each.rhs for each in required if isinstance(each, sympy.Eq) and each.rhs.is_number}
     )
     whole = (each.lhs.args for each in required if isinstance(each, sympy.Eq) and isinstance(each.lhs, sympy.Mod))
-    return any(range_of(quotient * by / of).whole for of, by in whole)
+    return any(range_of(quotient * by / of).whole for of, by in whole)  # type: ignore[operator]
 
 
 def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> None:

@@ -27,7 +27,7 @@ from mlsysim.symbolic.functions import (
     Root,
     SlotsBusy,
 )
-from mlsysim.symbolic.variable import Domain, Variable, never_above, variable_of
+from mlsysim.symbolic.variable import WHEN_REDECLARED, Domain, Variable, never_above, variable_of
 
 #: Nodes whose ranges are kept: many formulas have the same parts.
 KEPT = 2**15
@@ -234,7 +234,7 @@ def _bounded(expression: sympy.Add, facts: Facts) -> Range:
 
 def _never_above(expression: sympy.Add, facts: Facts) -> Range:
     """The range of a sum that has a variable less another one which never exceeds it."""
-    terms = dict(term.as_coeff_Mul()[::-1] for term in expression.args)
+    terms: dict[Any, Any] = dict(term.as_coeff_Mul()[::-1] for term in expression.args)  # type: ignore[arg-type]
     for low, number in terms.items():
         for high in terms if number < 0 else ():
             if terms[high] >= -number and never_above(low, high):
@@ -311,7 +311,7 @@ def _mixture(expression: sympy.Add, facts: Facts) -> Range:
 def _expanded(expression: sympy.Add, facts: Facts) -> Range:
     """The range of a sum with its products multiplied out, so that what stands twice cancels."""
     parts = ((part, _under(part, facts).is_nonnegative) for part in expression.args)
-    written = sympy.Add(*(part if fine else sympy.expand_mul(part, deep=False) for part, fine in parts))
+    written: Any = sympy.Add(*(part if fine else sympy.expand_mul(part, deep=False) for part, fine in parts))
     if written == expression or not written.is_Add:
         return REAL if written == expression else _under(written, facts)
     return _bounded(written, facts).intersection(_never_above(written, facts))
@@ -543,12 +543,15 @@ def _root(expression: Root, facts: Facts) -> Range:
 
 def _below(expression: Any, facts: Facts) -> Range:
     of = _under(expression.args[0], facts)
-    return Range(*((1 + math.erf(end / math.sqrt(2))) / 2 for end in (of.lower, of.upper)))
+    low, high = ((1 + math.erf(end / math.sqrt(2))) / 2 for end in (of.lower, of.upper))
+    return Range(low, high)
 
 
 def _score(expression: Any, facts: Facts) -> Range:
     of = _under(expression.args[0], facts)
-    return Range(*(NormalDist().inv_cdf(end) if 0 < end < 1 else -math.inf if end <= 0 else math.inf for end in of[:2]))
+    ends = (of.lower, of.upper)
+    low, high = (NormalDist().inv_cdf(end) if 0 < end < 1 else -math.inf if end <= 0 else math.inf for end in ends)
+    return Range(low, high)
 
 
 def _elsewhere(expression: EvaluatedAt, facts: Facts) -> Range:
@@ -572,9 +575,9 @@ def _given_elsewhere(expression: EvaluatedAt, put_in: tuple[Range, ...]) -> Rang
         return domain_range(variable_of(expression.target))
     if not all(each.is_nonnegative for each in put_in):
         return REAL
-    held = Facts()
-    for place, (symbol, step) in enumerate(expression.definitions):
-        held = Facts(held | {symbol: put_in[place] if place < len(put_in) else _under(step, held)})
+    held, symbol = Facts(), expression.definitions[-1][0]
+    for place, (bound, step) in enumerate(expression.definitions):
+        held = Facts(held | {bound: put_in[place] if place < len(put_in) else _under(step, held)})
     return held[symbol]
 
 
@@ -611,3 +614,5 @@ _RULES: dict[type, Callable[[Any, Facts], Range]] = {
     EvaluatedAt: _elsewhere,
     ChunkedPrefill: _law,
 }
+
+WHEN_REDECLARED += [_known.cache_clear, _given_elsewhere.cache_clear]

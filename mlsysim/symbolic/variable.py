@@ -8,6 +8,7 @@ import keyword
 import math
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -267,6 +268,8 @@ class Variable:
 
 
 _DECLARED: dict[str, tuple[Variable, str]] = {}
+#: What is called where a name is declared anew, as what is known of it may no longer hold.
+WHEN_REDECLARED: list[Callable[[], None]] = []
 #: Symbols of two variables of which the first never exceeds the second.
 _LIMITS: set[tuple[sympy.Basic, sympy.Basic]] = set()
 
@@ -320,6 +323,8 @@ def declared(entry: Variable, module: str) -> sympy.Symbol:
     if known is not None and known[0].signature() == entry.signature():
         return known[0].symbol
     _DECLARED[entry.name] = (entry, module)
+    for forget in WHEN_REDECLARED if known else ():
+        forget()
     _LIMITS.difference_update({pair for pair in _LIMITS if entry.symbol in pair} if known else ())
     _LIMITS.update(entry.orders)
     return entry.symbol
