@@ -1,6 +1,6 @@
 """Symbols of the groups that the ranks of a training step form, by what they share."""
 
-from mlsysim.symbolic import Index, family, nonnegative, positive, variable
+from mlsysim.symbolic import Index, family, integer, nonnegative, positive, variable
 from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.step import T_cp, T_dp, T_ep, T_tp
 from mlsysim.symbols.training import c_cp, e, n_z, r_dp, t
@@ -25,9 +25,10 @@ RINGS = (*GATHERS, "rep")
 #: Groups that sum what each of their ranks has.
 SUMS = ("tp", "dp", "edp", "rep")
 
+n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", f"Ranks of one {group.members['etp']} group.", integer(1))
 n_g = family(
     "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, positive(),
-    existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp},
+    existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp, "etp": n_etp},
 )  # fmt: skip
 delta_g = family(
     "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, positive()
