@@ -81,13 +81,13 @@ def check_inputs_only(model: type[DeclaredModel], variant: str, system: System) 
                 )
 
 
-def check_premises(model: type[DeclaredModel], variant: str, system: System) -> None:
-    """Refuse a variant whose formulas rest on a condition on inputs that the model does not require.
+def premises(model: type[DeclaredModel], variant: str, system: System) -> tuple[Requirement, ...]:
+    """Requirements that the formulas of a variant rest on, beyond those that the model and the variant declare.
 
     Raises
     ------
     ModelError
-        If there is one.
+        If a formula rests on a condition that is not on inputs alone.
     """
     own = Variant.of(model.variants[variant]).requirements
     required = {part for each in (*model.requirements, *own) for part in sympy.And.make_args(each.condition)}
@@ -95,12 +95,32 @@ def check_premises(model: type[DeclaredModel], variant: str, system: System) -> 
     names = {v.name for v in (*system.inputs, *system.variables)}
     inputs = {pair: v.name for v in system.inputs for pair in v.orders}
     given |= {low <= high: name for (low, high), name in inputs.items() if {low.name, high.name} <= names}
-    for condition, name in given.items():
-        if condition != sympy.true and condition not in required and not _is_implied(condition, required, system):
+    missing = [
+        (condition, name)
+        for condition, name in given.items()
+        if condition != sympy.true and condition not in required and not _is_implied(condition, required, system)
+    ]
+    for condition, name in missing:
+        if any(symbol.name in system for symbol in condition.free_symbols):
             raise ModelError(
                 f"{model.__name__}, variant {variant!r}: {name} stays in its domain only where {condition}, which the "
                 "model does not require: add a Requirement of it"
             )
+    return tuple(_requirement(condition) for condition, _ in missing)
+
+
+def _requirement(condition: Any) -> Requirement:
+    """A condition of an order or of a whole quotient, with its words."""
+    if isinstance(condition, sympy.Le):
+        low, high = condition.args
+        return Requirement(low, condition, f"must be at most {{{high}}}")
+    dividend, divisor = (
+        (part, "*".join(f"{{{symbol}}}" for symbol in sorted(part.free_symbols, key=str)))
+        for part in condition.lhs.args
+    )
+    if divisor[0].is_Symbol:
+        return Requirement(divisor[0], condition, f"must divide {dividend[1]}")
+    return Requirement(min(dividend[0].free_symbols, key=str), condition, f"must be a multiple of {divisor[1]}")
 
 
 def _is_implied(condition: Any, required: Collection[Any], system: System) -> bool:

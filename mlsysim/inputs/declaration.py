@@ -14,7 +14,7 @@ from mlsysim.engine import compiled
 from mlsysim.engine.javascript import source
 from mlsysim.errors import ArgumentsError, InputError, ModelError, UnknownNameError
 from mlsysim.inputs import convert
-from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names, check_premises
+from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names, premises
 from mlsysim.inputs.families import by_member
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.spellings import own_name
@@ -236,8 +236,7 @@ class DeclaredModel:
         self.variant = variant = found
         chosen = Variant.of(self.variants[variant])
         self.system = _system(type(self), variant)
-        asked = (*type(self).requirements, *chosen.requirements)
-        self.requirements = tuple(each.among(self.variants) for each in asked)
+        self.requirements = tuple(each.among(self.variants) for each in _requirements(type(self), variant))
         self.defaults = {**type(self).defaults, **chosen.defaults}
         self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
         used = _uses(type(self), variant)
@@ -454,13 +453,18 @@ def _system(model: type[DeclaredModel], variant: str) -> System:
 
 
 @cache
+def _requirements(model: type[DeclaredModel], variant: str) -> tuple[Requirement, ...]:
+    """What a model, a variant of it and the formulas of that require."""
+    own = Variant.of(model.variants[variant]).requirements
+    return (*model.requirements, *own, *premises(model, variant, _system(model, variant)))
+
+
+@cache
 def _uses(model: type[DeclaredModel], variant: str) -> frozenset[str]:
     """Inputs a variant needs, for its formulas or its requirements."""
     system = _system(model, variant)
     check_inputs_only(model, variant, system)
-    check_premises(model, variant, system)
-    requirements = (*model.requirements, *Variant.of(model.variants[variant]).requirements)
-    asked = (*system.inputs, *(v for requirement in requirements for v in requirement.inputs))
+    asked = (*system.inputs, *(v for requirement in _requirements(model, variant) for v in requirement.inputs))
     return frozenset(v.name for v in asked)
 
 

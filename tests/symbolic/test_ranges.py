@@ -4,7 +4,7 @@ import pytest
 import sympy
 from sympy import Eq, Mod, ceiling, exp, floor
 
-from mlsysim.errors import FormulaError, ModelError
+from mlsysim.errors import FormulaError, InputError, ModelError
 from mlsysim.models import PerformanceModel
 from mlsysim.symbolic import (
     ErlangC,
@@ -97,11 +97,21 @@ def test_an_order_of_two_variables_is_checked_and_required(formula):
     assert formula(k, Min(n, 7)).name == "range_k"
     rest = variable("range_rest", "r_{rg}", "", "The others.", integer(0))
     variants = {"v": (formula(rest, n - k),)}
-    with pytest.raises(ModelError, match="add a Requirement of it"):
-        type("Unordered", (PerformanceModel,), {"__doc__": "How many?", "variants": variants})
+    unsaid = type("Unordered", (PerformanceModel,), {"__doc__": "How many?", "variants": variants})
+    with pytest.raises(InputError, match="range_k=6: must be at most range_n=5"):
+        unsaid().solve(range_n=5, range_k=6)
     held = (Requirement(k, k <= n, "must be at most {range_n}"),)
     model = type("Ordered", (PerformanceModel,), {"__doc__": "How many?", "variants": variants, "requirements": held})
-    assert model().solve(range_n=5, range_k=2)["range_rest"] == 3
+    assert model().requirements == held
+    assert model().solve(range_n=5, range_k=2)["range_rest"] == unsaid().solve(range_n=5, range_k=2)["range_rest"] == 3
+
+
+def test_a_premise_on_what_a_formula_computes_is_refused(formula):
+    some = variable("range_some", "s_{rg}", "", "Some.", integer(1))
+    ways = variable("range_ways", "w_{rg}", "", "Groups.", integer(1))
+    variants = {"v": (formula(some, k + 1), formula(ways, n / some, given=Eq(Mod(n, some), 0)))}
+    with pytest.raises(ModelError, match="range_ways stays in its domain only where .*: add a Requirement of it"):
+        type("Computed", (PerformanceModel,), {"__doc__": "How many?", "variants": variants})
 
 
 def test_a_whole_quotient_is_given_where_a_model_requires_it(formula):
