@@ -105,5 +105,5 @@ C_star = variable(
     "C^{*}",
     "token",
     "Largest token budget whose full iteration is within the time per output token; infinite where none is promised.",
-    nonnegative(),
+    integer(0),
 )
