@@ -113,6 +113,7 @@ def _requirement(condition: Any) -> Requirement:
     """A condition of an order or of a whole quotient, with its words."""
     if isinstance(condition, sympy.Le):
         low, high = condition.args
+        assert isinstance(low, sympy.Symbol)
         return Requirement(low, condition, f"must be at most {{{high}}}")
     dividend, divisor = (
         (part, "*".join(f"{{{symbol}}}" for symbol in sorted(part.free_symbols, key=str)))
