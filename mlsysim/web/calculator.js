@@ -230,7 +230,7 @@ function neededFor(data, variant, output) {
   return kept;
 }
 
-/** What a reader must know beside an answer, as `result.notes` says it: sequences that are too long, what the variant that counts says, caveats. */
+/** What a reader must know beside an answer, as `result.notes` says it: sequences that are too long, what the measured variant says, caveats. */
 function notes(data, variant, typed, found) {
   const { lengths, caveats } = data.variants[variant], said = [];
   const written = (name) => asText(data.variables[name], found[name]), grouped = (value) => Math.round(value).toLocaleString("en");
