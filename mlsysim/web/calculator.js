@@ -230,7 +230,7 @@ function neededFor(data, variant, output) {
   return kept;
 }
 
-/** What a reader must know beside an answer, as `result.notes` says it: sequences that are too long, what the variant that counts says, caveats. */
+/** What a reader must know beside an answer, as `result.notes` says it: sequences that are too long, what the measured variant says, caveats. */
 function notes(data, variant, typed, found) {
   const { lengths, caveats } = data.variants[variant], said = [];
   const written = (name) => asText(data.variables[name], found[name]), grouped = (value) => Math.round(value).toLocaleString("en");
@@ -244,10 +244,10 @@ function notes(data, variant, typed, found) {
   const better = data.better;
   if (better && better.variant !== variant) {
     const bind = bound(data, better.variant, typed), other = bind.refusals.length ? {} : evaluated(data, better.variant, bind);
-    const decided = other[better.decides], told = (name) => asText(data.variables[name], other[name]);
-    if (decided !== undefined && decided !== found[better.decides]) {
-      const verdict = typeof decided === "boolean" ? `${told(better.shows)}, ${decided ? "fits" : "does not fit"}` : `${told(better.decides)} ${data.variables[better.decides].label.toLowerCase()}`;
-      said.push(`${better.variant}: ${verdict}`);
+    const decided = other[better.decides], [shown, here] = [other, found].map((each) => each[better.shows]);
+    if (decided !== undefined && (decided !== found[better.decides] || Math.abs(here - shown) > better.much * Math.abs(here))) {
+      const verdict = typeof decided === "boolean" ? `, ${decided ? "fits" : "does not fit"}` : ` ${data.variables[better.shows].label.toLowerCase()}`;
+      said.push(`${better.variant}, the measured variant: ${asText(data.variables[better.shows], shown)}${verdict}`);
     }
   }
   for (const [place, words] of caveats) {

@@ -28,7 +28,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.study.results.basis import assumed, is_share, numbers
 from mlsysim.study.results.expected_error import areas_of, asked, error_of, standing
-from mlsysim.study.results.notes import lengths_of, longest
+from mlsysim.study.results.notes import MUCH, lengths_of, longest
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
 from mlsysim.web.formulas import PrintedModel
@@ -68,7 +68,7 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
         "amounts": {unit: _unit(unit) for unit in sorted({v.unit for v in shown} - {"count", ""})},
         "slots": {name: _slot(model, slot, arguments) for name, slot in slots.items()},
         "variants": variants,
-        "better": asdict(model.better) if model.better and model.better.variant in variants else None,
+        "better": {**asdict(model.better), "much": MUCH} if model.better and model.better.variant in variants else None,
         "without": printed.without,
         "texts": printed.texts,
         "requirements": list(requirements),

@@ -5,9 +5,10 @@ import json
 import pytest
 from web.node import has_node, run
 
-from mlsysim import IterationModel, ServingModel, TrainingMemoryModel
+from mlsysim import IterationModel, MoERoutingModel, ServingModel, TrainingMemoryModel
 from mlsysim.cli.words import typed_text
 from mlsysim.engine.javascript import Functions
+from mlsysim.study.results.infeasible import shortfall
 from mlsysim.web.data import model_data
 from mlsysim.web.formulas import PrintedModel
 from mlsysim.web.pages import data_script, script
@@ -25,13 +26,19 @@ LLAMA = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16"}
     [
         (TrainingMemoryModel, "first_order", {**LLAMA, "batch_size": "24", "seq_len": "16384", "dp_size": "8",
                                                "zero_stage": "3"},
-         ["seq_len is 16,384 tokens", "per_operator: 3"]),
+         ["seq_len is 16,384 tokens", "per_operator, the measured variant: 3"]),
+        (TrainingMemoryModel, "first_order", {**LLAMA, "batch_size": "8", "seq_len": "4096", "dp_size": "8",
+                                               "zero_stage": "3"},
+         ["per_operator, the measured variant: 43.05 GB, fits"]),
+        (MoERoutingModel, "first_order", {n: str(v) for n, v in MoERoutingModel.example.items()},
+         ["per_layer, the measured variant: 117.4 MB token"]),
         (TrainingMemoryModel, "per_operator", {**LLAMA, "batch_size": "8", "activation_checkpointing": "none"}, []),
         (IterationModel, "iteration", {**LLAMA, "tp_size": "16", "decode_requests": "8", "context_tokens": "20000",
                                        "fabric": "InfiniBand_NDR"},
          ["context_tokens is 20,000 tokens", "tensor parallelism over 16 ranks leaves a node of 8"]),
         (ServingModel, "colocated", {**LLAMA, "concurrency": "8", "request_rate": "2", "burstiness": "0.5"},
-         ["request_rate, 2.00 request/s, is not used: concurrency", "burstiness, 0.500, is not used"]),
+         ["request_rate, 2.00 request/s, is not used: concurrency", "burstiness, 0.500, is not used",
+          "itl_p99, 6.77 ms, is below the mean time per token, 8.36 ms"]),
     ],
 )  # fmt: skip
 def test_the_notes_of_a_page_are_those_of_a_result(model, variant, typed, said, tmp_path):
@@ -44,4 +51,6 @@ def test_the_notes_of_a_page_are_those_of_a_result(model, variant, typed, said, 
     assert [note[: len(start)] for note, start in zip(found, said, strict=True)] == said
     instance = model(variant)
     result = instance.solve(**{name: typed_text(instance.arguments[name], text) for name, text in typed.items()})
-    assert found == [note for note in result.notes if note != result.obstacle and " saves " not in note]
+    # A page asks no other layouts: neither for one that fits, nor for what the one given saves.
+    layouts = {result.obstacle, shortfall(result)}
+    assert found == [note for note in result.notes if note not in layouts and " saves " not in note]
