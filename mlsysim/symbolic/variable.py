@@ -335,10 +335,10 @@ def never_above(low: sympy.Basic, high: sympy.Basic) -> bool:
     return (low, high) in _LIMITS
 
 
-def caller() -> str:
-    """Name of the module that called the function which asks."""
+def caller(*inside: str) -> str:
+    """Name of the module that called the function which asks; not one of those inside."""
     frame = sys._getframe(2)
-    while frame.f_globals.get("__name__") == at_the_call.__module__ and frame.f_back is not None:
+    while frame.f_globals.get("__name__") in (at_the_call.__module__, *inside) and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_globals.get("__name__", "")
 

@@ -59,6 +59,11 @@ def test_bound_steps_are_formulas(formula, known, known_names):
             assert (names[symbol], expression.xreplace(names)) in known
 
 
+@written
+def test_no_formula_leaves_the_domain_of_its_variable(formula):
+    formula.check_domain()
+
+
 @every
 def test_every_branch_is_drawn(formula, draw_points, to_canonical):
     """Else the tests beside this one would pass without having looked at a branch."""
