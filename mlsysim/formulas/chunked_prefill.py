@@ -146,7 +146,7 @@ _FREE = C_b * s_n / (s_n + u_ans * EACH * token)
 
 prompt_room_seen = Formula(
     A_n,
-    Max(room(N_met), _FREE / 2),
+    Max(C_b - EACH * N_met * (token / request), _FREE / 2),
     title="Tokens of prompts beside the requests that one meets",
     source=SARATHI,
     variant=KIND,

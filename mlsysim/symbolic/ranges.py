@@ -371,7 +371,8 @@ def _inverse(of: Range) -> Range:
         return _negative(_inverse(_negative(of)))
     upper = 1 / of.lower if of.lower > 0 else math.inf
     # A finite number has no inverse of zero; of what may be infinite the variable says so by its declared domain.
-    return Range(1 / of.upper, upper, of.open_upper or math.isinf(of.upper), of.open_lower)
+    low = 1 / of.upper
+    return Range(low, upper, of.open_upper or math.isinf(of.upper), of.open_lower, low == upper == round(low))
 
 
 def _power(expression: sympy.Pow, facts: Facts) -> Range:

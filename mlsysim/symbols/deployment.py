@@ -292,7 +292,7 @@ Z_b = variable(
     "bunch_size", r"Z_{\mathrm{b}}", "request", "Requests that start to decode with one of them.", nonnegative()
 )
 n_slots = variable(
-    "slots", r"n_{\mathrm{sl}}", "count", "Slots that requests of a replica wait for, all together.", nonnegative()
+    "slots", r"n_{\mathrm{sl}}", "count", "Slots that requests of a replica wait for, all together.", integer(0)
 )
 rho_s = variable(
     "slot_load",

@@ -31,7 +31,7 @@ n_g = family(
     existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp, "etp": n_etp},
 )  # fmt: skip
 delta_g = family(
-    "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, positive()
+    "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, integer(1)
 )
 nu_g = family(
     "{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, positive(), not_above=n_g

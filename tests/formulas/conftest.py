@@ -9,12 +9,22 @@ import pytest
 
 from mlsysim import units
 from mlsysim.engine import compiled, evaluate
-from mlsysim.symbolic import Variable, variable_of
+from mlsysim.symbolic import Variable, at_least, variable_of
 
 #: Points drawn per formula; a test takes the first of them.
 MOST = 250
 #: Which names hang together: a queue is drawn whole, so that load, rate and utilization agree.
 QUEUE = {"replicas", "offered_load", "utilization", "qps", "per_replica_qps_capacity"}
+
+
+#: Differences, which models have below zero; of other results without a lower end the positive ones are drawn.
+SIGNED = {
+    "added_traffic_time", "growing_traffic_time", "traffic_saved_time", "rows_saved_time", "edge_traffic_saved_time",
+    "kv_memory",
+}  # fmt: skip
+#: Shares are at most one, and others at least one, which not every formula shows.
+FROM_ONE = ("_law", "_ranks_per_node", "unsplit_ranks", "tokens_per_decode_step", "prefix_popularity_sum")
+SHARES = ("_share", "_probability", "_attainment", "exchange_growth", "tile_efficiency")
 
 
 def draw_one(variable: Variable, rng: random.Random) -> float:
@@ -27,17 +37,23 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
             return float(domain.lower)
         top = min(domain.upper, domain.lower + 3000)
         return float(min(top, domain.lower + math.floor(10 ** rng.uniform(0, math.log10(top - domain.lower + 1)))))
-    if domain.upper < math.inf:
-        return rng.choice([domain.upper, rng.uniform(domain.lower, domain.upper)]) or domain.upper / 2
-    if domain.lower == -math.inf:
+    if variable.name in SIGNED:
         return rng.choice([-1, 1]) * 10 ** rng.uniform(-2, 3)
+    if variable.name.endswith(FROM_ONE):
+        domain = at_least(1)
+    lower = 0.0 if domain.lower == -math.inf else domain.lower
+    upper = min(domain.upper, 1.0) if variable.name.endswith(SHARES) else domain.upper
+    if upper < math.inf:
+        return rng.choice([upper, rng.uniform(lower, upper)]) or upper / 2
+    if domain.lower == -math.inf:
+        return 10 ** rng.uniform(-2, 3)
     if domain.lower > 0 or (not domain.open_lower and rng.random() < 0.2):
         return domain.lower + (10 ** rng.uniform(-2, 2) if rng.random() < 0.8 else 0.0)
     return 10 ** rng.uniform(-2, 3)
 
 
-#: Zero is in the domain, where a memory holds no request; what follows from it has tests of its own.
-DIVISORS = {"per_replica_qps_capacity", "tokens_per_second"}
+#: Zero is in the domain, where a memory or an expert holds nothing; what follows from it has tests of its own.
+DIVISORS = {"per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor"}
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
 WITHOUT = (

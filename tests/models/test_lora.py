@@ -170,12 +170,12 @@ BEFORE = {
         "decode_batch": "0x1.2f4f57908f7e5p+5",
     },
     "chunked": {
-        "tpot_mean": "0x1.03827e38e74c2p-5",
-        "ttft_p99": "0x1.53ae6568eabc7p-2",
-        "e2e_mean": "0x1.06556bd578515p+3",
-        "goodput": "0x1.7452ce19fa049p+4",
+        "tpot_mean": "0x1.0382b0001f5afp-5",
+        "ttft_p99": "0x1.537a32d5dd5c1p-2",
+        "e2e_mean": "0x1.0655596d97927p+3",
+        "goodput": "0x1.7452ce2de932dp+4",
         "kv_cache_tokens": "0x1.7203d0c5c28f6p+20",
-        "decode_batch": "0x1.431eb93a5cd49p+6",
+        "decode_batch": "0x1.431ef74456bfep+6",
     },
     "chunked_estimate": {
         "tpot_mean": "0x1.03748d872f042p-5",

@@ -107,10 +107,10 @@ def test_a_family_formula_is_explained_in_one_block_with_a_row_per_member():
         "  t_ag,j = {τ_c + V_j·(n_j − 0.5)/(n_j·β_j) + α_j + {2^(1/2)·τ_j^(1/2)·V_j^(1/2)·(n_j −\n"
         "      0.5)^(1/2)/(n_j^(1/2)·β_j^(1/2)) if τ_j > 0; 0 otherwise} if n_j > 1 and V_j > 0; 0\n"
         "      otherwise}, j in {tp, cp, dp, etp, edp}\n"
-        "  j    t_ag,j    n_j  β_j         α_j       τ_j       V_j        binds\n"
-        "  tp   1.45 ms   8    387.0 GB/s  14.00 µs  6.10 µs   536.9 MB   t > 1 and V_tp > 0; τ_tp > 0\n"
-        "  dp   10.23 ms  64   44.25 GB/s  630.0 µs  16.10 µs  403.7 MB   n_Z > 1 and V_dp > 0; τ_dp > 0\n"
-        "  edp  63.27 ms  16   44.25 GB/s  150.0 µs  16.10 µs  2818.6 MB  n_edp > 1 and V_edp > 0; τ_edp >\n"
+        "  j    t_ag,j    n_j    β_j         α_j       τ_j       V_j        binds\n"
+        "  tp   1.45 ms   8      387.0 GB/s  14.00 µs  6.10 µs   536.9 MB   t > 1 and V_tp > 0; τ_tp > 0\n"
+        "  dp   10.23 ms  64     44.25 GB/s  630.0 µs  16.10 µs  403.7 MB   n_Z > 1 and V_dp > 0; τ_dp > 0\n"
+        "  edp  63.27 ms  16.00  44.25 GB/s  150.0 µs  16.10 µs  2818.6 MB  n_edp > 1 and V_edp > 0; τ_edp >\n"
         "      0\n"
         "  zero for cp, etp"
     )
@@ -118,9 +118,9 @@ def test_a_family_formula_is_explained_in_one_block_with_a_row_per_member():
 
 def test_what_bound_is_the_last_column():
     text = block(FOUND.explain(), "Bandwidth of a ring of one group")
-    assert "  j    β_j         n_j  δ_j  ν_j   β_near,j    binds\n" in text
-    assert "\n  tp   387.0 GB/s  8    1    8.00  387.0 GB/s  n_node ≥ t·δ_tp\n" in text
-    assert "\n  dp   44.25 GB/s  64   8    1.00  387.0 GB/s  otherwise; otherwise; β_x·ν_dp = 44.25 GB/s\n" in text
+    assert "  j    β_j         n_j    δ_j  ν_j   β_near,j    binds\n" in text
+    assert "\n  tp   387.0 GB/s  8      1    8.00  387.0 GB/s  n_node ≥ t·δ_tp\n" in text
+    assert "\n  dp   44.25 GB/s  64     8    1.00  387.0 GB/s  otherwise; otherwise; β_x·ν_dp = 44.25 GB/s\n" in text
     nested = block(FOUND.explain(), "Ranks of one group in one node").splitlines()
     assert [line.split()[-1] for line in nested[2:]] == ["binds", "8", "1", "1", "8", "1", "1", "1"]
     assert nested[3].endswith("tensor-parallel size (t) = 8")

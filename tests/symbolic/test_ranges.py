@@ -19,6 +19,7 @@ from mlsysim.symbolic import (
     integer,
     nonnegative,
     positive,
+    request,
     variable,
     variable_of,
     when,
@@ -89,6 +90,12 @@ def test_whole_numbers_shares_and_open_ends_are_checked(formula, domain, right):
     out = variable(f"range_out_{domain.kind}_{right}".replace("*", "_"), rf"o_{{{right}}}", "", "An output.", domain)
     with pytest.raises(FormulaError, match="the right side may be"):
         formula(out, right)
+
+
+def test_a_count_over_one_of_a_unit_is_whole():
+    assert range_of(n / request).whole
+    assert not range_of(n / 2).whole
+    assert not range_of(1 / n).whole
 
 
 def test_an_order_of_two_variables_is_checked_and_required(formula):

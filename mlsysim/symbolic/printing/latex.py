@@ -170,7 +170,8 @@ class Latex(LatexPrinter):
         return self._print(expr.args[0])
 
     def _print_And(self, e: Any) -> str:
-        return r" \wedge ".join(map(self._operand, in_order_of_size(e.args)))
+        first, *rest = map(self._operand, in_order_of_size(e.args))
+        return breakable([first, *(rf"\wedge {each}" for each in rest)], last=True)
 
     def _operand(self, e: Any) -> str:
         bracketed = isinstance(e, sympy.Or) and alternatives(e) is None
@@ -178,7 +179,9 @@ class Latex(LatexPrinter):
 
     def _print_Or(self, e: Any) -> str:
         if (choice := alternatives(e)) is None:
-            return super()._print_Or(e)
+            each = sorted(e.args, key=sympy.default_sort_key)
+            first, *rest = (rf"\left({self._print(arg)}\right)" if arg.is_Boolean else self._print(arg) for arg in each)
+            return breakable([first, *(rf"\vee {arg}" for arg in rest)], last=True)
         return rf"{self._print(choice[0])} \in \{{{', '.join(map(self._print, choice[1]))}\}}"
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:

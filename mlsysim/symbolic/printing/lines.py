@@ -5,6 +5,7 @@ The printer marks the places where a line may break, and :func:`laid_out` choose
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable
@@ -16,21 +17,21 @@ PAGE = 39.0
 #: How a sum on several lines begins and ends.
 BROKEN, END = r"\begin{aligned} & ", r" \end{aligned}"
 #: Widths beyond which parts are put on lines of their own, tried in turn.
-_LINES = (math.inf, PAGE, 32.0, 26.0, 20.0, 15.0)
-_OPEN, _CUT, _CLOSE = "\x01", "\x02", "\x03"
+_LINES = (math.inf, PAGE, 32.0, 26.0, 20.0, 15.0, 10.0, 6.0)
+_OPEN, _CUT, _CLOSE, _LAST_CUT = "\x01", "\x02", "\x03", "\x04"
 _INNERMOST = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
 
-def breakable(parts: Iterable[str]) -> str:
-    """Parts of a sum or a list, with a mark between them where a line may break."""
-    return f"{_OPEN}{_CUT.join(parts)}{_CLOSE}"
+def breakable(parts: Iterable[str], *, last: bool = False) -> str:
+    """Parts of a sum or a list, with a mark between them where a line may break; a last one where nothing else helps."""
+    return f"{_OPEN}{(_LAST_CUT if last else _CUT).join(parts)}{_CLOSE}"
 
 
 def laid_out(marked: str) -> str:
     """Marked LaTeX with as few of its parts on lines of their own as make it fit on a page."""
     tries = []
-    for line in _LINES:
-        tries.append(_broken(marked, line))
+    for cut, line in itertools.product((" ", _CUT) if _LAST_CUT in marked else (" ",), _LINES):
+        tries.append(_broken(marked.replace(_LAST_CUT, cut), line))
         if width(tries[-1]) <= PAGE:
             return tries[-1]
     return min(tries, key=width)
@@ -38,7 +39,7 @@ def laid_out(marked: str) -> str:
 
 def unbroken(marked: str) -> str:
     """Marked LaTeX on one line, however wide."""
-    return _broken(marked, math.inf)
+    return _broken(marked.replace(_LAST_CUT, " "), math.inf)
 
 
 def _broken(marked: str, line: float) -> str:
