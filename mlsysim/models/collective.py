@@ -13,6 +13,7 @@ from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.network import delta_c, n_c
+from mlsysim.symbols.routing import n_rank
 
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
 _FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
@@ -116,4 +117,5 @@ class CollectiveModel(PerformanceModel):
             "must divide {accelerators_per_node} or be a multiple of it",
         ),
         Requirement(n_c, n_c * delta_c <= n_fleet, "times {rank_stride} must be at most {fleet_size}"),
+        Requirement(n_rank, n_rank > 0, "must be above 0"),
     )
