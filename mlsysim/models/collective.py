@@ -41,6 +41,8 @@ _KINDS = {
         for kind, formulas in expert_exchange.KINDS.items()
     },
 }
+#: Given tokens are some; a rank of a step may bring none.
+_SOME_TOKENS = (Requirement(n_rank, n_rank > 0, "must be above 0"),)
 
 
 class CollectiveModel(PerformanceModel):
@@ -55,6 +57,7 @@ class CollectiveModel(PerformanceModel):
     variants = {
         kind: Variant(
             formulas,
+            requirements=_SOME_TOKENS if kind in expert_exchange.KINDS else (),
             headline=_EXCHANGE if kind in expert_exchange.KINDS else ("collective_time", "bus_bandwidth"),
             about=_ABOUT[kind],
         )
@@ -117,5 +120,4 @@ class CollectiveModel(PerformanceModel):
             "must divide {accelerators_per_node} or be a multiple of it",
         ),
         Requirement(n_c, n_c * delta_c <= n_fleet, "times {rank_stride} must be at most {fleet_size}"),
-        Requirement(n_rank, n_rank > 0, "must be above 0"),
     )
