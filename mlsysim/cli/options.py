@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mlsysim.cli.exits import Exit
+from mlsysim.cli.ignored import keep_ignored
 
 
 def _questions(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -28,9 +28,6 @@ def _words(ctx: typer.Context, incomplete: str) -> list[str]:
     start = f"{name}={before}{comma}"
     return [f"{start}{value}" for value in own.offered(name.replace("-", "_")) if value.startswith(last)]
 
-
-#: Fields of a config.json that a command ignores.
-IGNORED: ContextVar[tuple[str, ...]] = ContextVar("ignored", default=())
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Question = Annotated[
@@ -72,12 +69,6 @@ OwnCatalog = Annotated[
     Path | None,
     typer.Option("--catalog", metavar="FILE", help="A catalog of your own (TOML); names are looked up there first."),
 ]
-
-
-def keep_ignored(value: str | None) -> str | None:
-    """Keep the fields that the files of this command may have, for whoever reads one."""
-    IGNORED.set(tuple(filter(None, map(str.strip, (value or "").split(",")))))
-    return value
 
 
 Ignored = Annotated[

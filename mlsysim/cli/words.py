@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mlsysim.catalog import Catalog, builtin, load_catalog
-from mlsysim.cli.options import IGNORED
+from mlsysim.cli.ignored import IGNORED
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind_grid
 from mlsysim.inputs.spellings import option_name

@@ -64,13 +64,13 @@ _prompts = Min(1, rho_D)
 
 shared_busy = Formula(
     u_busy,
-    when(OPEN, _prompts + (1 - _prompts) * (1 - exp(-N_e / Z_b)), Min(1, Z_e / request)),
+    when(OPEN, 1 - (1 - _prompts) * exp(-N_e / Z_b), Min(1, Z_e / request)),
     title="Busy share of an engine that prefills and decodes",
     source=POWER,
     variant=COLOCATED,
     assumes="Requests that decode come in bunches, which are there as Poisson's law has it.",
     accuracy="Of a simulation within 5%.",
-    example=Example({Z_all: 0, rho_D: 0.5, N_e: 8, Z_b: 4, Z_e: 0}, "0.93233", derived="0.5 + 0.5 * (1 - exp(-2))"),
+    example=Example({Z_all: 0, rho_D: 0.5, N_e: 8, Z_b: 4, Z_e: 0}, "0.93233", derived="1 - 0.5 * exp(-2)"),
 )
 
 #: Engines that prefill, in those that decode of as many accelerators.
@@ -78,13 +78,15 @@ _prefilling = x_p * (n_P / n_D)
 
 pools_busy = Formula(
     u_busy,
-    (_prefilling * _prompts + y_d * when(OPEN, 1 - exp(-N_e / request), Min(1, N_e / request))) / (_prefilling + y_d),
+    _prompts + (when(OPEN, 1 - exp(-N_e / request), Min(1, N_e / request)) - _prompts) * y_d / (_prefilling + y_d),
     title="Busy share of the accelerators of two pools",
     source=POWER,
     variant=DISAGGREGATED,
     accuracy="Of a simulation within 1%.",
     example=Example(
-        {Z_all: 0, x_p: 2, n_P: 2, y_d: 1, n_D: 4, rho_D: 0.5, N_e: 2}, "0.68233", derived="(0.5 + 1 - exp(-2)) / 2"
+        {Z_all: 0, x_p: 2, n_P: 2, y_d: 1, n_D: 4, rho_D: 0.5, N_e: 2},
+        "0.68233",
+        derived="0.5 + (1 - exp(-2) - 0.5) / 2",
     ),
 )
 

@@ -103,10 +103,13 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
     except MlsysimError:
         return model
     named: dict[str, list[str]] = {}
+    extended = {name for kind in type(model).__mro__[1:] for name in getattr(kind, "variants", ())}
     for each in recipes:
         if isinstance(each, Recipe):
             run = each.variants.get(model.command, model.variant)
-            named.setdefault(run if run in model.variants else model.variant, []).append(name_of(each))
+            # A model of one's own may lack a variant of the one that it extends; any other name is a slip.
+            run = model.variant if run in extended - {*model.variants} else run
+            named.setdefault(run, []).append(name_of(each))
     if len(named) > 1:
         runs = "; ".join(f"{variant} describes {', '.join(names)}" for variant, names in named.items())
         one = " or ".join(f'{type(model).__name__}("{variant}")' for variant in named)

@@ -13,6 +13,7 @@ from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.network import delta_c, n_c
+from mlsysim.symbols.routing import n_rank
 
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
 _FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
@@ -40,6 +41,8 @@ _KINDS = {
         for kind, formulas in expert_exchange.KINDS.items()
     },
 }
+#: Given tokens are some; a rank of a step may bring none.
+_SOME_TOKENS = (Requirement(n_rank, n_rank > 0, "must be above 0"),)
 
 
 class CollectiveModel(PerformanceModel):
@@ -54,6 +57,7 @@ class CollectiveModel(PerformanceModel):
     variants = {
         kind: Variant(
             formulas,
+            requirements=_SOME_TOKENS if kind in expert_exchange.KINDS else (),
             headline=_EXCHANGE if kind in expert_exchange.KINDS else ("collective_time", "bus_bandwidth"),
             about=_ABOUT[kind],
         )

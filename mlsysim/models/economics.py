@@ -16,10 +16,13 @@ from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Formula, swapped
+from mlsysim.symbolic import Formula, Requirement, swapped
+from mlsysim.symbols.costs import n_out_run
 
 _RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
 _PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
+#: Given tokens are some; a deployment may answer none.
+_SOME_TOKENS = (Requirement(n_out_run, n_out_run > 0, "must be above 0"),)
 
 
 def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
@@ -120,11 +123,13 @@ class EconomicsModel(PerformanceModel):
         **dict(_deployments()),
         "fleet": Variant(
             economics.SHARED + economics.BOUGHT,
+            requirements=_SOME_TOKENS,
             headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
             about="Accelerators that were bought, with load and tokens given.",
         ),
         "rented_fleet": Variant(
             economics.SHARED + economics.RENTED,
+            requirements=_SOME_TOKENS,
             headline=("total_cost", "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
             about="Rented accelerators, with load and tokens given.",
         ),

@@ -4,7 +4,7 @@ from mlsysim.symbolic import at_least, between, integer, nonnegative, positive, 
 
 n_acc = variable("accelerators", r"N_{\mathrm{acc}}", "count", "Accelerators that are paid for.", integer(1))
 T_run = variable("duration", r"T_{\mathrm{run}}", "day", "Time they are paid for.", positive())
-u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators compute.", nonnegative())
+u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators compute.", between(0, 1))
 n_out_run = variable(
     "run_tokens", r"n_{\mathrm{run}}", "token", "Tokens trained on, or generated, in that time.", nonnegative()
 )

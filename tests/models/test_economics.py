@@ -124,6 +124,7 @@ def test_no_price_is_an_error_that_says_how_to_give_one():
     [
         ({"pue": 0.9}, "pue=0.9: must be a finite number >= 1"),
         ({"busy_share": 1.2}, "busy_share=1.2: must be a finite number >= 0 and <= 1"),
+        ({"run_tokens": 0}, "run_tokens=0: must be above 0"),
         ({"rental_price": 2}, "rental_price=2: the variant fleet does not use it"),
         ({"accelerators": 0}, "accelerators=0: must be a whole number >= 1"),
     ],

@@ -20,6 +20,13 @@ def product(m, n, k, hardware="H100", variant="waves", **given):
     return KernelModel(variant).solve(hardware=hardware, **shape, **{"stack": "cuBLAS", **given})
 
 
+@pytest.mark.parametrize("kind", ["dispatch", "low_latency_combine"])
+def test_an_exchange_of_no_tokens_is_refused(kind):
+    with pytest.raises(InputError, match="tokens_per_rank=0: must be above 0"):
+        CollectiveModel(kind).solve(fleet="SuperPOD_H100", collective_ranks=16, tokens_per_rank=0, hidden_dim=7168,
+                                    active_experts_per_token=8)  # fmt: skip
+
+
 def collective(kind, **given):
     """Seconds of a kind of collective, by what of these arguments it takes."""
     model = CollectiveModel(kind)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Json, OwnCatalog, Question, Variants, keep_ignored
+from mlsysim.cli.ignored import keep_ignored
+from mlsysim.cli.options import Json, OwnCatalog, Question, Variants
 
 HELP = """Inputs that a table of measurements implies, with errors, and what the table does not say.
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
 from mlsysim import units
 from mlsysim.engine import compiled_expression
+from mlsysim.errors import MlsysimError
 from mlsysim.formats import BITS, PRESETS
-from mlsysim.study.results.display import as_text
-from mlsysim.study.results.notes import MOST_RANKS, _asked_again, roomless
+from mlsysim.inputs.binding import GIVEN
+from mlsysim.inputs.declaration import Room
+from mlsysim.study.results.display import as_text, bare
 from mlsysim.symbolic import UnitSymbol, Variable, variable_of
 
-if TYPE_CHECKING:
-    from mlsysim.study.results.result import Result
-
+#: Most ranks that a copy of the weights is tried on.
+MOST_RANKS = 256
 #: What a memory holds: bytes, or the requests that it has room for.
 HELD = ({"[information]": 1}, {"[request]": 1})
 #: Layouts that are named.
@@ -29,7 +30,7 @@ SAVING = {"zero_stage": (1, 2, 3), "activation_checkpointing": ("selective", "fu
 _ORDERS = (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt)
 
 
-def shortfall(result: Result) -> str:
+def shortfall(result: Any) -> str:
     """The first condition of ``feasible`` that does not hold, in numbers, and the nearest layout with room.
 
     Parameters
@@ -57,7 +58,7 @@ def shortfall(result: Result) -> str:
     return f"{said}; it fits with {', or '.join(map(_written, found))}" if found else said
 
 
-def obstacle(result: Result) -> str:
+def obstacle(result: Any) -> str:
     """What has no room and what would give it, or the targets that not even a request alone meets; empty otherwise.
 
     Parameters
@@ -65,7 +66,7 @@ def obstacle(result: Result) -> str:
     result : Result
         Of ``solve``.
     """
-    said = roomless(result)
+    said = _roomless(result)
     if not said:
         return _beyond_reach(result)
     full = (each for each in _conditions(result) if not _rank(each) and not _value(result, each))
@@ -73,12 +74,12 @@ def obstacle(result: Result) -> str:
     return f"{said}, or {_written(narrow)}" if narrow else said
 
 
-def _beyond_reach(result: Result) -> str:
+def _beyond_reach(result: Any) -> str:
     """The targets that not even a request alone meets, and what it takes."""
     alone, targets = result.model.alone, {}
     if alone is not None and "feasible" in result and not result.canonical("feasible"):
         targets = {name: by for name, by in alone.targets.items() if name in result and result.canonical(name) > 0}
-    lone = _asked_again(result, result.model.variant, **alone.load) if alone and targets else None
+    lone = asked_again(result, result.model.variant, **alone.load) if alone and targets else None
     if alone is None or lone is None or lone.canonical("feasible"):
         return ""
     said = []
@@ -92,7 +93,7 @@ def _beyond_reach(result: Result) -> str:
     return "; ".join(said)
 
 
-def _narrower(result: Result) -> Iterator[dict[str, Any]]:
+def _narrower(result: Any) -> Iterator[dict[str, Any]]:
     """Presets of number formats whose weights take fewer bits, widest first."""
     if "precision" not in result.model.arguments or "precision" not in result:
         return
@@ -106,7 +107,7 @@ def _written(layout: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in layout.items())
 
 
-def _conditions(result: Result) -> Iterator[Any]:
+def _conditions(result: Any) -> Iterator[Any]:
     """What ``feasible`` asks of two quantities."""
     if "feasible" in result and "feasible" in result.model.system and not result.canonical("feasible"):
         stated = result.model.system["feasible"].expression
@@ -125,12 +126,12 @@ def _compared(expression: Any) -> list[Variable]:
     return [variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name)]
 
 
-def _value(result: Result, expression: Any) -> float:
+def _value(result: Any, expression: Any) -> float:
     known = {variable.name: result.canonical(variable.name) for variable in _compared(expression)}
     return float(compiled_expression(expression)(known)["value"])
 
 
-def _said(result: Result, condition: Any) -> str:
+def _said(result: Any, condition: Any) -> str:
     """Both sides in numbers; a side that is no variable stands behind."""
     one, other = condition.args
     below = isinstance(condition, sympy.Ge | sympy.Gt)
@@ -144,7 +145,7 @@ def _said(result: Result, condition: Any) -> str:
     return f"{one}, {value}, {'is below' if below else 'exceeds'} {limit}"
 
 
-def _layouts(result: Result) -> Iterator[Iterator[dict[str, Any]]]:
+def _layouts(result: Any) -> Iterator[Iterator[dict[str, Any]]]:
     """Families of layouts, each from the nearest on: on as many accelerators, then on more."""
     takes = result.model.arguments
     at = {name: result[name] for name in (*LAYOUT, *SAVING) if name in takes and name in result}
@@ -168,10 +169,73 @@ def _layouts(result: Result) -> Iterator[Iterator[dict[str, Any]]]:
         yield ({"dp_size": ranks * at["dp_size"], "zero_stage": 3} for ranks in more)
 
 
-def _first(result: Result, condition: Any, layouts: Iterator[dict[str, Any]]) -> dict[str, Any]:
+def _first(result: Any, condition: Any, layouts: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """The first layout that meets a condition, as far as it changes anything; empty where none does."""
     for layout in layouts:
-        found = _asked_again(result, result.model.variant, **layout)
+        found = asked_again(result, result.model.variant, **layout)
         if found is not None and _value(found, condition):
             return {name: value for name, value in layout.items() if value != result[name]}
     return {}
+
+
+def _roomless(result: Any) -> str:
+    """What has no room, and the smallest layout that has; empty where a request has room."""
+    for room in result.model.room:
+        holder = result if room.held in result or not room.variant else asked_again(result, room.variant)
+        if holder is not None and _is_full(holder, room):
+            return _no_room(holder, room)
+    return ""
+
+
+def _no_room(result: Any, room: Room) -> str:
+    """What has no room, and the smallest layout that has."""
+    near, far = room.shards
+    counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
+    ranks = [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
+    many = ranks[0] * ranks[1] * ranks[2]
+    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
+    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
+    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
+    said = f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where.strip()}"
+    found = _roomy(result, room, ranks[0], ranks[1])
+    if found is None:
+        return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
+    if found[1] == ranks[1]:
+        return f"{said}: {near} >= {found[0]}"
+    return f"{said}: {near}={found[0]}, {far}={found[1]}"
+
+
+def _is_full(result: Any, room: Room) -> bool:
+    """Whether an engine has room for not one request."""
+    return room.held in result and result.canonical(room.held) < 1
+
+
+def _roomy(result: Any, room: Room, near: int, far: int) -> tuple[int, int] | None:
+    """The fewest ranks with room, by powers of two of those given: as many as possible near each other."""
+    limit, ranks = result.canonical(room.near), 2 * near * far
+    while ranks <= MOST_RANKS:
+        layouts = [(ranks // stages, stages) for stages in (far * 2**n for n in range(9)) if ranks % stages == 0]
+        for layout in sorted(layouts, key=lambda each: each[0] > limit):
+            other = asked_again(result, result.model.variant, **dict(zip(room.shards, layout, strict=True)))
+            if other is not None and not _is_full(other, room):
+                return layout
+        ranks *= 2
+    return None
+
+
+def asked_again(result: Any, variant: str, **changed: Any) -> Any:
+    """The same question to another variant, or with other arguments; None where that has no answer."""
+    if variant not in result.model.variants:
+        return None
+    model: Any = type(result.model)(variant)
+    given = {
+        name: bare(variable_of(name), result.canonical(name))
+        for name in result.input_names
+        if result.origin(name) == GIVEN and name in model.arguments
+    }
+    typed = [name for name in result.entries if name not in result.by_recipe]
+    entries = {name: result.entries[name] for name in typed if name in model.arguments}
+    try:
+        return model.solve(**{**entries, **given, **changed})
+    except MlsysimError:
+        return None

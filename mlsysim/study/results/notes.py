@@ -7,11 +7,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
-from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import GIVEN
-from mlsysim.inputs.declaration import Better, DeclaredModel, Room
+from mlsysim.inputs.declaration import Better, DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
-from mlsysim.study.results.display import as_text, bare
+from mlsysim.study.results.display import as_text
+from mlsysim.study.results.infeasible import asked_again
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ LENGTHS = (
 )
 #: Most results of which notes are put together.
 RESULTS = 8
-#: Most ranks that a copy of the weights is tried on.
-MOST_RANKS = 256
 
 
 def joint_notes(results: Sequence[Result], what: str = "design") -> tuple[str, ...]:
@@ -168,7 +166,7 @@ def _as_run(result: Result) -> str:
     recipe: Any = result.entries[recipe_argument(type(model))]
     if model.variant == named:
         return "" if model.is_chosen else f"{type(model).__name__} answers by {named}, as {name_of(recipe)} was run"
-    other = _asked_again(result, named)
+    other = asked_again(result, named)
     if other is None or abs(other.canonical(model.answer) / result.canonical(model.answer) - 1) < MUCH:
         return ""
     said = as_text(variable_of(model.answer), other.canonical(model.answer))
@@ -180,7 +178,7 @@ def _contradiction(result: Result) -> str:
     model = result.model
     if model.better is None or model.variant == model.measured():
         return ""
-    other = _asked_again(result, model.measured())
+    other = asked_again(result, model.measured())
     if other is None or not _disagree(result, other, model.better):
         return ""
     return f"{model.measured()}, the measured variant: {_said(other, model.better)}"
@@ -191,7 +189,7 @@ def _before(result: Result) -> str:
     model, first = result.model, next(iter(result.model.variants))
     if model.better is None or model.is_chosen or model.variant in (first, _run_by(result)):
         return ""
-    other = _asked_again(result, first)
+    other = asked_again(result, first)
     if other is None or not _disagree(result, other, model.better):
         return ""
     said = _said(other, model.better)
@@ -214,51 +212,6 @@ def _said(result: Result, better: Better) -> str:
     return f"{text} {variable.label.lower()}"
 
 
-def roomless(result: Result) -> str:
-    """What has no room, and the smallest layout that has; empty where a request has room."""
-    for room in result.model.room:
-        holder = result if room.held in result or not room.variant else _asked_again(result, room.variant)
-        if holder is not None and _is_full(holder, room):
-            return _no_room(holder, room)
-    return ""
-
-
-def _no_room(result: Result, room: Room) -> str:
-    """What has no room, and the smallest layout that has."""
-    near, far = room.shards
-    counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
-    ranks = [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
-    many = ranks[0] * ranks[1] * ranks[2]
-    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
-    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
-    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
-    said = f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where.strip()}"
-    found = _roomy(result, room, ranks[0], ranks[1])
-    if found is None:
-        return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
-    if found[1] == ranks[1]:
-        return f"{said}: {near} >= {found[0]}"
-    return f"{said}: {near}={found[0]}, {far}={found[1]}"
-
-
-def _is_full(result: Result, room: Room) -> bool:
-    """Whether an engine has room for not one request."""
-    return room.held in result and result.canonical(room.held) < 1
-
-
-def _roomy(result: Result, room: Room, near: int, far: int) -> tuple[int, int] | None:
-    """The fewest ranks with room, by powers of two of those given: as many as possible near each other."""
-    limit, ranks = result.canonical(room.near), 2 * near * far
-    while ranks <= MOST_RANKS:
-        layouts = [(ranks // stages, stages) for stages in (far * 2**n for n in range(9)) if ranks % stages == 0]
-        for layout in sorted(layouts, key=lambda each: each[0] > limit):
-            other = _asked_again(result, result.model.variant, **dict(zip(room.shards, layout, strict=True)))
-            if other is not None and not _is_full(other, room):
-                return layout
-        ranks *= 2
-    return None
-
-
 def _caveats(result: Result) -> list[str]:
     """What the model wants to be known of such a result."""
     found = []
@@ -279,7 +232,7 @@ def _vain(result: Result) -> list[str]:
     for name, (without, output) in result.model.savings.items():
         if name not in result or output not in result or result[name] == without:
             continue
-        other = _asked_again(result, result.model.variant, **{name: without})
+        other = asked_again(result, result.model.variant, **{name: without})
         if other is None:
             continue
         saved, whole = other.canonical(output) - result.canonical(output), other.canonical(output)
@@ -288,21 +241,3 @@ def _vain(result: Result) -> list[str]:
             much, all_of_it = as_text(variable, max(saved, 0.0)), as_text(variable, whole)
             found.append(f"{name}={result[name]} saves {much} of {all_of_it} {output}")
     return found
-
-
-def _asked_again(result: Result, variant: str, **changed: Any) -> Result | None:
-    """The same question to another variant, or with other arguments; None where that has no answer."""
-    if variant not in result.model.variants:
-        return None
-    model: Any = type(result.model)(variant)
-    given = {
-        name: bare(variable_of(name), result.canonical(name))
-        for name in result.input_names
-        if result.origin(name) == GIVEN and name in model.arguments
-    }
-    typed = [name for name in result.entries if name not in result.by_recipe]
-    entries = {name: result.entries[name] for name in typed if name in model.arguments}
-    try:
-        return model.solve(**{**entries, **given, **changed})
-    except MlsysimError:
-        return None
