@@ -117,7 +117,7 @@ def test_a_premise_on_what_a_formula_computes_is_refused(formula):
     some = variable("range_some", "s_{rg}", "", "Some.", integer(1))
     ways = variable("range_ways", "w_{rg}", "", "Groups.", integer(1))
     variants = {"v": (formula(some, k + 1), formula(ways, n / some, given=Eq(Mod(n, some), 0)))}
-    with pytest.raises(ModelError, match="range_ways stays in its domain only where .*: add a Requirement of it"):
+    with pytest.raises(ModelError, match=r"range_ways stays in its domain only where .*: add a Requirement of it"):
         type("Computed", (PerformanceModel,), {"__doc__": "How many?", "variants": variants})
 
 

@@ -23,7 +23,7 @@ _INNERMOST = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
 
 def breakable(parts: Iterable[str], *, last: bool = False) -> str:
-    """Parts of a sum or a list, with a mark between them where a line may break; a last one where nothing else helps."""
+    """Parts of a sum or a list, with a mark between them where a line may break, or may at last."""
     return f"{_OPEN}{(_LAST_CUT if last else _CUT).join(parts)}{_CLOSE}"
 
 
