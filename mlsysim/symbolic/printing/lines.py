@@ -17,7 +17,7 @@ PAGE = 39.0
 #: How a sum on several lines begins and ends.
 BROKEN, END = r"\begin{aligned} & ", r" \end{aligned}"
 #: Widths beyond which parts are put on lines of their own, tried in turn.
-_LINES = (math.inf, PAGE, 32.0, 26.0, 20.0, 15.0, 10.0, 5.0)
+_LINES = (math.inf, PAGE, 32.0, 26.0, 20.0, 15.0, 10.0, 3.0)
 _OPEN, _CUT, _CLOSE, _LAST_CUT = "\x01", "\x02", "\x03", "\x04"
 _INNERMOST = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
