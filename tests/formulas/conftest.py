@@ -24,6 +24,8 @@ SIGNED = {
 }  # fmt: skip
 #: Shares are at most one, and others at least one, which not every formula shows.
 FROM_ONE = ("_law", "_ranks_per_node", "unsplit_ranks", "tokens_per_decode_step", "prefix_popularity_sum")
+#: Zero where all are alike, or where nobody stops.
+ALIKE = ("_variance", "_stopping_prompts")
 SHARES = ("_share", "_probability", "_attainment", "exchange_growth", "tile_efficiency")
 
 
@@ -46,7 +48,7 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
     if upper < math.inf:
         return rng.choice([upper, rng.uniform(lower, upper)]) or upper / 2
     if domain.lower == -math.inf:
-        return 10 ** rng.uniform(-2, 3)
+        return 0.0 if variable.name.endswith(ALIKE) and rng.random() < 0.2 else 10 ** rng.uniform(-2, 3)
     if domain.lower > 0 or (not domain.open_lower and rng.random() < 0.2):
         return domain.lower + (10 ** rng.uniform(-2, 2) if rng.random() < 0.8 else 0.0)
     return 10 ** rng.uniform(-2, 3)
@@ -71,7 +73,7 @@ LOADS = ("replica_load", "prompt_load")
 #: Zero where nothing arrives, which tests of limits ask; and adapters, which have parameters.
 BUSY = (
     "replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "slot_wait_mean", "ttft_log_variance",
-    "latency_variance", "lora_parameters_per_rank", "lora_parameters_per_token",
+    "latency_variance", "lora_parameters_per_rank", "lora_parameters_per_token", "prompt_interval",
 )  # fmt: skip
 
 

@@ -110,8 +110,8 @@ def test_a_family_formula_is_explained_in_one_block_with_a_row_per_member():
         "  j    t_ag,j    n_j    β_j         α_j       τ_j       V_j        binds\n"
         "  tp   1.45 ms   8      387.0 GB/s  14.00 µs  6.10 µs   536.9 MB   t > 1 and V_tp > 0; τ_tp > 0\n"
         "  dp   10.23 ms  64     44.25 GB/s  630.0 µs  16.10 µs  403.7 MB   n_Z > 1 and V_dp > 0; τ_dp > 0\n"
-        "  edp  63.27 ms  16.00  44.25 GB/s  150.0 µs  16.10 µs  2818.6 MB  n_edp > 1 and V_edp > 0; τ_edp >\n"
-        "      0\n"
+        "  edp  63.27 ms  16.00  44.25 GB/s  150.0 µs  16.10 µs  2818.6 MB  n_edp > 1 and V_edp > 0; τ_edp\n"
+        "      > 0\n"
         "  zero for cp, etp"
     )
 

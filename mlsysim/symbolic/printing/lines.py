@@ -17,13 +17,13 @@ PAGE = 39.0
 #: How a sum on several lines begins and ends.
 BROKEN, END = r"\begin{aligned} & ", r" \end{aligned}"
 #: Widths beyond which parts are put on lines of their own, tried in turn.
-_LINES = (math.inf, PAGE, 32.0, 26.0, 20.0, 15.0, 10.0, 6.0)
+_LINES = (math.inf, PAGE, 32.0, 26.0, 20.0, 15.0, 10.0, 3.0)
 _OPEN, _CUT, _CLOSE, _LAST_CUT = "\x01", "\x02", "\x03", "\x04"
 _INNERMOST = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
 
 def breakable(parts: Iterable[str], *, last: bool = False) -> str:
-    """Parts of a sum or a list, with a mark between them where a line may break; a last one where nothing else helps."""
+    """Parts of a sum or a list, with a mark between them where a line may break, or may at last."""
     return f"{_OPEN}{(_LAST_CUT if last else _CUT).join(parts)}{_CLOSE}"
 
 

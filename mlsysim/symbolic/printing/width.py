@@ -92,7 +92,9 @@ class _Reader:
 
     def rows(self, environment: str) -> float:
         """Width of a table: its widest cells side by side."""
-        style, self.style = self.style, 0 if environment == "aligned" else 1
+        style = self.style
+        if style < 2:  # a table in a script is as small as that
+            self.style = 0 if environment == "aligned" else 1
         if environment == "array":
             self.word()
         columns: list[float] = []
