@@ -53,7 +53,7 @@ def test_every_model_says_an_error_or_that_none_was_measured(model):
     result = model.solve_example()
     labels, texts = zip(*of_result(result).lines(), strict=True)
     assert labels == ("Stack", "Error")
-    assert ("rows (" in texts[1] and "docs/validation.md" in texts[1]) or ": none measured" in texts[1]
+    assert ("rows (" in texts[1] and "; docs/validation/" in texts[1]) or ": none measured" in texts[1]
 
 
 def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():
