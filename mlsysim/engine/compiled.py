@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from mlsysim.engine import arrays, kept, scalar, vector
-from mlsysim.engine.source import Named, SourceCode, source_of, source_of_expression
+from mlsysim.engine.source import Named, SourceCode, signature_of, source_of, source_of_expression
 from mlsysim.symbolic import System, lower
 from mlsysim.symbolic.fingerprint import fingerprint
 
@@ -104,11 +104,17 @@ def _source(system: System, outputs: tuple[str, ...] | None, expressions: Named,
     part = system if outputs is None else system.closure(outputs)
     key = _key(part, expressions, finite)
     found = kept.find(key) if key else None
-    if found is None:
+    if found is None or not _answers(found, part, expressions):
         found = source_of(part, expressions, finite=finite)
         if key:
             kept.keep(key, found)
     return found
+
+
+def _answers(source: SourceCode, part: System, expressions: Named) -> bool:
+    """Whether source takes and gives what is asked for, as a file that somebody made may not."""
+    inputs, outputs = signature_of(part, expressions)
+    return (*source.inputs, *source.outputs) == (*(symbol.name for symbol in inputs), *outputs)
 
 
 def _key(part: System, expressions: Named, finite: bool) -> str:

@@ -129,6 +129,8 @@ def _checked(file: Path, content: Any) -> SourceCode:
 
 def _is_arithmetic(source: SourceCode) -> bool:
     """Whether a text is one function of its inputs that uses no name but those of compiled code."""
+    if not all(map(str.isidentifier, source.inputs)):
+        return False
     header = re.escape(f"def compiled({', '.join(source.inputs)}):\n")
     words = {*re.findall(r"[^\W\d]\w*", source.text)}
     return (

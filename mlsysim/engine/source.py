@@ -52,6 +52,14 @@ class SourceCode:
         return space["compiled"]
 
 
+def signature_of(part: System, named: Named) -> tuple[list[Any], list[str]]:
+    """Symbols of the inputs and names of the outputs of the source of a system, or of expressions of its variables."""
+    asked: Any = set().union(*(lower(expression).free_symbols for _, expression in named))
+    loose = {symbol for symbol in asked if symbol.name not in part}
+    inputs = sorted({v.symbol for v in part.inputs} | loose, key=lambda symbol: symbol.name)
+    return inputs, [name for name, _ in named] or [formula.name for formula in part]
+
+
 def source_of(part: System, named: Named, *, finite: bool) -> SourceCode:
     """Print the source of a system, or of expressions of its variables.
 
@@ -69,9 +77,7 @@ def source_of(part: System, named: Named, *, finite: bool) -> SourceCode:
     FormulaError
         If an expression uses a function without a rule, or a variable has the name of a function of compiled code.
     """
-    asked: Any = set().union(*(lower(expression).free_symbols for _, expression in named))
-    loose = {symbol for symbol in asked if symbol.name not in part}
-    inputs = sorted({v.symbol for v in part.inputs} | loose, key=lambda symbol: symbol.name)
+    inputs, outputs = signature_of(part, named)
     lines, returned = kept_zero(
         [(formula.variable.symbol, lower(formula.expression)) for formula in part],
         [lower(expression) for _, expression in named],
@@ -83,7 +89,6 @@ def source_of(part: System, named: Named, *, finite: bool) -> SourceCode:
     for symbol in (*inputs, *variables):
         if symbol.name in scalar.NAMESPACE:
             raise FormulaError(f"variable {symbol.name!r} has the name of a function that compiled code calls")
-    outputs = [name for name, _ in named] or [formula.name for formula in part]
     return _defined(inputs, lines, returned or variables, outputs)
 
 

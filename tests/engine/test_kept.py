@@ -191,6 +191,27 @@ def test_a_crafted_file_is_never_run(place, tmp_path, text):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("given", ["x=open({ran}, 'w')", "x, y=open({ran}, 'w')", "x: open({ran}, 'w')", "*x", "x, /"])
+def test_inputs_of_a_crafted_file_are_names(place, tmp_path, given):
+    """What stands behind a name in a header is run where the function is defined."""
+    given = given.replace("{ran}", repr(str(tmp_path / "ran")))
+    file = crafted(place, [[given], ["y"], f"def compiled({given}):\n    return [x]\n"])
+    with pytest.raises(StoreError, match=r"mlsysim has not printed"):
+        kept.find(file.stem)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(["a"], ["y"]), (None, ["y"]), (["a"], None)])
+def test_source_with_other_inputs_or_outputs_is_printed_anew(place, counted, inputs, outputs):
+    printed = asked()
+    (file,) = place.iterdir()
+    names = inputs or list(printed.inputs)
+    text = f"def compiled({', '.join(names)}):\n    return [{names[0]}]\n"
+    crafted(place, [names, outputs or list(printed.outputs), text], file.stem)
+    assert asked().text == printed.text
+    assert len(counted) == 2
+
+
 @pytest.mark.parametrize("content", [[1, 2], ["x", "y", 3], [["x"], ["y"]], {"a": 1}, None, [[1], ["y"], "z"]])
 def test_a_crafted_file_of_another_shape_is_refused(place, content):
     with pytest.raises(StoreError, match=r"mlsysim has not printed"):
