@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel
+from mlsysim import DistributedModel, IterationModel, KernelModel, ServingModel, TrainingMemoryModel
 from mlsysim.catalog import builtin
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.models import every_model
@@ -44,6 +44,26 @@ def test_labels_are_found_whatever_their_case(typed, label):
         allow_infeasible=True,
     )
     assert found.best.precision == label
+
+
+@pytest.mark.parametrize(
+    ("typed", "label"),
+    [("FP8", "fp8"), ("BF16 ", "bf16"), ("bf-16", "bf16"), ("half", "fp16"), ("float16", "fp16"), ("bfloat16", "bf16")],
+)
+def test_a_precision_chooses_its_rate_whatever_its_case(typed, label):
+    asked = {"model": "Llama3_1_8B", "hardware": "H100", "request_rate": 1}
+    found, same = (ServingModel().solve(**asked, precision=each) for each in (typed, label))
+    assert found.precision == label
+    assert found.outputs == same.outputs
+    product = {"hardware": "H100", "product_rows": 64, "product_columns": 4096, "product_inner": 4096}
+    for model, point in ((KernelModel(), product), (IterationModel(), {**asked, "decode_requests": 1})):
+        point = {name: value for name, value in point.items() if name in model.arguments}
+        assert model.solve(**point, precision=typed).outputs == model.solve(**point, precision=label).outputs
+    step = {"model": "Llama3_8B", "fleet": "Research_256", "batch_size": 1024}
+    by_format = DistributedModel().solve(**step, compute_dtype=typed)
+    assert by_format.outputs == DistributedModel().solve(**step, compute_dtype=label).outputs
+    best = KernelModel().search(**{**product, "product_rows": [64, 128]}, precision=typed, minimize="kernel_time").best
+    assert best.precision == label
 
 
 def test_variants_are_found_whatever_their_case():
@@ -91,8 +111,9 @@ def test_an_argument_of_other_tools_is_pointed_to(model, typed, said):
 
 
 def test_a_precision_without_a_rate_names_those_with_weights_as_small():
-    with pytest.raises(InputError, match="with weights of 4 bits it can run w4a16, mxfp4"):
-        ServingModel().solve("Llama3_1_70B", "H100", request_rate=1, precision="int4")
+    for typed in ("int4", "INT4"):
+        with pytest.raises(InputError, match="with weights of 4 bits it can run w4a16, mxfp4"):
+            ServingModel().solve("Llama3_1_70B", "H100", request_rate=1, precision=typed)
     with pytest.raises(InputError, match="with weights of 8 bits it can run int8"):
         ServingModel().solve("Llama3_1_70B", "A100", request_rate=1, precision="fp8")
 
