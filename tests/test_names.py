@@ -135,13 +135,36 @@ def test_a_count_may_be_typed_in_thousands(argument, typed, value):
     assert grid[argument].values.tolist() == [value, value + 1]
 
 
-def test_tokens_and_requests_are_counts_and_their_rates_are_not():
+def test_tokens_and_requests_are_counts_and_so_are_those_of_a_rate():
     run = DistributedModel().solve("Llama3_8B", fleet="Research_256", batch_size=1024, training_tokens="15T")
     assert run.canonical("training_tokens") == 15e12
-    asked = {"model": "Llama3_8B", "hardware": "H100", "concurrency": "2k requests"}
-    assert ServingModel().solve(**asked).canonical("concurrency") == 2000
+    asked = {"model": "Llama3_8B", "hardware": "H100"}
+    assert ServingModel().solve(**asked, concurrency="2k requests").canonical("concurrency") == 2000
+    for typed in ("1.5k", "1.5k request/s", "1.5k QPS"):
+        assert ServingModel().solve(**asked, request_rate=typed).canonical("request_rate") == 1500
     with pytest.raises(InputError, match="unknown unit 'k'"):
-        ServingModel().solve(**asked, request_rate="2k")
+        ServingModel().solve(**asked, request_rate=1, ttft_slo="2k")
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("batch_size <= 1.5k", 1500), ("2K >= batch_size", 2000), ("batch_size <= 1.5B / 1M", 1500),
+     ("batch_size <= parameters / 4M and parameters < 9B", 2007), ("batch_size * seq_len <= 4M", 1953)],
+)  # fmt: skip
+def test_an_expression_reads_counts_in_thousands(text, most):
+    asked = {**POINT, "memory_capacity": "1 PB", "seq_len": 2048, "batch_size": [1, most, most + 10]}
+    found = MEMORY.search(**asked, maximize="batch_size", subject_to=text)
+    assert found.best.batch_size == most
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("batch_size <= 70b", "bit is not a unit of count: did you mean 70B"), ("total_memory <= 80k", "needs a unit"),
+     ("batch_size <= 3 GB", "GB is not a unit of count$")],
+)  # fmt: skip
+def test_an_expression_points_to_the_capital_of_a_count(text, said):
+    with pytest.raises(UnitError, match=said.replace("bit", "b")):
+        MEMORY.search(**{**POINT, "batch_size": [1, 2]}, minimize="weights", subject_to=text)
 
 
 @pytest.mark.parametrize(("typed", "value"), [("70B", 70), ("70 B", 70), ("70 GB", 70e9)])
@@ -156,6 +179,8 @@ def test_a_byte_stays_a_byte(typed, value):
         ("k", "no"),
         ("1.2345k", "nearest: 1234, 1235"),
         ("2k GB", "GB is not a unit"),
+        ("70b", r"must be a whole number >= 1; did you mean 70B\?"),
+        ("7 m", r"did you mean 7M\?"),
     ],
 )
 def test_what_is_no_count_is_refused(typed, said):

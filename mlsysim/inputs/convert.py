@@ -258,6 +258,9 @@ def number(variable: Variable, given: Any) -> float:
             value = np.asarray(value).item()
         if isinstance(value, str) and not variable.domain.is_flag:
             value = units.spelled_out(value, variable.unit)
+            meant = units.capital(value) if units.counts(units.dimension(variable.unit), variable.unit) else ""
+            if meant:
+                raise InputError(variable.name, value, allowed, f"did you mean {meant}?")
             known = units.number_in(value, variable.unit)
             value = _parsed(variable, value, allowed) if known is None else known
         if units.is_quantity(value):
