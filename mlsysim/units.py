@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -186,7 +186,7 @@ _COUNT = re.compile(rf"{_NUMBER}([kKMBT])(\s+\S.*)?\s*")
 
 
 def spelled_out(text: str, into: str) -> str:
-    """A count such as ``"2T"`` or ``"2k tokens"`` with all its digits; any other text, or unit, as it is.
+    """A count such as ``"2T"``, or a rate of counts such as ``"2k"``, with all its digits; any other text as it is.
 
     Parameters
     ----------
@@ -196,11 +196,22 @@ def spelled_out(text: str, into: str) -> str:
         The unit of the number that is wanted.
     """
     match = _COUNT.fullmatch(text)
-    kinds = [*dimension(into).items()] if match else []
-    if not match or into == "%" or kinds not in ([], [("[token]", 1)], [("[request]", 1)]):
+    if not match or not counts(dimension(into), into):
         return text
     digits = f"{Decimal(match[1].replace('_', '')).scaleb(THOUSANDS[match[2]]):f}"
-    return digits + (match[3] or "".join(f" {name.strip('[]')}" for name, _ in kinds))
+    return digits + (match[3] or f" {into if into not in PURE else ''}").rstrip()
+
+
+def counts(powers: Mapping[str, Any], text: str = "") -> bool:
+    """Whether a dimension is that of a count, of tokens or of requests, or of so many of them per something else."""
+    above = [(name, power) for name, power in powers.items() if power > 0]
+    return text != "%" and (not powers or (len(above) == 1 and above[0][0] in COUNTABLE and above[0][1] == 1))
+
+
+def capital(text: str) -> str:
+    """A number with a small letter that means thousands as a capital: ``"70B"`` of ``"70b"``; else empty."""
+    match = re.fullmatch(rf"{_NUMBER}([mbt])\s*", text)
+    return f"{match[1]}{match[2].upper()}" if match else ""
 
 
 def number_in(text: str, into: str) -> float | None:

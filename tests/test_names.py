@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel
+from mlsysim import DistributedModel, IterationModel, KernelModel, ServingModel, TrainingMemoryModel
 from mlsysim.catalog import builtin
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.models import every_model
@@ -44,6 +44,26 @@ def test_labels_are_found_whatever_their_case(typed, label):
         allow_infeasible=True,
     )
     assert found.best.precision == label
+
+
+@pytest.mark.parametrize(
+    ("typed", "label"),
+    [("FP8", "fp8"), ("BF16 ", "bf16"), ("bf-16", "bf16"), ("half", "fp16"), ("float16", "fp16"), ("bfloat16", "bf16")],
+)
+def test_a_precision_chooses_its_rate_whatever_its_case(typed, label):
+    asked = {"model": "Llama3_1_8B", "hardware": "H100", "request_rate": 1}
+    found, same = (ServingModel().solve(**asked, precision=each) for each in (typed, label))
+    assert found.precision == label
+    assert found.outputs == same.outputs
+    product = {"hardware": "H100", "product_rows": 64, "product_columns": 4096, "product_inner": 4096}
+    for model, point in ((KernelModel(), product), (IterationModel(), {**asked, "decode_requests": 1})):
+        point = {name: value for name, value in point.items() if name in model.arguments}
+        assert model.solve(**point, precision=typed).outputs == model.solve(**point, precision=label).outputs
+    step = {"model": "Llama3_8B", "fleet": "Research_256", "batch_size": 1024}
+    by_format = DistributedModel().solve(**step, compute_dtype=typed)
+    assert by_format.outputs == DistributedModel().solve(**step, compute_dtype=label).outputs
+    best = KernelModel().search(**{**product, "product_rows": [64, 128]}, precision=typed, minimize="kernel_time").best
+    assert best.precision == label
 
 
 def test_variants_are_found_whatever_their_case():
@@ -91,8 +111,9 @@ def test_an_argument_of_other_tools_is_pointed_to(model, typed, said):
 
 
 def test_a_precision_without_a_rate_names_those_with_weights_as_small():
-    with pytest.raises(InputError, match="with weights of 4 bits it can run w4a16, mxfp4"):
-        ServingModel().solve("Llama3_1_70B", "H100", request_rate=1, precision="int4")
+    for typed in ("int4", "INT4"):
+        with pytest.raises(InputError, match="with weights of 4 bits it can run w4a16, mxfp4"):
+            ServingModel().solve("Llama3_1_70B", "H100", request_rate=1, precision=typed)
     with pytest.raises(InputError, match="with weights of 8 bits it can run int8"):
         ServingModel().solve("Llama3_1_70B", "A100", request_rate=1, precision="fp8")
 
@@ -114,13 +135,36 @@ def test_a_count_may_be_typed_in_thousands(argument, typed, value):
     assert grid[argument].values.tolist() == [value, value + 1]
 
 
-def test_tokens_and_requests_are_counts_and_their_rates_are_not():
+def test_tokens_and_requests_are_counts_and_so_are_those_of_a_rate():
     run = DistributedModel().solve("Llama3_8B", fleet="Research_256", batch_size=1024, training_tokens="15T")
     assert run.canonical("training_tokens") == 15e12
-    asked = {"model": "Llama3_8B", "hardware": "H100", "concurrency": "2k requests"}
-    assert ServingModel().solve(**asked).canonical("concurrency") == 2000
+    asked = {"model": "Llama3_8B", "hardware": "H100"}
+    assert ServingModel().solve(**asked, concurrency="2k requests").canonical("concurrency") == 2000
+    for typed in ("1.5k", "1.5k request/s", "1.5k QPS"):
+        assert ServingModel().solve(**asked, request_rate=typed).canonical("request_rate") == 1500
     with pytest.raises(InputError, match="unknown unit 'k'"):
-        ServingModel().solve(**asked, request_rate="2k")
+        ServingModel().solve(**asked, request_rate=1, ttft_slo="2k")
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("batch_size <= 1.5k", 1500), ("2K >= batch_size", 2000), ("batch_size <= 1.5B / 1M", 1500),
+     ("batch_size <= parameters / 4M and parameters < 9B", 2007), ("batch_size * seq_len <= 4M", 1953)],
+)  # fmt: skip
+def test_an_expression_reads_counts_in_thousands(text, most):
+    asked = {**POINT, "memory_capacity": "1 PB", "seq_len": 2048, "batch_size": [1, most, most + 10]}
+    found = MEMORY.search(**asked, maximize="batch_size", subject_to=text)
+    assert found.best.batch_size == most
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("batch_size <= 70b", "bit is not a unit of count: did you mean 70B"), ("total_memory <= 80k", "needs a unit"),
+     ("batch_size <= 3 GB", "GB is not a unit of count$")],
+)  # fmt: skip
+def test_an_expression_points_to_the_capital_of_a_count(text, said):
+    with pytest.raises(UnitError, match=said.replace("bit", "b")):
+        MEMORY.search(**{**POINT, "batch_size": [1, 2]}, minimize="weights", subject_to=text)
 
 
 @pytest.mark.parametrize(("typed", "value"), [("70B", 70), ("70 B", 70), ("70 GB", 70e9)])
@@ -135,6 +179,8 @@ def test_a_byte_stays_a_byte(typed, value):
         ("k", "no"),
         ("1.2345k", "nearest: 1234, 1235"),
         ("2k GB", "GB is not a unit"),
+        ("70b", r"must be a whole number >= 1; did you mean 70B\?"),
+        ("7 m", r"did you mean 7M\?"),
     ],
 )
 def test_what_is_no_count_is_refused(typed, said):

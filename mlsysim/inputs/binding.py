@@ -221,7 +221,7 @@ def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict
         if value is None and variable is not None and "none" in variable.domain.labels:
             raise InputError(name, None, f"must be {variable.domain.describe()}", "did you mean 'none'?")
         if value is not None:
-            typed[name] = value
+            typed[name] = value if variable is None else convert.as_label(variable, value)
     return typed
 
 

@@ -218,10 +218,18 @@ def inside(variable: Variable, canonical: Any) -> np.ndarray:
         return held & (typed == np.floor(typed)) & (typed < LARGEST_INTEGER)
 
 
+def as_label(variable: Variable, value: Any) -> Any:
+    """The label that is meant by a text, whatever its case and whoever calls it so; anything else as it is."""
+    labels = variable.domain.labels
+    if not labels or not isinstance(value, str) or value in labels:
+        return value
+    return known_as(value, labels) or value
+
+
 def _label_code(variable: Variable, value: Any) -> int:
     labels = variable.domain.labels
-    found = value if isinstance(value, str) and value in labels else known_as(value, labels)
-    if found is not None:
+    found = as_label(variable, value)
+    if isinstance(found, str) and found in labels:
         return labels.index(found)
     close = nearest(value, labels) if isinstance(value, str) else []
     hint = f"did you mean {', '.join(close)}?" if close else ""
@@ -250,6 +258,9 @@ def number(variable: Variable, given: Any) -> float:
             value = np.asarray(value).item()
         if isinstance(value, str) and not variable.domain.is_flag:
             value = units.spelled_out(value, variable.unit)
+            meant = units.capital(value) if units.counts(units.dimension(variable.unit), variable.unit) else ""
+            if meant:
+                raise InputError(variable.name, value, allowed, f"did you mean {meant}?")
             known = units.number_in(value, variable.unit)
             value = _parsed(variable, value, allowed) if known is None else known
         if units.is_quantity(value):

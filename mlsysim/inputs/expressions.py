@@ -381,6 +381,9 @@ class _Reader:
         """Numbers that are added or compared, brought to one dimension; and the unit of bare numbers beside them."""
         numbers = [self._number(part) for part in parts]
         dimensions = [self._dimension(number) for number in numbers]
+        if any(_variables(n) and units.counts(d) for n, d in zip(numbers, dimensions, strict=True)):
+            numbers = [_billions(number) for number in numbers]
+            dimensions = [self._dimension(number) for number in numbers]
         named = next((part.named for part in parts if isinstance(part, _Term) and part.named), "")
         beside = next((n for n, d in zip(numbers, dimensions, strict=True) if d), None)
         if beside is None:
@@ -402,8 +405,10 @@ class _Reader:
         said = f"{given} {beside} is {describe(dimension)}"
         constant, other = (number, beside) if _variables(beside) else (beside, number)
         if constant.free_symbols and not _variables(constant):
-            wanted = _unit_beside(other, own if other is number else dimension)
-            return UnitError(f"{given} {_written_unit(constant)} is not a unit of {wanted}")
+            beside, unit = own if other is number else dimension, _written_unit(constant)
+            meant = units.capital(f"{constant.as_coeff_Mul()[0]}{unit}") if units.counts(beside) else ""
+            hint = f": did you mean {meant}?" if meant else ""
+            return UnitError(f"{given} {unit} is not a unit of {_unit_beside(other, beside)}{hint}")
         if own or number.free_symbols:
             return UnitError(f"{said} but {number} is {describe(own)}")
         name = next((v for v in _variables(beside) if self._dimension(v) == dimension), None)
@@ -428,6 +433,13 @@ class _Reader:
             if max(int(number.p).bit_length(), int(number.q).bit_length()) > MOST_BITS:
                 raise self.refused("holds a number too large or too small")
         return expression
+
+
+def _billions(number: Any) -> Any:
+    """A number of B, which is a byte elsewhere, beside a count; anything else as it is."""
+    byte = UnitSymbol("B")
+    count = number.coeff(byte)
+    return count * 10 ** units.THOUSANDS["B"] if count.is_number and number == count * byte else number
 
 
 def bare_unit(dimension: Mapping[str, Any], named: str) -> str:

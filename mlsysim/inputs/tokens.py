@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 from mlsysim import units
@@ -17,6 +18,7 @@ LONGEST = 2000
 WORDS = ("and", "or", "not", "in")
 
 _NUMBER = re.compile(r"(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_THOUSANDS = re.compile(rf"[{''.join(units.THOUSANDS)}](?!\w)")
 _NAME = re.compile(r"[^\W\d]\w*")
 _QUOTED = re.compile(r"'([^'\"]*)'|\"([^'\"]*)\"")
 _OPERATOR = re.compile(r"not\s+in\b|(?:and|or|not|in)\b|\*\*|//|<=|>=|==|!=|[-+*/%<>=^(),\[\]]")
@@ -72,7 +74,10 @@ def tokens(
             vanished = float(number) == 0 and re.search("[1-9]", re.split("[eE]", number)[0])
             if vanished or not math.isfinite(float(number)):
                 raise refused(f"{match[0]} is too large or too small")
-            unit, place = _unit_after(text, match.end(), {*known, *functions}, refused)
+            place = match.end()
+            if (many := _THOUSANDS.match(text, place)) and not _is_unit(many[0]):
+                number, place = f"{Decimal(number).scaleb(units.THOUSANDS[many[0]]):f}", many.end()
+            unit, place = _unit_after(text, place, {*known, *functions}, refused)
             found.append(Token("number", number, unit))
             continue
         if match := _OPERATOR.match(text, place):

@@ -491,7 +491,7 @@ def test_what_is_missing_is_named_at_once_and_entries_first(run):
 def test_what_does_not_fit_is_said_before_the_table(run):
     asked = ("serve", "--model", "Llama3_3_70B", "--hardware", "H100", "--request-rate", "5")
     lines = run(*asked).stdout.splitlines()
-    assert lines[1] == "Llama3_3_70B and a request do not fit one H100: tp_size >= 2, or precision=fp8"
+    assert lines[1] == "Llama3_3_70B and a request do not fit one H100: they fit with tp_size >= 2, or precision=fp8"
     assert sum("do not fit" in line for line in lines) == 1
     assert not any("∞" in line for line in lines)
     assert any(line.startswith("Infinite, for the reason above: deployed_replicas, ttft_mean, ") for line in lines)

@@ -332,7 +332,9 @@ def test_weights_that_do_not_fit_where_they_are_kept_serve_nothing():
     asked = {**SERVED, "model": "Llama3_1_405B"}
     found = [model.solve(**asked, weights_offload=share) for share in (0, 1)]
     assert [each["engine_slots"].magnitude for each in found] == [0, 0]
-    assert found[0].notes == ("Llama3_1_405B and a request do not fit one accelerator: tp_size=8, pp_size=2",)
+    assert found[0].notes == (
+        "Llama3_1_405B and a request do not fit one accelerator: they fit with tp_size=8, pp_size=2",
+    )
     assert model.solve(**asked, weights_offload=1, remote_capacity="1 TB")["engine_slots"].magnitude > 0
 
 

@@ -117,12 +117,12 @@ def test_a_step_without_recomputation_has_no_note():
     ("changed", "said"),
     [
         ({"model": "OPT_66B", "precision": "bf16"},
-         "OPT_66B and a request do not fit one H100: tp_size >= 2, or precision=fp8"),
-        ({"model": "Llama3_1_405B"}, "Llama3_1_405B and a request do not fit one H100: tp_size >= 8"),
+         "OPT_66B and a request do not fit one H100: they fit with tp_size >= 2, or precision=fp8"),
+        ({"model": "Llama3_1_405B"}, "Llama3_1_405B and a request do not fit one H100: they fit with tp_size >= 8"),
         ({"model": "Llama3_1_405B", "precision": "bf16", "tp_size": 4},
-         "Llama3_1_405B and a request do not fit 4 H100: tp_size=8, pp_size=2, or precision=w4a16"),
+         "Llama3_1_405B and a request do not fit 4 H100: they fit with tp_size=8, pp_size=2, or precision=w4a16"),
         ({"model": "Llama3_1_405B", "precision": "bf16", "dp_attention_size": 2},
-         "Llama3_1_405B and a request do not fit 2 H100: tp_size=8, pp_size=2"),
+         "Llama3_1_405B and a request do not fit 2 H100: they fit with tp_size=8, pp_size=2"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_says_what_would(changed, said):
@@ -131,7 +131,7 @@ def test_what_does_not_fit_says_what_would(changed, said):
     assert not found.feasible
     assert found.serving_bottleneck == "Memory"
     assert found.notes == (said,)
-    ranks, _, narrow = said.split(": ")[1].partition(", or precision=")
+    ranks, _, narrow = said.split(": they fit with ")[1].partition(", or precision=")
     layout = dict(word.replace(">=", "=").split("=") for word in ranks.replace(" ", "").split(","))
     fits = {name: int(size) for name, size in layout.items()}
     assert ServingModel.solve_example(**{**given, **fits}).serving_bottleneck != "Memory"
@@ -143,7 +143,7 @@ def test_what_does_not_fit_says_what_would(changed, said):
 
 def test_what_does_not_fit_is_said_first_and_what_is_infinite_in_one_line():
     found = ServingModel.solve_example(model="OPT_66B", precision="bf16", tp_size=1)
-    said = "OPT_66B and a request do not fit one H100: tp_size >= 2, or precision=fp8"
+    said = "OPT_66B and a request do not fit one H100: they fit with tp_size >= 2, or precision=fp8"
     assert found.obstacle == said
     lines = repr(found).splitlines()
     assert lines[1].strip() == said
@@ -275,7 +275,7 @@ def test_what_binds_is_named_in_numbers_with_the_nearest_layouts_that_fit(model,
     """Each layout that is named fits, whichever command asks."""
     found = model.solve(**given)
     assert not found.feasible
-    said, _, layouts = found.notes[0].replace(": ", "; it fits with ").partition("; it fits with ")
+    said, _, layouts = re.sub(": they fit with |; it fits with ", "|", found.notes[0]).partition("|")
     assert "memory_capacity, " in said or "do not fit" in said or "below 1 request" in said
     assert layouts
     for layout in layouts.replace(" >= ", "=").split(", or "):
@@ -304,7 +304,7 @@ def test_a_target_that_no_load_meets_says_what_a_request_alone_takes(variant, ta
     asked = {"model": "Llama3_1_8B", "hardware": "H100", **load}
     found = ServingModel(variant).solve(**asked, **{target: 2})
     assert not found.feasible
-    assert f"{target}, 2.00 ms, is met at no load: a request alone takes " in found.obstacle
+    assert f"{target}, 2.00 ms, cannot be met at any load: a request alone takes " in found.obstacle
     assert f"({takes}" in found.obstacle
     assert not any("∞" in line for line in repr(found).splitlines())
     assert not ServingModel(variant).solve(**asked, **{target: 60_000}).obstacle
@@ -369,7 +369,8 @@ def test_a_quantile_of_gaps_below_their_mean_says_why(variant, given):
 def test_no_solution_says_why_the_output_is_infinite():
     found = ServingModel().solve_for("concurrency", tpot_mean="<= 20 ms", model="Llama3_1_70B", hardware="H100")
     assert found.value is None
-    assert "Llama3_1_70B and a request do not fit one H100: tp_size >= 2" in " ".join(found.text().split())
+    said = "Llama3_1_70B and a request do not fit one H100: they fit with tp_size >= 2"
+    assert said in " ".join(found.text().split())
     beyond = ServingModel().solve_for("request_rate", tpot_p90="<= 2 ms", model="Llama3_1_8B", hardware="H100")
     assert "tpot_p90 is at least 6.03 ms" in " ".join(beyond.text().split())
 
@@ -443,7 +444,7 @@ class TestEveryAnswer:
     ("asked", "said"),
     [
         ({"hardware": "RTX_4090", "decode_requests": 1, "context_tokens": 100},
-         "Llama3_1_405B and a cache do not fit one RTX_4090: tp_size=8, pp_size=8"),
+         "Llama3_1_405B and a cache do not fit one RTX_4090: they fit with tp_size=8, pp_size=8"),
         ({"hardware": "H200", "tp_size": 8, "decode_requests": 1, "context_tokens": 100}, ""),
         ({"memory_bandwidth": "1 TB/s", "peak_flops": "1 PFLOP/s", "attention_peak_flops": "1 PFLOP/s",
           "node_bandwidth": "450 GB/s", "decode_requests": 1, "context_tokens": 100}, ""),

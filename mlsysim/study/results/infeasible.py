@@ -89,7 +89,7 @@ def _beyond_reach(result: Any) -> str:
         if lone.canonical(output) > result.canonical(name):
             takes, target = lone.canonical(output), result.canonical(name)
             texts = as_text(variable_of(name), target), as_text(variable_of(output), takes)
-            said.append(f"{name}, {texts[0]}, is met at no load: a request alone takes {texts[1]} ({output})")
+            said.append(f"{name}, {texts[0]}, cannot be met at any load: a request alone takes {texts[1]} ({output})")
     return "; ".join(said)
 
 
@@ -201,8 +201,8 @@ def _no_room(result: Any, room: Room) -> str:
     if found is None:
         return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
     if found[1] == ranks[1]:
-        return f"{said}: {near} >= {found[0]}"
-    return f"{said}: {near}={found[0]}, {far}={found[1]}"
+        return f"{said}: they fit with {near} >= {found[0]}"
+    return f"{said}: they fit with {near}={found[0]}, {far}={found[1]}"
 
 
 def _is_full(result: Any, room: Room) -> bool:
