@@ -195,8 +195,10 @@ DEPLOYED = {"model": "Llama3_1_8B", "hardware": "H100", "isl": 1024, "osl": 128}
 
 def test_a_rate_beside_a_closed_loop_is_said_to_be_of_no_use():
     asked = {**DEPLOYED, "concurrency": 5}
-    assert ServingModel().solve(**asked).notes == ()
-    (note,) = ServingModel().solve(**asked, request_rate=20).notes
+    (gaps,) = ServingModel().solve(**asked).notes
+    assert gaps.startswith("itl_p99, 6.20 ms, is below the mean time per token, 6.66 ms: ")
+    note, again = ServingModel().solve(**asked, request_rate=20).notes
+    assert again == gaps
     assert note == "request_rate, 20.00 request/s, is not used: concurrency says that 5.00 request are in flight"
 
 
@@ -372,6 +374,22 @@ def test_no_solution_says_why_the_output_is_infinite():
     assert "Llama3_1_70B and a request do not fit one H100: tp_size >= 2" in " ".join(found.text().split())
     beyond = ServingModel().solve_for("request_rate", tpot_p90="<= 2 ms", model="Llama3_1_8B", hardware="H100")
     assert "tpot_p90 is at least 6.03 ms" in " ".join(beyond.text().split())
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ({"request_rate": 1, "isl": 8192, "osl": 256}, "itl_p99, 10.08 ms, is below the mean time per token, 10.84 ms"),
+        ({"request_rate": 1, "isl": 1, "osl": 256}, "itl_p99, 5.97 ms, is below the mean time per token, 5.98 ms"),
+        ({"request_rate": 4, "isl": 1, "osl": 256}, ""),
+        ({"concurrency": 1}, ""),
+    ],
+)
+def test_a_late_quantile_below_the_mean_is_told_however_near_it_is(load, said):
+    found = ServingModel("colocated").solve(
+        model="Llama3_1_8B", hardware="H100", precision="bf16", num_replicas=1, **load
+    )
+    assert [note.partition(":")[0] for note in found.notes if note.startswith("itl_p99")] == ([said] if said else [])
 
 
 class TestEveryAnswer:
