@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim import units
 from mlsysim.catalog import Accelerator, Entry, Value, builtin
 from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
@@ -90,6 +91,23 @@ class Binding:
     def sizes(self) -> tuple[int, ...]:
         """Points along each axis."""
         return tuple(len(axis) for axis in self.axes.values())
+
+    def at(self, typed: Mapping[str, Any], place: Iterable[int]) -> dict[str, Any]:
+        """All arguments at a point, of which these were typed, as ``solve`` takes them."""
+        return {name: value for name, value in typed.items() if name not in self.axes} | self.swept(place)
+
+    def swept(self, place: Iterable[int]) -> dict[str, Any]:
+        """The swept arguments at a point, given by its index along every axis."""
+        found: dict[str, Any] = {}
+        for (name, axis), index in zip(self.axes.items(), place, strict=True):
+            for member, part in (axis.members or {name: axis}).items():
+                entries = self.entries.get(member)
+                if isinstance(entries, list):
+                    found[member] = entries[index]
+                else:
+                    value = np.asarray(part.coordinates)[index].item()
+                    found[member] = units.Q_(value, units.unit(part.unit)) if part.unit else value
+        return found
 
     def require(self, name: str) -> Variable:
         """The variable of an output, which must be one that these inputs can compute.

@@ -311,7 +311,7 @@ class ServingModel(PerformanceModel):
             "{replica_load}, at which requests may wait long; give ttft_slo or tpot_slo",
         ),
         Caveat(
-            And(mu_e > 0, Or(Z_all > 0, rho_e < 1), itl_99 < Rational(9, 10) * tpot_mean),
+            And(mu_e > 0, Or(Z_all > 0, rho_e < 1), itl_99 < Rational(999, 1000) * tpot_mean),
             "itl_p99, {itl_p99}, is below the mean time per token, {tpot_mean}: about one gap in a hundred is far "
             "longer, and so are quantiles just above 99%",
         ),

@@ -27,6 +27,7 @@ from mlsysim.study.grids.dataset import (
 )
 from mlsysim.study.grids.families import asked_families, stacked
 from mlsysim.study.grids.grid import Grid
+from mlsysim.study.grids.notes import unfit
 from mlsysim.study.grids.stream import gather, write
 from mlsysim.study.grids.template import Template
 from mlsysim.symbolic import variable_of
@@ -123,6 +124,7 @@ def sweep(
     else:
         found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
         dataset = _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")
+        _say_unfit(dataset, arguments, bindings, found)
     return stacked(dataset, {family: attributes(family.variable) for family in families})
 
 
@@ -213,6 +215,21 @@ def _dataset(
     if several:
         coords |= variant_coordinates(models, bindings)
     return xarray.Dataset(variables, coords=coords, attrs=attrs)
+
+
+def _say_unfit(
+    dataset: xarray.Dataset,
+    typed: Mapping[str, Any],
+    bindings: Sequence[Binding],
+    found: Sequence[Mapping[str, np.ndarray]],
+) -> None:
+    """Add to the notes how many points are not feasible, by variant where there are several."""
+    said = [dataset.attrs["notes"]] if "notes" in dataset.attrs else []
+    for binding, arrays in zip(bindings, found, strict=True):
+        text = unfit(binding, typed, arrays, arrays[REFUSED] == 0 if REFUSED in arrays else True)
+        said += [f"{binding.model.variant}: {text}" if len(bindings) > 1 else text] if text else []
+    if said:
+        dataset.attrs["notes"] = "\n".join(said)
 
 
 def _occurring(codes: np.ndarray, reasons: Sequence[str]) -> tuple[np.ndarray, dict[str, int]]:

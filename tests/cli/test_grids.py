@@ -61,13 +61,20 @@ def test_a_small_grid_is_a_table_with_a_row_per_point(run):
     lines = done.stdout.splitlines()
     assert lines[0] == "TrainingMemoryModel (per_operator), Llama 3 8B, NVIDIA H100 SXM5 80 GB"
     assert lines[1] == "6 points: batch_size 2 x tp_size 3"
-    rows = [line.split() for line in lines if line[:1].isdigit() and not line.endswith("tp_size 3")]
+    rows = [line.split() for line in lines if line[:1].isdigit() and " points" not in line]
     assert [row[:2] for row in rows] == [[str(b), str(t)] for b in (8, 16) for t in (1, 2, 3)]
     fits = TrainingMemoryModel("per_operator").solve("Llama3_8B", "H100", dp_size=8, batch_size=16, tp_size=2)
     assert rows[4][2:4] == [f"{fits.total_memory.to('GB').magnitude:.2f}", "GB"]
     assert set(rows[2][2:]) == {"-"}
     assert lines[-4] == "Refused: 2 of 6 points: tp_size must divide heads (2)"
     assert max(map(len, lines)) <= 100
+
+
+def test_points_that_do_not_fit_are_told_under_the_table(run):
+    done = run("sweep", "memory", *LLAMA, "zero_stage=3", "batch_size=8,64")
+    assert "1 of 2 points is not feasible; the first: total_memory, 116.9 GB, exceeds memory_capacity, 85.52 GB" in (
+        " ".join(done.stdout.split())
+    )
 
 
 def test_a_large_grid_is_summarised(run, expected):
@@ -123,7 +130,7 @@ def test_several_variants_are_an_axis(run):
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[1].startswith("4 points: variant 2 x batch_size 2")
-    rows = [line.split()[:2] for line in lines if line.startswith(("first_order", "per_operator"))]
+    rows = [line.split()[:2] for line in lines if line.startswith(("first_order ", "per_operator "))]
     assert rows == [[variant, batch] for variant in ("first_order", "per_operator") for batch in ("8", "16")]
 
 

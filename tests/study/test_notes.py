@@ -195,8 +195,10 @@ DEPLOYED = {"model": "Llama3_1_8B", "hardware": "H100", "isl": 1024, "osl": 128}
 
 def test_a_rate_beside_a_closed_loop_is_said_to_be_of_no_use():
     asked = {**DEPLOYED, "concurrency": 5}
-    assert ServingModel().solve(**asked).notes == ()
-    (note,) = ServingModel().solve(**asked, request_rate=20).notes
+    (gaps,) = ServingModel().solve(**asked).notes
+    assert gaps.startswith("itl_p99, 6.20 ms, is below the mean time per token, 6.66 ms: ")
+    note, again = ServingModel().solve(**asked, request_rate=20).notes
+    assert again == gaps
     assert note == "request_rate, 20.00 request/s, is not used: concurrency says that 5.00 request are in flight"
 
 
@@ -375,6 +377,22 @@ def test_no_solution_says_why_the_output_is_infinite():
     assert "tpot_p90 is at least 6.03 ms" in " ".join(beyond.text().split())
 
 
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ({"request_rate": 1, "isl": 8192, "osl": 256}, "itl_p99, 10.08 ms, is below the mean time per token, 10.84 ms"),
+        ({"request_rate": 1, "isl": 1, "osl": 256}, "itl_p99, 5.97 ms, is below the mean time per token, 5.98 ms"),
+        ({"request_rate": 4, "isl": 1, "osl": 256}, ""),
+        ({"concurrency": 1}, ""),
+    ],
+)
+def test_a_late_quantile_below_the_mean_is_told_however_near_it_is(load, said):
+    found = ServingModel("colocated").solve(
+        model="Llama3_1_8B", hardware="H100", precision="bf16", num_replicas=1, **load
+    )
+    assert [note.partition(":")[0] for note in found.notes if note.startswith("itl_p99")] == ([said] if said else [])
+
+
 class TestEveryAnswer:
     """Notes travel with whatever a result is asked for."""
 
@@ -413,6 +431,60 @@ class TestEveryAnswer:
             "1 of 3 points: tensor parallelism over 16 ranks leaves a node of 8: each of its collectives goes over the "
             "fabric"
         )
+
+    @pytest.mark.parametrize(
+        ("model", "asked", "said"),
+        [
+            (IterationModel(), {"model": "Llama3_1_405B", "hardware": "RTX_4090", "tp_size": [1, 8]},
+             ["2 of 2 points are not feasible; the first: Llama3_1_405B and a cache do not fit one RTX_4090: "
+              "tp_size=8, pp_size=8"]),
+            (IterationModel(), {"model": ["Llama3_1_8B", "Llama3_1_70B"], "hardware": "H100", "tp_size": [1, 8]},
+             ["1 of 4 points is not feasible; the first: Llama3_1_70B and a cache do not fit one H100: tp_size >= 2"]),
+            (ServingModel("colocated"), {"model": "Llama3_1_8B", "hardware": ["H200", "A100"],
+             "stack": "vLLM_2023_A100", "num_replicas": 1, "request_rate": [1, 2]},
+             ["2 of 4 points: vLLM_2023_A100 is a stack of A100: how far off its constants are on H200 was not "
+              "measured"]),
+            (ServingModel("colocated"), {"model": "Llama3_1_70B", "hardware": "H100", "concurrency": [1, 4]},
+             ["2 of 2 points are not feasible; the first: Llama3_1_70B and a request do not fit one H100: "
+              "tp_size >= 2, or precision=fp8"]),
+            (ServingModel("colocated"), {"model": "Llama3_1_8B", "hardware": "H100", "request_rate": 1,
+             "tpot_slo": ["2 ms", "3 ms"]},
+             ["2 of 2 points are not feasible; the first: tpot_slo, 2.00 ms, is met at no load: a request alone takes "
+              "6.03 ms (tpot_p90)"]),
+            (TrainingMemoryModel("per_operator"), {"model": "Llama3_8B", "memory_capacity": ["80 GB", "90 GiB"],
+             "batch_size": [8, 512]},
+             ["2 of 4 points: memory_capacity: taken as typed, 80,000,000,000 bytes: of memory sold as 80 GB drivers "
+              "show about 80 GiB (85.9 GB)",
+              "4 of 4 points are not feasible; the first: total_memory, 227.0 GB, exceeds memory_capacity, 80.00 GB; "
+              "it fits with tp_size=4, or dp_size=4, zero_stage=3"]),
+        ],
+    )  # fmt: skip
+    def test_sweeps_say_what_solve_says_of_entries_and_of_what_is_not_feasible(self, model, asked, said):
+        assert model.sweep(**asked).attrs["notes"].splitlines() == said
+
+    def test_they_say_so_where_the_outputs_that_were_asked_do_not(self):
+        asked = {"model": "Llama3_8B", "hardware": "H100", "batch_size": [8, 512]}
+        whole = TrainingMemoryModel("per_operator").sweep(**asked).attrs["notes"]
+        assert whole.startswith("2 of 2 points are not feasible; the first: total_memory, 227.0 GB, exceeds ")
+        assert TrainingMemoryModel("per_operator").sweep(**asked, outputs=["total_memory"]).attrs["notes"] == whole
+
+    def test_a_memory_of_several_devices_is_told_by_device(self):
+        notes = [
+            {note for note in TrainingMemoryModel("per_operator").solve(
+                model="Llama3_8B", hardware=each, batch_size=1).notes if note.startswith("memory_capacity: ")}
+            for each in ("H100", "RTX_4090")
+        ]  # fmt: skip
+        found = TrainingMemoryModel("per_operator").sweep(
+            model="Llama3_8B", hardware=["H100", "RTX_4090"], batch_size=[1, 2]
+        )
+        lines = [each for each in found.attrs["notes"].splitlines() if "memory_capacity: " in each]
+        assert lines == [f"2 of 4 points: {note}" for each in notes for note in each]
+
+    def test_refused_points_are_not_counted_as_infeasible(self):
+        found = TrainingMemoryModel("per_operator").sweep(
+            model="Llama3_8B", hardware="H100", batch_size=[8, 512], tp_size=[1, 3], refused="mask"
+        )
+        assert found.attrs["notes"].startswith("2 of 4 points are not feasible; the first: total_memory, ")
 
     def test_a_store_has_them(self, tmp_path):
         asked = {**self.LONG, "seq_len": [4096, 16384]}

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import compiled_expression
-from mlsysim.inputs.binding import Binding
+from mlsysim.engine import OutputSpec, compiled_expression
+from mlsysim.errors import MlsysimError
+from mlsysim.inputs.binding import GIVEN, Binding, bind_grid
 from mlsysim.inputs.declaration import Caveat
+from mlsysim.study.grids.grid import Grid
 from mlsysim.study.results.display import as_text
-from mlsysim.study.results.notes import lengths, longest, too_long, without_arguments
+from mlsysim.study.results.infeasible import shortfall
+from mlsysim.study.results.notes import lengths, longest, meant, of_others, too_long, without_arguments
+from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 
 #: Most combinations of the axes that a condition depends on at which it is looked at.
 LARGEST = 1 << 16
 #: Most models that are named.
 NAMED = 3
+#: Most points at which it is computed for a note whether they are feasible.
+SMALL = 1 << 12
+#: Most formulas that are computed only for that.
+MORE = 8
+FEASIBLE = "feasible"
 
 
 def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
@@ -33,7 +42,8 @@ def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
         The variants that are asked on the grid.
     """
     better = binding.model.better
-    found = [*_beyond_context(binding), without_arguments(binding.model, binding.left_out), *_caveats(binding)]
+    found = [*_beyond_context(binding), *_memory(binding), *_elsewhere(binding)]
+    found += [without_arguments(binding.model, binding.left_out), *_caveats(binding)]
     if better is not None and better.variant not in variants:
         found.append(f"{better.variant} is the variant that counts, and may say otherwise of {better.decides}")
     return tuple(note for note in found if note)
@@ -41,24 +51,122 @@ def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
 
 def _beyond_context(binding: Binding) -> Iterator[str]:
     """How many points have sequences longer than the model is made for."""
-    entries = binding.entries.get("model")
-    if entries is None:
+    if "model" not in binding.entries:
         return
-    several = entries if isinstance(entries, list) else [entries]
-    most = np.array([longest(entry) for entry in several])
-    if isinstance(entries, list):
-        along = [name == "model" or "model" in (axis.members or {}) for name, axis in binding.axes.items()]
-        if not any(along):
-            return
-        most = most.reshape([-1 if own else 1 for own in along])
+    entries = _over(binding, "model")
+    most = np.asarray(np.frompyfunc(longest, 1, 1)(entries), float)
     for names, used, said in lengths(binding.values):
         tokens = sum(np.asarray(binding.values[name], float) for name in names)
         if _size(tokens, most, used) <= LARGEST:
             points = _points(binding, (tokens > most) & (np.asarray(used) > 0))
             if points:
-                made = [f"{e.key or e.name} ({longest(e):,.0f})" for e in several if longest(e) < np.max(tokens)]
+                made = [f"{e.key or e.name} ({longest(e):,.0f})" for e in entries.flat if longest(e) < np.max(tokens)]
                 limit = ", ".join(made[:NAMED]) + f" and {len(made) - NAMED} others" * (len(made) > NAMED)
                 yield f"{points}: {too_long(names, 'longer than the positions of', limit, said)}"
+
+
+def _over(binding: Binding, argument: str) -> np.ndarray:
+    """The entries of an argument over the axes."""
+    entries = binding.entries[argument]
+    along = [argument == name or argument in (axis.members or {}) for name, axis in binding.axes.items()]
+    found = np.empty(len(entries) if isinstance(entries, list) else 1, object)
+    found[:] = entries
+    return found.reshape([-1 if own else 1 for own in along] if isinstance(entries, list) else ())
+
+
+def _memory(binding: Binding) -> Iterator[str]:
+    """Which reading of a memory was taken, as it was typed or an entry has it."""
+    if "memory_capacity" not in binding.values:
+        return
+    capacity, origin = np.asarray(binding.values["memory_capacity"], float), binding.origins["memory_capacity"]
+    givers = {name: slot for name, slot in binding.model.givers["memory_capacity"] if name in binding.entries}
+    if not capacity.ndim or origin == GIVEN:
+        if capacity.size <= LARGEST:
+            yield from _counted(binding, _said(lambda each: meant(origin, each), capacity))
+    elif givers:
+        name, slot = next(iter(givers.items()))
+        found = _said(lambda each: meant(slot.value(each, "memory_capacity", ""), 0.0), _over(binding, name))
+        yield from _counted(binding, found)
+
+
+def _elsewhere(binding: Binding) -> Iterator[str]:
+    """That the constants of a stack are those of other devices."""
+    found = {name: _over(binding, name) for name in binding.entries}
+    device = next((each for each in found.values() if each.flat[0].device is not None), None)
+    if "stack" in found and device is not None:
+        yield from _counted(binding, _said(lambda stack, entry: of_others(stack, entry.device), found["stack"], device))
+
+
+def _said(text: Callable[..., str], *over: np.ndarray) -> np.ndarray:
+    """A text at every place of arrays."""
+    return np.asarray(np.frompyfunc(text, len(over), 1)(*over), object)
+
+
+def _counted(binding: Binding, texts: np.ndarray) -> Iterator[str]:
+    """Each of several texts with how many points it is of."""
+    for text in dict.fromkeys(texts.flat):
+        if text:
+            yield f"{_points(binding, texts == text)}: {text}"
+
+
+def unfit(binding: Binding, typed: Mapping[str, Any], found: Mapping[str, np.ndarray], good: np.ndarray | bool) -> str:
+    """How many points are not feasible, and what stands in the way of the first; empty where none, or nobody knows.
+
+    Parameters
+    ----------
+    binding : Binding
+        The inputs of one variant, of which some are axes.
+    typed : mapping
+        The arguments as they were given.
+    found : mapping
+        What was computed at every point.
+    good : array of bool, or bool
+        Points that are not refused.
+    """
+    bad = np.logical_and(good, _unfit(binding, typed, found))
+    if not (count := int(np.count_nonzero(bad))):
+        return ""
+    first = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    try:
+        result = solve(binding.model, **binding.at(typed, map(int, first)))
+        why = result.obstacle or shortfall(result)
+    except MlsysimError:  # as where an output that was not asked is no number
+        why = ""
+    said = f"{count:,} of {bad.size:,} points {'is' if count == 1 else 'are'} not feasible"
+    return f"{said}; the first: {why}" if why else said
+
+
+def _unfit(binding: Binding, typed: Mapping[str, Any], found: Mapping[str, np.ndarray]) -> Any:
+    """Whether a point is not feasible; of an engine without such an output, whether it has room for no request."""
+    model = binding.model
+    if FEASIBLE in found:
+        return ~found[FEASIBLE]
+    if math.prod(binding.sizes) > SMALL:
+        return False
+    if FEASIBLE in binding.system:
+        asked = binding.system.closure([name for name in found if name in binding.system])
+        if sum(formula.name not in asked for formula in binding.system.closure([FEASIBLE])) > MORE:
+            return False
+        fits = _computed(binding, OutputSpec(FEASIBLE, kind="truth"))
+        return fits is not None and ~fits
+    full: Any = False
+    for room in model.room:
+        holder = type(model)(room.variant) if room.variant and room.held not in binding.system else model
+        try:
+            other = bind_grid(holder, {name: each for name, each in typed.items() if name in holder.arguments})
+        except MlsysimError:
+            continue
+        if other.sizes == binding.sizes and room.held in other.system:
+            held = _computed(other, OutputSpec(room.held))
+            full = full | (held is not None and held < 1)
+    return full
+
+
+def _computed(binding: Binding, output: OutputSpec) -> Any:
+    """An output at every point; None where a point takes long."""
+    grid = Grid(binding.system, binding.numbers, binding.sizes, (output,))
+    whole = tuple(slice(0, size) for size in binding.sizes)
+    return None if grid.block_points is not None else grid.arrays(whole)[output.name]
 
 
 def _caveats(binding: Binding) -> Iterator[str]:

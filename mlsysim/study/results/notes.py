@@ -118,7 +118,11 @@ def _memory(result: Result) -> str:
     """Whether a memory of 80 GB is that many bytes, or 80 GiB; empty where a driver says it."""
     if "memory_capacity" not in result.input_names:
         return ""
-    given, capacity = result.origin("memory_capacity"), result.canonical("memory_capacity")
+    return meant(result.origin("memory_capacity"), result.canonical("memory_capacity"))
+
+
+def meant(given: Any, capacity: float) -> str:
+    """Whether a memory from this origin is 80 GB or 80 GiB; empty where a driver says it."""
     origin = given.origin if isinstance(given, FromRecipe) else given
     if origin == GIVEN:
         origin = memory_as_typed(Value.of(capacity / 1e9, "GB"))
@@ -130,6 +134,11 @@ def _elsewhere(result: Result) -> str:
     """That the constants of a stack are those of other devices; empty where they are not, or nobody says of which."""
     stack = result.entries.get("stack")
     device = next((entry.device for entry in result.entries.values() if entry.device is not None), None)
+    return of_others(stack, device)
+
+
+def of_others(stack: Any, device: Any) -> str:
+    """That a stack is of other devices than this one; empty where it is not, or nobody says of which."""
     if not isinstance(stack, Stack) or not stack.devices or device is None:
         return ""
     known = {each.name: each.key or each.name for each in stack.devices}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim import units
 from mlsysim.engine.bounds import Limited, Points, inputs_of, parted
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
@@ -136,21 +135,11 @@ class Problem:
         place : iterable of int
             Index along every axis.
         """
-        fixed = {name: value for name, value in self.typed.items() if name not in self.binding.axes}
-        return fixed | self.swept(place)
+        return self.binding.at(self.typed, place)
 
     def swept(self, place: Iterable[int]) -> dict[str, Any]:
         """The swept arguments at a point."""
-        found: dict[str, Any] = {}
-        for (name, axis), index in zip(self.binding.axes.items(), place, strict=True):
-            for member, part in (axis.members or {name: axis}).items():
-                entries = self.binding.entries.get(member)
-                if isinstance(entries, list):
-                    found[member] = entries[index]
-                else:
-                    value = np.asarray(part.coordinates)[index].item()
-                    found[member] = units.Q_(value, units.unit(part.unit)) if part.unit else value
-        return found
+        return self.binding.swept(place)
 
 
 def problem(
