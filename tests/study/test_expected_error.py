@@ -13,6 +13,7 @@ from mlsysim import (
     MoERoutingModel,
     ServingCapacityModel,
     ServingModel,
+    Systems,
     TrainingMemoryModel,
 )
 from mlsysim.errors import NotMeasuredError, UnknownNameError
@@ -113,11 +114,32 @@ def test_a_rate_and_its_time_have_errors_of_their_own():
             "collective_time",
             "at collective_ranks 2 to 8, not 16",
         ),
+        (
+            lambda: CollectiveModel().solve(
+                hardware="B200", stack="NCCL_A100", collective_ranks=8, message_bytes="1 GB"
+            ),
+            "collective_time",
+            "on A100, of which NCCL_A100 is a stack, not B200",
+        ),
+        (
+            lambda: DistributedModel.solve_example(model="Mixtral_8x7B", stack="Megatron_Bridge_B200"),
+            "step_time",
+            "on B200, of which Megatron_Bridge_B200 is a stack, not H100",
+        ),
     ],
 )
 def test_nothing_is_made_up(result, output, said):
     with pytest.raises(NotMeasuredError, match=said):
         result().expected_error(output)
+
+
+def test_a_stack_on_its_own_device_and_on_one_that_its_area_names_has_an_error():
+    ring = {"collective_ranks": 8, "message_bytes": "1 GB"}
+    for device, stack in (("A100", "NCCL_A100"), ("H200", "NCCL_H100"), ("B200", None)):
+        found = CollectiveModel().solve(hardware=device, stack=stack, **ring).expected_error("collective_time")
+        assert found.rows == 756
+    fleet = Systems.Clusters.SuperPOD_H100.changed(node=Systems.Nodes.DGX_H200)
+    assert trained(fleet=fleet, stack="MPT_H100").expected_error("step_time").rows > 0
 
 
 def test_an_unknown_output():
