@@ -166,8 +166,12 @@ def test_the_areas_name_what_there_is():
         assert 0 <= each["median"] <= each["tail"] <= each["worst"]
 
 
+FLEET = {**dict.fromkeys(EconomicsModel.example), "variant": "serving", "model": "Llama3_8B", "hardware": "H100",
+         "qps": 20, "target_p99_latency_ms": 4000, "price": "30000 USD"}  # fmt: skip
+COUNTED = ("deployed_replicas", "required_replicas")
 STANDING = [
     (EconomicsModel, {}, "total_cost", "training_time of DistributedModel"),
+    (EconomicsModel, FLEET, "required_replicas", "qps_capacity of ServingCapacityModel"),
     (EconomicsModel, {}, "mfu", "mfu of DistributedModel"),
     (EconomicsModel, {}, "total_memory", "total_memory of TrainingMemoryModel"),
     (ServingModel, {}, "deployed_replicas", "output_tokens_per_second of IterationModel"),
@@ -181,7 +185,8 @@ STANDING = [
 def test_a_model_takes_over_the_error_of_the_model_it_stands_on(model, changed, output, follows):
     found = model.solve_example(**changed).expected_error(output)
     assert (found.output, found.follows) == (output, follows)
-    assert f"{output}: by {follows}, {found.median:.1%} in the median" in str(found)
+    told = "not of the count but of" if output in COUNTED else "by"
+    assert f"{output}: {told} {follows}, {found.median:.1%} in the median" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,10 @@ class ExpectedError:
 
     @property
     def shares(self) -> str:
-        """The errors and their rows, in words."""
-        by = f"by {self.follows}, " if self.follows else ""
+        """The errors and their rows, in words; of a count, that they are those of what it follows from."""
+        is_count = variable_of(self.output).domain.kind == "integer"
+        told = "not of the count but of " if is_count else "by "
+        by = f"{told}{self.follows}, " if self.follows else ""
         return (
             f"{by}{self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} at worst, "
             f"of {self.rows} rows"
