@@ -37,6 +37,8 @@ def _in(unit: str) -> pydantic.BeforeValidator:
 #: Decimal units, in which makers print what comes in the binary units of the same number.
 _BINARY = {"kB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 _AS_MADE, _AS_TYPED = "The data sheet's", "Taken as typed"
+#: Bytes that no device has, as the largest memories of devices are below 1 TB: a number so large was meant in bytes.
+_TOO_MANY = 1e15
 
 
 def _in_binary(sold: Value) -> Value:
@@ -49,6 +51,9 @@ def _in_binary(sold: Value) -> Value:
 
 def memory_as_typed(typed: Value) -> Value:
     """A memory with a note of its bytes had its maker printed it; as it is where that is no question."""
+    if typed.canonical >= _TOO_MANY and not typed.note:
+        said = "1 PB or more, which no device has. Were bytes meant? A bare number is in GB"
+        return typed.model_copy(update={"note": f"{_AS_TYPED}, {said}."})
     if typed.note or typed.unit not in _BINARY or typed.value != int(typed.value):
         return typed
     shown = _in_binary(typed)

@@ -16,7 +16,7 @@ from mlsysim.symbolic.dimensions import describe, dimension_of, same
 from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, holds, limited, written_out
-from mlsysim.symbolic.ranges import contains, range_of
+from mlsysim.symbolic.ranges import range_of, unshown
 from mlsysim.symbolic.variable import Domain, Variable, caller, variable_of
 from mlsysim.tracebacks import at_the_call
 
@@ -82,7 +82,8 @@ class Formula:
         If the dimension of the right side is not that of the variable.
     FormulaError
         If the variable stands on both sides, neither example nor reason is given, something written with
-        an index has no member for one of the left side, or the right side may leave the domain of the variable.
+        an index has no member for one of the left side, or the right side cannot be shown to stay in the domain of
+        the variable.
     """
 
     symbol: sympy.Symbol
@@ -186,12 +187,13 @@ class Formula:
             return
         if variable.domain.kind != "boolean" and variable.domain != Domain():
             found = range_of(self.expression, self.given)
-            if not contains(variable, found):
+            if not_shown := unshown(variable, found):
                 raise FormulaError(
-                    f"formula for {self.name}: the right side may be {found.describe(variable)}, but {self.name} is "
-                    f"declared as {variable.domain.describe()}. Declare {self.name} without a domain (any real number) "
-                    "or with one that contains this, narrow the domains of its inputs, or give the formula the maximum "
-                    "or the case that keeps it inside"
+                    f"formula for {self.name}: the right side could not be shown to be {not_shown}, as "
+                    f"{self.name} is declared ({variable.domain.describe()}); from the domains of its inputs follows "
+                    f"{found.describe(variable)}{', whole' if found.whole else ''}. Declare {self.name} without a "
+                    "domain (any real number) or with one that contains this, narrow the domains of its inputs, or "
+                    "give the formula the maximum or the case that keeps it inside"
                 )
         for low, high in variable.orders:
             less: Any = high - self.expression if low == self.symbol else self.expression - low  # type: ignore[operator]

@@ -130,15 +130,18 @@ def _closed(of: Range) -> Range:
     return Range(low, high, False, False, True)
 
 
-def contains(variable: Variable, found: Range) -> bool:
-    """Whether every value of a range, in canonical units, lies in the domain of a variable."""
+def unshown(variable: Variable, found: Range) -> str:
+    """The demands of a domain, in words, that a range in canonical units does not show to hold; empty where none."""
     own, domain = domain_range(variable), variable.domain
-    if domain.kind in ("integer", "choice") and not found.whole:
-        return False
     above = found.lower > own.lower or math.isclose(found.lower, own.lower, rel_tol=ROUNDING)
     if found.lower == own.lower and own.open_lower and not found.open_lower:
-        return False
-    return above and (found.upper < own.upper or math.isclose(found.upper, own.upper, rel_tol=ROUNDING))
+        above = False
+    below = found.upper < own.upper or math.isclose(found.upper, own.upper, rel_tol=ROUNDING)
+    whole = found.whole or domain.kind not in ("integer", "choice")
+    said = [] if whole else ["whole"]
+    said += [] if above else [own._replace(upper=math.inf).describe(variable)]
+    said += [] if below else [own._replace(lower=-math.inf).describe(variable)]
+    return " and ".join(said)
 
 
 @lru_cache(maxsize=KEPT)
@@ -563,7 +566,7 @@ def _elsewhere(expression: EvaluatedAt, facts: Facts) -> Range:
 
 def _kind(variable: Variable, found: Range) -> Range:
     """The domain of a variable that a range lies in, else the sign of the range: few, so that they are known again."""
-    if contains(variable, found):
+    if not unshown(variable, found):
         return domain_range(variable)
     positive = found.lower > 0 or (found.lower == 0 and found.open_lower)
     return Range(0.0, open_lower=positive) if found.is_nonnegative else REAL
@@ -572,7 +575,7 @@ def _kind(variable: Variable, found: Range) -> Range:
 @lru_cache(maxsize=KEPT)
 def _given_elsewhere(expression: EvaluatedAt, put_in: tuple[Range, ...]) -> Range:
     variables = [variable_of(name) for name in expression.changed]
-    if all(map(contains, variables, put_in)):
+    if not any(map(unshown, variables, put_in)):
         return domain_range(variable_of(expression.target))
     if not all(each.is_nonnegative for each in put_in):
         return REAL

@@ -194,27 +194,31 @@ const COUNTS = ["fleet_size", "accelerators_per_node", "accelerators_per_pod"];
 
 /** What the answer rests on, in words: stack, efficiencies and overlaps with where they are from; its expected error. */
 function basis(data, variant, typed, { values, origins }) {
-  const { shares, more, errors } = data.variants[variant].basis, taken = data.variants[variant].arguments;
+  const { assumed, shares, errors } = data.variants[variant].basis, taken = data.variants[variant].arguments;
   const slots = taken.filter((name) => Object.hasOwn(data.slots, name)).map((name) => [name, data.slots[name]]);
   const stacks = slots.filter(([, slot]) => slot.what === "stack"), groups = new Map();
   const entryOf = ([name, slot]) => slot.entries[typed[name] || slot.default];
-  for (const name of shares.filter((each) => each in values)) {
-    const giving = stacks.find((each) => entryOf(each)?.name === origins[name]);
+  const named = stacks.find((each) => typed[each[0]]), of = named && entryOf(named);
+  if (named) groups.set(typed[named[0]], []);
+  const used = assumed.filter((name) => name in values), byStack = used.filter((name) => of && origins[name] === of.name);
+  const shown = new Set([...byStack, ...used.filter((name) => shares.includes(name))]), more = used.length - shown.size;
+  for (const name of shown) {
     const byDefault = stacks.find(([, slot]) => slot.entries[slot.default]?.name === origins[name]);
-    const from = origins[name] === "given" ? "typed" : giving && typed[giving[0]] ? typed[giving[0]] : byDefault ? `${byDefault[1].default} (default)` : origins[name];
+    const from = origins[name] === "given" ? "typed" : byStack.includes(name) ? typed[named[0]] : byDefault ? `${byDefault[1].default} (default)` : origins[name];
     groups.set(from, [...(groups.get(from) || []), `${name}=${asText(data.variables[name], values[name])}`]);
   }
-  const parts = [...groups].map(([from, texts]) => `${from}: ${texts.join(", ")}`);
+  const parts = [...groups].map(([from, texts]) => `${from}: ${texts.join(", ") || "no value that is used"}`);
   const isTyped = (kinds) => kinds.some(([, slot]) => slot.gives.some((name) => origins[name] === "given" && !COUNTS.includes(name)));
-  const devices = slots.filter((each) => entryOf(each)?.device);
+  const devices = slots.filter((each) => entryOf(each)?.device), [stack] = stacks.map(([name, slot]) => typed[name] || slot.default);
   const fits = (area) =>
-    (!area.stacks.length || (area.stacks.includes(stacks.map(([name, slot]) => typed[name] || slot.default)[0]) && !isTyped(stacks))) &&
+    (!area.stacks.length || (area.stacks.includes(stack) && !isTyped(stacks))) &&
+    (!of?.devices || (area.stacks.length === 1 && area.stacks[0] === stack) || devices.every((each) => of.devices.includes(entryOf(each).device))) &&
     (!area.devices.length || (devices.length > 0 && devices.every((each) => area.devices.includes(entryOf(each).device)) && !isTyped(devices))) &&
     Object.entries(area.where).every(([name, allowed]) => !(name in values) || (data.variables[name].kind === "choice"
       ? allowed.includes(values[name]) : allowed[0] <= values[name] && values[name] <= allowed[1]));
   const found = errors.map((tier) => tier.find(fits)).find(Boolean);
   return {
-    stack: [...parts, ...(more ? [`${more} more values`] : [])].join("; ") || "none is used",
+    stack: used.length ? [...parts, ...(more ? [`${more} more value${more > 1 ? "s" : ""}`] : [])].join("; ") : "none is used",
     error: found ? found.said : "none measured",
   };
 }

@@ -17,7 +17,7 @@ import sympy
 
 import mlsysim
 from mlsysim import units
-from mlsysim.catalog import Accelerator, Entry, Recipe, Value, builtin
+from mlsysim.catalog import Accelerator, Entry, Recipe, Stack, Value, builtin
 from mlsysim.errors import InputError
 from mlsysim.formats import PRESETS, RATE_OF, rate_format
 from mlsysim.inputs import convert
@@ -202,8 +202,9 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
             else:
                 rates[name][number_format] = None if value is None else value.canonical
     of_device = {"of" if entry.of_one_device else "device": entry.device.key} if entry.device is not None else {}
+    known = {"devices": [each.key for each in entry.devices]} if isinstance(entry, Stack) and entry.devices else {}
     limit = longest(entry)
-    found = {"name": entry.name, "values": values, **({"rates": rates} if rates else {}), **of_device}
+    found = {"name": entry.name, "values": values, **({"rates": rates} if rates else {}), **of_device, **known}
     return found | ({"longest": limit} if math.isfinite(limit) else {})
 
 
@@ -243,8 +244,8 @@ def _basis(model: DeclaredModel) -> dict[str, Any]:
         for follows, below, kind, variant in standing(type(model), model.variant, output)
     ]
     return {
+        "assumed": names,
         "shares": [name for name in names if is_share(name)],
-        "more": sum(not is_share(name) for name in names),
         "errors": [tier for tier in tiers if tier],
     }
 

@@ -551,6 +551,16 @@ class TestMemoryOfOnesOwnDevice:
             each for each in TrainingMemoryModel().solve(**run, memory_capacity="96 GiB").notes if "typed" in each
         ]
 
+    @pytest.mark.parametrize("typed", [80e9, "80e9 GB", "2 PB"])
+    def test_bytes_taken_for_gigabytes_are_asked_for(self, typed):
+        run = {"model": "Llama3_8B", "batch_size": 8}
+        said = "taken as typed, 1 PB or more, which no device has. Were bytes meant? A bare number is in GB"
+        own = Accelerator(memory_capacity=typed, **self.OTHER)
+        for given in ({"hardware": "H100", "memory_capacity": typed}, {"hardware": own}):
+            assert f"memory_capacity: {said}" in TrainingMemoryModel().solve(**run, **given).notes
+        built_in = [entry for entry in map(builtin().entry, builtin().paths()) if isinstance(entry, Accelerator)]
+        assert max(entry.memory_capacity.canonical for entry in built_in) < 1e12
+
     def test_a_file_may_give_either_and_an_old_one_stays_as_it_was(self, load):
         as_typed = load(CHIP.replace("48 GiB", "48 GB")).Hardware.Mine.Chip
         assert as_typed.memory_capacity.canonical == 48e9

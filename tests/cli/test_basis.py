@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mlsysim import DistributedModel, EconomicsModel, KernelModel
+from mlsysim import CollectiveModel, DistributedModel, EconomicsModel, KernelModel
 from mlsysim.models import every_model
 from mlsysim.models.registry import words_for
 from mlsysim.study.results.basis import at_point, of_result
@@ -62,8 +62,27 @@ def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():
     assert text.startswith("MPT_H100: efficiency=0.527, attention_efficiency=0.329; typed: memory_efficiency=0.700; ")
     assert "Generic (default): link_efficiency=0.860" in text
     run = DistributedModel().solve(recipe="torchtitan_issue_1624")
-    assert of_result(run).stack.startswith("torchtitan_H20 (torchtitan_issue_1624): efficiency=0.591; ")
+    named = "torchtitan_H20 (torchtitan_issue_1624): efficiency=0.591, grouped_experts=1; "
+    assert of_result(run).stack.startswith(named)
     assert "default: efficiency=1.00" in of_result(KernelModel.solve_example()).stack
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (CollectiveModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): link_"),
+        (DistributedModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): eff"),
+        (EconomicsModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): eff"),
+        (KernelModel, "NCCL_A100: no value that is used; Generic (default): "),
+    ],
+)
+def test_a_stack_that_was_named_stands_first_with_all_that_it_gives(model, text):
+    basis = of_result(model.solve_example(stack="NCCL_A100"))
+    assert basis.stack.startswith(text)
+    told = basis.to_dict()
+    assert told["stack"] == "NCCL_A100"
+    values = {"collective_latency": 8.6, "node_latency": 0.9} if "collective" in text else {}
+    assert {name: each["value"] for name, each in told["by_stack"]["NCCL_A100"].items()} == pytest.approx(values)
 
 
 def test_a_grid_names_the_axes_along_which_another_holds():

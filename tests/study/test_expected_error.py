@@ -13,6 +13,7 @@ from mlsysim import (
     MoERoutingModel,
     ServingCapacityModel,
     ServingModel,
+    Systems,
     TrainingMemoryModel,
 )
 from mlsysim.errors import NotMeasuredError, UnknownNameError
@@ -113,11 +114,32 @@ def test_a_rate_and_its_time_have_errors_of_their_own():
             "collective_time",
             "at collective_ranks 2 to 8, not 16",
         ),
+        (
+            lambda: CollectiveModel().solve(
+                hardware="B200", stack="NCCL_A100", collective_ranks=8, message_bytes="1 GB"
+            ),
+            "collective_time",
+            "on A100, of which NCCL_A100 is a stack, not B200",
+        ),
+        (
+            lambda: DistributedModel.solve_example(model="Mixtral_8x7B", stack="Megatron_Bridge_B200"),
+            "step_time",
+            "on B200, of which Megatron_Bridge_B200 is a stack, not H100",
+        ),
     ],
 )
 def test_nothing_is_made_up(result, output, said):
     with pytest.raises(NotMeasuredError, match=said):
         result().expected_error(output)
+
+
+def test_a_stack_on_its_own_device_and_on_one_that_its_area_names_has_an_error():
+    ring = {"collective_ranks": 8, "message_bytes": "1 GB"}
+    for device, stack in (("A100", "NCCL_A100"), ("H200", "NCCL_H100"), ("B200", None)):
+        found = CollectiveModel().solve(hardware=device, stack=stack, **ring).expected_error("collective_time")
+        assert found.rows == 756
+    fleet = Systems.Clusters.SuperPOD_H100.changed(node=Systems.Nodes.DGX_H200)
+    assert trained(fleet=fleet, stack="MPT_H100").expected_error("step_time").rows > 0
 
 
 def test_an_unknown_output():
@@ -144,8 +166,12 @@ def test_the_areas_name_what_there_is():
         assert 0 <= each["median"] <= each["tail"] <= each["worst"]
 
 
+FLEET = {**dict.fromkeys(EconomicsModel.example), "variant": "serving", "model": "Llama3_8B", "hardware": "H100",
+         "qps": 20, "target_p99_latency_ms": 4000, "price": "30000 USD"}  # fmt: skip
+COUNTED = ("deployed_replicas", "required_replicas")
 STANDING = [
     (EconomicsModel, {}, "total_cost", "training_time of DistributedModel"),
+    (EconomicsModel, FLEET, "required_replicas", "qps_capacity of ServingCapacityModel"),
     (EconomicsModel, {}, "mfu", "mfu of DistributedModel"),
     (EconomicsModel, {}, "total_memory", "total_memory of TrainingMemoryModel"),
     (ServingModel, {}, "deployed_replicas", "output_tokens_per_second of IterationModel"),
@@ -159,7 +185,8 @@ STANDING = [
 def test_a_model_takes_over_the_error_of_the_model_it_stands_on(model, changed, output, follows):
     found = model.solve_example(**changed).expected_error(output)
     assert (found.output, found.follows) == (output, follows)
-    assert f"{output}: by {follows}, {found.median:.1%} in the median" in str(found)
+    told = "not of the count but of" if output in COUNTED else "by"
+    assert f"{output}: {told} {follows}, {found.median:.1%} in the median" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,11 @@ def test_an_output_outside_its_declared_domain_is_refused(formula):
     gain = variable("range_gain", "g_{rg}", "", "What is left.", nonnegative())
     with pytest.raises(FormulaError) as refused:
         formula(gain, s * p - n)
-    said = "formula for range_gain: the right side may be any real number, but range_gain is declared as a finite "
-    assert str(refused.value).startswith(said + "number >= 0. Declare range_gain without a domain")
+    said = (
+        "formula for range_gain: the right side could not be shown to be >= 0, as range_gain is declared (a finite "
+        "number >= 0); from the domains of its inputs follows any real number. Declare range_gain without a domain"
+    )
+    assert str(refused.value).startswith(said)
     assert formula(gain, Max(0, s * p - n)).variable.domain == nonnegative()
 
 
@@ -88,8 +91,27 @@ def test_an_output_outside_its_declared_domain_is_refused(formula):
 )
 def test_whole_numbers_shares_and_open_ends_are_checked(formula, domain, right):
     out = variable(f"range_out_{domain.kind}_{right}".replace("*", "_"), rf"o_{{{right}}}", "", "An output.", domain)
-    with pytest.raises(FormulaError, match="the right side may be"):
+    with pytest.raises(FormulaError, match="the right side could not be shown to be"):
         formula(out, right)
+
+
+@pytest.mark.parametrize(
+    ("domain", "right", "not_shown", "derived"),
+    [
+        (nonnegative(), x**2 - 2 * x * p + p**2, ">= 0", "any real number"),
+        (integer(1), n * (n + 1) / 2, "whole", ">= 1"),
+        (positive(), p * (x + 1) ** 2, "> 0", ">= 0"),
+        (between(0, 1), x, ">= 0 and <= 1", "any real number"),
+        (integer(1), x, "whole and >= 1", "any real number"),
+    ],
+)
+def test_a_refusal_claims_no_more_than_was_derived(formula, domain, right, not_shown, derived):
+    out = variable(f"range_out_{sympy.count_ops(right)}_{domain.kind}", f"o_{{{right}}}", "", "An output.", domain)
+    with pytest.raises(FormulaError) as refused:
+        formula(out, right)
+    assert f"the right side could not be shown to be {not_shown}, as " in str(refused.value)
+    assert f"follows {derived}. Declare " in str(refused.value)
+    assert " may be " not in str(refused.value)
 
 
 def test_a_count_over_one_of_a_unit_is_whole():
@@ -125,7 +147,7 @@ def test_a_whole_quotient_is_given_where_a_model_requires_it(formula):
     ways = variable("range_ways", "w_{rg}", "", "Groups.", integer(1))
     given = Eq(Mod(n, k), 0)
     assert formula(ways, n / k, given=given).given == given
-    with pytest.raises(FormulaError, match="the right side may be >= 1"):
+    with pytest.raises(FormulaError, match=r"could not be shown to be whole, as .* follows >= 1"):
         formula(ways, n / k)
 
 

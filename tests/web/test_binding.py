@@ -224,7 +224,13 @@ def test_a_page_says_on_what_its_answer_rests_as_the_command_line_does(kind, fun
     shares = [name for each in data["variants"].values() for name in each["basis"]["shares"]][:1]
     jobs, wanted = [], []
     for variant in printed.variants:
-        for changed in ({}, {"stack": "TensorRT_LLM_H100"}, {"hardware": "MI300X"}, dict.fromkeys(shares, 0.5)):
+        for changed in (
+            {},
+            {"stack": "TensorRT_LLM_H100"},
+            {"stack": "NCCL_A100"},
+            {"hardware": "MI300X"},
+            dict.fromkeys(shares, 0.5),
+        ):
             given = {**example, **changed}
             try:
                 answer = of_result(kind(variant).solve(**given))

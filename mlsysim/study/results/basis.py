@@ -25,6 +25,8 @@ from mlsysim.symbolic import System, variable_of
 DECIDING = ("efficiency", "overlap")
 #: Entries whose values an expected error holds for.
 DECIDING_ENTRIES = (Stack, Accelerator, Node, Fleet)
+#: What a stack gives that was named for nothing.
+UNUSED = "no value that is used"
 #: Axes of numbers that are longer are looked at at their ends alone.
 LOOKED_AT = 32
 
@@ -85,19 +87,31 @@ class Basis:
                 found[name] = missing
         return found
 
+    @cached_property
+    def by_stack(self) -> dict[str, dict[str, float]]:
+        """Values that the outputs need and that a stack gives which was named, by that stack; in canonical units."""
+        entries = self.result.entries.items()
+        named = [self._called(argument, entry) for argument, entry in entries if isinstance(entry, Stack)]
+        origins = {name: self._origin(name) for name in self._assumed} if named else {}
+        return {
+            each: {name: self.result.canonical(name) for name, origin in origins.items() if origin == each}
+            for each in named
+        }
+
     @property
     def stack(self) -> str:
-        """Stack, efficiencies and overlaps in words."""
+        """Stack, efficiencies and overlaps in words; a stack that was named stands first, with all that it gives."""
         if not self._assumed:
             return "none is used"
-        groups: dict[str, list[str]] = {}
-        for name, origin in self.shares.items():
+        shown = {name: stack for stack, values in self.by_stack.items() for name in values} | self.shares
+        groups: dict[str, list[str]] = {stack: [] for stack in self.by_stack}
+        for name, origin in shown.items():
             value = self.result.canonical(name)
             text = name if isnan(value) else f"{name}={as_text(variable_of(name), value)}"
             groups.setdefault("varied" if isnan(value) else "typed" if origin == GIVEN else origin, []).append(text)
-        rest = len(self._assumed) - len(self.shares)
-        parts = [f"{origin}: {', '.join(each)}" for origin, each in groups.items()]
-        return "; ".join([*parts, *([f"{rest} more values"] if rest else [])])
+        rest = len(self._assumed) - len(shown)
+        parts = [f"{origin}: {', '.join(each) or UNUSED}" for origin, each in groups.items()]
+        return "; ".join([*parts, *([f"{rest} more value{'s' if rest > 1 else ''}"] if rest else [])])
 
     def lines(self) -> list[tuple[str, str]]:
         """Labels and texts for the end of an answer."""
@@ -123,6 +137,10 @@ class Basis:
         }
         return {
             "stack": None if not self._assumed else "Generic" if entry is None else entry.key or entry.name,
+            "by_stack": {
+                stack: {name: plain(variable_of(name), value) for name, value in given.items()}
+                for stack, given in self.by_stack.items()
+            },
             "shares": {name: {"value": values[name], "source": source} for name, source in self.shares.items()},
             "expected_errors": errors,
             "differs_along": {name: list(axes) for name, axes in self.differs.items() if axes},

@@ -60,8 +60,10 @@ class ExpectedError:
 
     @property
     def shares(self) -> str:
-        """The errors and their rows, in words."""
-        by = f"by {self.follows}, " if self.follows else ""
+        """The errors and their rows, in words; of a count, that they are those of what it follows from."""
+        is_count = variable_of(self.output).domain.kind == "integer"
+        told = "not of the count but of " if is_count else "by "
+        by = f"{told}{self.follows}, " if self.follows else ""
         return (
             f"{by}{self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} at worst, "
             f"of {self.rows} rows"
@@ -205,6 +207,8 @@ def _unlike(result: Any, area: dict[str, Any]) -> str:
             return f"on {', '.join(area['devices'])}, not {' and '.join(found) or 'a device without a name'}"
         if typed := _typed(result, Accelerator, Node, Fleet):
             return f"on devices as the catalog has them, not with a value that was given ({', '.join(typed)})"
+    if (known := _known_on(result)) and area["stacks"] != [stack] and not {*_devices(result)} <= {*known}:
+        return f"on {' and '.join(known)}, of which {stack} is a stack, not {' and '.join(_devices(result))}"
     for name, allowed in area["where"].items():
         if name in result.input_names and not _within(result, name, allowed):
             return f"at {name} {_words(allowed)}, not {result[name]}"
@@ -212,8 +216,18 @@ def _unlike(result: Any, area: dict[str, Any]) -> str:
 
 
 def _stack(result: Any) -> str:
-    entry = next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
+    entry = _named(result)
     return NO_STACK if entry is None else entry.key or entry.name
+
+
+def _known_on(result: Any) -> list[str]:
+    """Catalog keys of the devices that the stack of a result is of; empty where it does not say."""
+    entry = _named(result)
+    return [] if entry is None else list(map(device_of, entry.devices))
+
+
+def _named(result: Any) -> Stack | None:
+    return next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
 
 
 def _typed(result: Any, *kinds: type[Entry]) -> list[str]:
