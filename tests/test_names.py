@@ -2,7 +2,14 @@
 
 import pytest
 
-from mlsysim import DistributedModel, IterationModel, KernelModel, ServingModel, TrainingMemoryModel
+from mlsysim import (
+    DistributedModel,
+    IterationModel,
+    KernelModel,
+    MemoryExpansionModel,
+    ServingModel,
+    TrainingMemoryModel,
+)
 from mlsysim.catalog import builtin
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.models import every_model
@@ -101,13 +108,28 @@ def test_every_other_name_leads_somewhere():
     [
         (MEMORY, "context_length", "did you mean seq_len?"),
         (MEMORY, "gpus", "did you mean dp_size, tp_size?"),
-        (ServingModel(), "max_model_len", "did you mean isl?"),
+        (MEMORY, "num_layers", "did you mean layers?"),
+        (MEMORY, "num_hidden_layers", "did you mean layers?"),
+        (ServingModel(), "max_model_len", "did you mean isl, osl?"),
+        (DistributedModel(), "gpus", "did you mean fleet_size, tp_size?"),
         (DistributedModel(), "mfu", "did you mean efficiency?"),
     ],
 )
 def test_an_argument_of_other_tools_is_pointed_to(model, typed, said):
     with pytest.raises(UnknownNameError, match=said.replace("?", r"\?")):
         model.solve("Llama3_8B", "H100", **{typed: 8})
+
+
+def test_a_memory_expansion_takes_a_design_and_no_hardware():
+    for name in ("hardware", "gpu"):
+        with pytest.raises(UnknownNameError, match=r"did you mean design\?"):
+            MemoryExpansionModel().solve("Llama3_8B", **{name: "H100"})
+
+
+def test_a_condition_points_to_what_other_tools_call_an_argument():
+    for typed, meant in (("num_layers", "layers"), ("gpus", "dp_size, tp_size")):
+        with pytest.raises(UnknownNameError, match=rf"did you mean {meant}\?"):
+            MEMORY.search(**{**POINT, "batch_size": [1, 2]}, minimize="weights", subject_to=f"{typed} <= 3")
 
 
 def test_a_precision_without_a_rate_names_those_with_weights_as_small():

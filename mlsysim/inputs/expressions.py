@@ -16,6 +16,7 @@ from sympy.logic.boolalg import Boolean
 from mlsysim import units
 from mlsysim.errors import FormulaError, InputError, UnitError, UnknownNameError, quoted
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.spellings import names_for
 from mlsysim.inputs.tokens import LONGEST, Token, tokens
 from mlsysim.symbolic import Label, Mod, UnitSymbol, Variable, label, variable_of
 from mlsysim.symbolic.dimensions import describe, dimension_of
@@ -189,7 +190,8 @@ class _Reader:
 
     def _unknown(self, name: str) -> UnknownNameError:
         known = [*self.known, *families_among(self.known)]
-        return UnknownNameError(f"input or output of {type(self.model).__name__}", name, known)
+        what = f"input or output of {type(self.model).__name__}"
+        return UnknownNameError(what, name, known, close=names_for(name, known))
 
     def _expression(self, above: int) -> _Term | _Word:
         """Read up to the next operator that does not bind tighter than ``above``."""

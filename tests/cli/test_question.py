@@ -108,6 +108,17 @@ def test_an_option_of_another_model_of_the_command_names_its_variant(run, words,
     assert (done.exit_code, done.stderr) == (2, f"error: {said}\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("train", "--gpus", "64"), "--gpus: did you mean --fleet-size, --tp-size?"),
+     (("serve", "--max-model-len", "8192"), "--max-model-len: did you mean --isl, --osl?"),
+     (("offload", "--hardware", "H100"), "--hardware: did you mean --design?")],
+)  # fmt: skip
+def test_an_option_of_other_tools_is_pointed_to(run, words, said):
+    done = run(*words)
+    assert (done.exit_code, done.stderr) == (2, f"error: no such option: {said}\n")
+
+
 def test_another_spelling_is_an_option(run):
     asked = run("serve", "--model", "Llama3_8B", "--hardware", "H100", "--request-rate", "2", "--replicas=3", "--json")
     assert json.loads(asked.stdout)["outputs"]["deployed_replicas"]["value"] == 3
