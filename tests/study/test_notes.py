@@ -440,6 +440,10 @@ class TestEveryAnswer:
               "tp_size=8, pp_size=8"]),
             (IterationModel(), {"model": ["Llama3_1_8B", "Llama3_1_70B"], "hardware": "H100", "tp_size": [1, 8]},
              ["1 of 4 points is not feasible; the first: Llama3_1_70B and a cache do not fit one H100: tp_size >= 2"]),
+            (IterationModel(), {"model": "Llama3_1_405B", "hardware": "RTX_4090", "decode_requests": [1, 2, 3],
+             "context_tokens": 100},
+             ["3 of 3 points are not feasible; the first: Llama3_1_405B and a cache do not fit one RTX_4090: "
+              "tp_size=8, pp_size=8"]),
             (ServingModel("colocated"), {"model": "Llama3_1_8B", "hardware": ["H200", "A100"],
              "stack": "vLLM_2023_A100", "num_replicas": 1, "request_rate": [1, 2]},
              ["2 of 4 points: vLLM_2023_A100 is a stack of A100: how far off its constants are on H200 was not "

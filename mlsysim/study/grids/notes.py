@@ -11,6 +11,7 @@ import numpy as np
 
 from mlsysim.engine import OutputSpec, compiled_expression
 from mlsysim.errors import MlsysimError
+from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.binding import GIVEN, Binding, bind_grid
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.study.grids.grid import Grid
@@ -153,12 +154,14 @@ def _unfit(binding: Binding, typed: Mapping[str, Any], found: Mapping[str, np.nd
     for room in model.room:
         holder = type(model)(room.variant) if room.variant and room.held not in binding.system else model
         try:
-            other = bind_grid(holder, {name: each for name, each in typed.items() if name in holder.arguments})
+            taken = {n: v for n, v in typed.items() if n in holder.arguments or isinstance(v, Linked)}
+            other = bind_grid(holder, taken)
         except MlsysimError:
             continue
-        if other.sizes == binding.sizes and room.held in other.system:
-            held = _computed(other, OutputSpec(room.held))
-            full = full | (held is not None and held < 1)
+        held = _computed(other, OutputSpec(room.held)) if room.held in other.system else None
+        if held is not None:
+            along = [size if name in other.axes else 1 for name, size in zip(binding.axes, binding.sizes, strict=True)]
+            full = full | np.broadcast_to(np.reshape(held < 1, along), binding.sizes)
     return full
 
 
