@@ -3,7 +3,7 @@
 from mlsysim.symbolic import Index, family, integer, nonnegative, positive, variable
 from mlsysim.symbols.formats import q_comb, q_disp
 from mlsysim.symbols.step import T_cp, T_dp, T_ep, T_tp
-from mlsysim.symbols.training import c_cp, e, n_z, r_dp, t
+from mlsysim.symbols.training import c_cp, e, n_etp, n_z, r_dp, t
 
 group = Index(
     "group",
@@ -25,7 +25,6 @@ RINGS = (*GATHERS, "rep")
 #: Groups that sum what each of their ranks has.
 SUMS = ("tp", "dp", "edp", "rep")
 
-n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", f"Ranks of one {group.members['etp']} group.", integer(1))
 n_g = family(
     "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, positive(),
     existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp, "etp": n_etp},

@@ -135,6 +135,7 @@ r_dp = variable(
     "Copies of what ZeRO shards, each on data-parallel ranks of its own (hybrid sharding, HSDP).",
     integer(1),
 )
+n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
 ell_moe = variable(
     "moe_layers_per_stage",
