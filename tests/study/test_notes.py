@@ -437,24 +437,25 @@ class TestEveryAnswer:
         [
             (IterationModel(), {"model": "Llama3_1_405B", "hardware": "RTX_4090", "tp_size": [1, 8]},
              ["2 of 2 points are not feasible; the first: Llama3_1_405B and a cache do not fit one RTX_4090: "
-              "tp_size=8, pp_size=8"]),
+              "they fit with tp_size=8, pp_size=8"]),
             (IterationModel(), {"model": ["Llama3_1_8B", "Llama3_1_70B"], "hardware": "H100", "tp_size": [1, 8]},
-             ["1 of 4 points is not feasible; the first: Llama3_1_70B and a cache do not fit one H100: tp_size >= 2"]),
+             ["1 of 4 points is not feasible; the first: Llama3_1_70B and a cache do not fit one H100: they fit with "
+              "tp_size >= 2"]),
             (IterationModel(), {"model": "Llama3_1_405B", "hardware": "RTX_4090", "decode_requests": [1, 2, 3],
              "context_tokens": 100},
              ["3 of 3 points are not feasible; the first: Llama3_1_405B and a cache do not fit one RTX_4090: "
-              "tp_size=8, pp_size=8"]),
+              "they fit with tp_size=8, pp_size=8"]),
             (ServingModel("colocated"), {"model": "Llama3_1_8B", "hardware": ["H200", "A100"],
              "stack": "vLLM_2023_A100", "num_replicas": 1, "request_rate": [1, 2]},
              ["2 of 4 points: vLLM_2023_A100 is a stack of A100: how far off its constants are on H200 was not "
               "measured"]),
             (ServingModel("colocated"), {"model": "Llama3_1_70B", "hardware": "H100", "concurrency": [1, 4]},
              ["2 of 2 points are not feasible; the first: Llama3_1_70B and a request do not fit one H100: "
-              "tp_size >= 2, or precision=fp8"]),
+              "they fit with tp_size >= 2, or precision=fp8"]),
             (ServingModel("colocated"), {"model": "Llama3_1_8B", "hardware": "H100", "request_rate": 1,
              "tpot_slo": ["2 ms", "3 ms"]},
-             ["2 of 2 points are not feasible; the first: tpot_slo, 2.00 ms, is met at no load: a request alone takes "
-              "6.03 ms (tpot_p90)"]),
+             ["2 of 2 points are not feasible; the first: tpot_slo, 2.00 ms, cannot be met at any load: a request alone "
+              "takes 6.03 ms (tpot_p90)"]),
             (TrainingMemoryModel("per_operator"), {"model": "Llama3_8B", "memory_capacity": ["80 GB", "90 GiB"],
              "batch_size": [8, 512]},
              ["2 of 4 points: memory_capacity: taken as typed, 80,000,000,000 bytes: of memory sold as 80 GB drivers "
