@@ -60,7 +60,7 @@ def test_a_line_with_the_cells_of_a_row_is_no_note(tmp_path, text):
 
 def test_a_file_of_lines_that_may_all_be_notes_says_how_to_write_its_headers(tmp_path):
     text = "#tag,roof_work,roof_time\n#1,1000,2\n#2,1500,3\n"
-    with pytest.raises(InputError, match=r"all begin with # all are notes: put the first header in quotes"):
+    with pytest.raises(InputError, match=r"lines that all begin with # are notes: put the first header in quotes"):
         read_table(in_a_file(tmp_path, text))
     assert read_table(in_a_file(tmp_path, text.replace("#tag", '"#tag"'))).rows == 2
 

@@ -454,8 +454,8 @@ class TestEveryAnswer:
               "they fit with tp_size >= 2, or precision=fp8"]),
             (ServingModel("colocated"), {"model": "Llama3_1_8B", "hardware": "H100", "request_rate": 1,
              "tpot_slo": ["2 ms", "3 ms"]},
-             ["2 of 2 points are not feasible; the first: tpot_slo, 2.00 ms, cannot be met at any load: a request alone "
-              "takes 6.03 ms (tpot_p90)"]),
+             ["2 of 2 points are not feasible; the first: tpot_slo, 2.00 ms, cannot be met at any load: a request "
+              "alone takes 6.03 ms (tpot_p90)"]),
             (TrainingMemoryModel("per_operator"), {"model": "Llama3_8B", "memory_capacity": ["80 GB", "90 GiB"],
              "batch_size": [8, 512]},
              ["2 of 4 points: memory_capacity: taken as typed, 80,000,000,000 bytes: of memory sold as 80 GB drivers "

@@ -190,7 +190,7 @@ def _split(file: Path, lines: list[str]) -> list[list[str]]:
                 hint = f"line {quoted(line)}: put its first cell in quotes if it is a row, else move it to the top"
                 raise InputError("observations", str(file), allowed, hint)
     if len(kept) < 2:
-        hint = f"where all lines begin with {NOTE} all are notes: put the first header in quotes" if not plain[0] else ""
+        hint = "" if plain[0] else f"lines that all begin with {NOTE} are notes: put the first header in quotes"
         raise InputError("observations", str(file), "has a line of headers and at least one row", hint)
     return list(csv.reader(kept, **reading))
 
