@@ -51,6 +51,8 @@ MEASURED = re.compile(
     r"\s?(?:%|[A-Za-zµ][^\s,;:()/]* ?/ ?[^\s,;:()]+|[nµum]?s\b|(?:min|h|d|hours?|days?|years?)\b"
     r"|(?:[kMGTPE]i?)?(?:B|FLOPs?|bytes?)\b|[kMGT]?(?:W|Wh|J|QPS|USD|kg)\b)"
 )
+#: How long a search took, which is another time every time.
+TOOK = re.compile(r"\bin [\d.e+-]+ s(?= by \w+\.)")
 #: Most of a number by which it may differ, however few its digits.
 MOST = 0.005
 
@@ -82,6 +84,7 @@ class Number:
 def _parts(line: str) -> tuple[list[str], list[Number]]:
     """Words and numbers of a line, however far apart: the width of a column follows from its numbers."""
     line = re.sub(r"─+", "─", " ".join(line.split()))
+    line = TOOK.sub("in some time", line)
     numbers = [Number.read(found[0], line[found.end() :], line[: found.start()]) for found in NUMBER.finditer(line)]
     return NUMBER.sub("#", line).split(), numbers
 
