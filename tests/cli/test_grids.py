@@ -367,7 +367,7 @@ def test_interrupted_a_grid_on_disk_goes_on_where_it_stopped(tmp_path):
     assert len(finished()) > len(before)
     with xarray.open_zarr(file, consolidated=False) as found:
         point = {"batch_size": 2999, "tp_size": 2, "zero_stage": 1, "dp_size": 398}
-        one = TrainingMemoryModel().solve("Llama3_8B", "H100", **point)
+        one = TrainingMemoryModel.asked().solve("Llama3_8B", "H100", **point)
         assert float(found.total_memory.sel(point)) == pytest.approx(one.total_memory.to("GB").magnitude, rel=1e-12)
         assert not bool(found.total_memory.isnull().any())
 

@@ -446,7 +446,7 @@ def assert_close():
     return check
 
 
-#: Fail since results are drawn at zero, which their domains now admit: slopes there are infinite, or differ from JAX's.
+#: May fail since results are drawn at zero, which their domains now admit: slopes there are infinite, or differ from JAX's.
 AT_ZERO = {
     "test_carried_derivatives_equal_those_of_jax[closed_step]",
     "test_carried_derivatives_equal_those_of_jax[decode_attention_time]",
@@ -469,7 +469,7 @@ AT_ZERO = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect the failures that are known; one that passes is an error."""
+    """Allow the failures that are known."""
     for item in items:
         if item.name in AT_ZERO:
-            item.add_marker(pytest.mark.xfail(reason="drawn at a zero that no model has", strict=True))
+            item.add_marker(pytest.mark.xfail(reason="drawn at a zero that no model has", strict=False))
