@@ -446,7 +446,7 @@ def assert_close():
     return check
 
 
-#: May fail since results are drawn at zero, which their domains now admit: slopes there are infinite, or differ from JAX's.
+#: May fail: results are drawn at zero, where slopes are infinite or differ from those of JAX.
 AT_ZERO = {
     "test_carried_derivatives_equal_those_of_jax[closed_step]",
     "test_carried_derivatives_equal_those_of_jax[decode_attention_time]",
