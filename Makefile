@@ -21,7 +21,7 @@ test: $(VENV)/.test
 
 # Pages in a browser, which is installed where there is none; fails where none opens them.
 site-test: $(VENV)/.test
-	$(BIN)/python tests/web/chromium.py
+	PYTHONPATH=tests $(BIN)/python -m web.chromium
 	$(TESTS) --long --browser $(PAGES)
 
 lint: $(VENV)/.lint
@@ -52,7 +52,7 @@ ci: lint types contracts test site-test
 # Every test, and the quick ones once more as an old processor runs them, whose last digits are others.
 check: lint types contracts
 	$(BIN)/mlsysim book --check
-	$(BIN)/python tests/web/chromium.py
+	PYTHONPATH=tests $(BIN)/python -m web.chromium
 	$(TESTS) --long --browser
 	$(BIN)/python tests/oldest_processor.py $(PYTEST)
 
