@@ -851,7 +851,7 @@ class Fleet(Entry):
 
     @property
     def device(self) -> Accelerator:
-        """That of its nodes."""
+        """Accelerator of its nodes."""
         return self.node.accelerator
 
     def value_of(self, name: str, precision: str) -> Value | None:

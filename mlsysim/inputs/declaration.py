@@ -454,7 +454,7 @@ def _system(model: type[DeclaredModel], variant: str) -> System:
 
 @cache
 def _requirements(model: type[DeclaredModel], variant: str) -> tuple[Requirement, ...]:
-    """What a model, a variant of it and the formulas of that require."""
+    """Requirements of a model, of a variant of it and of the formulas of that."""
     own = Variant.of(model.variants[variant]).requirements
     return (*model.requirements, *own, *premises(model, variant, _system(model, variant)))
 

@@ -1,6 +1,6 @@
 """Scripts that open pages in headless Chromium: that of the machine, else of npm, else of Debian's packages.
 
-``python tests/web/chromium.py`` installs what is missing. Tests skip without it, and fail under ``--browser``.
+``make site-test`` runs it to install what is missing. Tests skip without it, and fail under ``--browser``.
 """
 
 import json
@@ -65,7 +65,7 @@ def _unpack():
 def installed():
     """Skip where what opens pages was not installed."""
     if browser() is None or not INSTALLED.is_dir():
-        pytest.skip("there is no Chromium: python tests/web/chromium.py")
+        pytest.skip("there is no Chromium: make site-test")
 
 
 def seen_by(script, *words):
