@@ -269,7 +269,7 @@ def draw_point(variables: tuple[Variable, ...], rng: random.Random) -> dict[str,
     point = fit({alone.get(name, name): value for name, value in drawn.items()}, rng)
     point |= {name: point.pop(size) for name, size in alone.items()}
     point |= {name: 10 ** rng.uniform(-2, 2) for name in DIVISORS & set(point)}
-    point |= {name: point[name] or 10 ** rng.uniform(-2, 2) for name in point if name in POSITIVE}
+    point |= {name: point[name] or 1.0 for name in point if name in POSITIVE}
     if {"reduce_dtype", "precision"} <= set(point) and rng.random() < 0.2:  # one case of several labels at once
         labels = variable_of("precision").domain.labels
         point |= {"reduce_dtype": 0.0, "gradient_dtype": 0.0, "precision": float(labels.index("fp8_deepseek"))}
@@ -398,7 +398,7 @@ def draw_points():
         if formula.name in IDLE:
             points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
         if formula.name in ENDLESS and "concurrency" in points[0]:
-            full = {"replica_capacity": 0.0, "replica_rate": 0.0, "replica_load": math.inf, "concurrency": 4.0}
+            full = {"replica_capacity": 0.0, "replica_rate": 0.0, "replica_load": 2.0, "concurrency": 4.0}
             points[:2] = [point | {name: full[name] for name in full if name in point} for point in points[:2]]
         return points
 
