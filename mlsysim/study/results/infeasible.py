@@ -58,6 +58,28 @@ def shortfall(result: Any) -> str:
     return f"{said}; it fits with {', or '.join(map(_written, found))}" if found else said
 
 
+def shortfall_at(result: Any) -> str:
+    """State what a point has no room for or which condition it does not meet, from the values it has.
+
+    Nothing is solved again for it, so that no layout is named.
+
+    Parameters
+    ----------
+    result : Result
+        Of a point of a grid, with the outputs that were computed there.
+    """
+    full = next((room for room in result.model.room if _is_full(result, room)), None)
+    if full is not None:
+        return _crowded(result, full)
+    unmet = sorted((each for each in _conditions(result) if not _value(result, each)), key=_rank)
+    return _said(result, unmet[0]) if unmet else ""
+
+
+def compared_in(condition: Any) -> list[str]:
+    """Names of the quantities that a condition compares."""
+    return [variable.name for variable in _compared(condition)]
+
+
 def obstacle(result: Any) -> str:
     """What has no room and what would give it, or the targets that not even a request alone meets; empty otherwise.
 
@@ -112,7 +134,8 @@ def _conditions(result: Any) -> Iterator[Any]:
     if "feasible" in result and "feasible" in result.model.system and not result.canonical("feasible"):
         stated = result.model.system["feasible"].expression
         parts = stated.args if isinstance(stated, sympy.And) else (stated,)
-        yield from (each for each in parts if isinstance(each, _ORDERS))
+        orders = (each for each in parts if isinstance(each, _ORDERS))
+        yield from (each for each in orders if all(name in result for name in compared_in(each)))
 
 
 def _rank(condition: Any) -> int:
@@ -189,20 +212,28 @@ def _roomless(result: Any) -> str:
 
 def _no_room(result: Any, room: Room) -> str:
     """What has no room, and the smallest layout that has."""
-    near, far = room.shards
-    counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
-    ranks = [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
-    many = ranks[0] * ranks[1] * ranks[2]
-    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
-    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
-    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
-    said = f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where.strip()}"
+    (near, far), ranks, said = room.shards, _ranks(result, room), _crowded(result, room)
     found = _roomy(result, room, ranks[0], ranks[1])
     if found is None:
         return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
     if found[1] == ranks[1]:
         return f"{said}: they fit with {near} >= {found[0]}"
     return f"{said}: they fit with {near}={found[0]}, {far}={found[1]}"
+
+
+def _crowded(result: Any, room: Room) -> str:
+    """State that a model and a request do not fit the accelerators of a replica."""
+    many = math.prod(_ranks(result, room))
+    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
+    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
+    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
+    return f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where}"
+
+
+def _ranks(result: Any, room: Room) -> list[int]:
+    """Numbers of ranks that share a copy of the weights, nearer ones first, and of such copies."""
+    counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
+    return [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
 
 
 def _is_full(result: Any, room: Room) -> bool:
