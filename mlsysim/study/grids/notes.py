@@ -95,9 +95,9 @@ def _memory(binding: Binding) -> Iterator[str]:
 
 def _elsewhere(binding: Binding) -> Iterator[str]:
     """That the constants of a stack are those of other devices."""
-    found = {name: _over(binding, name) for name in binding.entries}
+    found = {name: _over(binding, name) for name in binding.entries} if "stack" in binding.entries else {}
     device = next((each for each in found.values() if each.flat[0].device is not None), None)
-    if "stack" in found and device is not None:
+    if device is not None:
         yield from _counted(binding, _said(lambda stack, entry: of_others(stack, entry.device), found["stack"], device))
 
 
@@ -181,8 +181,8 @@ def _computed(binding: Binding, *outputs: OutputSpec) -> dict[str, np.ndarray]:
 
 def _point(binding: Binding, found: Mapping[str, np.ndarray], at: tuple[Any, ...]) -> Result:
     """A point of a grid as a result that has the inputs and what was computed."""
-    values = {name: _at(np.asarray(value), at) for name, value in binding.values.items()}
-    entries = {name: _at(_over(binding, name), at) for name in binding.entries}
+    values = {name: _at(value, at) if isinstance(value, np.ndarray) else value for name, value in binding.values.items()}
+    entries = {n: _at(_over(binding, n), at) if isinstance(e, list) else e for n, e in binding.entries.items()}
     outputs = {name: units.to_canonical(array[at], variable_of(name).unit) for name, array in found.items()}
     return Result(binding.model, replace(binding, values=values, entries=entries, axes={}), outputs)
 
