@@ -21,6 +21,7 @@ from mlsysim.study.calibration.measured import Measured, measured
 from mlsysim.study.calibration.parameters import values_of
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import read_table
+from mlsysim.study.results.basis import Basis, at_point
 from mlsysim.study.results.display import plain
 from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
@@ -59,6 +60,12 @@ class Calibration:
     def free(self) -> tuple[str, ...]:
         """The inputs that were found."""
         return self._found.names
+
+    @property
+    def basis(self) -> Basis | None:
+        """Stack, assumptions and expected errors of the measured outputs, those of the first row."""
+        found = self._found.problem.measured
+        return at_point(self.model, found.varied.arguments, found.outputs, free=self.free)
 
     @property
     def values(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from mlsysim.progress import looped
 from mlsysim.study.proofs.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, alike, plain_number
 from mlsysim.study.proofs.saved import FRONT, KINDS, arguments_at, boxes_in, fingerprint
 from mlsysim.study.proofs.written import Find, as_given
+from mlsysim.study.results.basis import Basis, at_point, of_result
 from mlsysim.study.searches.columns import value_of
 from mlsysim.study.searches.front_search import LARGEST
 from mlsysim.study.searches.problem import Problem, problem
@@ -66,6 +67,8 @@ class Verification:
         Sentences.
     seconds : float
         Time it took.
+    basis : Basis or None
+        Stack, assumptions and expected errors of the best design, or of the first point where there is none.
     """
 
     path: Path
@@ -76,6 +79,7 @@ class Verification:
     evaluated: int
     said: tuple[str, ...]
     seconds: float
+    basis: Basis | None
 
     def __str__(self) -> str:
         head = f"{self.path} holds" if self.complete else f"{self.path} does not contradict itself, but is not shown"
@@ -85,7 +89,7 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self) | {"path": str(self.path)}
+        return asdict(replace(self, basis=None)) | {"path": str(self.path), "basis": self.basis and self.basis.to_dict()}
 
 
 def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find: Find) -> Verification:
@@ -132,7 +136,16 @@ def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find:
         evaluated=shown.evaluated,
         said=(*claimed.said(), *said, *_version(content)),
         seconds=time.perf_counter() - started,
+        basis=_basis(asked, places),
     )
+
+
+def _basis(asked: Problem, places: np.ndarray) -> Basis | None:
+    """Find what the best design rests on; where there is none, the first point of the grid."""
+    names = [name for expression, _ in asked.objectives for name in expression.names]
+    if places.shape[1]:
+        return of_result(solve(asked.model, **asked.at(places[:, 0].tolist())), names)
+    return at_point(asked.model, asked.typed, names)
 
 
 def _version(content: Mapping[str, Any]) -> list[str]:
