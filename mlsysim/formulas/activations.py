@@ -388,7 +388,7 @@ kept_beside = Formula(
 
 
 def kept(block: Any) -> Any:
-    """What a layer with this feed-forward block keeps under each checkpointing policy."""
+    """Bytes that a layer with this feed-forward block keeps under each checkpointing policy."""
     around = x_beside + block
     selective = by_label(selective_policy, {"core_attention": around, "alternate_matmuls": x_mm})
     return by_label(checkpointing, {"none": around + x_core, "selective": selective, "full": x_in})

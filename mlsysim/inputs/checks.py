@@ -1,4 +1,4 @@
-"""What a model of one's own declares, checked when its class is made: every slip names the class and the attribute."""
+"""Checks of a model of one's own when its class is made: every slip names the class and the attribute."""
 
 from __future__ import annotations
 

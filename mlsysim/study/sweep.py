@@ -149,7 +149,7 @@ def _refuse_points(bindings: Sequence[Binding]) -> None:
 
 
 def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str], *, defined: bool) -> Grid:
-    """What is computed at every point; the code of a reason is its place in the list of reasons, counted from 1."""
+    """Build the grid that is evaluated; the code of a reason is its place in the list of reasons, counted from 1."""
     return Grid(
         binding.system,
         binding.numbers,

@@ -86,7 +86,7 @@ class Varied:
         }
 
     def allowed(self, given: Mapping[str, Any]) -> np.ndarray:
-        """Whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
+        """Tell whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
         known = self._masks | self._at(given)
         shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
         held = np.ones(shape, bool)

@@ -38,7 +38,7 @@ MATTERS = 0.01
 
 
 class Calibration:
-    """What measurements say of some inputs of a model; prints as a table.
+    """Inputs of a model as measurements imply them; prints as a table.
 
     Attributes
     ----------
@@ -258,12 +258,12 @@ class Calibration:
 
     @property
     def problem(self) -> Problem:
-        """What was minimised: rows, parameters and weights."""
+        """Problem that was minimised: rows, parameters and weights."""
         return self._found.problem
 
     @property
     def observations(self) -> str:
-        """How many rows of what, with the first letters of their SHA-256."""
+        """Number and source of the rows, with the first letters of their SHA-256."""
         return self._found.problem.measured.table.described
 
     def standing(self, name: str) -> str:
@@ -288,7 +288,7 @@ class Calibration:
         return headers, rows
 
     def _lines(self) -> list[str]:
-        """What stands under the table."""
+        """Lines under the table."""
         lines = [f"Not determined: {each.text}." for each in self.unidentifiable]
         lines += [
             f"At its {side} bound: {name}; the rows ask for {'less' if side == 'lower' else 'more'}."

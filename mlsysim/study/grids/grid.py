@@ -25,7 +25,7 @@ CHAINED = 16
 
 @dataclass(frozen=True)
 class Grid:
-    """What is computed at every point of a grid, as one object that can be sent to a worker.
+    """Quantities that are computed at every point of a grid, as one object that can be sent to a worker.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Grid:
 
     @property
     def required(self) -> list[sympy.Basic]:
-        """What holds at points that are not refused."""
+        """Conditions that hold at points that are not refused."""
         return [condition for _, condition in self.conditions]
 
     @property

@@ -1,4 +1,4 @@
-"""What a reader must know beside the numbers of a grid, as far as its inputs show it, with how many points it is of."""
+"""Notes to read beside the numbers of a grid, as far as its inputs show them, with the number of points concerned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FEASIBLE = "feasible"
 
 
 def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
-    """What is too long, was left out, a better variant may say, and is to be known of the inputs; one line each.
+    """Collect the notes that the inputs give: too long, left out, a better variant, caveats; one line each.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
 
 
 def _beyond_context(binding: Binding) -> Iterator[str]:
-    """How many points have sequences longer than the model is made for."""
+    """Count the points whose sequences are longer than the model is made for."""
     if "model" not in binding.entries:
         return
     entries = _over(binding, "model")
@@ -79,7 +79,7 @@ def _over(binding: Binding, argument: str) -> np.ndarray:
 
 
 def _memory(binding: Binding) -> Iterator[str]:
-    """Which reading of a memory was taken, as it was typed or an entry has it."""
+    """Name the reading of a memory that was taken, as it was typed or an entry has it."""
     if "memory_capacity" not in binding.values:
         return
     capacity, origin = np.asarray(binding.values["memory_capacity"], float), binding.origins["memory_capacity"]
@@ -114,7 +114,7 @@ def _counted(binding: Binding, texts: np.ndarray) -> Iterator[str]:
 
 
 def unfit(binding: Binding, typed: Mapping[str, Any], found: Mapping[str, np.ndarray], good: np.ndarray | bool) -> str:
-    """How many points are not feasible, and what stands in the way of the first; empty where none, or nobody knows.
+    """Count the points that are not feasible, and say why the first is not; empty where none is, or nobody knows.
 
     Parameters
     ----------
@@ -181,14 +181,16 @@ def _computed(binding: Binding, *outputs: OutputSpec) -> dict[str, np.ndarray]:
 
 def _point(binding: Binding, found: Mapping[str, np.ndarray], at: tuple[Any, ...]) -> Result:
     """A point of a grid as a result that has the inputs and what was computed."""
-    values = {name: _at(value, at) if isinstance(value, np.ndarray) else value for name, value in binding.values.items()}
+    values = {
+        name: _at(value, at) if isinstance(value, np.ndarray) else value for name, value in binding.values.items()
+    }
     entries = {n: _at(_over(binding, n), at) if isinstance(e, list) else e for n, e in binding.entries.items()}
     outputs = {name: units.to_canonical(array[at], variable_of(name).unit) for name, array in found.items()}
     return Result(binding.model, replace(binding, values=values, entries=entries, axes={}), outputs)
 
 
 def _caveats(binding: Binding) -> Iterator[str]:
-    """What the model wants to be known where inputs are so, with the values of the first such point."""
+    """Caveats of the model that the inputs meet, with the values of the first such point."""
     for caveat in binding.model.caveats:
         names = _names(caveat)
         if not all(name in binding.values for name in names):

@@ -81,7 +81,7 @@ def compared_in(condition: Any) -> list[str]:
 
 
 def obstacle(result: Any) -> str:
-    """What has no room and what would give it, or the targets that not even a request alone meets; empty otherwise.
+    """Name what has no room and what would give it, or the targets that not even a request alone meets; else empty.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _written(layout: Mapping[str, Any]) -> str:
 
 
 def _conditions(result: Any) -> Iterator[Any]:
-    """What ``feasible`` asks of two quantities."""
+    """Comparisons of two quantities that ``feasible`` asks for and that do not lack a value."""
     if "feasible" in result and "feasible" in result.model.system and not result.canonical("feasible"):
         stated = result.model.system["feasible"].expression
         parts = stated.args if isinstance(stated, sympy.And) else (stated,)
@@ -202,7 +202,7 @@ def _first(result: Any, condition: Any, layouts: Iterator[dict[str, Any]]) -> di
 
 
 def _roomless(result: Any) -> str:
-    """What has no room, and the smallest layout that has; empty where a request has room."""
+    """Name what has no room, and the smallest layout that has; empty where a request has room."""
     for room in result.model.room:
         holder = result if room.held in result or not room.variant else asked_again(result, room.variant)
         if holder is not None and _is_full(holder, room):
@@ -211,7 +211,7 @@ def _roomless(result: Any) -> str:
 
 
 def _no_room(result: Any, room: Room) -> str:
-    """What has no room, and the smallest layout that has."""
+    """Name what has no room, and the smallest layout that has."""
     (near, far), ranks, said = room.shards, _ranks(result, room), _crowded(result, room)
     found = _roomy(result, room, ranks[0], ranks[1])
     if found is None:
@@ -237,7 +237,7 @@ def _ranks(result: Any, room: Room) -> list[int]:
 
 
 def _is_full(result: Any, room: Room) -> bool:
-    """Whether an engine has room for not one request."""
+    """Tell whether an engine has room for not one request."""
     return room.held in result and result.canonical(room.held) < 1
 
 
