@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -144,9 +145,10 @@ def _rank(condition: Any) -> int:
     return 0 if any(each in HELD for each in dimensions) else 1 if any(dimensions) else 2
 
 
-def _compared(expression: Any) -> list[Variable]:
+@lru_cache(maxsize=256)
+def _compared(expression: Any) -> tuple[Variable, ...]:
     found = (each for each in expression.free_symbols if not isinstance(each, UnitSymbol))
-    return [variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name)]
+    return tuple(variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name))
 
 
 def _value(result: Any, expression: Any) -> float:
@@ -165,7 +167,8 @@ def _said(result: Any, condition: Any) -> str:
     limit = f"{other.name}, {limit}" if isinstance(other, sympy.Symbol) and _compared(other) else limit
     if math.isinf(_value(result, one)):
         return f"{one}: no number up to {limit}, is enough"
-    return f"{one}, {value}, {'is below' if below else 'exceeds'} {limit}"
+    name = one.name if isinstance(one, sympy.Symbol) else one  # sympy prints a symbol as slowly as an expression
+    return f"{name}, {value}, {'is below' if below else 'exceeds'} {limit}"
 
 
 def _layouts(result: Any) -> Iterator[Iterator[dict[str, Any]]]:
