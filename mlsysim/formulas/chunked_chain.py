@@ -120,7 +120,7 @@ _iteration = (_n, _c, mixed(_n * request, _c * token))
 
 
 def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
-    """What requests see at a rate, by default that of the replica; in a closed loop nothing is solved."""
+    """Law that requests follow at a rate, by default that of the replica; in a closed loop nothing is solved."""
     return chunked_prefill(
         output,
         _iteration,

@@ -355,7 +355,7 @@ moe_traffic = Formula(
 
 
 def _beyond(traffic: Any, computing: Any) -> Any:
-    """What local traffic takes longer than the arithmetic it is pipelined with."""
+    """Time of local traffic beyond the arithmetic it is pipelined with."""
     return Max(0, traffic / (B_mem * eta_mem) - computing)
 
 
@@ -429,7 +429,7 @@ def _transfer(volume: Any) -> Any:
 
 
 def _unhidden(kept: Any, passing: Any) -> tuple[Any, Any]:
-    """What one layer fetches and writes beyond its passes: forward, and in recomputation and backward pass."""
+    """Time of the transfers of one layer beyond its passes: forward, and in recomputation and backward pass."""
     weights, points = omega_w * n_pass_w * q_w * kept, omega_ck * n_pass_ck * n_tok * x_in
     phases = ((weights / 4 + 2 * points / 3, 1), (weights / 4 + points / 3, 1), (weights / 2, 2))
     forward, again, back = (Max(0, _transfer(volume) - eta_pre * times * passing) for volume, times in phases)
@@ -543,7 +543,7 @@ moe_gather = Formula(
 
 
 def _beside(gathered: Any, passing: Any, fetched: tuple[Any, Any]) -> Any:
-    """What gathering a layer takes beyond the forward pass, and gathering and reducing beyond the rest."""
+    """Time of gathering a layer beyond the forward pass, and of gathering and reducing beyond the rest."""
     forward, rest = fetched
     return Max(0, gathered / beta - passing - forward) + Max(0, 2 * gathered / beta - 3 * passing - rest)
 

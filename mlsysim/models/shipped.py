@@ -35,7 +35,7 @@ TYPED = "us", "min", "hour", "MiB", "TiB"
 
 
 def sources() -> dict[str, SourceCode]:
-    """What ships, by key."""
+    """Source that ships, by key."""
     with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, {kept.VARIABLE: place}):
         for _ in asked():
             pass
