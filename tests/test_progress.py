@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from mlsysim import TrainingMemoryModel, progress
-from mlsysim.engine.blocks import filled
+from mlsysim.backends.blocks import filled
 from mlsysim.models.base import QUICK, VERBS
 
 SERVE = ("serve", "model=Llama3_3_70B", "hardware=H100", "tp_size=4", "--variant", "chunked")

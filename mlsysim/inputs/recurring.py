@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
+from mlsysim.backends import PlainFunction, compiled, plain_function
 from mlsysim.catalog import Entry, Recipe, builtin
-from mlsysim.engine import PlainFunction, compiled, plain_function
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.convert import LARGEST, LARGEST_INTEGER, SMALLEST
 from mlsysim.inputs.declaration import DeclaredModel

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import CompiledFunction, compiled, compiled_expression
+from mlsysim.backends import CompiledFunction, compiled, compiled_expression
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.symbolic import Requirement, System, Variable, reason_code, variable_of

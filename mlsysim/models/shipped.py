@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from mlsysim.backends import compiled, kept
+from mlsysim.backends.source import SourceCode
 from mlsysim.catalog import builtin
-from mlsysim.engine import compiled, kept
-from mlsysim.engine.source import SourceCode
 from mlsysim.errors import MlsysimError
 from mlsysim.jsontext import json_text
 from mlsysim.models.registry import ours
@@ -96,7 +96,7 @@ def main() -> None:
     """Write the files that ship."""
     Path(str(TABLE)).write_text(unit_table(), encoding="utf-8")
     found = sources()
-    file = Path(str(resources.files("mlsysim.engine") / kept.SHIPPED))
+    file = Path(str(resources.files("mlsysim.backends") / kept.SHIPPED))
     file.write_bytes(kept.packed(found))
     print(f"wrote {len(found)} functions to {file.name}, {file.stat().st_size:,} bytes")
 

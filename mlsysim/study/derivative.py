@@ -10,7 +10,7 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression
+from mlsysim.backends import compiled, compiled_expression
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel

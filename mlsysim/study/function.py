@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import concrete_function, default_dtype, is_traced, pure_function
-from mlsysim.engine.folded import folded, is_foldable
+from mlsysim.backends import concrete_function, default_dtype, is_traced, pure_function
+from mlsysim.backends.folded import folded, is_foldable
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.convert import inside

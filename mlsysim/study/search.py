@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.backends.blocks import cores
+from mlsysim.backends.budget import Budget, abandon, abandonable
+from mlsysim.backends.front import Front, nondominated
+from mlsysim.backends.ties import band, in_order, rounded
+from mlsysim.bounds import Best, Cuts, Points, Progress
 from mlsysim.collector import paused
-from mlsysim.engine.blocks import cores
-from mlsysim.engine.bounds import Best, Cuts, Points, Progress
-from mlsysim.engine.budget import Budget, abandon, abandonable
-from mlsysim.engine.front import Front, nondominated
-from mlsysim.engine.ties import band, in_order, rounded
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import bar, status

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import OutputSpec, compiled, evaluate_outputs, slopes
+from mlsysim.backends import OutputSpec, compiled, evaluate_outputs, slopes
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel

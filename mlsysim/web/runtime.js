@@ -1,4 +1,4 @@
-// The functions that printed formulas call and JavaScript has not: those of engine/functions.py at one point.
+// The functions that printed formulas call and JavaScript has not: those of backends/functions.py at one point.
 // The numbers that say when a sum or a search ends are the ones that stand there.
 
 const { abs, exp, log, max, min, sqrt } = Math;

@@ -16,8 +16,8 @@ import numba
 import numpy as np
 
 from mlsysim import ServingCapacityModel, TrainingMemoryModel
-from mlsysim.engine import OutputSpec, evaluate_outputs
-from mlsysim.engine.dense import DenseSearch
+from mlsysim.backends import OutputSpec, evaluate_outputs
+from mlsysim.backends.dense import DenseSearch
 from mlsysim.inputs.binding import bind
 from mlsysim.symbolic import variable_of
 
@@ -182,7 +182,7 @@ def test_search_against_numba(benchmark):
 
 def jitted(number):
     """Outputs by a fused ``jax.jit``, with the tolerant ceiling of the library."""
-    from mlsysim.engine import arrays
+    from mlsysim.backends import arrays
 
     @jax.jit
     def run(axes):
@@ -235,7 +235,7 @@ GROWTH = """
     import numpy as np
     sys.path.insert(0, sys.argv[1])
     from benchmarks.test_dense import AXES, P, inputs, shaped
-    from mlsysim.engine.dense import smallest
+    from mlsysim.backends.dense import smallest
     from mlsysim.symbolic import variable_of
 
     system, values = inputs()

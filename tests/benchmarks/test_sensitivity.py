@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mlsysim import DistributedModel, KernelModel, ServingCapacityModel, TrainingMemoryModel
-from mlsysim.engine import OutputSpec, evaluate_outputs, slopes
+from mlsysim.backends import OutputSpec, evaluate_outputs, slopes
 from mlsysim.inputs.binding import bind_grid
 
 SERVED = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 4000, "max_batch_size": 16}

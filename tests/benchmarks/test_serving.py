@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlsysim import ServingModel
-from mlsysim.engine import OutputSpec, evaluate_outputs, slopes
+from mlsysim.backends import OutputSpec, evaluate_outputs, slopes
 from mlsysim.inputs.binding import bind_grid
 
 #: Microseconds of one processor a point at most; two to three times what was measured.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlsysim import units
-from mlsysim.engine import compiled, evaluate
+from mlsysim.backends import compiled, evaluate
 from mlsysim.symbolic import Variable, at_least, variable_of
 
 #: Points drawn per formula; a test takes the first of them.

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mlsysim.engine import kept
-from mlsysim.engine.compiled import WORTH_KEEPING, _source
-from mlsysim.engine.source import source_of
+from mlsysim.backends import kept
+from mlsysim.backends.compiled import WORTH_KEEPING, _source
+from mlsysim.backends.source import source_of
 from mlsysim.models import every_model, shipped
 from mlsysim.units import TABLE
 

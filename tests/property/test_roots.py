@@ -7,8 +7,8 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.engine import scalar, vector
-from mlsysim.engine.functions import NEAR
+from mlsysim.backends import scalar, vector
+from mlsysim.backends.functions import NEAR
 
 #: Functions that never fall, of the distance from a place.
 PIECES = {

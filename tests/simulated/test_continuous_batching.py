@@ -14,7 +14,7 @@ import numpy as np
 from simulated.continuous_batching import Deployment, simulate, simulate_capacity
 from simulated.settings import SETTINGS, TUTORIAL, TUTORIAL_RATE, TUTORIAL_SETTING, TUTORIAL_TARGET
 
-from mlsysim.engine.scalar import erlang_c
+from mlsysim.backends.scalar import erlang_c
 
 #: All the service of a request is its prefill: one token that takes no time.
 SERVER = Deployment(prefill=0.02, weights=1e-9, kv=0.0, tokens=1, slots=1)

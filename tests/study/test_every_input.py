@@ -8,8 +8,8 @@ import pytest
 from study.points import CHAINS, NETWORK, POINTS
 
 from mlsysim import Systems, units
+from mlsysim.backends.specialized import has_roots
 from mlsysim.catalog import Traffic
-from mlsysim.engine.specialized import has_roots
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model

@@ -8,7 +8,7 @@ from fuzz import rest_long
 from study.points import CHAINS, DEPLOYMENTS, POINTS
 
 import mlsysim
-from mlsysim.engine import compiled, derivatives
+from mlsysim.backends import compiled, derivatives
 from mlsysim.inputs.binding import bind
 
 #: Relative distance between the points of a difference.

@@ -14,8 +14,8 @@ from study.tampering import BAD, as_text, every_part_but_digests, put, put_tree,
 from study.test_pareto import ROUTED, ROUTES, ROUTING, everywhere, to_digits, undominated
 
 from mlsysim import DistributedModel, TrainingMemoryModel, verify
-from mlsysim.engine.bounds import FrontSearch, Search
-from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
+from mlsysim.bounds import FrontSearch, Search
+from mlsysim.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
 from mlsysim.study import search as module
 from mlsysim.study.proofs import verification
@@ -344,7 +344,7 @@ def test_a_front_of_every_point_has_no_boxes(method, saved, tmp_path, monkeypatc
     assert shown.complete
     assert "bounds show the same" in str(shown)
     monkeypatch.setattr(verification, "TRIED", 0)
-    monkeypatch.setattr("mlsysim.engine.bounds.recheck.SMALL", 1)
+    monkeypatch.setattr("mlsysim.bounds.recheck.SMALL", 1)
     shown = verify(path)
     assert not shown.complete
     assert "method='bounds' finds a proof that can be verified" in str(shown)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from study.search_cases import FAMILIES, random_objective, random_problem, searches
 
 from mlsysim import DistributedModel, EconomicsModel, MoERoutingModel, TrainingMemoryModel
-from mlsysim.engine.bounds import FrontSearch, Search
+from mlsysim.bounds import FrontSearch, Search
 from mlsysim.errors import InputError, UnknownNameError
 
 POINT: dict[str, Any] = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 64}

@@ -8,8 +8,8 @@ import pytest
 from fuzz import rest_long, tries
 from study.search_cases import FAMILIES, by_brute_force, first_best, random_problem, searched, searches
 
-from mlsysim.engine.bounds import Search, bounding
-from mlsysim.engine.programs import lazily
+from mlsysim.backends.programs import lazily
+from mlsysim.bounds import Search, bounding
 from mlsysim.extras import installed
 from mlsysim.study import search as module
 from mlsysim.study.searches.solver import _kept

@@ -10,12 +10,12 @@ import pytest
 from study.search_cases import random_problem, searched
 
 from mlsysim import TrainingMemoryModel
+from mlsysim.backends.budget import Budget
+from mlsysim.backends.programs import lazily
+from mlsysim.backends.programs.program import Program
+from mlsysim.backends.programs.recording import Recorder
+from mlsysim.backends.refused import Refusals
 from mlsysim.collector import paused
-from mlsysim.engine.budget import Budget
-from mlsysim.engine.programs import lazily
-from mlsysim.engine.programs.program import Program
-from mlsysim.engine.programs.recording import Recorder
-from mlsysim.engine.refused import Refusals
 from mlsysim.study import search as module
 from mlsysim.study.searches.problem import problem
 from mlsysim.study.searches.solver import _kept, solver

@@ -14,8 +14,8 @@ from web.node import evaluated, has_node, run
 
 import mlsysim
 from mlsysim import ServingCapacityModel
-from mlsysim.engine import compiled
-from mlsysim.engine.javascript import Functions
+from mlsysim.backends import compiled
+from mlsysim.backends.javascript import Functions
 from mlsysim.models import every_model
 from mlsysim.symbolic import LeastInteger, Root
 from mlsysim.web.formulas import PrintedModel

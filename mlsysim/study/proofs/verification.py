@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.bounds import Recheck, Shown
-from mlsysim.engine.bounds.cuts import EVALUATED, OPEN, volumes
-from mlsysim.engine.programs.lazily import without_programs
+from mlsysim.backends.programs.lazily import without_programs
+from mlsysim.bounds import Recheck, Shown
+from mlsysim.bounds.cuts import EVALUATED, OPEN, volumes
 from mlsysim.errors import CertificateError, InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped

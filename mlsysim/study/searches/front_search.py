@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mlsysim.engine.bounds import Cuts, FrontSearch, Known, Points, Progress, Translator
-from mlsysim.engine.budget import Budget
-from mlsysim.engine.front import Front
+from mlsysim.backends.budget import Budget
+from mlsysim.backends.front import Front
+from mlsysim.bounds import Cuts, FrontSearch, Known, Points, Progress, Translator
 from mlsysim.progress import watched
 from mlsysim.study.searches.problem import Problem
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from mlsysim.engine.bounds import Search, Translator
-from mlsysim.engine.budget import Budget
+from mlsysim.backends.budget import Budget
+from mlsysim.bounds import Search, Translator
 from mlsysim.study.searches.problem import Problem
 
 #: Problems that are kept.

@@ -11,8 +11,8 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled
-from mlsysim.engine.specialized import has_roots, specialized
+from mlsysim.backends import compiled
+from mlsysim.backends.specialized import has_roots, specialized
 from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable
 
 #: Powers of two, times the value of an input, between which it is looked for a jump; places per power.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import derivatives
+from mlsysim.backends import derivatives
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.dataset import attributes, coordinates, described

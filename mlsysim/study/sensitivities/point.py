@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import derivatives
+from mlsysim.backends import derivatives
 from mlsysim.progress import looped
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.finite import TIMES, finite_at

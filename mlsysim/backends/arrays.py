@@ -1,0 +1,248 @@
+"""The functions compiled code calls on JAX arrays. Imported only when a grid is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from mlsysim.backends import functions
+from mlsysim.backends.functions import State
+from mlsysim.symbolic.functions import erlang_c_slope
+
+
+@cache
+def namespace() -> dict[str, Any]:
+    """Names compiled code uses, bound to ``jax.numpy``."""
+    import jax
+    import jax.numpy as jnp
+
+    on = arithmetic()
+    return {
+        "absolute": jnp.abs,
+        "beside": partial(functions.beside, on),
+        "ceil": partial(functions.ceil, on),
+        "chunked_prefill": chunked_prefill,
+        "erlang_c": _erlang_c(),
+        "erlang_c_slope": erlang_c_slope,
+        "exp": jnp.exp,
+        "floor": partial(functions.floor, on),
+        "inf": jnp.inf,
+        "least_integer": least_integer,
+        "log": jnp.log,
+        "maximum": on.maximum,
+        "minimum": on.minimum,
+        "mod": jnp.mod,
+        "nan": jnp.nan,
+        "normal_cdf": jax.scipy.special.ndtr,
+        "normal_quantile": jax.scipy.special.ndtri,
+        "root": _root(),
+        "slots_busy": _slots_busy(),
+        "slots_busy_slope": partial(functions.slots_busy_slope, on),
+        "sqrt": jnp.sqrt,
+        "where": jnp.where,
+    }
+
+
+@cache
+def arithmetic() -> Any:
+    """The arithmetic of JAX arrays; see :class:`mlsysim.backends.functions.Arithmetic`."""
+    import jax
+    import jax.numpy as jnp
+
+    class JaxArrays:
+        where = staticmethod(jnp.where)
+        floor = staticmethod(jnp.floor)
+        nearest = staticmethod(jnp.rint)
+        log = staticmethod(jnp.log)
+        sqrt = staticmethod(jnp.sqrt)
+        power = staticmethod(jnp.power)
+
+        # At a tie jnp.maximum halves the derivative; these take the first argument, as the closed form does.
+        @staticmethod
+        def maximum(left: Any, right: Any) -> Any:
+            return jnp.where((left >= right) | (left != left), left, right)
+
+        @staticmethod
+        def minimum(left: Any, right: Any) -> Any:
+            return jnp.where((left <= right) | (left != left), left, right)
+
+        @staticmethod
+        def together(*values: Any) -> tuple[Any, ...]:
+            real = _real(*values)
+            return tuple(jnp.broadcast_arrays(*(jnp.asarray(value, real) for value in values)))
+
+        @staticmethod
+        def constant(value: float, x: Any) -> Any:
+            return jnp.full_like(x, value)
+
+        @staticmethod
+        def precision(x: Any) -> Any:
+            return jnp.finfo(_real(x)).eps
+
+        @staticmethod
+        def largest(x: Any) -> float:
+            return 1.0 / functions.NEVER_WAITS if x.dtype == jnp.float64 else 1e30
+
+        @staticmethod
+        def alike(truth: Any, x: Any) -> Any:
+            return jnp.broadcast_to(truth, jnp.shape(x))
+
+        @staticmethod
+        def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
+            """Take steps at every point until none is going; those that are not keep their state."""
+
+            def one(state: State) -> State:
+                after = zip(step(*state, *fixed), state, strict=True)
+                return tuple(jnp.where(state[0], new, old) for new, old in after)
+
+            return jax.lax.while_loop(lambda state: jnp.any(state[0]), one, state)
+
+    return JaxArrays()
+
+
+@cache
+def operation(name: str) -> Callable[..., Any]:
+    """What an operation of a :class:`~mlsysim.backends.programs.Recorder` does, with the slopes that functions here have.
+
+    Parameters
+    ----------
+    name : str
+        As NumPy or compiled code calls it.
+    """
+    import jax.numpy as jnp
+
+    if name == "power":
+        return _power
+    return getattr(arithmetic(), name, None) or getattr(jnp, name, None) or namespace()[name]
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """A power; by multiplication where the exponent is known and whole, as compiled code writes it."""
+    return base ** (int(exponent) if isinstance(exponent, float) and exponent.is_integer() else exponent)
+
+
+def _real(*values: Any) -> Any:
+    """The floating dtype of values together: that of the caller, float32 or wider."""
+    import jax.numpy as jnp
+
+    return jnp.promote_types(jnp.result_type(*values, 1.0), jnp.float32)
+
+
+def _erlang_c() -> Callable[[Any, Any], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    erlang_c = jax.custom_jvp(partial(functions.erlang_c, arithmetic()))
+
+    @erlang_c.defjvp
+    def slope(primals: Any, tangents: Any) -> Any:
+        servers, load = primals
+        wait = erlang_c(servers, load)
+        stable = load < servers
+        offered, waiting = jnp.where(stable, load, servers / 2), jnp.where(stable, wait, 0.5)
+        return wait, jnp.where(stable, erlang_c_slope(servers, offered, waiting), 0.0) * tangents[1]
+
+    return erlang_c
+
+
+def _slots_busy() -> Callable[..., Any]:
+    import jax
+
+    slots_busy = jax.custom_jvp(partial(functions.slots_busy, arithmetic()))
+
+    @slots_busy.defjvp
+    def slope(primals: Any, tangents: Any) -> Any:
+        slopes = (functions.slots_busy_slope(arithmetic(), which, *primals) for which in (2, 3, 4, 5))
+        return slots_busy(*primals), sum(found * tangent for found, tangent in zip(slopes, tangents[1:], strict=True))
+
+    return slots_busy
+
+
+def _root() -> Callable[..., Any]:
+    import jax
+    import jax.numpy as jnp
+
+    @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+    def found(residual: Callable[..., Any], within: float, lower: Any, upper: Any, given: State) -> Any:
+        return functions.root(arithmetic(), residual, lower, upper, given, within)
+
+    @found.defjvp
+    def slope(residual: Callable[..., Any], within: float, primals: Any, tangents: Any) -> Any:
+        """By the implicit function theorem; an end that is the root moves as it does."""
+        lower, upper, given = primals
+        x = found(residual, within, lower, upper, given)
+        _, linear = jax.linearize(residual, x, *given)
+        rise = linear(jnp.ones_like(x), *map(jnp.zeros_like, given))
+        moved = linear(jnp.zeros_like(x), *tangents[2])
+        flat = rise == 0
+        inside = jnp.where(flat, 0.0, -moved / jnp.where(flat, 1.0, rise))
+        return x, jnp.where(x == lower, tangents[0], jnp.where(x == upper, tangents[1], inside))
+
+    def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
+        """Number at which a function is zero; see :func:`mlsysim.backends.functions.root`."""
+        lower, upper, *rest = arithmetic().together(lower, upper, *given)
+
+        def number(*values: Any) -> Any:
+            return arithmetic().together(residual(*values), values[0])[0]
+
+        return found(number, within, lower, upper, tuple(rest))
+
+    return root
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> Any:
+    """What requests see under chunked prefill, solved in NumPy; see :class:`mlsysim.symbolic.ChunkedPrefill`.
+
+    First derivatives by all arguments that move are solved together; there are no second ones.
+    """
+    import jax
+    import numpy as np
+
+    from mlsysim.backends import dual, vector
+
+    count = len(arguments)
+
+    def called(solve: Callable[..., Any], results: int, values: Any) -> Any:
+        """Numbers of the shape and dtype of the values, found in NumPy."""
+        like = jax.ShapeDtypeStruct(values[0].shape, values[0].dtype)
+
+        def numbers(*values: Any) -> Any:
+            found = solve([np.asarray(value, float) for value in values])
+            return tuple(np.broadcast_to(np.asarray(each, like.dtype), np.shape(values[0])) for each in found)
+
+        return jax.pure_callback(numbers, (like,) * results, *values, vmap_method="broadcast_all")
+
+    @jax.custom_jvp
+    def law(*values: Any) -> Any:
+        return called(
+            lambda numbers: vector.chunked_prefill(asked, tau, tuple(numbers[:count]), tuple(numbers[count:])),
+            len(asked),
+            values,
+        )
+
+    def slope(primals: Any, tangents: Any) -> Any:
+        moving = [
+            place for place, each in enumerate(tangents) if not isinstance(each, jax.custom_derivatives.SymbolicZero)
+        ]
+
+        def solve(numbers: Any) -> Any:
+            duals = (dual.Dual(x, {f"{i}": np.ones_like(x)}) if i in moving else x for i, x in enumerate(numbers))
+            given = tuple(duals)
+            found = dual.chunked_prefill(asked, tau, given[:count], given[count:])
+            return [*map(dual.plain, found), *(each.slopes[f"{place}"] for each in found for place in moving)]
+
+        found = called(solve, len(asked) * (1 + len(moving)), primals)
+        values, partials = found[: len(asked)], iter(found[len(asked) :])
+        return values, tuple(sum(next(partials) * tangents[place] for place in moving) for _ in asked)
+
+    law.defjvp(slope, symbolic_zeros=True)
+    return law(*arithmetic().together(*arguments, *given))
+
+
+def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
+    """Smallest number, whose derivative is zero; see :func:`mlsysim.backends.functions.least_integer`."""
+    import jax
+
+    limit, given, beyond = jax.lax.stop_gradient((limit, tuple(given), beyond))
+    return functions.least_integer(arithmetic(), condition, limit, given, beyond)

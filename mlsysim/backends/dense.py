@@ -1,0 +1,645 @@
+"""The smallest values of an expression on a grid that is never held: tile by tile, in float64."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.backends.ahead import Rest, done_ahead
+from mlsysim.backends.blocks import cores
+from mlsysim.backends.compiled import CompiledFunction
+from mlsysim.backends.reassociated import (
+    FIXED,
+    INNER,
+    OUTER,
+    Known,
+    Nest,
+    Ordered,
+    doubtful,
+    known_of,
+    quantities,
+    range_of,
+    reordered,
+)
+from mlsysim.backends.ties import band, in_order
+from mlsysim.backends.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
+from mlsysim.symbolic import System
+
+#: Most points of a chunk, which is computed in one call, and seconds it should take.
+CHUNK_POINTS, CHUNK_SECONDS = 2**27, 0.25
+#: Most tiles that are looked at one by one for ties; more are searched by a function of their own.
+FEW = 8
+#: Points of a part of a tile, whose vectors stay in the nearest cache; operations of a point from which it is no use.
+NEAREST, LONG = 2**12, 100
+#: Largest share of the operations of a point that another order may leave to be worth it.
+SPARED = 0.8
+#: Operations of the first chunk, before it is known how long they take; about 20 ms.
+FIRST = 2**28
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a search knows after some tiles of the grid.
+
+    Attributes
+    ----------
+    tiles, lowest : ndarray
+        Tiles that may hold one of the smallest values, and the smallest value of each.
+    feasible : int
+        Points that meet every condition; 0 where they are not counted.
+    points : int
+        Points looked at.
+    """
+
+    tiles: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    lowest: np.ndarray = field(default_factory=lambda: np.empty(0))
+    feasible: int = 0
+    points: int = 0
+
+    def joined(self, other: Scan, k: int) -> Scan:
+        """What is known after both parts; tiles that cannot hold one of the ``k`` smallest values are left out."""
+        tiles = np.concatenate([self.tiles, other.tiles])
+        lowest = np.concatenate([self.lowest, other.lowest])
+        kept = np.isfinite(lowest)
+        if kept.sum() > k:
+            most = float(np.partition(lowest, k - 1)[k - 1])
+            high = band(most)[1]
+            # A little more, since the sums of a scan may be in another order than those of an answer.
+            kept &= lowest <= high + (high - most) / 8
+        order = np.argsort(tiles[kept], kind="stable")
+        return Scan(tiles[kept][order], lowest[kept][order], self.feasible + other.feasible, self.points + other.points)
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The smallest values of an expression on a grid.
+
+    Attributes
+    ----------
+    values : ndarray
+        Ascending; fewer than were asked for where fewer points are feasible.
+    indices : ndarray of int
+        C-order index of each in the grid.
+    feasible : int or None
+        Points that meet every condition; None where they were not counted.
+    points : int
+        Points looked at.
+    """
+
+    values: np.ndarray
+    indices: np.ndarray
+    feasible: int | None
+    points: int
+
+
+class DenseSearch:
+    """The search of a grid, tile by tile, for the feasible points with the smallest objective.
+
+    A point is feasible where every condition holds and the objective is neither infinite nor
+    undefined.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    objective : sympy.Expr
+        In inputs and variables of the system.
+    conditions : sequence of sympy Boolean
+        All must hold.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : sequence of int
+        Length of each axis.
+    count : bool
+        Whether feasible points are counted, which costs a quarter of the time.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        objective: sympy.Basic,
+        conditions: Sequence[sympy.Basic],
+        values: Mapping[str, Any],
+        sizes: Sequence[int],
+        *,
+        count: bool = True,
+    ) -> None:
+        import jax
+
+        self.count = count
+        self.devices = jax.devices()
+        # One loop runs on one core.
+        self.lanes = len(self.devices) if len(self.devices) > 1 or self.devices[0].platform != "cpu" else cores()
+        width = CACHED if self.devices[0].platform == "cpu" else FLOODED
+        asked = [objective, *conditions]
+        self.tiling = tiled(system, asked, values, tuple(sizes), width)
+        self.function, self._values = done_ahead(system, asked, values, self.tiling)
+        self._prepare()
+        self._known = self._ordered()
+        self._last: tuple[int, Any] = (-1, None)
+
+    @property
+    def runs(self) -> int:
+        """Number of runs the grid is walked in, of one or more tiles each."""
+        return self.tiling.count // self.tiling.run
+
+    def _prepare(self) -> None:
+        """Sort the inputs by where they change: nowhere or within a tile, from tile to tile, or both."""
+        fixed: dict[str, np.ndarray] = {}
+        walked: dict[str, np.ndarray] = {}
+        tables: dict[str, np.ndarray] = {}
+        self._over: dict[str, np.ndarray] = {}
+        needed = dict(self._values)
+        if self.tiling.overhang is not None:
+            axis = self.tiling.overhang
+            inside = np.arange(self.tiling.rows[axis] * self.tiling.widths[axis]) < self.tiling.sizes[axis]
+            needed[INSIDE] = inside.astype(float).reshape(
+                [-1 if a == axis else 1 for a in range(len(self.tiling.sizes))]
+            )
+        for name, value in needed.items():
+            if value.size == 1:
+                fixed[name] = value.reshape(())
+                continue
+            table = self.tiling.table(value)
+            if len(table) == 1:
+                fixed[name] = np.ascontiguousarray(self.tiling.flat(table[0], np))
+            elif table.size == len(table):
+                walked[name] = table.reshape(-1)
+            elif len(table) * self.tiling.width <= SPREAD:
+                tables[name] = np.stack([self.tiling.flat(row, np) for row in table])
+            else:
+                tables[name] = table
+            if len(table) > 1:
+                self._over[name] = value
+        self._fixed, self._walked, self._tables = fixed, walked, tables
+
+    @property
+    def reorders(self) -> bool:
+        """Whether sums are in the order of the loops, and not as they are written."""
+        return self._known is not None
+
+    @cached_property
+    def _placed(self) -> list[Any]:
+        """Inputs that every call needs, on each device."""
+        import jax
+
+        with jax.enable_x64(True):
+            return [jax.device_put((self._fixed, self._tables), device) for device in self.devices]
+
+    def _chunk(self, run: int) -> int:
+        """Runs of tiles that one thread computes in one call."""
+        return max(1, min(CHUNK_POINTS // (self.tiling.width * run), -(-self.tiling.count // (run * self.lanes))))
+
+    @cached_property
+    def _levels(self) -> tuple[int, ...]:
+        """The innermost loop that changes each input."""
+        last = self.tiling.order[-1]
+        over = {name: INNER if value.shape[last] > 1 else OUTER for name, value in self._over.items()}
+        return tuple(over.get(name, FIXED) for name in self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        """Inputs of the loop over tiles."""
+        return [*self.function.inputs, *([INSIDE] if self.tiling.overhang is not None else [])]
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        """The shape of each input in a tile."""
+        return tuple(
+            (self.tiling.width,) if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in self._names
+        )
+
+    @cached_property
+    def _parts(self) -> int:
+        """Parts of a tile that are looked at one after the other in all tiles, so that they stay in a nearer cache."""
+        width, flat = self.tiling.width, all(table[0].ndim == 1 for table in self._tables.values())
+        if self.devices[0].platform != "cpu" or not flat or self._work > LONG:
+            return 1
+        return width // next((n for n in range(NEAREST, NEAREST // 4, -64) if width % n == 0), width)
+
+    def _ordered(self) -> Known | None:
+        """What has to be known to put sums in the order of the loops; None where that spares nothing."""
+        self._gap, self._work = 0.0, math.inf
+        if INNER not in self._levels:
+            return None
+        ranges = [range_of(self._values[name]) for name in self.function.inputs]
+        number = len(ranges)
+        known, (objective, *_) = known_of(self.function.raw, ranges, self._shapes[:number], self._levels[:number])
+        written, ordered = (_nest(self.function, self._shapes, self._levels, each).work for each in (None, known))
+        self._work = max(1, min(written, ordered))
+        if ordered > SPARED * written:
+            return None
+        self._gap = objective.gap if reordered(objective) else 0.0
+        return known
+
+    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, known: Known | None = None) -> list[Any]:
+        """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
+        parts = self._parts if kind in ("lowest", "count") else 1
+        chunk = self._chunk(run)
+        function = _over_tiles(self.function, self.tiling, kind, (chunk, run), known, self._levels, self._shapes, parts)
+
+        def share(lane: int, tiles: np.ndarray) -> Any:
+            """Compute a share in a thread of its own, where float64 has to be switched on as well."""
+            import jax
+
+            number = len(tiles)
+            tiles = np.concatenate([tiles, np.broadcast_to(tiles[:1], (chunk - number, run))])
+            with jax.enable_x64(True):
+                fixed, tables = self._placed[lane % len(self.devices)]
+                given = (*self._walk(tiles), np.int64(number), extra)
+                found = function(fixed, tables, *jax.device_put(given, self.devices[lane % len(self.devices)]))
+                return jax.tree.map(lambda x: np.asarray(x)[:number].reshape(number * run, *x.shape[2:]), found)
+
+        shares = [part for part in np.array_split(tiles.reshape(-1, run), self.lanes) if len(part)]
+        if len(shares) == 1:
+            return [share(0, shares[0])]
+        with ThreadPoolExecutor(len(shares)) as threads:
+            return list(threads.map(share, range(len(shares)), shares))
+
+    def _walk(self, tiles: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Values of the walked inputs, and rows of the tables: per tile, or per run where all its tiles share them."""
+        last = self.tiling.order[-1]
+        every, first = self.tiling.places(tiles), self.tiling.places(tiles[:, 0])
+        places = {name: every if value.shape[last] > 1 else first for name, value in self._over.items()}
+        alike: dict[Any, np.ndarray] = {}
+        rows = {}
+        for name, place in places.items():
+            shape = self._over[name].shape
+            if shape not in alike:
+                alike[shape] = self.tiling.row(self._over[name], place)
+            rows[name] = alike[shape]
+        return {name: table[rows.pop(name)] for name, table in self._walked.items()}, rows
+
+    def scans(self, start: int, stop: int, k: int = 1) -> Iterator[tuple[Scan, int]]:
+        """Look at a range of runs, a chunk of a fraction of a second at a time.
+
+        Parameters
+        ----------
+        start, stop : int
+            First run, and the one after the last.
+        k : int
+            How many of the smallest values are asked for.
+
+        Yields
+        ------
+        tuple of Scan and int
+            One chunk, and the run that follows it.
+        """
+        run = self.tiling.run
+        most = self._chunk(run) * self.lanes
+        number = min(most, max(1, most // 16, int(FIRST / self._work) // (run * self.tiling.width)))
+        while start < stop:
+            following = min(start + number, stop)
+            tiles = np.arange(start * run, following * run)
+            began = time.perf_counter()
+            lowest, feasible = self._looked_at(tiles)
+            rate = CHUNK_SECONDS / max(time.perf_counter() - began, CHUNK_SECONDS / 16)
+            number = int(np.clip((following - start) * rate, 1, most))
+            start = following
+            yield Scan().joined(Scan(tiles, lowest, int(feasible.sum()), self.tiling.points_of(tiles)), k), start
+
+    def _looked_at(self, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest value and number of feasible points of the tiles of some runs.
+
+        Where sums are in the order of the loops, tiles with points that are too near a limit are looked at again.
+        """
+        kind, run = "count" if self.count else "lowest", self.tiling.run
+
+        def called(tiles: np.ndarray, known: Known | None) -> tuple[np.ndarray, np.ndarray]:
+            lowest, feasible = zip(*self._call(kind, tiles, run, known=known), strict=True)
+            return np.concatenate(lowest), np.concatenate(feasible)
+
+        lowest, feasible = called(tiles, self._known)
+        again = np.flatnonzero(lowest == -math.inf)
+        if len(again) <= FEW:
+            for place in again:
+                values, _ = self.tile(int(tiles[place]))
+                lowest[place] = values.min(initial=math.inf)
+                feasible[place] = len(values) if self.count else 0
+            return lowest, feasible
+        runs = np.unique(again // run)
+        if len(runs) * run > len(tiles) // 4:
+            self._known = None
+        places = (runs[:, None] * run + np.arange(run)).ravel()
+        lowest[places], feasible[places] = called(tiles[places], None)
+        return lowest, feasible
+
+    def scan(self, start: int, stop: int, k: int = 1) -> Scan:
+        """What all chunks of :meth:`scans` find together."""
+        found = Scan()
+        for part, _ in self.scans(start, stop, k):
+            found = found.joined(part, k)
+        return found
+
+    def resolve(self, scan: Scan, k: int = 1) -> Smallest:
+        """The points with the smallest values, from what a scan found.
+
+        Parameters
+        ----------
+        scan : Scan
+            Of all tiles; or of some, where only these are asked for.
+        k : int
+            How many of the smallest values are asked for.
+
+        Returns
+        -------
+        Smallest
+        """
+        order = np.argsort(scan.lowest, kind="stable")
+        values, indices = np.empty(0), np.empty(0, np.int64)
+        seen = 0
+        for place in order:
+            if len(values) == k and scan.lowest[place] >= values[-1]:
+                break
+            values, indices = _least(*self._joined(values, indices, int(scan.tiles[place])), k)
+            seen += 1
+        sure = scan.lowest - self._gap * np.abs(scan.lowest)
+        if seen < len(order):
+            rest = order[seen:]
+            for tile in self._better(scan.tiles[rest[sure[rest] < values[-1]]], float(values[-1])):
+                values, indices = _least(*self._joined(values, indices, int(tile)), k)
+        if len(values):
+            low, high = band(float(values[-1]))
+            strict = values < low
+            wanted = k - int(strict.sum())
+            tied = self._tied(scan.tiles[sure <= high], low, high, wanted)
+            values, indices = np.concatenate([values[strict], tied[0]]), np.concatenate([indices[strict], tied[1]])
+            values, indices = in_order(values, indices)
+        return Smallest(values, indices, scan.feasible if self.count else None, scan.points)
+
+    def _better(self, tiles: np.ndarray, value: float) -> np.ndarray:
+        """Of some tiles, those that hold a smaller value; all where they are few."""
+        if len(tiles) <= FEW:
+            return tiles
+        chunk, below = self._chunk(1) * self.lanes, np.nextafter(value, -math.inf)
+        band = (np.float64(-math.inf), np.float64(below), self.tiling.steps)
+        parts = (tiles[start : start + chunk] for start in range(0, len(tiles), chunk))
+        found = [offsets for some in parts for (offsets,) in self._call("tied", some, 1, *band)]
+        return tiles[np.concatenate(found) < NOWHERE]
+
+    def _joined(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values and indices known so far, and those of the feasible points of one more tile."""
+        found, places = self.tile(number)
+        return np.concatenate([values, found]), np.concatenate([indices, places])
+
+    def tile(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Objective and C-order index of the feasible points of one tile; that of the last one is kept."""
+        if self._last[0] == number:
+            return self._last[1]
+        chosen = np.array([number])
+        ((values,),) = self._call("tile", chosen, 1)
+        values = values.reshape(-1)
+        kept = np.flatnonzero(values < math.inf)
+        self._last = number, (values[kept], self.tiling.first(chosen)[0] + self.tiling.steps[kept])
+        return self._last[1]
+
+    def _tied(self, tiles: np.ndarray, low: float, high: float, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """The first points, in C order, whose value lies in a band."""
+        first = self.tiling.first(tiles)
+        order = np.argsort(first, kind="stable")
+        tiles, first = tiles[order], first[order]
+        values, indices = np.empty(0), np.empty(0, np.int64)
+        if len(tiles) > FEW + wanted:
+            tiles, first = self._holding(tiles, first, low, high, wanted)
+        for number, at in zip(tiles, first, strict=True):
+            if len(indices) == wanted and at > indices[-1]:
+                break
+            values, indices = self._joined(values, indices, int(number))
+            inside = (values >= low) & (values <= high)
+            order = np.argsort(indices[inside], kind="stable")[:wanted]
+            values, indices = values[inside][order], indices[inside][order]
+        return values, indices
+
+    def _holding(
+        self, tiles: np.ndarray, first: np.ndarray, low: float, high: float, wanted: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of tiles in C order, the few that hold the first points of a band."""
+        best, kept = np.empty(0, np.int64), np.empty(0, np.int64)
+        band = (np.float64(low), np.float64(high), self.tiling.steps)
+        chunk = self._chunk(1) * self.lanes
+        for start in range(0, len(tiles), chunk):
+            if len(best) == wanted and first[start] > best.max():
+                break
+            some = tiles[start : start + chunk]
+            offsets = np.concatenate([found for (found,) in self._call("tied", some, 1, *band)])
+            found = np.where(offsets < NOWHERE, first[start : start + chunk] + offsets, NOWHERE)
+            best, kept = np.concatenate([best, found]), np.concatenate([kept, np.arange(start, start + len(some))])
+            order = np.argsort(best, kind="stable")[:wanted]
+            order = order[best[order] < NOWHERE]
+            best, kept = best[order], kept[order]
+        kept = np.sort(kept)
+        return tiles[kept], first[kept]
+
+
+#: Name of the input that is one where a place is a point, and zero where it lies past the end of an axis.
+INSIDE = "_inside"
+NOWHERE = np.iinfo(np.int64).max
+#: What a part of a tile gives that has no points.
+NOTHING = {"lowest": math.inf, "count": math.inf, "tied": NOWHERE}
+
+
+def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ``k`` smallest values, ascending."""
+    if len(values) > k:
+        near = values <= np.partition(values, k - 1)[k - 1]
+        values, indices = values[near], indices[near]
+    order = np.lexsort((indices, values))[:k]
+    return values[order], indices[order]
+
+
+Shapes = tuple[tuple[int, ...], ...]
+#: What is done at every point.
+Function = CompiledFunction | Rest
+
+
+def _at(column: Any, i: Any, j: Any) -> Any:
+    """An entry per run, or per tile of a run."""
+    return column[i] if column.ndim == 1 else column[i, j]
+
+
+def _priced(function: Function, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
+    """Objective of the points of a tile, infinite where one is out; and a number that it is to be multiplied with."""
+    import jax.numpy as jnp
+
+    objective, *conditions = function.raw(*values)
+    allowed = (objective < jnp.inf) & inside
+    for condition in conditions:
+        allowed &= jnp.asarray(condition) != False  # noqa: E712
+    return jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), 1.0
+
+
+def _priced_in_order(
+    function: Function, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
+) -> tuple[Any, Any]:
+    """The same, with sums in the order of the loops; minus infinity where rounding may decide whether a point is in."""
+    import jax.numpy as jnp
+
+    objective, *conditions = quantities(function.raw, values, levels, known)
+    ordered = Ordered()
+    perhaps = surely = inside
+    if reordered(objective):
+        price, scale = ordered.scaled(objective)
+    else:
+        price, scale = objective.value, 1.0
+        perhaps = surely = perhaps & (price < jnp.inf) & (price > -jnp.inf)
+    for condition in conditions:
+        perhaps &= ordered.holds(condition, surely=False)
+        surely &= ordered.holds(condition, surely=True)
+    out: Any = jnp.inf
+    if doubtful(conditions):
+        out = jnp.where(perhaps, -jnp.inf, jnp.inf)
+    return jnp.where(surely, price, out), scale
+
+
+@lru_cache(maxsize=64)
+def _nest(function: Function, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
+    """What the loop over tiles does: as it is written, or in the order of the loops."""
+    import jax
+
+    def priced(*values: Any) -> tuple[Any, Any]:
+        given = values[: len(function.inputs)]
+        inside = values[-1] > 0 if len(values) > len(given) else True
+        if known is None:
+            return _priced(function, given, inside)
+        return _priced_in_order(function, given, levels[: len(given)], known, inside)
+
+    with jax.enable_x64(True):
+        return Nest(jax.make_jaxpr(priced)(*(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)), levels)
+
+
+@lru_cache(maxsize=64)
+def _over_tiles(
+    function: Function,
+    tiling: Tiling,
+    kind: str,
+    tiles: tuple[int, int],
+    known: Known | None,
+    levels: tuple[int, ...],
+    shapes: Shapes,
+    parts: int,
+) -> Any:
+    """A compiled loop over parts of tiles, runs, and the tiles of a run; at most so many runs of so many tiles."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    (length, run), width = tiles, tiling.width // parts
+    nest = _nest(function, tuple((width,) if shape else () for shape in shapes), levels, known)
+    names = [*function.inputs, INSIDE][: len(levels)]
+    changed = [[name for name, each in zip(names, levels, strict=True) if each == level] for level in range(INNER + 1)]
+
+    lanes = next(n for n in range(64, 0, -1) if width % n == 0)
+
+    def least(value: Any, lanes: int = 1) -> Any:
+        # No value is undefined here, so that a comparison will do; the minimum of XLA takes several instructions.
+        def pick(left: Any, right: Any) -> Any:
+            return lax.select(lax.lt(left, right), left, right)
+
+        found = lax.reduce(value.reshape(-1, lanes), np.float64(math.inf), pick, (0,))
+        return lax.reduce(found, np.float64(math.inf), pick, (0,))
+
+    def lowest(value: Any) -> tuple[Any, Any]:
+        # Few rows of lanes are unrolled, and then read one place after the other.
+        return least(value, lanes if width >= 64 * lanes else 1), jnp.int64(0)
+
+    def count(value: Any) -> tuple[Any, Any]:
+        # Computed once for both: XLA would fuse the whole expression into each of the two reductions.
+        value = lax.optimization_barrier(value)
+        finite = (value < jnp.inf).astype(jnp.int32).reshape(-1, lanes)
+        return least(value), jnp.sum(jnp.sum(finite, 0, dtype=jnp.int32), dtype=jnp.int64)
+
+    def whole(value: Any) -> tuple[Any]:
+        return (value,)
+
+    def tied(value: Any, low: Any, high: Any, steps: Any) -> tuple[Any]:
+        return (jnp.min(jnp.where((value >= low) & (value <= high), steps, NOWHERE)),)
+
+    reduce: Any = {"lowest": lowest, "count": count, "tile": whole, "tied": tied}[kind]
+
+    @jax.jit
+    def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
+        def values(level: int, part: Any, i: Any = 0, j: Any = 0) -> Iterator[Any]:
+            for name in changed[level]:
+                if name in walked:
+                    yield _at(walked[name], i, j)
+                    continue
+                value = fixed[name] if name in fixed else tables[name][_at(rows[name], i, j)]
+                if value.ndim > 1:
+                    value = tiling.flat(value, jnp)
+                yield value.reshape(parts, width)[part] if value.ndim else value
+
+        def found(held: dict[int, Any]) -> tuple[Any, ...]:
+            price, scale = nest.outputs(held)
+            first, *others = reduce(jnp.broadcast_to(price, (width,)), *extra)
+            # The number may be zero, and what is infinite stays so.
+            return (first if known is None else jnp.where(jnp.isinf(first), first, first * scale), *others)
+
+        def one(part: Any) -> tuple[Any, ...]:
+            held: dict[int, Any] = {}
+            for level in range(INNER + 1):
+                held = nest.done(level, held, values(level, part))
+            return found(held)
+
+        if kind == "tile":
+            return jax.tree.map(lambda x: x[None, None], one(0))
+        blank = jax.tree.map(lambda x: jnp.zeros((run, *x.shape), x.dtype), jax.eval_shape(one, 0))
+        empty = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), blank)
+        empty = (jnp.full_like(empty[0], NOTHING[kind]), *empty[1:])
+
+        def over(part: Any, every: Any) -> Any:
+            fixed = nest.done(FIXED, {}, values(FIXED, part))
+
+            def along(i: Any, every: Any) -> Any:
+                outer = nest.done(OUTER, fixed, values(OUTER, part, i))
+
+                def step(j: Any, some: Any) -> Any:
+                    held = nest.done(INNER, outer, values(INNER, part, i, j))
+                    return jax.tree.map(lambda all, x: all.at[j].set(x), some, found(held))
+
+                first, *others = lax.fori_loop(0, run, step, blank)
+                least, *sums = every
+                return (least.at[i].min(first), *(a.at[i].add(b) for a, b in zip(sums, others, strict=True)))
+
+            return lax.fori_loop(0, number, along, every)
+
+        return lax.fori_loop(0, parts, over, empty)
+
+    return runs
+
+
+def smallest(
+    system: System,
+    objective: sympy.Basic,
+    conditions: Sequence[sympy.Basic],
+    values: Mapping[str, Any],
+    sizes: Sequence[int],
+    k: int = 1,
+    *,
+    count: bool = True,
+) -> Smallest:
+    """The smallest values of an expression on a grid, and where they are.
+
+    Two values within a relative 1e-9 count as equal. Of the points equal to the last one returned, the
+    first in C order are returned.
+
+    Parameters
+    ----------
+    system, objective, conditions, values, sizes, count
+        As for :class:`DenseSearch`.
+    k : int
+        How many.
+
+    Returns
+    -------
+    Smallest
+    """
+    search = DenseSearch(system, objective, conditions, values, sizes, count=count)
+    return search.resolve(search.scan(0, search.runs, k), k)

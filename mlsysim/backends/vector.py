@@ -1,0 +1,174 @@
+"""The functions compiled code calls on NumPy arrays: a few thousand points at once, without XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from mlsysim.backends import functions, scalar
+from mlsysim.backends.budget import look_at_the_clock
+from mlsysim.backends.floats import Floats
+from mlsysim.backends.functions import State
+from mlsysim.backends.operations import COSTS
+from mlsysim.backends.programs.recording import recorded, recorder_of
+from mlsysim.symbolic import ChunkedPrefill
+
+
+class Arrays:
+    """The arithmetic of NumPy arrays; see :class:`mlsysim.backends.functions.Arithmetic`."""
+
+    minimum = staticmethod(np.minimum)
+    maximum = staticmethod(np.maximum)
+    floor = staticmethod(np.floor)
+    nearest = staticmethod(np.rint)
+    log = staticmethod(np.log)
+    sqrt = staticmethod(np.sqrt)
+    power = staticmethod(np.power)
+    precision = staticmethod(Floats.precision)
+    largest = staticmethod(Floats.largest)
+
+    @staticmethod
+    def where(condition: Any, then: Any, otherwise: Any) -> Any:
+        """One of two numbers at every point. Arrays by their bits: NumPy guesses which, and waits where it is wrong."""
+        if not (type(then) is type(otherwise) is np.ndarray and then.dtype == otherwise.dtype == np.float64):
+            return np.where(condition, then, otherwise)
+        if not np.shape(condition) == then.shape == otherwise.shape != ():
+            return np.where(condition, then, otherwise)
+        rest = otherwise.view(np.int64)
+        chosen = then.view(np.int64) ^ rest
+        chosen *= condition
+        chosen ^= rest
+        return chosen.view(np.float64)
+
+    @staticmethod
+    def together(*values: Any) -> tuple[Any, ...]:
+        """Broadcast against each other."""
+        return tuple(np.broadcast_arrays(*(np.asarray(value, float) for value in values)))
+
+    @staticmethod
+    def constant(value: float, x: Any) -> Any:
+        """The number at every point."""
+        return np.full(np.shape(x), value)
+
+    @staticmethod
+    def alike(truth: Any, x: Any) -> Any:
+        """A truth value at every point."""
+        return np.broadcast_to(truth, np.shape(x))
+
+    @staticmethod
+    def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
+        """Take steps at the points that are going; those that have stopped are dropped once they are a quarter."""
+        shape = np.shape(state[0])
+        ends = [np.array(value).reshape(-1) for value in state]
+        place = np.flatnonzero(ends[0])
+        now, read = ([np.reshape(value, -1)[place] for value in values] for values in (ends, fixed))
+        going = now[0]
+        while place.size:
+            look_at_the_clock()
+            now = list(step(*now, *read))
+            stopped = np.flatnonzero(going & ~now[0])
+            if stopped.size:
+                for end, value in zip(ends, now, strict=True):
+                    end[place[stopped]] = value[stopped]
+                going = going & now[0]
+                if 4 * np.count_nonzero(going) <= 3 * place.size:
+                    left = np.flatnonzero(going)
+                    place = place[left]
+                    now, read = ([value[left] for value in values] for values in (now, read))
+                    going = now[0]
+        return tuple(end.reshape(shape) for end in ends)
+
+
+ARRAYS = Arrays()
+
+least_integer = partial(functions.least_integer, ARRAYS)
+slots_busy_slope = np.errstate(all="ignore")(partial(functions.slots_busy_slope, ARRAYS))
+bracket = np.errstate(all="ignore")(partial(functions.bracket, ARRAYS))
+beside = partial(functions.beside, ARRAYS)
+ceil = partial(functions.ceil, ARRAYS)
+floor = partial(functions.floor, ARRAYS)
+
+
+@recorded
+@np.errstate(all="ignore")
+def erlang_c(servers: Any, load: Any) -> Any:
+    """Probability of waiting; see :func:`mlsysim.backends.functions.erlang_c`."""
+    return functions.erlang_c(ARRAYS, servers, load)
+
+
+@recorded
+@np.errstate(all="ignore")
+def slots_busy(slots: Any, a: Any, b: Any, e: Any, tail: Any) -> Any:
+    """Probability that all slots are taken; see :func:`mlsysim.backends.functions.slots_busy`."""
+    return functions.slots_busy(ARRAYS, slots, a, b, e, tail)
+
+
+@np.errstate(all="ignore")
+def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
+    """Number at which a function is zero; see :func:`mlsysim.backends.functions.root`. At one point without arrays."""
+    recorder = recorder_of((lower, upper, *given))
+    if recorder is not None:
+        return recorder.root(residual, lower, upper, given, within)
+    if any(map(np.ndim, (lower, upper, *given))):
+        return functions.root(ARRAYS, residual, lower, upper, given, within)
+    return scalar.root(residual, lower, upper, tuple(map(np.float64, given)), within)
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
+    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.backends.chunked.asked import answers, loads
+    from mlsysim.backends.chunked.batch import solved
+
+    recorder, count = recorder_of((*arguments, *given)), len(arguments)
+    if recorder is not None:
+        law = recorder.call(
+            lambda *values: chunked_prefill(asked, tau, values[:count], values[count:]),
+            (*arguments, *given),
+            COSTS[ChunkedPrefill],
+        )
+        return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]
+    found = solved(loads(asked, tau, arguments, given, NAMESPACE, scalar.NAMESPACE))[0]
+    return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
+
+
+@recorded
+def normal_cdf(x: Any) -> Any:
+    """The normal distribution."""
+    if np.ndim(x) == 0:
+        return scalar.normal_cdf(x)
+    from scipy.special import ndtr
+
+    return ndtr(x)
+
+
+@recorded
+def normal_quantile(p: Any) -> Any:
+    """The quantile of the normal distribution."""
+    if np.ndim(p) == 0:
+        return scalar.normal_quantile(p)
+    from scipy.special import ndtri
+
+    return ndtri(p)
+
+
+NAMESPACE: dict[str, Any] = {
+    **scalar.NAMESPACE,
+    "beside": beside,
+    "ceil": ceil,
+    "chunked_prefill": chunked_prefill,
+    "erlang_c": erlang_c,
+    "floor": floor,
+    "least_integer": least_integer,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "normal_cdf": normal_cdf,
+    "normal_quantile": normal_quantile,
+    "root": root,
+    "slots_busy": slots_busy,
+    "slots_busy_slope": slots_busy_slope,
+    "where": np.where,
+}

@@ -1,0 +1,15 @@
+"""The operation table, filled: a file a kind of operation."""
+
+from mlsysim.graph.operations import (
+    arithmetic,
+    choices,
+    chunked,
+    erlang,
+    least_integer,
+    normal,
+    root,
+    rounding,
+    slots,
+)
+
+__all__ = ["arithmetic", "choices", "chunked", "erlang", "least_integer", "normal", "root", "rounding", "slots"]
