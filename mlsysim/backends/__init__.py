@@ -1,10 +1,10 @@
-"""The compiler: a System as one function, on NumPy scalars or on JAX arrays.
+"""The compiler: a System as one function, on plain floats, NumPy arrays or JAX arrays.
 
 What a scalar answer does without is imported from its own module: :mod:`.dense`, :mod:`.folded`, :mod:`.front` and
 :mod:`.refused`.
 """
 
-from mlsysim.backends.compiled import CompiledFunction, compiled, compiled_expression
+from mlsysim.backends.compiled import CompiledFunction, compiled, compiled_expression, graph_of, of_graph
 from mlsysim.backends.grid import (
     concrete_function,
     default_dtype,
@@ -15,13 +15,11 @@ from mlsysim.backends.grid import (
     pure_function,
 )
 from mlsysim.backends.output_spec import OutputSpec, ReasonCode
-from mlsysim.backends.plain import PlainFunction, plain_function
 from mlsysim.backends.slopes import derivatives, slopes
 
 __all__ = [
     "CompiledFunction",
     "OutputSpec",
-    "PlainFunction",
     "ReasonCode",
     "compiled",
     "compiled_expression",
@@ -30,9 +28,10 @@ __all__ = [
     "derivatives",
     "evaluate",
     "evaluate_outputs",
+    "graph_of",
     "is_traced",
     "iterates",
-    "plain_function",
+    "of_graph",
     "pure_function",
     "slopes",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from mlsysim.backends import functions
-from mlsysim.backends.functions import State
+from mlsysim.graph import TABLE, operations
+from mlsysim.graph.floats import LARGEST, State
 from mlsysim.symbolic.functions import erlang_c_slope
 
 
@@ -18,15 +18,13 @@ def namespace() -> dict[str, Any]:
     import jax.numpy as jnp
 
     on = arithmetic()
+    numerics = {name: partial(each.numerics, on) for name, each in TABLE.items() if each.numerics is not None}
     return {
+        **numerics,
         "absolute": jnp.abs,
-        "beside": partial(functions.beside, on),
-        "ceil": partial(functions.ceil, on),
         "chunked_prefill": chunked_prefill,
         "erlang_c": _erlang_c(),
-        "erlang_c_slope": erlang_c_slope,
         "exp": jnp.exp,
-        "floor": partial(functions.floor, on),
         "inf": jnp.inf,
         "least_integer": least_integer,
         "log": jnp.log,
@@ -38,7 +36,6 @@ def namespace() -> dict[str, Any]:
         "normal_quantile": jax.scipy.special.ndtri,
         "root": _root(),
         "slots_busy": _slots_busy(),
-        "slots_busy_slope": partial(functions.slots_busy_slope, on),
         "sqrt": jnp.sqrt,
         "where": jnp.where,
     }
@@ -46,7 +43,7 @@ def namespace() -> dict[str, Any]:
 
 @cache
 def arithmetic() -> Any:
-    """The arithmetic of JAX arrays; see :class:`mlsysim.backends.functions.Arithmetic`."""
+    """The arithmetic of JAX arrays; see :class:`mlsysim.graph.Arithmetic`."""
     import jax
     import jax.numpy as jnp
 
@@ -82,7 +79,7 @@ def arithmetic() -> Any:
 
         @staticmethod
         def largest(x: Any) -> float:
-            return 1.0 / functions.NEVER_WAITS if x.dtype == jnp.float64 else 1e30
+            return LARGEST if x.dtype == jnp.float64 else 1e30
 
         @staticmethod
         def alike(truth: Any, x: Any) -> Any:
@@ -133,7 +130,7 @@ def _erlang_c() -> Callable[[Any, Any], Any]:
     import jax
     import jax.numpy as jnp
 
-    erlang_c = jax.custom_jvp(partial(functions.erlang_c, arithmetic()))
+    erlang_c = jax.custom_jvp(partial(operations.erlang.erlang_c, arithmetic()))
 
     @erlang_c.defjvp
     def slope(primals: Any, tangents: Any) -> Any:
@@ -149,11 +146,11 @@ def _erlang_c() -> Callable[[Any, Any], Any]:
 def _slots_busy() -> Callable[..., Any]:
     import jax
 
-    slots_busy = jax.custom_jvp(partial(functions.slots_busy, arithmetic()))
+    slots_busy = jax.custom_jvp(partial(operations.slots.slots_busy, arithmetic()))
 
     @slots_busy.defjvp
     def slope(primals: Any, tangents: Any) -> Any:
-        slopes = (functions.slots_busy_slope(arithmetic(), which, *primals) for which in (2, 3, 4, 5))
+        slopes = (operations.slots.slots_busy_slope(arithmetic(), which, *primals) for which in (2, 3, 4, 5))
         return slots_busy(*primals), sum(found * tangent for found, tangent in zip(slopes, tangents[1:], strict=True))
 
     return slots_busy
@@ -165,7 +162,7 @@ def _root() -> Callable[..., Any]:
 
     @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
     def found(residual: Callable[..., Any], within: float, lower: Any, upper: Any, given: State) -> Any:
-        return functions.root(arithmetic(), residual, lower, upper, given, within)
+        return operations.root.root(arithmetic(), residual, lower, upper, given, within)
 
     @found.defjvp
     def slope(residual: Callable[..., Any], within: float, primals: Any, tangents: Any) -> Any:
@@ -180,7 +177,7 @@ def _root() -> Callable[..., Any]:
         return x, jnp.where(x == lower, tangents[0], jnp.where(x == upper, tangents[1], inside))
 
     def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
-        """Number at which a function is zero; see :func:`mlsysim.backends.functions.root`."""
+        """Number at which a function is zero; see :func:`mlsysim.graph.operations.root.root`."""
         lower, upper, *rest = arithmetic().together(lower, upper, *given)
 
         def number(*values: Any) -> Any:
@@ -241,8 +238,8 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> Any
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
-    """Smallest number, whose derivative is zero; see :func:`mlsysim.backends.functions.least_integer`."""
+    """Smallest number, whose derivative is zero; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
     import jax
 
     limit, given, beyond = jax.lax.stop_gradient((limit, tuple(given), beyond))
-    return functions.least_integer(arithmetic(), condition, limit, given, beyond)
+    return operations.least_integer.least_integer(arithmetic(), condition, limit, given, beyond)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from types import CodeType
 from typing import Any, Literal
 
 import numpy as np
 import sympy
 
-from mlsysim.backends import arrays, kept, scalar, vector
-from mlsysim.backends.source import Named, SourceCode, signature_of, source_of, source_of_expression
-from mlsysim.symbolic import System, lower
-from mlsysim.symbolic.fingerprint import fingerprint
+from mlsysim.backends import arrays, floats, vector
+from mlsysim.graph import Graph, lowered
+from mlsysim.graph.lowering import Named
+from mlsysim.graph.passes import guarded
+from mlsysim.graph.printer import Printer
+from mlsysim.symbolic import System
 
 Backend = Literal["numpy", "vector", "jax"]
 
-#: Systems of fewer formulas, and fewer expressions, are printed about as soon as they are found.
-WORTH_KEEPING = 24
+_ARRAYS = Printer("text")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +29,44 @@ class CompiledFunction:
 
     Attributes
     ----------
-    inputs : tuple of str
-        Argument names, in order.
-    outputs : tuple of str
-        Names of the returned values: every variable of the system, in order of evaluation.
-    raw : callable
-        The function itself: positional canonical values in, list out.
+    graph : Graph
+        What it was printed from.
     source : str
-        The generated source, one line per formula.
+        The generated source, one line per formula and for what several share.
+    backend : {"numpy", "vector", "jax"}
+        For what it was printed.
     """
 
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    raw: Any
+    graph: Graph
     source: str
+    backend: Backend
 
-    def __call__(self, values: Mapping[str, float]) -> dict[str, float]:
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Argument names, in order."""
+        return self.graph.inputs
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the returned values: every variable of the system, in order of evaluation."""
+        return tuple(self.graph.outputs)
+
+    @cached_property
+    def _code(self) -> CodeType:
+        return compile(self.source, "<compiled>", "exec")
+
+    @cached_property
+    def raw(self) -> Any:
+        """The function itself: positional canonical values in, list out."""
+        return self.on(_namespace(self.backend))
+
+    def on(self, namespace: dict[str, Any]) -> Any:
+        """The function itself, calling what the names stand for in another arithmetic of arrays."""
+        space = dict(namespace)
+        exec(self._code, space)
+        return space["compiled"]
+
+    def __call__(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Evaluate at canonical values: numbers, or arrays that broadcast if the backend takes arrays.
 
         Parameters
@@ -55,10 +79,39 @@ class CompiledFunction:
         dict
             Value per output name.
         """
-        with np.errstate(all="ignore"):
-            given = map(values.__getitem__, self.inputs)
-            found = self.raw(*[np.float64(x) if type(x) is float else np.asarray(x, float)[()] for x in given])
+        given = [values[name] for name in self.inputs]
+        if self.backend == "numpy":
+            found: Any = floats.boxed(self.raw(*map(float, given)))
+        else:
+            with np.errstate(all="ignore"):
+                found = self.raw(*[np.float64(x) if type(x) is float else np.asarray(x, float)[()] for x in given])
         return dict(zip(self.outputs, found, strict=True))
+
+
+@lru_cache(maxsize=256)
+def graph_of(system: System, outputs: tuple[str, ...] | None = None, expressions: Named = ()) -> Graph:
+    """The graph of a system, or of the part of it some outputs need; cached.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    outputs : tuple of str, optional
+        Lower only what these need; everything by default.
+    expressions : tuple of (str, sympy.Basic)
+        Names, and the expressions of inputs and variables they stand for. If given, these are the outputs instead of
+        the variables.
+
+    Raises
+    ------
+    FormulaError
+        If an expression uses a function without a rule, or a variable has the name of a function that compiled code
+        calls.
+    """
+    if expressions:
+        asked: Any = set().union(*(expression.free_symbols for _, expression in expressions))
+        outputs = tuple(sorted({symbol.name for symbol in asked} & {v.name for v in system.variables}))
+    return lowered(system if outputs is None else system.closure(outputs), expressions)
 
 
 @lru_cache(maxsize=256)
@@ -72,15 +125,10 @@ def compiled(
 
     Parameters
     ----------
-    system : System
-        Formulas to compile.
-    outputs : tuple of str, optional
-        Compile only what these need; everything by default.
+    system, outputs, expressions
+        As for :func:`graph_of`.
     backend : {"numpy", "vector", "jax"}
-        NumPy scalars, NumPy arrays, or JAX arrays (with branches kept finite under differentiation).
-    expressions : tuple of (str, sympy.Basic)
-        Names, and the expressions of inputs and variables they stand for. If given, these are returned
-        instead of the variables.
+        Single numbers, NumPy arrays, or JAX arrays (with branches kept finite under differentiation).
 
     Returns
     -------
@@ -89,47 +137,23 @@ def compiled(
     Raises
     ------
     FormulaError
-        If an expression uses a function without a compilation rule, or a variable has the name of
-        a function that compiled code calls.
+        As :func:`graph_of`.
     """
-    source = _source(system, outputs, expressions, backend == "jax")
-    return CompiledFunction(source.inputs, source.outputs, source.function(_namespace(backend)), source.text)
+    return of_graph(graph_of(system, outputs, expressions), backend)
 
 
-@lru_cache(maxsize=256)
-def _source(system: System, outputs: tuple[str, ...] | None, expressions: Named, finite: bool) -> SourceCode:
-    if expressions:
-        asked: Any = set().union(*(lower(expression).free_symbols for _, expression in expressions))
-        outputs = tuple(sorted({symbol.name for symbol in asked} & {v.name for v in system.variables}))
-    part = system if outputs is None else system.closure(outputs)
-    key = _key(part, expressions, finite)
-    found = kept.find(key) if key else None
-    if found is None or not _answers(found, part, expressions):
-        found = source_of(part, expressions, finite=finite)
-        if key:
-            kept.keep(key, found)
-    return found
-
-
-def _answers(source: SourceCode, part: System, expressions: Named) -> bool:
-    """Whether source takes and gives what is asked for, as a file that somebody made may not."""
-    inputs, outputs = signature_of(part, expressions)
-    return (*source.inputs, *source.outputs) == (*(symbol.name for symbol in inputs), *outputs)
-
-
-def _key(part: System, expressions: Named, finite: bool) -> str:
-    """Under which source is kept; empty where it is not."""
-    if len(part) + len(expressions) < WORTH_KEEPING:
-        return ""
-    nodes = [node for formula in part for node in (formula.variable.symbol, formula.expression)]
-    said = fingerprint([*nodes, *(expression for _, expression in expressions)])
-    return said and kept.key(said, str(finite), *(name for name, _ in expressions))
+def of_graph(graph: Graph, backend: Backend) -> CompiledFunction:
+    """A graph as a function; backends as for :func:`compiled`."""
+    if backend == "jax":
+        graph = guarded(graph)
+    printer = floats.PRINTER if backend == "numpy" else _ARRAYS
+    return CompiledFunction(graph, printer.function("compiled", graph), backend)
 
 
 def _namespace(backend: Backend) -> dict[str, Any]:
     if backend == "jax":
         return arrays.namespace()
-    return scalar.NAMESPACE if backend == "numpy" else vector.NAMESPACE
+    return floats.namespace() if backend == "numpy" else vector.NAMESPACE
 
 
 @lru_cache(maxsize=4096)
@@ -138,5 +162,5 @@ def compiled_expression(expression: sympy.Basic, infinite: frozenset[sympy.Symbo
 
     Works on scalars and on NumPy arrays. Beside a factor of zero, ``infinite`` symbols count as zero.
     """
-    source = source_of_expression(expression, infinite)
-    return CompiledFunction(source.inputs, source.outputs, source.function(vector.NAMESPACE), source.text)
+    graph = lowered(System(()), (("value", expression),), frozenset(symbol.name for symbol in infinite))
+    return of_graph(graph, "vector")

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.backends import functions, scalar, vector
-from mlsysim.backends.functions import State
+from mlsysim.backends import vector
+from mlsysim.graph import operations
+from mlsysim.graph.floats import State
 from mlsysim.symbolic.functions import erlang_c_slope
 
 
@@ -255,7 +256,7 @@ def slots_busy_slope(which: int, *arguments: Any) -> Any:
     """A derivative of :func:`slots_busy`, which may have slopes itself."""
     if not any(isinstance(argument, Dual) for argument in arguments):
         return vector.slots_busy_slope(which, *arguments)
-    return functions.slots_busy_slope(DUALS, which, *arguments)
+    return operations.slots.slots_busy_slope(DUALS, which, *arguments)
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
@@ -295,7 +296,7 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
             return Dual(at(values.value, place), {name: slope[..., place] for name, slope in values.slopes.items()})
         return values[..., place]
 
-    return answers(asked, chunked_latencies(loads(asked, tau, arguments, given, NAMESPACE, scalar.NAMESPACE)), at)
+    return answers(asked, chunked_latencies(loads(asked, tau, arguments, given, NAMESPACE, vector.NUMBERS)), at)
 
 
 normal_cdf = _applied(vector.normal_cdf, lambda x, _value: exp(-(x * x) / 2) / np.sqrt(2 * np.pi))
@@ -303,7 +304,7 @@ normal_quantile = _applied(vector.normal_quantile, lambda _p, value: exp(value *
 
 
 class Duals(vector.Arrays):
-    """The arithmetic of dual numbers; see :class:`mlsysim.backends.functions.Arithmetic`."""
+    """The arithmetic of dual numbers; see :class:`mlsysim.graph.Arithmetic`."""
 
     where = staticmethod(where)
     minimum = staticmethod(minimum)
@@ -353,12 +354,12 @@ DUALS = Duals()
 NAMESPACE: dict[str, Any] = {
     **vector.NAMESPACE,
     "absolute": abs,
-    "beside": beside,
+    "lawful": lambda left, right: beside(left, right) * beside(right, left),
     "chunked_prefill": chunked_prefill,
-    "ceil": lambda x: vector.ceil(plain(x)),
+    "ceil": lambda x: vector.NAMESPACE["ceil"](plain(x)),
     "erlang_c": erlang_c,
     "exp": exp,
-    "floor": lambda x: vector.floor(plain(x)),
+    "floor": lambda x: vector.NAMESPACE["floor"](plain(x)),
     "least_integer": least_integer,
     "log": log,
     "maximum": maximum,

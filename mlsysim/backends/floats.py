@@ -1,85 +1,62 @@
-"""The arithmetic of single numbers, in which special functions are evaluated at one point."""
+"""Graphs on plain floats, at one point at a time: total, and several times faster than NumPy's scalars."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from mlsysim.backends import functions
-from mlsysim.backends.functions import State
-
-PRECISION = float(np.finfo(float).eps)
-
-
-class Floats:
-    """The arithmetic of single numbers; see :class:`mlsysim.backends.functions.Arithmetic`."""
-
-    nearest = staticmethod(np.rint)
-    log = staticmethod(math.log)
-    sqrt = staticmethod(np.sqrt)
-
-    @staticmethod
-    def floor(x: Any) -> Any:
-        """The largest whole number that is not larger."""
-        return x // 1.0 if abs(x) < math.inf else x
-
-    @staticmethod
-    def where(condition: Any, then: Any, otherwise: Any) -> Any:
-        """One of two numbers."""
-        return then if condition else otherwise
-
-    @staticmethod
-    def minimum(left: Any, right: Any) -> Any:
-        """The smaller number; nan where either is."""
-        return left if left <= right or left != left else right
-
-    @staticmethod
-    def maximum(left: Any, right: Any) -> Any:
-        """The larger number; nan where either is."""
-        return left if left >= right or left != left else right
-
-    @staticmethod
-    def power(base: float, exponent: float) -> float:
-        """A power of a positive number; infinite where it overflows, which Python floats refuse."""
-        try:
-            return base**exponent
-        except OverflowError:
-            return math.inf
-
-    @staticmethod
-    def together(*values: Any) -> tuple[Any, ...]:
-        """The same numbers."""
-        return values
-
-    @staticmethod
-    def constant(value: float, x: Any) -> Any:
-        """The number, of the same type."""
-        return type(x)(value)
-
-    @staticmethod
-    def precision(_x: Any) -> float:
-        """Of a double."""
-        return PRECISION
-
-    @staticmethod
-    def largest(_x: Any) -> float:
-        """Of a double, with room for a product."""
-        return 1.0 / functions.NEVER_WAITS
-
-    @staticmethod
-    def alike(truth: Any, _x: Any) -> Any:
-        """The same truth value."""
-        return truth
-
-    @staticmethod
-    def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
-        """Take steps while there are any to take."""
-        while state[0]:
-            state = step(*state, *fixed)
-        return state
+from mlsysim.graph import TABLE, Facts, operations
+from mlsysim.graph.floats import FLOATS, State
+from mlsysim.graph.printer import Printer
 
 
-FLOATS = Floats()
+def _quotient(said: Sequence[str], facts: Sequence[Facts]) -> str:
+    """A quotient; a call that does not raise where the divisor may be zero."""
+    return f"divided({said[0]}, {said[1]})" if facts[1].zero else f"{said[0]} / {said[1]}"
+
+
+def _extreme(name: str, sign: str, said: Sequence[str], _facts: Sequence[Facts]) -> str:
+    """An extreme of names and numbers within the line; a call of anything longer, which would stand there twice."""
+    left, right = said
+    if not all(text.isidentifier() or text[0].isdigit() for text in said):
+        return f"{name}({left}, {right})"
+    unknown = f" or {left} != {left}" if left.isidentifier() else ""
+    return f"{left} if {left} {sign} {right}{unknown} else {right}"
+
+
+PRINTER = Printer(
+    "floats",
+    {"divide": _quotient, "maximum": partial(_extreme, "maximum", ">="), "minimum": partial(_extreme, "minimum", "<=")},
+)
+
+
+@cache
+def namespace() -> dict[str, Any]:
+    """What the names in printed source stand for."""
+    folds = {name: operation.fold for name, operation in TABLE.items() if operation.fold is not None}
+    return {
+        **folds,
+        "chunked_prefill": _chunked_prefill,
+        "divided": operations.arithmetic.divided,
+        "inf": math.inf,
+        "least_integer": partial(operations.least_integer.least_integer, FLOATS),
+        "nan": math.nan,
+        "root": operations.root.of_floats,
+    }
+
+
+def _chunked_prefill(asked: Any, tau: Callable[..., Any], arguments: State, given: State) -> list[float]:
+    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.backends import vector
+
+    numbers = ([np.float64(x) for x in values] for values in (arguments, given))
+    return list(map(float, vector.chunked_prefill(asked, tau, *map(tuple, numbers))))
+
+
+def boxed(found: Sequence[Any]) -> list[Any]:
+    """Results as NumPy's scalars, which divide by zero without raising."""
+    return [np.bool_(x) if type(x) is bool else np.float64(x) for x in found]

@@ -17,7 +17,7 @@ import numpy as np
 
 from mlsysim.backends import arrays, vector
 from mlsysim.backends.compiled import compiled
-from mlsysim.backends.functions import State
+from mlsysim.graph.floats import State
 from mlsysim.backends.grid import Pure, is_traced
 from mlsysim.backends.programs.recording import Recorder, UnrecordableError, recorder_of
 from mlsysim.backends.programs.replay import Replay
@@ -67,7 +67,7 @@ def folded(system: System, outputs: tuple[str, ...], held: tuple[tuple[str, floa
     values: dict[str, Any] = {name: np.float64(value) for name, value in held}
     names = [name for name in function.inputs if name not in values]
     values.update(zip(names, recorder.inputs(len(names)), strict=True))
-    raw = FunctionType(function.raw.__code__, _namespace())
+    raw = function.on(_namespace())
     try:
         with np.errstate(all="ignore"):
             found = dict(zip(function.outputs, raw(*map(values.__getitem__, function.inputs)), strict=True))
@@ -93,10 +93,10 @@ def _namespace() -> dict[str, Any]:
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
-    """Smallest number; see :func:`mlsysim.backends.functions.least_integer`."""
+    """Smallest number; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
     recorder = recorder_of((limit, beyond, *given))
     if recorder is None:
-        return vector.least_integer(condition, limit, given, beyond)
+        return vector.NAMESPACE["least_integer"](condition, limit, given, beyond)
     on_jax = FunctionType(condition.__code__, arrays.namespace())
     return recorder.call(
         lambda limit, beyond, *given: arrays.least_integer(on_jax, limit, given, beyond), (limit, beyond, *given)

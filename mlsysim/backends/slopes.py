@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -132,4 +131,4 @@ def carried(function: CompiledFunction, values: Mapping[str, Any], wrt: Collecti
             value = Dual(value, {name: 1.0}, level)
         given.append(value)
     with np.errstate(all="ignore"):
-        return FunctionType(function.raw.__code__, NAMESPACE)(*given)
+        return function.on(NAMESPACE)(*given)

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.backends import functions, scalar
 from mlsysim.backends.budget import look_at_the_clock
-from mlsysim.backends.floats import Floats
-from mlsysim.backends.functions import State
 from mlsysim.backends.operations import COSTS
 from mlsysim.backends.programs.recording import recorded, recorder_of
+from mlsysim.graph import TABLE, operations
+from mlsysim.graph.floats import FLOATS, Floats, State
 from mlsysim.symbolic import ChunkedPrefill
 
 
@@ -85,37 +84,38 @@ class Arrays:
 
 ARRAYS = Arrays()
 
-least_integer = partial(functions.least_integer, ARRAYS)
-slots_busy_slope = np.errstate(all="ignore")(partial(functions.slots_busy_slope, ARRAYS))
-bracket = np.errstate(all="ignore")(partial(functions.bracket, ARRAYS))
-beside = partial(functions.beside, ARRAYS)
-ceil = partial(functions.ceil, ARRAYS)
-floor = partial(functions.floor, ARRAYS)
+bracket = np.errstate(all="ignore")(partial(operations.root.bracket, ARRAYS))
 
 
-@recorded
-@np.errstate(all="ignore")
-def erlang_c(servers: Any, load: Any) -> Any:
-    """Probability of waiting; see :func:`mlsysim.backends.functions.erlang_c`."""
-    return functions.erlang_c(ARRAYS, servers, load)
-
-
-@recorded
-@np.errstate(all="ignore")
-def slots_busy(slots: Any, a: Any, b: Any, e: Any, tail: Any) -> Any:
-    """Probability that all slots are taken; see :func:`mlsysim.backends.functions.slots_busy`."""
-    return functions.slots_busy(ARRAYS, slots, a, b, e, tail)
+def _numerics(name: str) -> Callable[..., Any]:
+    """What an operation of the table does to arrays."""
+    function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
+    return np.errstate(all="ignore")(function)
 
 
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
-    """Number at which a function is zero; see :func:`mlsysim.backends.functions.root`. At one point without arrays."""
+    """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
     recorder = recorder_of((lower, upper, *given))
     if recorder is not None:
         return recorder.root(residual, lower, upper, given, within)
     if any(map(np.ndim, (lower, upper, *given))):
-        return functions.root(ARRAYS, residual, lower, upper, given, within)
-    return scalar.root(residual, lower, upper, tuple(map(np.float64, given)), within)
+        return operations.root.root(ARRAYS, residual, lower, upper, given, within)
+
+    def number(*values: Any) -> Any:
+        return np.float64(residual(*values))
+
+    lower, upper, *given = map(np.float64, (lower, upper, *given))
+    return np.float64(operations.root.root(FLOATS, number, lower, upper, tuple(given), within))
+
+
+def lawful(left: Any, right: Any) -> Any:
+    """A product in which nothing times infinity is nothing."""
+    if recorder_of((left, right)) is not None:
+        return TABLE["lawful"].numerics(ARRAYS, left, right)  # type: ignore[misc]
+    found = left * right
+    unknown = found != found
+    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
 
 
 def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
@@ -131,7 +131,7 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
             COSTS[ChunkedPrefill],
         )
         return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]
-    found = solved(loads(asked, tau, arguments, given, NAMESPACE, scalar.NAMESPACE))[0]
+    found = solved(loads(asked, tau, arguments, given, NAMESPACE, NUMBERS))[0]
     return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
 
 
@@ -139,7 +139,7 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
 def normal_cdf(x: Any) -> Any:
     """The normal distribution."""
     if np.ndim(x) == 0:
-        return scalar.normal_cdf(x)
+        return np.float64(operations.normal.normal_cdf(float(x)))
     from scipy.special import ndtr
 
     return ndtr(x)
@@ -149,26 +149,46 @@ def normal_cdf(x: Any) -> Any:
 def normal_quantile(p: Any) -> Any:
     """The quantile of the normal distribution."""
     if np.ndim(p) == 0:
-        return scalar.normal_quantile(p)
+        return np.float64(operations.normal.normal_quantile(float(p)))
     from scipy.special import ndtri
 
     return ndtri(p)
 
 
 NAMESPACE: dict[str, Any] = {
-    **scalar.NAMESPACE,
-    "beside": beside,
-    "ceil": ceil,
+    "absolute": np.absolute,
+    "ceil": _numerics("ceil"),
     "chunked_prefill": chunked_prefill,
-    "erlang_c": erlang_c,
-    "floor": floor,
-    "least_integer": least_integer,
+    "erlang_c": recorded(_numerics("erlang_c")),
+    "exp": np.exp,
+    "floor": _numerics("floor"),
+    "inf": np.float64(np.inf),
+    "lawful": lawful,
+    "least_integer": partial(operations.least_integer.least_integer, ARRAYS),
+    "log": np.log,
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "mod": np.mod,
+    "nan": np.float64(np.nan),
     "normal_cdf": normal_cdf,
     "normal_quantile": normal_quantile,
     "root": root,
-    "slots_busy": slots_busy,
-    "slots_busy_slope": slots_busy_slope,
+    "slots_busy": recorded(_numerics("slots_busy")),
+    "slots_busy_slope": _numerics("slots_busy_slope"),
+    "sqrt": np.sqrt,
     "where": np.where,
+}
+
+
+def _number(found: Any) -> np.float64:
+    return found if type(found) is np.float64 else np.float64(found)
+
+
+#: The same on NumPy's scalars, which divide by zero without raising.
+NUMBERS: dict[str, Any] = NAMESPACE | {
+    "ceil": lambda x: x + 0.0 if x.is_integer() else TABLE["ceil"].numerics(FLOATS, x),  # type: ignore[misc]
+    "floor": lambda x: TABLE["floor"].numerics(FLOATS, x),  # type: ignore[misc]
+    "maximum": lambda left, right: _number(left if left >= right or left != left else right),
+    "minimum": lambda left, right: _number(left if left <= right or left != left else right),
+    "where": lambda condition, then, otherwise: _number(then if condition else otherwise),
 }

@@ -11,8 +11,7 @@ import numpy as np
 import sympy
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from mlsysim.backends.compiled import compiled, compiled_expression
-from mlsysim.backends.zeros import may_be_infinite
+from mlsysim.backends.compiled import compiled, compiled_expression, graph_of
 from mlsysim.bounds.forms import Condition, Forms, Sum, shows_positive
 from mlsysim.bounds.implied import LARGEST_PAIRS
 from mlsysim.bounds.plans import Plans
@@ -512,7 +511,9 @@ def _part(system: System, names: frozenset[str]) -> tuple[System, frozenset[symp
     """The formulas that some variables need, and which of their variables may be infinite."""
     inside = [name for name in names if name in system]
     part = system.closure(inside) if inside else System(())
-    return part, may_be_infinite((f.variable.symbol, lower(f.expression)) for f in part)
+    graph = graph_of(part)
+    infinite = {name for name, place in graph.outputs.items() if graph.facts[place].infinite}
+    return part, frozenset(f.variable.symbol for f in part if f.name in infinite)
 
 
 @lru_cache(maxsize=1 << 15)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -266,7 +266,7 @@ class Lowering:
         return self.builder.make(op, law, data=(node.output, float(node.share)))
 
 
-def lowered(part: System, named: Named = ()) -> Graph:
+def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> Graph:
     """The graph of a system, or of expressions of its variables.
 
     Parameters
@@ -276,6 +276,8 @@ def lowered(part: System, named: Named = ()) -> Graph:
     named : tuple of (str, sympy.Basic), optional
         Names, and the expressions of inputs and variables they stand for. If given, these are the outputs instead of
         the variables.
+    infinite : collection of str, optional
+        Inputs of which formulas elsewhere state that they may be infinite.
 
     Returns
     -------
@@ -287,6 +289,8 @@ def lowered(part: System, named: Named = ()) -> Graph:
         If an expression has a function without a rule, or a variable has the name of an operation.
     """
     lowering = Lowering(Builder())
+    for name in infinite:
+        lowering.builder.input(name, declared(name)._replace(infinite=True))
     found = {formula.name: lowering.define(formula.variable.symbol, formula.expression) for formula in part}
     if named:
         found = {name: lowering.place(expression) for name, expression in named}

@@ -82,7 +82,9 @@ class Printer:
         said = [texts[arg] for arg in node.args]
         if isinstance(node.data, Graph):
             function = f"_f{place}"
-            lines += self._definition(function, node.data, single=True)
+            # The law runs its time of an iteration on arrays, whatever calls the law.
+            printer = Printer("text") if node.op == "chunked" else self
+            lines += printer._definition(function, node.data, single=True)
             return self._structured(node, function, said, laws.get(place, []))
         if node.op in ("answer", "attained"):
             (law,) = node.args

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr
 
-from mlsysim.backends.floats import FLOATS
-from mlsysim.backends.functions import erlang_c
+from mlsysim.graph.floats import FLOATS
+from mlsysim.graph.operations.erlang import erlang_c
 
 #: Most slots that count as few.
 FEW = 16.0

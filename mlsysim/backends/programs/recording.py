@@ -189,7 +189,7 @@ class Recorder:
         return inner == other and any(type(x) is float and np.isfinite(x) for x in between)
 
     def root(self, residual: Callable[..., Any], lower: Any, upper: Any, given: tuple[Any, ...], within: float) -> Any:
-        """The root of a function, of which at least one argument is a value; see :func:`mlsysim.backends.functions.root`.
+        """The root of a function, of which at least one argument is a value.
 
         What the function does is recorded once, for an unknown; what does not depend on it is done before.
         """

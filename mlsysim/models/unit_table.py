@@ -1,26 +1,16 @@
-"""Prints what ships with the library, so that first answers need not wait for it: source, and a table of units.
+"""Prints the table of units that ships, so that pint is loaded where a user meets a quantity and not before.
 
-``python -m mlsysim.models.shipped`` writes what every variant of our models and its example ask the compiler for: all
-outputs, the headline for sweeps, and the derivatives of the answers. Source in it is found by what it was printed from:
-where formulas or the printer have changed it is printed anew, and a test says that this file is old.
+``python -m mlsysim.models.unit_table`` writes it, and a test says when it is old.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
-from importlib import resources
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-from mlsysim.backends import compiled, kept
-from mlsysim.backends.source import SourceCode
 from mlsysim.catalog import builtin
-from mlsysim.errors import MlsysimError
 from mlsysim.jsontext import json_text
 from mlsysim.models.registry import ours
 from mlsysim.symbolic import UnitSymbol
@@ -32,37 +22,6 @@ from mlsysim.units import LADDERS, TABLE, table_of
 NUMBERS = "real", "integer"
 #: Units that nothing of ours is written in, and users often write.
 TYPED = "us", "min", "hour", "MiB", "TiB"
-
-
-def sources() -> dict[str, SourceCode]:
-    """What ships, by key."""
-    with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, {kept.VARIABLE: place}):
-        for _ in asked():
-            pass
-        names = {file.stem for file in Path(place).iterdir()}
-        found = {name: kept.find(name) for name in names}
-    return {name: source for name, source in found.items() if source is not None}
-
-
-def asked() -> Iterator[str]:
-    """Ask the compiler for what first answers need.
-
-    Yields
-    ------
-    str
-        The model and variant that was asked, when it was.
-    """
-    for listed in ours():
-        model = listed.load()
-        for variant in model.variants:
-            of = model(variant)
-            compiled(of.system)
-            compiled(of.system, of.headline)
-            compiled(of.system, (of.headline[0],), "jax")
-            # The example leaves out what its entries do not give; not every variant takes its arguments.
-            with contextlib.suppress(MlsysimError):
-                model.solve_example(variant=variant)
-            yield repr(of)
 
 
 def unit_table() -> str:
@@ -93,12 +52,8 @@ def _units_in(content: Any) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the files that ship."""
+    """Write the file that ships."""
     Path(str(TABLE)).write_text(unit_table(), encoding="utf-8")
-    found = sources()
-    file = Path(str(resources.files("mlsysim.backends") / kept.SHIPPED))
-    file.write_bytes(kept.packed(found))
-    print(f"wrote {len(found)} functions to {file.name}, {file.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
