@@ -6,6 +6,7 @@ plain and allowed. Whatever is odd about it is left to :func:`mlsysim.inputs.bin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -189,7 +190,7 @@ def _solved(function: CompiledFunction, numbers: Sequence[str]) -> Callable[[Map
         f"    *_found, _code = _function({', '.join(function.inputs)})",
         f"    return None if _code or _undefined(_found) else ({''.join(f'{name}, ' for name in numbers)}*_found,)",
     ]
-    space = {"_function": function.raw, "_undefined": _undefined}
+    space = {"_function": function.raw, "_undefined": _undefined, "inf": math.inf}
     exec(compile("\n".join(text), "<recurring>", "exec"), space)
     return space["solved"]
 
