@@ -17,10 +17,10 @@ import numpy as np
 
 from mlsysim.backends import arrays, vector
 from mlsysim.backends.compiled import compiled
-from mlsysim.graph.floats import State
 from mlsysim.backends.grid import Pure, is_traced
 from mlsysim.backends.programs.recording import Recorder, UnrecordableError, recorder_of
 from mlsysim.backends.programs.replay import Replay
+from mlsysim.graph.floats import State
 from mlsysim.symbolic import System
 
 #: XLA takes longer to compile more operations than these together than one by one, unless they stand in loops: each of
@@ -96,7 +96,7 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
     """Smallest number; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
     recorder = recorder_of((limit, beyond, *given))
     if recorder is None:
-        return vector.NAMESPACE["least_integer"](condition, limit, given, beyond)
+        return vector.least_integer(condition, limit, given, beyond)
     on_jax = FunctionType(condition.__code__, arrays.namespace())
     return recorder.call(
         lambda limit, beyond, *given: arrays.least_integer(on_jax, limit, given, beyond), (limit, beyond, *given)

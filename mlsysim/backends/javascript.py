@@ -24,7 +24,7 @@ RUNTIME = (
     "slots_busy",
 )  # fmt: skip
 #: Spaces that say nothing, and the object whose functions have names of their own in short JavaScript.
-_SPACES = re.compile(r"(?<![-+]) (\?|:|[*/+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|([,;]) |\bMath\.(?=[a-z])")
+_SPACES = re.compile(r"(?<![-+]) (\?|:|[*/+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|([,;{]) | (})|\bMath\.(?=[a-z])")
 LETTERS = "abcdeghijklmnopqrstuvwxyzABCDEFGHIJKLNOPQRSTUVWXYZ"
 #: Names that no variable can have in JavaScript and that Python allows.
 RESERVED = frozenset({
@@ -204,7 +204,7 @@ def source(system: System) -> str:
 
 
 def _closed(match: re.Match[str]) -> str:
-    return match[1] or match[2] or ""
+    return match[1] or match[2] or match[3] or ""
 
 
 def _short(place: int) -> str:

@@ -59,6 +59,7 @@ _RULES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((sympy.Max, sympy.Min), "extreme"),
     ((sympy.core.relational.Relational,), "relation"),
     ((sympy.And, sympy.Or), "joined"),
+    ((sympy.Xor,), "xor"),
     ((sympy.Not,), "not"),
     ((sympy.ITE,), "ite"),
     ((sympy.Mod,), "mod"),
@@ -208,6 +209,9 @@ class Lowering:
         for arg in args[1:]:
             found = self.builder.make(op, found, self.place(arg))
         return found
+
+    def _xor(self, node: Any) -> int:
+        return self._chain("not_equal", node.args)
 
     def _not(self, node: Any) -> int:
         return self.builder.make("negation", self.place(node.args[0]))

@@ -9,7 +9,16 @@ from formulas.every import FORMULAS, quick_first
 
 from mlsysim.backends import compiled
 from mlsysim.symbolic import (
-    ErlangC, EvaluatedAt, Label, LeastInteger, NormalCDF, NormalQuantile, Root, SlotsBusy, System, UnitSymbol,
+    ErlangC,
+    EvaluatedAt,
+    Label,
+    LeastInteger,
+    NormalCDF,
+    NormalQuantile,
+    Root,
+    SlotsBusy,
+    System,
+    UnitSymbol,
 )  # fmt: skip
 
 mp = mpmath.MPContext()
