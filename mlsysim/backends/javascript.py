@@ -103,7 +103,8 @@ class JavaScriptPrinter(Printer):
     def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
         """Definition of a function."""
         given = ", ".join(map(self.name, inputs))
-        return "\n".join([f"function {name}({given}) {{", *(f"  const {line};" for line in lines), f"  return {result};", "}", ""])
+        body = [*(f"  const {line};" for line in lines), f"  return {result};"]
+        return "\n".join([f"function {name}({given}) {{", *body, "}", ""])
 
 
 class Functions:

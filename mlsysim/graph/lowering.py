@@ -363,7 +363,7 @@ def _factors(node: Any) -> tuple[list[Any], list[tuple[Any, Any]], Any]:
 
 
 def _missed(node: LeastInteger) -> Any:
-    """Number that a least integer must exceed, or reach, for one part of its condition to hold; None if no part says."""
+    """Number that a least integer must exceed or reach for a part of its condition to hold; None if no part says."""
     for part in sympy.And.make_args(node.condition):
         if isinstance(part, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):
             share, rest = part.gts.as_independent(node.n, as_Add=False)  # type: ignore[attr-defined]

@@ -135,7 +135,8 @@ class Printer:
 
     def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
         """Definition of a function."""
-        return "\n".join([f"def {name}({', '.join(inputs)}):", *(f"    {line}" for line in (*lines, f"return {result}"))])
+        body = [f"    {line}" for line in (*lines, f"return {result}")]
+        return "\n".join([f"def {name}({', '.join(inputs)}):", *body])
 
     def number(self, value: Any) -> str:
         """Text of a number; infinity and nan have names."""

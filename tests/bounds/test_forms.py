@@ -55,7 +55,8 @@ class Reader:
         args = [self.sum(arg) for arg in of.args]
         return {
             "sum": sum, "max": max, "ceil": lambda a: float(FLOATS["ceil"](a[0])), "exp": lambda a: math.exp(a[0]),
-            "floor": lambda a: float(FLOATS["floor"](a[0])), "log": lambda a: math.log(a[0]), "abs": lambda a: abs(a[0]),
+            "floor": lambda a: float(FLOATS["floor"](a[0])), "log": lambda a: math.log(a[0]),
+            "abs": lambda a: abs(a[0]),
             "mod": lambda a: a[0] % a[1], "erlang_c": lambda a: FLOATS["erlang_c"](*a),
             "slots_busy": lambda a: FLOATS["slots_busy"](*a), "normal_cdf": lambda a: FLOATS["normal_cdf"](*a),
             "normal_quantile": lambda a: FLOATS["normal_quantile"](*a),

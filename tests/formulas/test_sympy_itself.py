@@ -1,4 +1,4 @@
-"""Compiled formulas against their expressions, evaluated node by node with 40 digits: nothing of the compiler is shared."""
+"""Compiled formulas against their expressions, evaluated with 40 digits: nothing of the compiler is shared."""
 
 import math
 
@@ -26,8 +26,8 @@ mp.dps = 40
 #: Differences of nearly equal numbers, in which floats keep fewer digits.
 DIFFERENCES = {"step_growth_at_load": 1e-6}
 COMPARED = {
-    sympy.StrictLessThan: lambda a, b: a < b, sympy.LessThan: lambda a, b: a <= b, sympy.StrictGreaterThan: lambda a, b: a > b,
-    sympy.GreaterThan: lambda a, b: a >= b, sympy.Equality: lambda a, b: a == b, sympy.Unequality: lambda a, b: a != b,
+    sympy.StrictLessThan: lambda a, b: a < b, sympy.LessThan: lambda a, b: a <= b,
+    sympy.StrictGreaterThan: lambda a, b: a > b, sympy.GreaterThan: lambda a, b: a >= b, sympy.Equality: lambda a, b: a == b, sympy.Unequality: lambda a, b: a != b,
 }  # fmt: skip
 CALLED = {
     sympy.exp: mp.exp, sympy.log: mp.log, sympy.Abs: abs, sympy.ceiling: mp.ceil, sympy.floor: mp.floor,

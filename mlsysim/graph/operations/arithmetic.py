@@ -118,7 +118,7 @@ def _by_quotient(builder: Builder, operands: Sequence[int], result: int) -> Sequ
 
 
 def _by_power(builder: Builder, operands: Sequence[int], result: int) -> Sequence[int | None]:
-    """By base and exponent; zero by the base where the exponent is, and by the exponent of a base that is not positive."""
+    """By base and exponent; zero by the base where the exponent is, and by the exponent where the base is none."""
     make, number = builder.make, builder.number
     base, exponent = operands
     known = builder.value(exponent)
