@@ -110,8 +110,8 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
 
-    lower, upper, *given = map(np.float64, (lower, upper, *given))
-    return np.float64(operations.root.root(FLOATS, number, lower, upper, tuple(given), within))
+    numbers = tuple(map(np.float64, given))
+    return np.float64(operations.root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
 
 
 def lawful(left: Any, right: Any) -> Any:

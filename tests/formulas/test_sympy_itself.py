@@ -1,6 +1,7 @@
 """Compiled formulas against their expressions, evaluated with 40 digits: nothing of the compiler is shared."""
 
 import math
+import operator
 
 import mpmath
 import pytest
@@ -26,8 +27,8 @@ mp.dps = 40
 #: Differences of nearly equal numbers, in which floats keep fewer digits.
 DIFFERENCES = {"step_growth_at_load": 1e-6}
 COMPARED = {
-    sympy.StrictLessThan: lambda a, b: a < b, sympy.LessThan: lambda a, b: a <= b,
-    sympy.StrictGreaterThan: lambda a, b: a > b, sympy.GreaterThan: lambda a, b: a >= b, sympy.Equality: lambda a, b: a == b, sympy.Unequality: lambda a, b: a != b,
+    sympy.StrictLessThan: operator.lt, sympy.LessThan: operator.le, sympy.StrictGreaterThan: operator.gt,
+    sympy.GreaterThan: operator.ge, sympy.Equality: operator.eq, sympy.Unequality: operator.ne,
 }  # fmt: skip
 CALLED = {
     sympy.exp: mp.exp, sympy.log: mp.log, sympy.Abs: abs, sympy.ceiling: mp.ceil, sympy.floor: mp.floor,

@@ -65,7 +65,7 @@ def test_symbols_bound_twice_have_the_value_of_their_own_scope(pure, formula):
 
 
 def test_a_root_is_found_within_another():
-    x, y, a = sympy.symbols("x y a", positive=True)
+    x, a = sympy.symbols("x a", positive=True)
     inner = Root(sympy.Symbol("u"), sympy.Symbol("u") ** 2, x, 0, 100)
     outer = Root(x, inner + x, a, 0, 100)
     assert value_of(outer, a=6.0) == pytest.approx(4, rel=1e-12)
