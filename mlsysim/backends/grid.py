@@ -52,6 +52,7 @@ def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
     import jax.numpy as jnp
 
     function = compiled(system, outputs, "jax")
+    labels = {name for name in outputs if system[name].variable.domain.kind == "choice"}
 
     def pure(values: Values) -> dict[str, Any]:
         given = [values[name] for name in function.inputs]
@@ -61,9 +62,16 @@ def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
             # Python's floats raise where arrays are infinite; JAX takes the type of other operands for either.
             results = function.raw(*map(jnp.asarray, given))
         found = dict(zip(function.outputs, results, strict=True))
-        return {name: found[name] for name in outputs}
+        return {name: _labelled(found[name]) if name in labels else found[name] for name in outputs}
 
     return pure
+
+
+def _labelled(code: Any) -> Any:
+    """Places of labels, as whole numbers."""
+    import jax.numpy as jnp
+
+    return jnp.asarray(code, jnp.result_type(int))
 
 
 def concrete_function(system: System, outputs: tuple[str, ...]) -> Pure:
