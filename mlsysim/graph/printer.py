@@ -9,6 +9,8 @@ from typing import Any
 from mlsysim.graph.facts import Facts
 from mlsysim.graph.graph import Graph, Node
 from mlsysim.graph.operation import TABLE
+from mlsysim.graph.operations.chunked import PICKS
+from mlsysim.graph.passes.derivative import gradient
 from mlsysim.symbolic.chunked_prefill import PRECISION
 
 #: Deepest expression on one line; Python refuses much deeper ones.
@@ -27,9 +29,12 @@ class Printer:
         Attribute of the operations that is printed.
     rules : mapping, optional
         Rule per operation that is printed in another way.
+    slopes : bool, optional
+        True if the backend differentiates what is printed, laws included.
     """
 
-    def __init__(self, column: str, rules: Mapping[str, Rule] | None = None) -> None:
+    def __init__(self, column: str, rules: Mapping[str, Rule] | None = None, *, slopes: bool = False) -> None:
+        self._slopes = slopes
         self._texts = {name: getattr(op, column) or op.text for name, op in TABLE.items()}
         self._rules = rules or {}
 
@@ -82,11 +87,11 @@ class Printer:
         said = [texts[arg] for arg in node.args]
         if isinstance(node.data, Graph):
             function = f"_f{place}"
-            # The law runs its time of an iteration on arrays, whatever calls the law.
-            printer = Printer("text") if node.op == "chunked" else self
-            lines += printer._definition(function, node.data, single=True)
-            return self._structured(node, function, said, laws.get(place, []))
-        if node.op in ("answer", "attained"):
+            if node.op == "chunked":
+                return self._law(node, function, said, laws.get(place, []), lines)
+            lines += self._definition(function, node.data, single=True)
+            return self._structured(node, function, said)
+        if node.op in PICKS:
             (law,) = node.args
             return f"{said[0]}[{laws[law].index(node.data)}]"
         rule = self._rules.get(node.op)
@@ -94,28 +99,35 @@ class Printer:
             return rule(said, [graph.facts[arg] for arg in node.args])
         return self._texts[node.op].format(*said) if self._texts[node.op] else f"{node.op}({', '.join(said)})"
 
-    def _structured(self, node: Node, function: str, said: list[str], asked: list[Any]) -> str:
-        """A call of what takes a function and what that captures."""
-        count = len(node.args) - (len(node.data.inputs) - _OWN[node.op])
-        own, given = said[:count], _tuple(said[count:])
+    def _structured(self, node: Node, function: str, said: list[str]) -> str:
+        """A call of a search, which takes a function, two numbers and what the function captures."""
+        given = _tuple(said[2:])
         if node.op == "root":
             within = f", {PRECISION}" if node.data.has("chunked") else ""
-            return f"root({function}, {own[0]}, {own[1]}, {given}{within})"
-        if node.op == "least_integer":
-            return f"least_integer({function}, {own[0]}, {given}, {own[1]})"
-        return f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(own)}, {given})"
+            return f"root({function}, {said[0]}, {said[1]}, {given}{within})"
+        return f"least_integer({function}, {said[0]}, {given}, {said[1]})"
 
+    def _law(self, node: Node, function: str, said: list[str], asked: list[Any], lines: list[str]) -> str:
+        """A call of the law, with the slopes of its time by what that captures if slopes are asked.
 
-#: Inputs of a subgraph that are its own.
-_OWN = {"root": 1, "least_integer": 1, "chunked": 2}
+        The law runs its time of an iteration on arrays, whatever calls the law.
+        """
+        time, arrays = node.data, Printer("text")
+        lines += arrays._definition(function, time, single=True)
+        count = len(node.args) - (len(time.inputs) - 2)
+        call = f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(said[:count])}, {_tuple(said[count:])}"
+        if not self._slopes and all(len(each) == 2 or each[2] < count for each in asked):
+            return f"{call})"
+        lines += arrays._definition(f"{function}_slopes", gradient(time, "result", time.inputs[2:]), single=False)
+        return f"{call}, {function}_slopes)"
 
 
 def _laws(graph: Graph, live: Sequence[int]) -> dict[int, list[Any]]:
-    """Outputs and shares that are asked of each law, by its place."""
+    """What is asked of each law, by its place: outputs with shares, and slopes of them by an operand."""
     found: dict[int, list[Any]] = {}
     for place in live:
         node = graph.nodes[place]
-        if node.op in ("answer", "attained"):
+        if node.op in PICKS:
             asked = found.setdefault(node.args[0], [])
             if node.data not in asked:
                 asked.append(node.data)
