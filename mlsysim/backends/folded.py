@@ -17,10 +17,10 @@ import numpy as np
 
 from mlsysim.backends import arrays, vector
 from mlsysim.backends.compiled import compiled
-from mlsysim.graph.floats import State
 from mlsysim.backends.grid import Pure, is_traced
 from mlsysim.backends.programs.recording import Recorder, UnrecordableError, recorder_of
 from mlsysim.backends.programs.replay import Replay
+from mlsysim.graph.floats import State
 from mlsysim.symbolic import System
 
 #: XLA takes longer to compile more operations than these together than one by one, unless they stand in loops: each of
@@ -103,12 +103,12 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
     )
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any) -> list[Any]:
     """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     recorder, count = recorder_of((*arguments, *given)), len(arguments)
     if recorder is None:
-        return vector.chunked_prefill(asked, tau, arguments, given)
+        return vector.chunked_prefill(asked, tau, arguments, given, slopes)
     law = recorder.call(
-        lambda *values: arrays.chunked_prefill(asked, tau, values[:count], values[count:]), (*arguments, *given)
+        lambda *values: arrays.chunked_prefill(asked, tau, values[:count], values[count:], slopes), (*arguments, *given)
     )
     return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]

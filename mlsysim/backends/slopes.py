@@ -22,6 +22,8 @@ Derivatives = dict[tuple[str, ...], np.ndarray]
 #: Points from which on a function is made for the grid, with what is the same everywhere folded: some hundredths of
 #: a second.
 WORTHWHILE = 1 << 16
+#: Points up to which arrays of all directions take less time than code for each.
+FEW = 1 << 10
 
 
 def derivatives(
@@ -48,11 +50,12 @@ def derivatives(
         Per output, what does not vanish: the value by ``()``, first derivatives by ``(name,)``, second ones by
         ``(name, name)`` both ways round. Arrays have one dimension per axis, of length one where nothing varies.
     """
-    asked = system, tuple(outputs), tuple(sorted(set(wrt))), order
-    shape = np.broadcast_shapes(*(np.shape(values[name]) for name in graph_of(*asked[:2]).inputs))
+    inputs = graph_of(system, tuple(outputs)).inputs
+    shape = np.broadcast_shapes(*(np.shape(values[name]) for name in inputs))
+    points = math.prod(shape)
+    asked = system, tuple(outputs), tuple(sorted(set(wrt) & set(inputs))), order, points < FEW
     graph = _graph(*asked)
     moving = [name for name in asked[2] if f"{TANGENT}{name}" in graph.inputs]
-    points = math.prod(shape)
     if points >= WORTHWHILE:
         held = {name: float(values[name]) for name in graph.inputs if name in values and np.ndim(values[name]) == 0}
         function = _folded(*asked, tuple(held.items()))
@@ -61,10 +64,10 @@ def derivatives(
     given = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}
     # Directions are the first axis, before those of the grid.
     units = np.eye(len(moving)).reshape(len(moving), len(moving), *[1] * len(shape))
-    given |= {f"{TANGENT}{name}": unit for name, unit in zip(moving, units, strict=True)}
+    seeds = {f"{TANGENT}{name}": unit for name, unit in zip(moving, units, strict=True)}
 
     def within(region: Region) -> dict[str, Derivatives]:
-        return _named(function(all_within(given, region)), moving, len(shape))
+        return _named(function(all_within(given, region) | seeds), moving, len(shape))
 
     whole = tuple(slice(0, size) for size in shape)
     block = max(BLOCK // max(len(moving), 1), 1)
@@ -110,10 +113,10 @@ def slopes(
 
 
 @lru_cache(maxsize=256)
-def _graph(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int) -> Graph:
-    """The graph of the derivatives: along all directions at once where they are many, or of second order."""
+def _graph(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int, together: bool) -> Graph:
+    """The graph of derivatives: along all directions together where many are asked of few points, and for second ones."""
     graph = graph_of(system, outputs)
-    if order == 1 and len(outputs) > 1 and REVERSED < len(wrt) <= REVERSED * len(outputs):
+    if order == 1 and together and REVERSED < len(wrt) <= REVERSED * len(outputs):
         return along(graph, outputs, wrt)
     first = derivative(graph, outputs, wrt)
     return first if order == 1 else along(first, tuple(first.outputs), wrt)
@@ -121,17 +124,22 @@ def _graph(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order
 
 @lru_cache(maxsize=256)
 def _function(
-    system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int, backend: Backend
+    system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int, together: bool, backend: Backend
 ) -> CompiledFunction:
-    return of_graph(_graph(system, outputs, wrt, order), backend)
+    return of_graph(_graph(system, outputs, wrt, order, together), backend)
 
 
 @lru_cache(maxsize=16)
 def _folded(
-    system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int, held: tuple[tuple[str, float], ...]
+    system: System,
+    outputs: tuple[str, ...],
+    wrt: tuple[str, ...],
+    order: int,
+    together: bool,
+    held: tuple[tuple[str, float], ...],
 ) -> CompiledFunction:
     """A function for a grid, in which inputs that are the same everywhere are known."""
-    return of_graph(known(_graph(system, outputs, wrt, order), dict(held)), "vector")
+    return of_graph(known(_graph(system, outputs, wrt, order, together), dict(held)), "vector")
 
 
 def _named(found: Mapping[str, Any], moving: Sequence[str], rank: int) -> dict[str, Derivatives]:
@@ -145,12 +153,12 @@ def _named(found: Mapping[str, Any], moving: Sequence[str], rank: int) -> dict[s
             continue
         every = np.broadcast_to(value, (len(moving), *_shape(value, rank + 1)[1:]))
         for other, one in zip(moving, every, strict=True):
-            parts[*by[:-1], other] = one.astype(float)
+            parts[*by[:-1], other] = np.asarray(one, float)
     return arrays
 
 
 def _array(value: Any, rank: int) -> np.ndarray:
-    return np.reshape(value, _shape(value, rank)).astype(float)
+    return np.asarray(np.reshape(value, _shape(value, rank)), float)
 
 
 def _shape(value: Any, rank: int) -> tuple[int, ...]:

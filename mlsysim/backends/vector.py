@@ -172,6 +172,7 @@ NAMESPACE: dict[str, Any] = {
     "normal_quantile": normal_quantile,
     "root": root,
     "slots_busy": recorded(_numerics("slots_busy")),
+    "slots_busy_curvature": _numerics("slots_busy_curvature"),
     "slots_busy_slope": _numerics("slots_busy_slope"),
     "sqrt": np.sqrt,
     "where": np.where,

@@ -86,6 +86,14 @@ def _neutral(number: float, *, second: bool = False) -> Any:
     return simplify
 
 
+def _finite(known: Sequence[Any]) -> Simpler | None:
+    """A lawful product with a number: nothing, or one that needs no law."""
+    numbers = [number for number in known if number is not None]
+    if 0 in numbers:
+        return Simpler(number=0.0)
+    return Simpler(op="multiply") if any(abs(number) < INF for number in numbers) else None
+
+
 def _by_negative(builder: Builder, _operands: Sequence[int], _result: int) -> Sequence[int]:
     return (builder.number(-1.0),)
 
@@ -169,7 +177,7 @@ define(
 #: A product in which nothing times infinity is nothing: written where a formula states that a factor may be infinite.
 define(
     Operation(
-        "lawful", fold=_times, partials=_by_product, facts=_product_facts, simplify=_neutral(1.0), cost=6,
+        "lawful", fold=_times, partials=_by_product, facts=_product_facts, simplify=_finite, cost=6,
         numerics=lambda on, a, b: on.where((a == 0) | (b == 0), 0.0, on.where(a == 0, 1.0, a) * on.where(b == 0, 1.0, b)),
     )
 )  # fmt: skip

@@ -44,10 +44,25 @@ def derivative(graph: Graph, outputs: Sequence[str], wrt: Iterable[str]) -> Grap
         Of the same inputs. Its outputs are the values, by name, and derivatives, by ``output|input``.
     """
     moving = sorted(set(wrt) & set(graph.inputs))
-    if REVERSED * len(outputs) < len(moving):
-        return _reverse(graph, outputs, moving)
+    return (reverse if REVERSED * len(outputs) < len(moving) else forward)(graph, outputs, moving)
+
+
+def forward(graph: Graph, outputs: Sequence[str], wrt: Iterable[str]) -> Graph:
+    """As :func:`derivative`: slopes by each input go along with values."""
     chain = _Chain()
-    return chain.forward(graph, outputs, {name: {name: chain.one} for name in moving})
+    return chain.forward(graph, outputs, {name: {name: chain.one} for name in wrt})
+
+
+def reverse(graph: Graph, outputs: Sequence[str], wrt: Iterable[str]) -> Graph:
+    """As :func:`derivative`: weights go back from each output to all inputs at once."""
+    builder, at = copied(graph)
+    chain, wanted = _Chain(builder), set(wrt)
+    inputs = {place: node.data for place, node in enumerate(graph.nodes) if node.op == "input" and node.data in wanted}
+    found = {name: at[graph.outputs[name]] for name in outputs}
+    for name in outputs:
+        weights = chain.weights(graph, dict(enumerate(at)), graph.outputs[name], chain.one, inputs)
+        found |= {f"{name}{BY}{by}": weights[place] for place, by in inputs.items() if place in weights}
+    return builder.graph(found)
 
 
 def gradient(graph: Graph, output: str, wrt: Sequence[str]) -> Graph:
@@ -71,23 +86,11 @@ def along(graph: Graph, outputs: Sequence[str], wrt: Iterable[str]) -> Graph:
     Returns
     -------
     Graph
-        With an input ``_along_...`` more for each that moves: by how much. Derivatives of outputs are named ``output|``.
+        With an input ``_along_...`` more for each that moves: by how much. Derivatives are named ``output|``.
     """
     chain = _Chain()
     given = {name: {"": chain.builder.input(f"{TANGENT}{name}")} for name in sorted(set(wrt) & set(graph.inputs))}
     return chain.forward(graph, outputs, given)
-
-
-def _reverse(graph: Graph, outputs: Sequence[str], wrt: Sequence[str]) -> Graph:
-    """Some outputs by all inputs: weights go back from each of them, once for all."""
-    builder, at = copied(graph)
-    chain = _Chain(builder)
-    inputs = {place: node.data for place, node in enumerate(graph.nodes) if node.op == "input" and node.data in wrt}
-    found = {name: at[graph.outputs[name]] for name in outputs}
-    for name in outputs:
-        weights = chain.weights(graph, dict(enumerate(at)), graph.outputs[name], chain.one, inputs)
-        found |= {f"{name}{BY}{by}": weights[place] for place, by in inputs.items() if place in weights}
-    return builder.graph(found)
 
 
 def _moved(graph: Graph, place: int) -> tuple[int, ...]:
@@ -186,8 +189,7 @@ class _Chain:
             return builder.make("where", node.args[0], slope, self.zero)
         if node.op == "where" and node.args[1:] == (self.zero, self.one):
             return builder.make("where", node.args[0], self.zero, slope)
-        known = factor is not None or number is not None
-        lawful = not known and (self._is_unbounded(partial) or self._is_unbounded(slope))
+        lawful = self._is_unbounded(partial) or self._is_unbounded(slope)
         return builder.make("lawful" if lawful else "multiply", partial, slope)
 
     def _gather(self, found: dict[Any, int], key: Hashable, term: int | None) -> None:
@@ -196,11 +198,11 @@ class _Chain:
             found |= {} if term is None else {key: term}
             return
         before, after = (self.builder.nodes[place] for place in (found[key], term))
-        if before.op == after.op == "where" and before.args[0] == after.args[0]:
-            if before.args[2] == self.zero == after.args[1]:
-                found[key] = self.builder.make("where", before.args[0], before.args[1], after.args[2])
-                return
-        found[key] = self.builder.make("add", found[key], term)
+        one_condition = before.op == after.op == "where" and before.args[0] == after.args[0]
+        if one_condition and before.args[2] == self.zero == after.args[1]:
+            found[key] = self.builder.make("where", before.args[0], before.args[1], after.args[2])
+        else:
+            found[key] = self.builder.make("add", found[key], term)
 
     def _is_unbounded(self, place: int) -> bool:
         """True if a node may be infinite or undefined at finite inputs."""
