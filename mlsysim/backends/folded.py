@@ -96,7 +96,7 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
     """Smallest number; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
     recorder = recorder_of((limit, beyond, *given))
     if recorder is None:
-        return vector.NAMESPACE["least_integer"](condition, limit, given, beyond)
+        return vector.least_integer(condition, limit, given, beyond)
     on_jax = FunctionType(condition.__code__, arrays.namespace())
     return recorder.call(
         lambda limit, beyond, *given: arrays.least_integer(on_jax, limit, given, beyond), (limit, beyond, *given)

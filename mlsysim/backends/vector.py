@@ -93,6 +93,11 @@ def _numerics(name: str) -> Callable[..., Any]:
     return np.errstate(all="ignore")(function)
 
 
+ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
+erlang_c, slots_busy = (recorded(_numerics(name)) for name in ("erlang_c", "slots_busy"))
+least_integer = partial(operations.least_integer.least_integer, ARRAYS)
+
+
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
     """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
@@ -105,14 +110,21 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
 
-    lower, upper, *given = map(np.float64, (lower, upper, *given))
-    return np.float64(operations.root.root(FLOATS, number, lower, upper, tuple(given), within))
+    numbers = tuple(map(np.float64, given))
+    return np.float64(operations.root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
 
 
 def lawful(left: Any, right: Any) -> Any:
     """A product in which nothing times infinity is nothing."""
     if recorder_of((left, right)) is not None:
         return TABLE["lawful"].numerics(ARRAYS, left, right)  # type: ignore[misc]
+    found = left * right
+    unknown = found != found
+    return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
+
+
+def chained(left: Any, right: Any) -> Any:
+    """A product in which nothing times anything is nothing."""
     found = left * right
     unknown = found != found
     return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
@@ -155,14 +167,15 @@ def normal_quantile(p: Any) -> Any:
 
 NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
-    "ceil": _numerics("ceil"),
+    "ceil": ceil,
+    "chained": chained,
     "chunked_prefill": chunked_prefill,
-    "erlang_c": recorded(_numerics("erlang_c")),
+    "erlang_c": erlang_c,
     "exp": np.exp,
-    "floor": _numerics("floor"),
+    "floor": floor,
     "inf": np.float64(np.inf),
     "lawful": lawful,
-    "least_integer": partial(operations.least_integer.least_integer, ARRAYS),
+    "least_integer": least_integer,
     "log": np.log,
     "maximum": np.maximum,
     "minimum": np.minimum,
@@ -171,9 +184,9 @@ NAMESPACE: dict[str, Any] = {
     "normal_cdf": normal_cdf,
     "normal_quantile": normal_quantile,
     "root": root,
-    "slots_busy": recorded(_numerics("slots_busy")),
+    "slots_busy": slots_busy,
     "slots_busy_curvature": _numerics("slots_busy_curvature"),
-    "slots_busy_slope": _numerics("slots_busy_slope"),
+    "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,
     "where": np.where,
 }

@@ -189,8 +189,8 @@ class _Chain:
             return builder.make("where", node.args[0], slope, self.zero)
         if node.op == "where" and node.args[1:] == (self.zero, self.one):
             return builder.make("where", node.args[0], self.zero, slope)
-        lawful = self._is_unbounded(partial) or self._is_unbounded(slope)
-        return builder.make("lawful" if lawful else "multiply", partial, slope)
+        unbounded = self._is_unbounded(partial) or self._is_unbounded(slope)
+        return builder.make("chained" if unbounded else "multiply", partial, slope)
 
     def _gather(self, found: dict[Any, int], key: Hashable, term: int | None) -> None:
         """Add a term to what is found; two cases of one condition are one."""
