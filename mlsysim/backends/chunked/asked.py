@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.backends.chunked.batch import MOVING, Loads, solved
+from mlsysim.backends.chunked import batch
+from mlsysim.backends.chunked.batch import MOVING, Loads
 from mlsysim.backends.chunked.result import QUANTILES
 from mlsysim.backends.chunked.slopes import Direction
 
@@ -61,7 +62,7 @@ def answers(
             for operand in moving
         ]
 
-    values, *every = solved(loads, directions)
+    values, *every = batch.solved(loads, directions)
     found = {None: values} | dict(zip(moving, every, strict=True))
 
     def one(output: str, share: float, operand: int | None = None) -> Any:

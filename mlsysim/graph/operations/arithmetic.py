@@ -124,6 +124,19 @@ def _by_product(_builder: Builder, operands: Sequence[int], _result: int) -> Seq
     return operands[1], operands[0]
 
 
+def _by_lawful(builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int]:
+    """The other operand, but zero where that is infinite beside nothing."""
+    make, zero = builder.make, builder.number(0.0)
+
+    def beside(quantity: int, factor: int) -> int:
+        if not builder.facts[quantity].infinite:
+            return quantity
+        infinite = make("equal", make("absolute", quantity), builder.number(INF))
+        return make("where", make("both", make("equal", factor, zero), infinite), zero, quantity)
+
+    return beside(operands[1], operands[0]), beside(*operands)
+
+
 def _by_quotient(builder: Builder, operands: Sequence[int], result: int) -> Sequence[int]:
     inverse = builder.make("divide", builder.number(1.0), operands[1])
     return inverse, builder.make("negative", builder.make("divide", result, operands[1]))
@@ -195,7 +208,7 @@ define(
 #: A product in which nothing times infinity is nothing: written where a formula states that a factor may be infinite.
 define(
     Operation(
-        "lawful", numerics=_lawful, fold=_lawful_of_floats, partials=_by_product, facts=_product_facts,
+        "lawful", numerics=_lawful, fold=_lawful_of_floats, partials=_by_lawful, facts=_product_facts,
         simplify=_neutral(1.0), cost=6,
     )
 )  # fmt: skip

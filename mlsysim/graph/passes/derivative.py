@@ -210,8 +210,7 @@ class _Chain:
         for at in range(len(known), place + 1):
             node = self.builder.nodes[at]
             risky = TABLE[node.op].risky
-            operand = None if risky is None else facts[node.args[risky]]
-            blows = operand is not None and (operand.zero or operand.low < 0)
+            blows = risky is not None and self.builder.value(node.args[risky]) is None
             known.append(blows or facts[at].infinite or any(known[arg] for arg in node.args))
         return known[place]
 
