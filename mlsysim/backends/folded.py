@@ -103,12 +103,12 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
     )
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any) -> list[Any]:
     """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     recorder, count = recorder_of((*arguments, *given)), len(arguments)
     if recorder is None:
-        return vector.chunked_prefill(asked, tau, arguments, given)
+        return vector.chunked_prefill(asked, tau, arguments, given, slopes)
     law = recorder.call(
-        lambda *values: arrays.chunked_prefill(asked, tau, values[:count], values[count:]), (*arguments, *given)
+        lambda *values: arrays.chunked_prefill(asked, tau, values[:count], values[count:], slopes), (*arguments, *given)
     )
     return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]

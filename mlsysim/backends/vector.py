@@ -123,21 +123,26 @@ def lawful(left: Any, right: Any) -> Any:
     return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
-    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
-    from mlsysim.backends.chunked.asked import answers, loads
-    from mlsysim.backends.chunked.batch import solved
+def chained(left: Any, right: Any) -> Any:
+    """A product in which nothing times anything is nothing."""
+    found = left * right
+    unknown = found != found
+    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[Any]:
+    """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.backends.chunked.asked import answers
 
     recorder, count = recorder_of((*arguments, *given)), len(arguments)
     if recorder is not None:
         law = recorder.call(
-            lambda *values: chunked_prefill(asked, tau, values[:count], values[count:]),
+            lambda *values: chunked_prefill(asked, tau, values[:count], values[count:], slopes),
             (*arguments, *given),
             COSTS[ChunkedPrefill],
         )
         return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]
-    found = solved(loads(asked, tau, arguments, given, NAMESPACE, NUMBERS))[0]
-    return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
+    return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]
 
 
 @recorded
@@ -163,6 +168,7 @@ def normal_quantile(p: Any) -> Any:
 NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
     "ceil": ceil,
+    "chained": chained,
     "chunked_prefill": chunked_prefill,
     "erlang_c": erlang_c,
     "exp": np.exp,
@@ -179,6 +185,7 @@ NAMESPACE: dict[str, Any] = {
     "normal_quantile": normal_quantile,
     "root": root,
     "slots_busy": slots_busy,
+    "slots_busy_curvature": _numerics("slots_busy_curvature"),
     "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,
     "where": np.where,
