@@ -89,8 +89,14 @@ bracket = np.errstate(all="ignore")(partial(operations.root.bracket, ARRAYS))
 
 def _numerics(name: str) -> Callable[..., Any]:
     """What an operation of the table does to arrays."""
-    function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
-    return np.errstate(all="ignore")(function)
+    numerics: Any = TABLE[name].numerics
+
+    @np.errstate(all="ignore")
+    def applied(*operands: Any) -> Any:
+        return numerics(ARRAYS, *operands)
+
+    applied.__name__ = name  # by which it is recorded
+    return applied
 
 
 ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
