@@ -97,7 +97,8 @@ def test_by_every_input(benchmark, against, what, case, wanted):
     binding = bind_grid(model, arguments)
     system = binding.system.closure([output])
     inputs = [variable.name for variable in system.inputs if variable.domain.kind == "real"]
-    taken, moving = [], slopes(system, [output], inputs, binding.values)
+    slopes(system, [output], inputs, binding.values)
+    taken = []
 
     def once():
         start = time.process_time()
@@ -105,5 +106,4 @@ def test_by_every_input(benchmark, against, what, case, wanted):
         taken.append(time.process_time() - start)
 
     benchmark.pedantic(once, rounds=5)
-    title = f"{what}: gradient by {len(inputs)} inputs, {len(moving)} of which matter, processor time"
-    against(title, wanted, taken, clock=processor_time)
+    against(f"{what}: gradient by {len(inputs)} inputs, processor time", wanted, taken, clock=processor_time)

@@ -142,6 +142,6 @@ def test_compiling_a_large_sweep(benchmark, against):
     def once():
         taken.append(inside(call, clock="process_time") - inside(call, before=call, clock="process_time"))
 
-    benchmark.pedantic(once, rounds=3)
+    benchmark.pedantic(once, rounds=2)
     what = "compiling the step time (`DistributedModel`) for a sweep of 2.1e6 points, processor time"
     against(what, 0.5, taken, yardstick=START, clock=processor_time)

@@ -15,7 +15,7 @@ import numpy as np
 
 Clock = Callable[[], float]
 #: Runs of which the least counts: a machine that is busy excuses no row.
-RUNS = 9
+RUNS = 5
 
 
 def processor_time() -> float:
