@@ -119,7 +119,7 @@ def slopes(
 
 @lru_cache(maxsize=256)
 def _graph(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int, together: bool) -> Graph:
-    """The graph of derivatives: along all directions together where many are asked of few points, and for second ones."""
+    """Derivatives as a graph: along all directions together where many are asked of few points, and for second ones."""
     graph = graph_of(system, outputs)
     if order == 1 and together and REVERSED < len(wrt) <= REVERSED * len(outputs):
         return along(graph, outputs, wrt)
