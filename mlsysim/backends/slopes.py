@@ -11,7 +11,7 @@ import numpy as np
 from mlsysim.backends.blocks import Region, all_within, blocks
 from mlsysim.backends.compiled import CompiledFunction, compiled
 from mlsysim.backends.dual import NAMESPACE, Dual, unpacked
-from mlsysim.backends.small import BLOCK
+from mlsysim.backends.sweep import BLOCK
 from mlsysim.symbolic import System
 
 #: Derivatives of an output by the names of the inputs it was differentiated by; its value by none.

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from mlsysim.backends.budget import look_at_the_clock
-from mlsysim.backends.operations import COSTS
-from mlsysim.backends.programs.recording import recorded, recorder_of
+from mlsysim.backends.programs.recording import UnrecordableError, recorded, recorder_of
 from mlsysim.graph import TABLE, operations
 from mlsysim.graph.floats import FLOATS, Floats, State
-from mlsysim.symbolic import ChunkedPrefill
 
 
 class Arrays:
@@ -96,17 +93,35 @@ def _numerics(name: str) -> Callable[..., Any]:
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
     """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
-    recorder = recorder_of((lower, upper, *given))
-    if recorder is not None:
-        return recorder.root(residual, lower, upper, given, within)
+    if recorder_of((lower, upper, *given)) is not None:
+        raise UnrecordableError("root")
     if any(map(np.ndim, (lower, upper, *given))):
-        return operations.root.root(ARRAYS, residual, lower, upper, given, within)
+        return operations.root.root(ARRAYS, *_moving(residual, given, lower, upper), within)
 
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
 
     lower, upper, *given = map(np.float64, (lower, upper, *given))
     return np.float64(operations.root.root(FLOATS, number, lower, upper, tuple(given), within))
+
+
+def _moving(function: Callable[..., Any], given: State, *ends: Any) -> tuple[Any, ...]:
+    """A function, ends, and the arrays among what it captures: numbers stay numbers in loops over points."""
+    places = [place for place, value in enumerate(given) if np.ndim(value)]
+
+    def moving(x: Any, *arrays: Any) -> Any:
+        now = list(given)
+        for place, array in zip(places, arrays, strict=True):
+            now[place] = array
+        return function(x, *now)
+
+    return moving, *ends, tuple(given[place] for place in places)
+
+
+def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
+    """Smallest number that meets a condition; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
+    moving, limit, beyond, arrays = _moving(condition, given, limit, beyond)
+    return operations.least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
 
 
 def lawful(left: Any, right: Any) -> Any:
@@ -123,14 +138,8 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
     from mlsysim.backends.chunked.asked import answers, loads
     from mlsysim.backends.chunked.batch import solved
 
-    recorder, count = recorder_of((*arguments, *given)), len(arguments)
-    if recorder is not None:
-        law = recorder.call(
-            lambda *values: chunked_prefill(asked, tau, values[:count], values[count:]),
-            (*arguments, *given),
-            COSTS[ChunkedPrefill],
-        )
-        return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]
+    if recorder_of((*arguments, *given)) is not None:
+        raise UnrecordableError("chunked_prefill")
     found = solved(loads(asked, tau, arguments, given, NAMESPACE, NUMBERS))[0]
     return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
 
@@ -164,7 +173,7 @@ NAMESPACE: dict[str, Any] = {
     "floor": _numerics("floor"),
     "inf": np.float64(np.inf),
     "lawful": lawful,
-    "least_integer": partial(operations.least_integer.least_integer, ARRAYS),
+    "least_integer": least_integer,
     "log": np.log,
     "maximum": np.maximum,
     "minimum": np.minimum,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlsysim.graph.facts import Facts
-from mlsysim.graph.graph import Graph, Node
+from mlsysim.graph.graph import OWN, Graph, Node
 from mlsysim.graph.operation import TABLE
 from mlsysim.symbolic.chunked_prefill import PRECISION
 
@@ -96,7 +96,7 @@ class Printer:
 
     def _structured(self, node: Node, function: str, said: list[str], asked: list[Any]) -> str:
         """A call of what takes a function and what that captures."""
-        count = len(node.args) - (len(node.data.inputs) - _OWN[node.op])
+        count = len(node.args) - (len(node.data.inputs) - OWN[node.op])
         own, given = said[:count], _tuple(said[count:])
         if node.op == "root":
             within = f", {PRECISION}" if node.data.has("chunked") else ""
@@ -104,10 +104,6 @@ class Printer:
         if node.op == "least_integer":
             return f"least_integer({function}, {own[0]}, {given}, {own[1]})"
         return f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(own)}, {given})"
-
-
-#: Inputs of a subgraph that are its own.
-_OWN = {"root": 1, "least_integer": 1, "chunked": 2}
 
 
 def _laws(graph: Graph, live: Sequence[int]) -> dict[int, list[Any]]:

@@ -8,7 +8,7 @@ import pytest
 from study.points import CHAINS, NETWORK, POINTS
 
 from mlsysim import Systems, units
-from mlsysim.backends.specialized import has_roots
+from mlsysim.backends import graph_of
 from mlsysim.catalog import Traffic
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind

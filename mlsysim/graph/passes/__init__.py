@@ -1,6 +1,7 @@
 """Passes: a graph in, a graph out."""
 
+from mlsysim.graph.passes.axes import ITERATED, Stage, axes, cost, stages
 from mlsysim.graph.passes.guards import guarded
 from mlsysim.graph.passes.known import known
 
-__all__ = ["guarded", "known"]
+__all__ = ["ITERATED", "Stage", "axes", "cost", "guarded", "known", "stages"]

@@ -11,7 +11,7 @@ from study.points import DEPLOYMENTS, POINTS
 
 import mlsysim
 from mlsysim.backends import derivatives
-from mlsysim.backends.folded import folded
+from mlsysim.backends.pure import known_function
 from mlsysim.models import ours
 from mlsysim.symbolic import variable_of
 from mlsysim.symbolic.functions import SlotsBusySlope
@@ -44,7 +44,7 @@ def drawn(key, draws):
 
 def is_folded(function, names):
     held = tuple(each for each in function.inputs.items() if each[0] not in names)
-    return folded(function._system, function.outputs, held) is not None
+    return known_function(function._system, function.outputs, held) is not None
 
 
 def whole(function):
@@ -171,12 +171,12 @@ class TestNotFolded:
         names = ("m", "a", "b", "e", "t")
         system = system_of({pure("folded_slope"): SlotsBusySlope(2, *(pure(f"folded_{name}") for name in names))})
         held = tuple((f"folded_{name}", 1.5) for name in names[1:])
-        assert folded(system, ("folded_slope",), held) is None
+        assert known_function(system, ("folded_slope",), held) is None
 
     def test_more_operations_than_xla_compiles_quickly(self, monkeypatch, function):
-        folded.cache_clear()
+        known_function.cache_clear()
         assert is_folded(function, ["efficiency"])
-        folded.cache_clear()
-        monkeypatch.setattr(sys.modules["mlsysim.backends.folded"], "LARGEST", 1)
+        known_function.cache_clear()
+        monkeypatch.setattr(sys.modules["mlsysim.backends.pure"], "LARGEST", 1)
         assert not is_folded(function, ["efficiency"])
-        folded.cache_clear()
+        known_function.cache_clear()
