@@ -100,7 +100,7 @@ def arithmetic() -> Any:
 
 @cache
 def operation(name: str) -> Callable[..., Any]:
-    """What an operation of a :class:`~mlsysim.backends.programs.Recorder` does, with the slopes that functions here have.
+    """Function of an operation of a :class:`~mlsysim.backends.programs.Recorder`, with the slopes that it has here.
 
     Parameters
     ----------

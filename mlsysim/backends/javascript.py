@@ -1,6 +1,6 @@
 """JavaScript of a System: the formulas as functions, for pages that answer without a server.
 
-What an expression means is printed as for NumPy; the functions that JavaScript has not stand in ``web/runtime.js``.
+The functions that JavaScript has not stand in ``web/runtime.js``.
 """
 
 from __future__ import annotations
@@ -11,34 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy
-from sympy.printing.precedence import PRECEDENCE
 
-from mlsysim.backends.laws import SolvedLaw
-from mlsysim.backends.printer import CodePrinter, exceeded
-from mlsysim.backends.zeros import kept_zero
+from mlsysim.backends.compiled import graph_of
 from mlsysim.errors import FormulaError
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, lower
+from mlsysim.graph import Graph, lowered
+from mlsysim.graph.printer import OWN, Printer
+from mlsysim.symbolic import System
 
-#: What the neutral functions are called where the language has them.
-OWN_NAMES = {
-    name: f"Math.{called}" for name, called in {"absolute": "abs", "exp": "exp", "log": "log", "sqrt": "sqrt"}.items()
-}
 #: The functions of ``web/runtime.js``.
 RUNTIME = (
-    "beside",
-    "ceil",
-    "erlang_c",
-    "floor",
-    "least_integer",
-    "mod",
-    "normal_cdf",
-    "normal_quantile",
-    "power",
-    "root",
+    "ceil", "erlang_c", "floor", "lawful", "least_integer", "mod", "normal_cdf", "normal_quantile", "power", "root",
     "slots_busy",
-)
+)  # fmt: skip
 #: Spaces that say nothing, and the object whose functions have names of their own in short JavaScript.
-_SPACES = re.compile(r"(?<![-+]) (\?|:|[*+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|(,) |\bMath\.(?=[a-z])")
+_SPACES = re.compile(r"(?<![-+]) (\?|:|[*/+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|([,;{]) | (})|\bMath\.(?=[a-z])")
 LETTERS = "abcdeghijklmnopqrstuvwxyzABCDEFGHIJKLNOPQRSTUVWXYZ"
 #: Names that no variable can have in JavaScript and that Python allows.
 RESERVED = frozenset({
@@ -49,114 +35,76 @@ RESERVED = frozenset({
 })  # fmt: skip
 
 
-class JavaScriptPrinter(CodePrinter):
-    """Expression to JavaScript; refuses what has no rule."""
+class JavaScriptPrinter(Printer):
+    """Prints graphs as JavaScript; refuses what has none.
 
-    language = "JavaScript"
+    Parameters
+    ----------
+    short : bool, optional
+        Whether names are letters.
+    """
 
-    def __init__(self, functions: Functions | None = None) -> None:
-        super().__init__()
-        self._functions = functions
-        self._steps: list[list[str]] = [[]]
-        self.short: dict[sympy.Symbol, str] = {}
+    def __init__(self, *, short: bool = False) -> None:
+        super().__init__("javascript")
+        self._short = short
+        self._given = 0
 
-    def printed(self, expression: Any) -> str:
-        """A function body that returns an expression."""
-        self._steps.append([])
-        return self._body(self._print(expression))
+    def named(self) -> str:
+        """A short name that is not taken."""
+        self._given += 1
+        return _short(self._given - 1)
 
-    def name(self, symbol: sympy.Symbol) -> str:
-        """What a variable is called."""
-        return f"{symbol.name}$" if symbol.name in RESERVED or symbol.name in RUNTIME else symbol.name
+    def name(self, variable: str) -> str:
+        """Name of a variable."""
+        if self._short:
+            return self.named()
+        return f"{variable}$" if variable in RESERVED or variable in RUNTIME else variable
 
-    def _body(self, source: str) -> str:
-        steps = self._steps.pop()
-        return f"{{ let {', '.join(dict.fromkeys(steps))}; return {source}; }}" if steps else source
+    def temporary(self, place: int) -> str:
+        """Name of what no variable is."""
+        return self.named() if self._short else f"_{place}"
 
-    def _print_Symbol(self, expr: sympy.Symbol) -> str:
-        return self.short.get(expr) or self.name(expr)
+    def call(self, op: str, operands: int) -> str:
+        """Form of a function of ``web/runtime.js``."""
+        if op not in RUNTIME:
+            raise FormulaError(f"{op} has no JavaScript")
+        return super().call(op, operands)
 
-    def _print_Dummy(self, expr: sympy.Dummy) -> str:
-        if self._functions is None:
-            return super()._print_Dummy(expr)
-        return self.short.setdefault(expr, _short(len(self.short)))
+    def structured(self, place: int, node: Any, said: list[str], asked: list[Any], lines: list[str]) -> str:
+        """A call with an arrow function, within which everything around it is known."""
+        if node.op == "chunked":
+            raise FormulaError("chunked prefill is a Markov chain that is solved step by step; it has no JavaScript")
+        count = len(said) - (len(node.data.inputs) - OWN[node.op])
+        for at in range(count, len(said)):
+            if not said[at].replace("$", "").isidentifier() and not said[at][0].isdigit():
+                name = self.temporary(f"{place}_{at}")  # type: ignore[arg-type]
+                lines.append(self.assignment(name, said[at]))
+                said[at] = name
+        own, *captured = node.data.inputs
+        bound = self.named() if self._short else own
+        given = dict(zip((own, *captured), (bound, *said[count:]), strict=True))
+        arrow = f"{bound} => {self.arrow_body(node.data, given)}"
+        if node.op == "root":
+            return f"root({arrow}, {said[0]}, {said[1]})"
+        return f"least_integer({arrow}, {said[0]}, {said[1]})"
 
-    def _print_Infinity(self, expr: Any) -> str:
-        return "Infinity"
+    def arrow_body(self, graph: Graph, given: dict[str, str]) -> str:
+        """Body of an arrow function that returns the only output."""
+        (result,), lines = self.body(graph, given)
+        return f"{{ const {', '.join(lines)}; return {result}; }}" if lines else result
 
-    def _print_NegativeInfinity(self, expr: Any) -> str:
-        return "-Infinity"
+    def number(self, value: Any) -> str:
+        """Text of a number."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        text = super().number(value).replace("inf", "Infinity").replace("nan", "NaN")
+        return text.removesuffix(".0")
 
-    def _print_Exp1(self, expr: Any) -> str:
-        return "Math.E"
-
-    def _print_BooleanTrue(self, expr: Any) -> Any:
-        return "true"
-
-    def _print_BooleanFalse(self, expr: Any) -> Any:
-        return "false"
-
-    def _call(self, name: str, expr: sympy.Basic) -> str:
-        return super()._call(OWN_NAMES.get(name, name), expr)
-
-    def _print_Pow(self, expr: sympy.Pow, rational: bool = False) -> str:
-        if expr.exp == sympy.S.Half:
-            return f"Math.sqrt({self._print(expr.base)})"
-        if expr.exp == -sympy.S.Half:
-            return f"1/Math.sqrt({self._print(expr.base)})"
-        if expr.exp == -1:
-            return f"1/{self.parenthesize(expr.base, PRECEDENCE['Pow'])}"
-        return f"power({self._print(expr.base)}, {self._print(expr.exp)})"
-
-    def _print_Max(self, expr: Any) -> str:
-        return f"Math.max({', '.join(map(self._print, expr.args))})"
-
-    def _print_Min(self, expr: Any) -> str:
-        return f"Math.min({', '.join(map(self._print, expr.args))})"
-
-    def _print_Piecewise(self, expr: sympy.Piecewise) -> str:
-        cases: list[Any] = list(expr.args)
-        last = self._print(cases.pop().expr) if cases[-1].cond == True else "NaN"  # noqa: E712
-        return f"({''.join(f'{self._print(case.cond)} ? {self._print(case.expr)} : ' for case in cases)}{last})"
-
-    def _print_ITE(self, expr: Any) -> str:
-        condition, then, otherwise = (self._print(arg) for arg in expr.args)
-        return f"({condition} ? {then} : {otherwise})"
-
-    def _print_And(self, expr: Any) -> str:
-        return f"({' && '.join(map(self._print, expr.args))})"
-
-    def _print_Or(self, expr: Any) -> str:
-        return f"({' || '.join(map(self._print, expr.args))})"
-
-    def _print_Not(self, expr: Any) -> str:
-        return f"!({self._print(expr.args[0])})"
-
-    def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
-        steps = [(self._print(symbol), self._step(step)) for symbol, step in expr.definitions]
-        self._steps[-1] += [name for name, _ in steps]
-        return f"({', '.join(f'{name} = {step}' for name, step in steps)})"
-
-    def _step(self, step: Any) -> str:
-        if self._functions is None or not step.args:
-            return self._print(step)
-        return f"{self._functions.of(step)}({', '.join(map(self._print, _free(step)))})"
-
-    def _print_LeastInteger(self, expr: LeastInteger) -> str:
-        beyond = "".join(f", {self._print(each)}" for each in exceeded(expr))
-        return f"least_integer({self._arrow(expr.n, expr.condition)}, {self._print(expr.upper)}{beyond})"
-
-    def _print_Root(self, expr: Root) -> str:
-        residual = self._arrow(expr.x, expr.left - expr.right)
-        return f"root({residual}, {self._print(expr.lower)}, {self._print(expr.upper)})"
-
-    def _arrow(self, bound: sympy.Symbol, expression: Any) -> str:
-        return f"{self._print(bound)} => {self.printed(expression)}"
-
-    def _print_ChunkedPrefill(self, expr: ChunkedPrefill | SolvedLaw) -> str:
-        raise FormulaError("chunked prefill is a Markov chain that is solved step by step; it has no JavaScript")
-
-    _print_SolvedLaw = _print_ChunkedPrefill
+    def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
+        """Definition of a function."""
+        given = ", ".join(map(self.name, inputs))
+        body = [*(f"  const {line};" for line in lines), f"  return {result};"]
+        return "\n".join([f"function {name}({given}) {{", *body, "}", ""])
 
 
 class Functions:
@@ -165,29 +113,24 @@ class Functions:
     Attributes
     ----------
     sources : dict
-        Name of a function by its text, each after those that it calls.
+        Name of a function by its text.
     """
 
     def __init__(self) -> None:
         self.sources: dict[str, str] = {}
-        self._known: dict[Any, str] = {}
 
-    def of(self, expression: Any) -> str:
-        """The name of the function of an expression; its arguments are the free symbols by name.
+    def of(self, graph: Graph) -> str:
+        """Name of the function of a graph with one output; its arguments are the inputs in order.
 
         Raises
         ------
         FormulaError
-            If the expression uses a function that has no JavaScript.
+            If an operation has no JavaScript.
         """
-        if expression in self._known:
-            return self._known[expression]
-        printer, arguments = JavaScriptPrinter(self), _free(expression)
-        printer.short |= {symbol: _short(place) for place, symbol in enumerate(arguments)}
-        body = printer.printed(expression)
-        text = f"({', '.join(printer.short[each] for each in arguments)}) => {body}"
-        name = self._known[expression] = self.sources.setdefault(text, f"f{len(self.sources)}")
-        return name
+        printer = JavaScriptPrinter(short=True)
+        given = {name: printer.named() for name in graph.inputs}
+        text = f"({', '.join(given.values())}) => {printer.arrow_body(graph, given)}"
+        return self.sources.setdefault(text, f"f{len(self.sources)}")
 
     def script(self) -> str:
         """All functions, as short JavaScript; ``web/runtime.js`` has names for those of ``Math``."""
@@ -232,23 +175,20 @@ def printed_formulas(
     FormulaError
         If one uses a function that has no JavaScript.
     """
-    asked = list(expressions)
-    lines, named = kept_zero(
-        [(formula.variable.symbol, lower(formula.expression)) for formula in system],
-        [lower(expression) for _, expression in asked],
-    )
-    extra = zip((name for name, _ in asked), named, strict=True)
+    whole = graph_of(system)
+    infinite = [name for name, place in whole.outputs.items() if whole.facts[place].infinite]
+
+    def printed(name: str, expression: Any) -> PrintedFormula:
+        graph = lowered(System(()), ((name, expression),), infinite)
+        try:
+            return PrintedFormula(name, functions.of(graph), graph.inputs)
+        except FormulaError as error:
+            raise FormulaError(f"{name}: {error}") from None
+
     return (
-        [_printed(symbol.name, expression, functions) for symbol, expression in lines],
-        [_printed(name, expression, functions) for name, expression in extra],
+        [printed(formula.name, formula.expression) for formula in system],
+        [printed(name, expression) for name, expression in expressions],
     )
-
-
-def _printed(name: str, expression: Any, functions: Functions) -> PrintedFormula:
-    try:
-        return PrintedFormula(name, functions.of(expression), tuple(symbol.name for symbol in _free(expression)))
-    except FormulaError as error:
-        raise FormulaError(f"{name}: {error}") from None
 
 
 def source(system: System) -> str:
@@ -259,28 +199,15 @@ def source(system: System) -> str:
     FormulaError
         If a formula uses a function that has no JavaScript.
     """
-    printer = JavaScriptPrinter()
-    lines, _ = kept_zero([(formula.variable.symbol, lower(formula.expression)) for formula in system])
-    inputs = sorted((v.symbol for v in system.inputs), key=lambda symbol: symbol.name)
-    body = [_line(printer, symbol, expression) for symbol, expression in lines]
-    returned = ", ".join(printer.name(symbol) for symbol, _ in lines)
-    head = f"function compiled({', '.join(map(printer.name, inputs))}) {{"
-    return "\n".join([head, *(f"  {line}" for line in body), f"  return [{returned}];", "}", ""])
-
-
-def _line(printer: JavaScriptPrinter, symbol: sympy.Symbol, expression: Any) -> str:
-    body = printer.printed(expression)
-    return f"const {printer.name(symbol)} = {f'(() => {body})()' if body.startswith('{ let') else body};"
+    printer, graph = JavaScriptPrinter(), graph_of(system)
+    texts, lines = printer.body(graph, {name: printer.name(name) for name in graph.inputs})
+    return printer.definition("compiled", graph.inputs, lines, f"[{', '.join(texts)}]")
 
 
 def _closed(match: re.Match[str]) -> str:
-    return match[1] or match[2] or ""
+    return match[1] or match[2] or match[3] or ""
 
 
 def _short(place: int) -> str:
     """A short name that is no word of the language: a, b, ..., z, a1, b1, ..."""
     return LETTERS[place % len(LETTERS)] + str(place // len(LETTERS) or "")
-
-
-def _free(expression: Any) -> Sequence[sympy.Symbol]:
-    return sorted(expression.free_symbols, key=lambda symbol: symbol.name)

@@ -90,6 +90,10 @@ def _numerics(name: str) -> Callable[..., Any]:
     return np.errstate(all="ignore")(function)
 
 
+ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
+erlang_c, slots_busy = (recorded(_numerics(name)) for name in ("erlang_c", "slots_busy"))
+
+
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
     """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
@@ -101,8 +105,8 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
 
-    lower, upper, *given = map(np.float64, (lower, upper, *given))
-    return np.float64(operations.root.root(FLOATS, number, lower, upper, tuple(given), within))
+    numbers = tuple(map(np.float64, given))
+    return np.float64(operations.root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
 
 
 def _moving(function: Callable[..., Any], given: State, *ends: Any) -> tuple[Any, ...]:
@@ -130,7 +134,7 @@ def lawful(left: Any, right: Any) -> Any:
         return TABLE["lawful"].numerics(ARRAYS, left, right)  # type: ignore[misc]
     found = left * right
     unknown = found != found
-    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
+    return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
 
 
 def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
@@ -166,11 +170,11 @@ def normal_quantile(p: Any) -> Any:
 
 NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
-    "ceil": _numerics("ceil"),
+    "ceil": ceil,
     "chunked_prefill": chunked_prefill,
-    "erlang_c": recorded(_numerics("erlang_c")),
+    "erlang_c": erlang_c,
     "exp": np.exp,
-    "floor": _numerics("floor"),
+    "floor": floor,
     "inf": np.float64(np.inf),
     "lawful": lawful,
     "least_integer": least_integer,
@@ -182,8 +186,8 @@ NAMESPACE: dict[str, Any] = {
     "normal_cdf": normal_cdf,
     "normal_quantile": normal_quantile,
     "root": root,
-    "slots_busy": recorded(_numerics("slots_busy")),
-    "slots_busy_slope": _numerics("slots_busy_slope"),
+    "slots_busy": slots_busy,
+    "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,
     "where": np.where,
 }

@@ -1,4 +1,4 @@
-"""The builder of graphs, which is their optimizer: no node twice, no known number computed, nothing repeated in vain."""
+"""The builder of graphs, which is their optimizer: no node twice, no known number computed, nothing done in vain."""
 
 from __future__ import annotations
 

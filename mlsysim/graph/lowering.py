@@ -59,6 +59,7 @@ _RULES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((sympy.Max, sympy.Min), "extreme"),
     ((sympy.core.relational.Relational,), "relation"),
     ((sympy.And, sympy.Or), "joined"),
+    ((sympy.Xor,), "xor"),
     ((sympy.Not,), "not"),
     ((sympy.ITE,), "ite"),
     ((sympy.Mod,), "mod"),
@@ -208,6 +209,9 @@ class Lowering:
         for arg in args[1:]:
             found = self.builder.make(op, found, self.place(arg))
         return found
+
+    def _xor(self, node: Any) -> int:
+        return self._chain("not_equal", node.args)
 
     def _not(self, node: Any) -> int:
         return self.builder.make("negation", self.place(node.args[0]))
@@ -359,7 +363,7 @@ def _factors(node: Any) -> tuple[list[Any], list[tuple[Any, Any]], Any]:
 
 
 def _missed(node: LeastInteger) -> Any:
-    """Number that a least integer must exceed, or reach, for one part of its condition to hold; None if no part says."""
+    """Number that a least integer must exceed or reach for a part of its condition to hold; None if no part says."""
     for part in sympy.And.make_args(node.condition):
         if isinstance(part, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):
             share, rest = part.gts.as_independent(node.n, as_Add=False)  # type: ignore[attr-defined]

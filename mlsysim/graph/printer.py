@@ -1,4 +1,4 @@
-"""Source text of a graph: one printer for Python and JavaScript."""
+"""Source text of a graph: one printer, of which each language writes its own words."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from mlsysim.symbolic.chunked_prefill import PRECISION
 #: Deepest expression on one line; Python refuses much deeper ones.
 DEEPEST = 12
 
+#: How tightly operators bind; a text with none of them binds like a name.
+LEVELS = {"add": 2, "subtract": 2, "multiply": 3, "divide": 3} | dict.fromkeys(
+    ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), 1
+)
+LOOSE, NAME = 0, 4
+
 #: ``rule(operands, facts)``: how a backend prints an operation by what is known of its operands.
 Rule = Callable[[Sequence[str], Sequence[Facts]], str]
 
@@ -23,7 +29,7 @@ class Printer:
 
     Parameters
     ----------
-    column : {"text", "floats"}
+    column : {"text", "floats", "javascript"}
         Attribute of the operations that is printed.
     rules : mapping, optional
         Rule per operation that is printed in another way.
@@ -33,18 +39,13 @@ class Printer:
         self._texts = {name: getattr(op, column) or op.text for name, op in TABLE.items()}
         self._rules = rules or {}
 
-    def function(self, name: str, graph: Graph, *, single: bool = False) -> str:
-        """Definition of a function of the inputs that returns a list of the outputs, or the only output."""
-        return "\n".join(self._definition(name, graph, single=single))
+    def function(self, name: str, graph: Graph) -> str:
+        """Definition of a function of the inputs that returns a list of the outputs."""
+        texts, lines = self.body(graph, {each: each for each in graph.inputs})
+        return self.definition(name, graph.inputs, lines, f"[{', '.join(texts)}]")
 
-    def _definition(self, name: str, graph: Graph, *, single: bool) -> list[str]:
-        texts, lines = self._lines(graph)
-        result = ", ".join(texts[place] for place in graph.outputs.values())
-        lines.append(f"return {result if single else f'[{result}]'}")
-        return [f"def {name}({', '.join(graph.inputs)}):", *(f"    {line}" for line in lines)]
-
-    def _lines(self, graph: Graph) -> tuple[list[str], list[str]]:
-        """Text that stands for each node, and the lines before it."""
+    def body(self, graph: Graph, given: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """Texts of the outputs, and the lines before them; ``given`` says what inputs are called."""
         live = graph.live()
         uses = [0] * len(graph.nodes)
         for place in live:
@@ -53,57 +54,111 @@ class Printer:
         for place in graph.outputs.values():
             uses[place] += 1
         laws = _laws(graph, live)
-        texts, depth = [""] * len(graph.nodes), [0] * len(graph.nodes)
+        texts, levels, depth = [""] * len(graph.nodes), [NAME] * len(graph.nodes), [0] * len(graph.nodes)
         lines: list[str] = []
-        taken = set(graph.inputs)
+        taken = set(given.values())
         for place in live:
             node = graph.nodes[place]
             if node.op == "input":
-                texts[place] = node.data
+                texts[place] = given[node.data]
                 continue
             if node.op == "number":
-                texts[place] = number(node.data)
+                texts[place] = self.number(node.data)
+                levels[place] = LOOSE if texts[place].startswith("-") else NAME
                 continue
-            text = self._expression(place, node, texts, graph, laws, lines)
+            said = [(texts[arg], levels[arg]) for arg in node.args]
+            text, level = self._expression(place, node, said, graph, laws, lines)
             depth[place] = 1 + max(depth[arg] for arg in node.args)
-            named = place in graph.names and graph.names[place] not in taken
+            called = graph.names.get(place)
+            named = called is not None and self.name(called) not in taken
             if named or uses[place] > 1 or depth[place] > DEEPEST:
-                name = graph.names[place] if named else f"_{place}"
+                name = self.name(called) if called is not None and named else self.temporary(place)
                 taken.add(name)
-                lines.append(f"{name} = {text}")
-                texts[place], depth[place] = name, 0
-            else:
-                texts[place] = f"({text})"
-        return texts, lines
+                lines.append(self.assignment(name, text))
+                text, level, depth[place] = name, NAME, 0
+            texts[place], levels[place] = text, level
+        return [texts[place] for place in graph.outputs.values()], lines
 
     def _expression(
-        self, place: int, node: Node, texts: list[str], graph: Graph, laws: Mapping[int, list[Any]], lines: list[str]
-    ) -> str:
-        said = [texts[arg] for arg in node.args]
+        self, place: int, node: Node, said: list[tuple[str, int]], graph: Graph, laws: Any, lines: list[str]
+    ) -> tuple[str, int]:
+        """Text of a node, and how tightly it binds."""
+        texts = [text for text, _ in said]
         if isinstance(node.data, Graph):
-            function = f"_f{place}"
-            # The law runs its time of an iteration on arrays, whatever calls the law.
-            printer = Printer("text") if node.op == "chunked" else self
-            lines += printer._definition(function, node.data, single=True)
-            return self._structured(node, function, said, laws.get(place, []))
+            return self.structured(place, node, texts, laws.get(place, []), lines), NAME
         if node.op in ("answer", "attained"):
-            (law,) = node.args
-            return f"{said[0]}[{laws[law].index(node.data)}]"
-        rule = self._rules.get(node.op)
-        if rule is not None:
-            return rule(said, [graph.facts[arg] for arg in node.args])
-        return self._texts[node.op].format(*said) if self._texts[node.op] else f"{node.op}({', '.join(said)})"
+            return f"{texts[0]}[{laws[node.args[0]].index(node.data)}]", NAME
+        if node.op in self._rules:
+            closed = [_closed(text, level, NAME) for text, level in said]
+            text = self._rules[node.op](closed, [graph.facts[arg] for arg in node.args])
+            return text, _level(node.op, text)
+        form = self._texts[node.op] or self.call(node.op, len(said))
+        level = _level(node.op, form)
+        if level < NAME:
+            # What stands on the right of an operator of the same strength would be grouped with what is on its left.
+            left, right = (max(level, 2), level + 1) if level else (NAME, NAME)
+            texts = [_closed(*each, right if at else left) for at, each in enumerate(said)]
+        return form.format(*texts), level
 
-    def _structured(self, node: Node, function: str, said: list[str], asked: list[Any]) -> str:
-        """A call of what takes a function and what that captures."""
-        count = len(node.args) - (len(node.data.inputs) - OWN[node.op])
+    def structured(self, place: int, node: Node, said: list[str], asked: list[Any], lines: list[str]) -> str:
+        """A call of what takes a function and what that captures; the function stands on lines before."""
+        function = f"_f{place}"
+        inputs = node.data.inputs
+        # The law runs its time of an iteration on arrays, whatever calls the law.
+        printer = Printer("text") if node.op == "chunked" else self
+        (result,), within = printer.body(node.data, {each: each for each in inputs})
+        lines += printer.definition(function, inputs, within, result).split("\n")
+        count = len(said) - (len(inputs) - OWN[node.op])
         own, given = said[:count], _tuple(said[count:])
         if node.op == "root":
-            within = f", {PRECISION}" if node.data.has("chunked") else ""
-            return f"root({function}, {own[0]}, {own[1]}, {given}{within})"
+            within_ = f", {PRECISION}" if node.data.has("chunked") else ""
+            return f"root({function}, {own[0]}, {own[1]}, {given}{within_})"
         if node.op == "least_integer":
             return f"least_integer({function}, {own[0]}, {given}, {own[1]})"
         return f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(own)}, {given})"
+
+    def call(self, op: str, operands: int) -> str:
+        """Form of an operation that is a function."""
+        return f"{op}({', '.join(f'{{{place}}}' for place in range(operands))})"
+
+    def name(self, variable: str) -> str:
+        """Name of a variable."""
+        return variable
+
+    def temporary(self, place: int) -> str:
+        """Name of what no variable is."""
+        return f"_{place}"
+
+    def assignment(self, name: str, text: str) -> str:
+        """Line that gives a name to a text."""
+        return f"{name} = {text}"
+
+    def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
+        """Definition of a function."""
+        body = [f"    {line}" for line in (*lines, f"return {result}")]
+        return "\n".join([f"def {name}({', '.join(inputs)}):", *body])
+
+    def number(self, value: Any) -> str:
+        """Text of a number; infinity and nan have names."""
+        if isinstance(value, bool):
+            return repr(value)
+        if value != value:
+            return "nan"
+        if abs(value) == math.inf:
+            return "inf" if value > 0 else "-inf"
+        return repr(float(value))
+
+
+def _level(op: str, form: str) -> int:
+    """How tightly the text of an operation binds: a call like a name, what has no level not at all."""
+    if op in LEVELS:
+        return LEVELS[op]
+    head = form.partition("(")[0]
+    return NAME if form.endswith(")") and head and all(part.isidentifier() for part in head.split(".")) else LOOSE
+
+
+def _closed(text: str, level: int, least: int) -> str:
+    return text if level >= least else f"({text})"
 
 
 def _laws(graph: Graph, live: Sequence[int]) -> dict[int, list[Any]]:
@@ -120,15 +175,3 @@ def _laws(graph: Graph, live: Sequence[int]) -> dict[int, list[Any]]:
 
 def _tuple(texts: Sequence[str]) -> str:
     return f"({''.join(f'{text}, ' for text in texts)})"
-
-
-def number(value: Any) -> str:
-    """A number in Python, in which infinity and nan are names."""
-    if isinstance(value, bool):
-        return repr(value)
-    if value != value:
-        return "nan"
-    if abs(value) == math.inf:
-        return "inf" if value > 0 else "(-inf)"
-    text = repr(float(value))
-    return f"({text})" if text[0] == "-" else text

@@ -17,9 +17,9 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.backends import CompiledFunction, graph_of, of_graph
+from mlsysim.catalog import Entry, Recipe, builtin
 from mlsysim.graph import Graph
 from mlsysim.graph.passes import known
-from mlsysim.catalog import Entry, Recipe, builtin
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.convert import LARGEST, LARGEST_INTEGER, SMALLEST
 from mlsysim.inputs.declaration import DeclaredModel

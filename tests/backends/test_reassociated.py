@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 import sympy
-from engine.test_dense import axis_shaped, chosen
+from backends.test_dense import axis_shaped, chosen
 from fuzz import fuzzing, tries
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,7 +8,6 @@ import pytest
 import sympy
 
 from mlsysim.backends import compiled, pure_function, slopes
-from mlsysim.backends.zeros import Beside
 from mlsysim.symbolic import LeastInteger, Root, evaluated_at
 
 BACKENDS = ("numpy", "vector", "jax")
@@ -115,7 +114,7 @@ def test_finite_products_have_the_same_bits(names, system_of):
     a, b, c, d, x, y = (names[name] for name in "abcdxy")
     plain = system_of({y: a * b * c * d * x})
     guarded = system_of({x: stated(a, d), y: a * b * c * d * x})
-    assert "beside" in compiled(guarded).source
+    assert "lawful" in compiled(guarded).source
     rng = np.random.default_rng(7)
     for values in rng.uniform(0.1, 3, (200, 4)):
         given = dict(zip(("zero_a", "zero_b", "zero_c", "zero_d"), values, strict=True))
@@ -125,10 +124,10 @@ def test_finite_products_have_the_same_bits(names, system_of):
 
 def test_source_names_it_only_where_something_may_be_infinite(names, system_of):
     a, b, c, x, y = (names[name] for name in "abcxy")
-    assert "beside(zero_x, zero_c)" in compiled(system_of({x: stated(a, b), y: c * x})).source
-    assert "beside" not in compiled(system_of({x: stated(a, b), y: 3 * x})).source
-    assert "beside" not in compiled(system_of({x: sympy.Min(stated(a, b), 9), y: c * x})).source
-    assert "beside" not in compiled(system_of({x: 1 / a, y: c * x})).source
+    assert "lawful(zero_c, zero_x)" in compiled(system_of({x: stated(a, b), y: c * x})).source
+    assert "lawful" not in compiled(system_of({x: stated(a, b), y: 3 * x})).source
+    assert "lawful" not in compiled(system_of({x: sympy.Min(stated(a, b), 9), y: c * x})).source
+    assert "lawful" not in compiled(system_of({x: 1 / a, y: c * x})).source
 
 
 def test_slopes_at_zero_are_finite(names, system_of):
@@ -140,11 +139,3 @@ def test_slopes_at_zero_are_finite(names, system_of):
         assert {name: value["zero_y"] for name, value in found.items()} == {"zero_a": 0, "zero_b": 0, "zero_c": by_rate}
         pure = pure_function(system, ("zero_y",))
         assert jax.grad(lambda c, point=point, pure=pure: pure({**point, "zero_c": c})["zero_y"])(0.0) == by_rate
-
-
-def test_a_quantity_and_itself_beside_a_factor_have_one_order():
-    """Else it would be that of a set, another one in every process."""
-    x, y = sympy.symbols("x y")
-    for sums in (x + Beside(x, y), Beside(x, y) + x):
-        assert sums.as_ordered_terms() == [x, Beside(x, y)]
-    assert (Beside(x, y) * y).as_ordered_factors() == [Beside(x, y), y]

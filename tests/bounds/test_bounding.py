@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine.bounds.expressions import A, B, M, boxes, cases
+from bounds.expressions import A, B, M, boxes, cases
 from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st

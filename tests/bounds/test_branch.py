@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import sympy
-from engine.bounds.expressions import INNER, LEAST, UNKNOWN, A, B, Case, M, N, cases
+from bounds.expressions import INNER, LEAST, UNKNOWN, A, B, Case, M, N, cases
 from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sympy
-from engine.bounds.expressions import A, B, Case, M, N
+from bounds.expressions import A, B, Case, M, N
 
 from mlsysim.backends.programs import lazily
 from mlsysim.bounds import Points

@@ -5,16 +5,17 @@ import math
 import numpy as np
 import pytest
 import sympy
-from engine.bounds.expressions import INNER, A, B, Case, M, N, cases
+from bounds.expressions import INNER, A, B, Case, M, N, cases
 from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.backends import scalar
+from mlsysim.backends.floats import namespace
 from mlsysim.bounds.forms import Forms
 from mlsysim.bounds.tables import Table, Tables
 
 FUZZ = fuzzing(150, derandomize=False)
+FLOATS = namespace()
 
 
 class Reader:
@@ -53,11 +54,12 @@ class Reader:
             return self.sum(of.args[0]) ** of.args[1]
         args = [self.sum(arg) for arg in of.args]
         return {
-            "sum": sum, "max": max, "ceil": lambda a: float(scalar.ceil(a[0])), "exp": lambda a: math.exp(a[0]),
-            "floor": lambda a: float(scalar.floor(a[0])), "log": lambda a: math.log(a[0]), "abs": lambda a: abs(a[0]),
-            "mod": lambda a: a[0] % a[1], "erlang_c": lambda a: scalar.erlang_c(*a),
-            "slots_busy": lambda a: scalar.slots_busy(*a), "normal_cdf": lambda a: scalar.normal_cdf(*a),
-            "normal_quantile": lambda a: scalar.normal_quantile(*a),
+            "sum": sum, "max": max, "ceil": lambda a: float(FLOATS["ceil"](a[0])), "exp": lambda a: math.exp(a[0]),
+            "floor": lambda a: float(FLOATS["floor"](a[0])), "log": lambda a: math.log(a[0]),
+            "abs": lambda a: abs(a[0]),
+            "mod": lambda a: a[0] % a[1], "erlang_c": lambda a: FLOATS["erlang_c"](*a),
+            "slots_busy": lambda a: FLOATS["slots_busy"](*a), "normal_cdf": lambda a: FLOATS["normal_cdf"](*a),
+            "normal_quantile": lambda a: FLOATS["normal_quantile"](*a),
         }[of.kind](args)  # fmt: skip
 
     def least(self, parameter, condition, upper):
@@ -75,14 +77,14 @@ class Reader:
             return self.sum(residual)
 
         with np.errstate(all="ignore"):
-            return float(scalar.root(at, self.sum(lower), math.inf if upper is None else self.sum(upper), ()))
+            return float(FLOATS["root"](at, self.sum(lower), math.inf if upper is None else self.sum(upper), ()))
 
     def truth(self, of):
         if of.relation in ("compare", "equal"):
             difference = self.sum(of.args[0])
             return difference <= 0 if of.relation == "compare" else difference == 0
         if of.relation == "multiple":
-            return scalar.ceil(self.sum(of.args[0])) == scalar.floor(self.sum(of.args[0]))
+            return FLOATS["ceil"](self.sum(of.args[0])) == FLOATS["floor"](self.sum(of.args[0]))
         if of.relation in ("and", "or", "not"):
             parts = [self.truth(arg) for arg in of.args]
             return {"and": all, "or": any, "not": lambda p: not p[0]}[of.relation](parts)

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 import sympy
-from engine.bounds.expressions import INNER, A, B, Case, M, N, cases
+from bounds.expressions import INNER, A, B, Case, M, N, cases
 from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st

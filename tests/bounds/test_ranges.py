@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sympy
-from engine.bounds.expressions import (
+from bounds.expressions import (
     INNER,
     LEAST,
     PLANS,

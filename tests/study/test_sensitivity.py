@@ -369,6 +369,6 @@ def test_a_second_question_of_the_same_kind_compiles_nothing(monkeypatch):
     def no_compiler(*_args, **_kwargs):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr("mlsysim.backends.source.SourceCode.function", no_compiler)
+    monkeypatch.setattr("mlsysim.backends.compiled.lowered", no_compiler)
     monkeypatch.setattr("jax.jit", no_compiler)
     MEMORY.sensitivity("total_memory", **{**TRAIN, "batch_size": 64})

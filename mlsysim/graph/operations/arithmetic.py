@@ -11,7 +11,7 @@ import numpy as np
 
 from mlsysim.graph.builder import Builder
 from mlsysim.graph.facts import INF, NAN, Facts
-from mlsysim.graph.operation import Operation, Simpler, define
+from mlsysim.graph.operation import Arithmetic, Operation, Simpler, define
 
 for _leaf in ("input", "captured", "number"):
     define(Operation(_leaf, "{0}", cost=0))
@@ -24,6 +24,20 @@ def _times(a: float, b: float) -> float:
 def _product_facts(a: Facts, b: Facts) -> Facts:
     ends = [_times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     return Facts(min(ends), max(ends), a.zero or b.zero, a.infinite or b.infinite, a.whole and b.whole)
+
+
+def _lawful(on: Arithmetic, a: Any, b: Any) -> Any:
+    return _beside(on, a, b) * _beside(on, b, a)
+
+
+def _beside(on: Arithmetic, quantity: Any, factor: Any) -> Any:
+    """The quantity, but zero where it is infinite and what it is multiplied by is zero."""
+    return on.where((factor == 0) & (abs(quantity) == INF), 0.0, quantity)
+
+
+def _lawful_of_floats(a: float, b: float) -> float:
+    found = a * b
+    return 0.0 if found != found and a == a and b == b else found
 
 
 def _negative_facts(a: Facts) -> Facts:
@@ -104,7 +118,7 @@ def _by_quotient(builder: Builder, operands: Sequence[int], result: int) -> Sequ
 
 
 def _by_power(builder: Builder, operands: Sequence[int], result: int) -> Sequence[int | None]:
-    """By base and exponent; zero by the base where the exponent is, and by the exponent of a base that is not positive."""
+    """By base and exponent; zero by the base where the exponent is, and by the exponent where the base is none."""
     make, number = builder.make, builder.number
     base, exponent = operands
     known = builder.value(exponent)
@@ -169,8 +183,8 @@ define(
 #: A product in which nothing times infinity is nothing: written where a formula states that a factor may be infinite.
 define(
     Operation(
-        "lawful", fold=_times, partials=_by_product, facts=_product_facts, simplify=_neutral(1.0), cost=6,
-        numerics=lambda on, a, b: on.where((a == 0) | (b == 0), 0.0, on.where(a == 0, 1.0, a) * on.where(b == 0, 1.0, b)),
+        "lawful", numerics=_lawful, fold=_lawful_of_floats, partials=_by_product, facts=_product_facts,
+        simplify=_neutral(1.0), cost=6,
     )
 )  # fmt: skip
 define(
@@ -182,7 +196,7 @@ define(
 define(Operation("negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts))
 define(
     Operation(
-        "power", "{0}**{1}", floats="power({0}, {1})", javascript="Math.pow({0}, {1})", fold=powered, partials=_by_power,
+        "power", "{0}**{1}", floats="power({0}, {1})", javascript="power({0}, {1})", fold=powered, partials=_by_power,
         facts=lambda a, b: Facts(0.0 if a.low >= 0 else -INF, INF, a.zero, a.infinite and b.high > 0),
         simplify=_neutral(1.0, second=True), risky=0, cost=20,
     )

@@ -5,18 +5,31 @@ JAX multiplies the slope of an untaken branch by zero, and zero times infinity i
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlsysim.graph.builder import Builder, copied
 from mlsysim.graph.graph import Graph
 from mlsysim.graph.operation import TABLE
 
+#: Input of a residual that says whether its root is needed.
+_TAKEN = "_taken"
 
-def guarded(graph: Graph) -> Graph:
+
+def guarded(graph: Graph, *, always: bool = True) -> Graph:
     """The graph with a safe stand-in for every risky operand of a branch, where the branch is not taken.
 
     A node is needed where the condition of a branch holds that needs it; one that anything else needs, always.
+
+    Parameters
+    ----------
+    graph : Graph
+        A whole one, or the residual of a root.
+    always : bool, optional
+        False for the residual of a root that is needed in a branch alone: it gets an input more, which says where.
     """
     builder, at = copied(graph)
-    needed = _needed(graph, builder, at)
+    start = builder.number(True) if always else builder.make("truth", builder.input(_TAKEN))
+    needed = _needed(graph, builder, at, start)
     final = Builder()
     moved: dict[int, int] = {}
 
@@ -43,20 +56,26 @@ def guarded(graph: Graph) -> Graph:
                 operand = graph.facts[node.args[risky]]
                 if final.value(args[risky]) is None and (operand.zero or operand.low < 0):
                     args[risky] = final.make("where", carried(taken), args[risky], _safe(final, node.op, args))
-            new = final.make(node.op, *args, data=guarded(node.data) if node.op == "root" else node.data)
+            data = node.data
+            if node.op == "root":
+                branch = taken is not None and builder.value(taken) is not True
+                data = guarded(data, always=not branch)
+                args += [carried(taken)] if branch else []  # type: ignore[arg-type]
+            new = final.make(node.op, *args, data=data)
         places.append(new)
         moved.setdefault(at[place], new)
         if place in graph.names:
             final.names.setdefault(new, graph.names[place])
-    return final.graph({name: places[place] for name, place in graph.outputs.items()})
+    found = final.graph({name: places[place] for name, place in graph.outputs.items()})
+    # Those of a residual are given by place.
+    return replace(found, inputs=graph.inputs if always else (*graph.inputs, _TAKEN))
 
 
-def _needed(graph: Graph, builder: Builder, at: list[int]) -> list[int | None]:
+def _needed(graph: Graph, builder: Builder, at: list[int], start: int) -> list[int | None]:
     """Place in the builder of the condition under which each node is needed; None where nothing needs it."""
     found: list[int | None] = [None] * len(graph.nodes)
-    always = builder.number(True)
     for place in graph.outputs.values():
-        found[place] = always
+        found[place] = start
 
     def need(place: int, where: int) -> None:
         before = found[place]
