@@ -293,7 +293,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def _apart(typed: str, key: str) -> float:
-    """How far a name is from what was typed: by letters, or word by word where that is nearer."""
+    """Distance of a name from what was typed: by letters, or word by word where that is nearer."""
     words, others = (re.split(r"[^a-z0-9]+", each) for each in (typed, key))
     alike = difflib.SequenceMatcher(None, key, typed).ratio() >= ALIKE
     by_letter = _edits(typed, key) if alike else math.inf
@@ -305,7 +305,7 @@ def _apart(typed: str, key: str) -> float:
 
 
 def _of_word(typed: str, word: str) -> float:
-    """How far a word is from what was typed; its beginning is half a letter away."""
+    """Distance of a word from what was typed; its beginning is half a letter away."""
     return 0.5 if len(typed) > 1 and word != typed and word.startswith(typed) else _edits(typed, word)
 
 

@@ -20,7 +20,7 @@ EXTRAS = {
 
 
 def installed(package: str) -> bool:
-    """Whether a package that is of use but not needed is there.
+    """Tell whether a package that is of use but not needed is there.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ KV_CACHE_FORMATS = (*_WIDE, *_BYTE, "int4", "nvfp4")
 
 
 class Preset(NamedTuple):
-    """What a precision stands for.
+    """Number formats that a precision stands for.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How far a computation is: a line on a terminal once it takes longer than two seconds, and nothing anywhere else.
+"""Progress of a computation: a line on a terminal once it takes longer than two seconds, and nothing anywhere else.
 
 Loops of known length say how far they are, in whatever room they stand; the line shows it with an estimate of the rest.
 """
@@ -37,7 +37,7 @@ class _Loop:
 
 
 class Line:
-    """What is shown of one computation.
+    """Line that shows the progress of one computation.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class Line:
         return found if self.loops else None
 
     def name(self, title: str) -> None:
-        """What is computed now."""
+        """Name what is computed now."""
         self._title = title
         self.tell()
 
     def say(self, text: str) -> None:
-        """What stands behind the bar."""
+        """Set the text behind the bar."""
         self._said = text
         self.tell()
 

@@ -91,7 +91,7 @@ class Reference:
 
 
 def is_page(key: object) -> bool:
-    """Whether a citation key is the address of a page."""
+    """Tell whether a citation key is the address of a page."""
     return isinstance(key, str) and re.fullmatch(r"https?://[\w.-]+(:\d+)?([/?#]\S*)?", key) is not None
 
 

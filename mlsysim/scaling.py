@@ -18,6 +18,6 @@ def in_unit(value: Any, scale: float) -> Any:
 
 
 def into_canonical(scale: float) -> tuple[str, float]:
-    """What takes a number of a unit worth ``scale`` to its canonical amount: ``"*"`` or ``"/"``, and by how much."""
+    """Operator and operand that make a number of a unit worth ``scale`` canonical: ``"*"`` or ``"/"``."""
     inverse = 1.0 / scale
     return ("/", inverse) if scale < 1.0 and inverse == math.floor(inverse) else ("*", scale)

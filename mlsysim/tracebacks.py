@@ -1,4 +1,4 @@
-"""Where the traceback of a refusal ends: at the line of the user that asked, not fifteen frames below it.
+"""Cutting of tracebacks: a refusal ends at the line of the user that asked, not fifteen frames below it.
 
 ``MLSYSIM_TRACEBACK=full`` in the environment keeps every frame. Errors that are bugs always keep theirs.
 """
@@ -64,7 +64,7 @@ def shorten(error: BaseException) -> None:
 
 
 def _is_ours(trace: TracebackType | None) -> bool:
-    """Whether an error was raised and caught within mlsysim."""
+    """Tell whether an error was raised and caught within mlsysim."""
     return trace is not None and _module(trace).startswith(_OURS)
 
 
@@ -79,7 +79,7 @@ def _of_user(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _module(trace: TracebackType) -> str:
-    """Where the code of a frame belongs; a constructor that a data class writes has no file."""
+    """Module of a frame; a constructor that a data class writes has no file."""
     return f"{trace.tb_frame.f_globals.get('__name__', '')}."
 
 

@@ -73,7 +73,7 @@ def _table() -> dict[str, dict[str, Any]]:
 
 
 def table_of(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What pint says of units, as the table has it."""
+    """Table of units as pint has it."""
     return {
         text: {"factor": _factor(text), "dimension": _dimension(text), "printed": f"{unit(text):~P}"}
         for text in sorted({*texts})
@@ -203,7 +203,7 @@ def spelled_out(text: str, into: str) -> str:
 
 
 def counts(powers: Mapping[str, Any], text: str = "") -> bool:
-    """Whether a dimension is that of a count, of tokens or of requests, or of so many of them per something else."""
+    """Tell whether a dimension is a count, tokens or requests, or so many of them per something else."""
     above = [(name, power) for name, power in powers.items() if power > 0]
     return text != "%" and (not powers or (len(above) == 1 and above[0][0] in COUNTABLE and above[0][1] == 1))
 
@@ -292,7 +292,7 @@ def _amount(of: Any) -> float:
 
 
 def is_quantity(value: object) -> bool:
-    """Whether a value is a pint quantity, of this registry or of a foreign one."""
+    """Tell whether a value is a pint quantity, of this registry or of a foreign one."""
     # While another thread loads pint it has no quantities, and nobody has one.
     quantity = getattr(sys.modules.get("pint"), "Quantity", None)
     return quantity is not None and isinstance(value, quantity)

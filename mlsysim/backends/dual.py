@@ -7,6 +7,7 @@ binds (at a tie the first), a branch that of the case taken; ceilings, floors an
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
@@ -370,6 +371,7 @@ NAMESPACE: dict[str, Any] = {
     "root": root,
     "slots_busy": slots_busy,
     "slots_busy_slope": slots_busy_slope,
+    "power": operator.pow,
     "sqrt": sqrt,
     "where": where,
 }

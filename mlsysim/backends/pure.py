@@ -5,7 +5,7 @@ float64 is switched on by a scoped context around each call; the global flag is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -43,10 +43,11 @@ def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
     callable
         ``f(values) -> dict``, traceable by ``jit``, ``grad`` and ``vmap``, in the dtype of its inputs.
     """
-    return _pure(compiled(system, outputs, "jax"), outputs)
+    labels = {name for name in outputs if system[name].variable.domain.kind == "choice"}
+    return _pure(compiled(system, outputs, "jax"), outputs, labels)
 
 
-def _pure(function: CompiledFunction, outputs: tuple[str, ...]) -> Pure:
+def _pure(function: CompiledFunction, outputs: tuple[str, ...], labels: Collection[str] = ()) -> Pure:
     import jax.numpy as jnp
 
     def pure(values: Values) -> dict[str, Any]:
@@ -57,9 +58,16 @@ def _pure(function: CompiledFunction, outputs: tuple[str, ...]) -> Pure:
             # Python's floats raise where arrays are infinite; JAX takes the type of other operands for either.
             results = function.raw(*map(jnp.asarray, given))
         found = dict(zip(function.outputs, results, strict=True))
-        return {name: found[name] for name in outputs}
+        return {name: _labelled(found[name]) if name in labels else found[name] for name in outputs}
 
     return pure
+
+
+def _labelled(code: Any) -> Any:
+    """Places of labels, as whole numbers."""
+    import jax.numpy as jnp
+
+    return jnp.asarray(code, jnp.result_type(int))
 
 
 def has_known(given: Values) -> bool:

@@ -1,4 +1,4 @@
-"""A graph on a grid: what few axes decide is computed at their shape, numbers in plain floats; the rest is a function."""
+"""A graph on a grid: numbers in plain floats, what few axes decide at their shape, and a function of the rest."""
 
 from __future__ import annotations
 
@@ -165,9 +165,7 @@ def _decided(graph: Graph, decided: tuple[tuple[str, Any], ...], over: Over) -> 
 
 
 @lru_cache(maxsize=256)
-def _functions(
-    graph: Graph, over: Over, own: frozenset[int], backend: Backend
-) -> list[tuple[int, CompiledFunction]]:
+def _functions(graph: Graph, over: Over, own: frozenset[int], backend: Backend) -> list[tuple[int, CompiledFunction]]:
     """The axes and the function of each stage."""
     *before, last = stages(graph, dict(over), own.__contains__)
     found = [(stage.axes, of_graph(stage.graph, "vector")) for stage in before]

@@ -149,6 +149,12 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
 
 
 @recorded
+def power(base: Any, exponent: Any) -> Any:
+    """A power with the bits of C, which those of plain floats are; vectors of a processor have others."""
+    return np.float_power(base, exponent)
+
+
+@recorded
 def normal_cdf(x: Any) -> Any:
     """The normal distribution."""
     if np.ndim(x) == 0:
@@ -185,6 +191,7 @@ NAMESPACE: dict[str, Any] = {
     "nan": np.float64(np.nan),
     "normal_cdf": normal_cdf,
     "normal_quantile": normal_quantile,
+    "power": power,
     "root": root,
     "slots_busy": slots_busy,
     "slots_busy_slope": slots_busy_slope,

@@ -1,4 +1,4 @@
-"""What the book prints: topics with their formulas, the works they cite, and where each is found."""
+"""Contents of the book: topics with their formulas, the works they cite, and where each is found."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _topic(name: str, module: ModuleType, formulas: Iterable[Formula]) -> Topic:
 
 
 def defined(formula: Formula) -> tuple[Variable, ...]:
-    """What a formula computes: its variable, or the members where it has an index."""
+    """Variable that a formula computes, or the members where it has an index."""
     return tuple(member.variable for member in formula.members)
 
 
@@ -155,7 +155,7 @@ def in_units(variable: Variable, value: Any) -> str:
 
 
 def computed(formula: Formula) -> str:
-    """What a formula gives for its example, in the unit its source prints and to one digit more.
+    """Value of a formula for its example, in the unit its source prints and to one digit more.
 
     Parameters
     ----------

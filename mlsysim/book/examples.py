@@ -1,4 +1,4 @@
-"""Whether the worked example of a formula gives what it prints, told before a page of it is written."""
+"""Check of the worked example of a formula before a page of it is written: it must give what it prints."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _check_derived(formula: Formula, what: str) -> None:
 
 
 def example_value(formula: Formula) -> Any:
-    """What a plain formula gives for its example, in canonical units."""
+    """Value of a plain formula for its example, in canonical units."""
     assert formula.example is not None
     given = {s.name: _canonical(variable_of(s), value) for s, value in formula.example.inputs.items()}
     return compiled_expression(formula.expression)(given)["value"]

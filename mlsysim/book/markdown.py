@@ -66,7 +66,7 @@ def overview(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
 
 
 def no_notes(formula: Formula) -> dict[str, str]:
-    """What stands under a formula beside what it says itself: nothing."""
+    """Return no lines: nothing stands under a formula beside what it says itself."""
     return {}
 
 

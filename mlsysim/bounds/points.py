@@ -171,9 +171,7 @@ class _Function:
         self._lock = Lock()
         self._prepared: dict[str, Any] | None = None
         self.operations = LOOK_UP * looked_up
-        self.operations += (
-            per_point(system, expressions, values) if self._staged is None else self._staged.nanoseconds
-        )
+        self.operations += per_point(system, expressions, values) if self._staged is None else self._staged.nanoseconds
         self._program = Lazily()
         self._changed: Lazily | None = None
 

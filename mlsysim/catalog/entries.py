@@ -1,4 +1,4 @@
-"""What the catalog holds: accelerators, memory designs, nodes, fabrics, fleets and models.
+"""Entries of the catalog: accelerators, memory designs, nodes, fabrics, fleets and models.
 
 Each class checks the dimension of its fields when an entry is built, from a TOML file or by hand.
 """
@@ -62,7 +62,7 @@ def memory_as_typed(typed: Value) -> Value:
 
 
 def which_memory(value: Value) -> str:
-    """Which of two readings of a memory was taken, as a sentence; empty where there is one."""
+    """Name the reading of a memory that was taken, in a sentence; empty where there is only one."""
     return value.note if value.note.startswith((_AS_MADE, _AS_TYPED)) else ""
 
 
@@ -212,7 +212,7 @@ class Entry(pydantic.BaseModel):
 
 
 def _marked(made: Any, before: Any) -> Any:
-    """What was changed by hand, with what it was; what is no value, or still the same, as it is."""
+    """Mark what was changed by hand, with its old value; leave what is no value, or still the same, as it is."""
     if isinstance(made, Mapping):
         return {key: _marked(value, (before or {}).get(key)) for key, value in made.items()}
     if not isinstance(made, Value) or made == before:
@@ -654,7 +654,7 @@ _DENSE = {
 
 @lru_cache
 def _of_dense(name: str) -> Value:
-    """What a dense model has for an input of experts; cached, because every call asks for it."""
+    """Value of an input of experts for a dense model; cached, because every call asks for it."""
     return Value.of(_DENSE[name], source="a dense model")
 
 
@@ -673,7 +673,7 @@ OF_ACCELERATOR = (
 
 
 class Rent(Entry):
-    """What a cloud asked for one accelerator on a day, an example to compare by and not a quotation.
+    """Price of one accelerator at a cloud on a day, an example to compare by and not a quotation.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ LARGEST = 16 * 2**20
 
 
 def content_of(file: Path, language: str, parse: Callable[[str], Any]) -> Any:
-    """What a file holds.
+    """Content of a file.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def yes(name: str, *, default: bool) -> Reader:
 
 
 def always(value: Any) -> Reader:
-    """What every model of the type has."""
+    """Fields that every model of the type has."""
     return lambda config: value
 
 
@@ -82,7 +82,7 @@ def product(left: Reader, right: Reader) -> Reader:
 
 
 def every(interval: Reader, first_dense: Reader, offset: int) -> Reader:
-    """How many layers have experts: one in so many, none of the first few."""
+    """Number of layers with experts: one in so many, none of the first few."""
 
     def read(config: Config) -> Any:
         step, dense = max(interval(config), 1), first_dense(config)
@@ -92,7 +92,7 @@ def every(interval: Reader, first_dense: Reader, offset: int) -> Reader:
 
 
 def listed(name: str, otherwise: Reader) -> Reader:
-    """How many layers a list names."""
+    """Number of layers that a list names."""
 
     def read(config: Config) -> Any:
         found, value = config.get(name)
@@ -132,7 +132,7 @@ def _layer_numbers(name: str, value: Any) -> list[int]:
 
 
 def sliding(otherwise: Reader) -> Reader:
-    """How many layers have a window: by the list of kinds, else by the rule of the model class."""
+    """Number of layers with a window: by the list of kinds, else by the rule of the model class."""
 
     def read(config: Config) -> Any:
         found, kinds = config.get("layer_types")
@@ -146,12 +146,12 @@ def sliding(otherwise: Reader) -> Reader:
 
 
 def all_but_every(interval: Reader) -> Reader:
-    """How many layers there are less one in so many."""
+    """Number of layers less one in so many."""
     return lambda config: LAYERS(config) - LAYERS(config) // max(interval(config), 1)
 
 
 def windowed(layers: Reader, default: int = 0) -> dict[str, Reader]:
-    """How far attention reaches; a file may give a window that no layer uses."""
+    """Reach of attention in tokens; a file may give a window that no layer uses."""
     window = whole("sliding_window", default=always(default))
     return {
         "sliding_layers": lambda config: layers(config) if window(config) else 0,
@@ -161,7 +161,7 @@ def windowed(layers: Reader, default: int = 0) -> dict[str, Reader]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the files of one ``model_type`` hold.
+    """Fields in the files of one ``model_type``.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class Recipe(Entry):
 
     @property
     def accelerators(self) -> Value | None:
-        """How many devices it runs on, where it says so or its fleet does."""
+        """Number of devices it runs on, where it says so or its fleet does."""
         given = self.arguments.get("fleet_size")
         if isinstance(given, Value):
             return given

@@ -164,7 +164,7 @@ class Traffic(Entry):
 
 
 def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]]:
-    """What a trace is called, its headers, and its rows with their lines."""
+    """Name of a trace, its headers, and its rows with their lines."""
     if hasattr(trace, "columns") and hasattr(trace, "iloc"):
         columns = [trace.iloc[:, place].tolist() for place in range(len(trace.columns))]
         return "the table", [str(each) for each in trace.columns], _numbered(zip(*columns, strict=True))

@@ -22,7 +22,7 @@ OWN = "own measurement"
 
 
 def problems(error: pydantic.ValidationError) -> str:
-    """What pydantic refused, field by field, on one line."""
+    """List what pydantic refused, field by field, on one line."""
     found = []
     for item in error.errors():
         field = ".".join(map(str, item["loc"]))
@@ -36,7 +36,7 @@ Name = Annotated[str, pydantic.AfterValidator(partial(printable, lines=False))]
 
 
 class Sourced(pydantic.BaseModel):
-    """What the catalog says, with provenance; a :class:`Value` or a :class:`Choice`.
+    """Value of the catalog with its provenance; a :class:`Value` or a :class:`Choice`.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def answer(
 
 
 def _is_list(error: MlsysimError, given: dict[str, str]) -> bool:
-    """Whether an error refuses several values of one argument, as a grid takes them."""
+    """Tell whether an error refuses several values of one argument, as a grid takes them."""
     refused = getattr(error, "value", None)
     return isinstance(refused, str) and refused in given.values() and any(each in refused for each in ",:")
 
@@ -148,5 +148,5 @@ def _print_inputs(result: Result, names: Sequence[str]) -> None:
 
 
 def _is_nothing(result: Result, name: str, text: str) -> bool:
-    """Whether an input is 0, off, or as others have it."""
+    """Tell whether an input is 0, off, or as others have it."""
     return text.startswith("as_") or (not variable_of(name).domain.labels and result.canonical(name) == 0)

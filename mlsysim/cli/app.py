@@ -93,7 +93,7 @@ class Grid(TyperCommand):
 
 
 def _as_words(args: list[str], names: dict[str, str]) -> list[str]:
-    """What was typed, with ``--ep-size 1,2`` as ``ep_size=1,2``."""
+    """Rewrite ``--ep-size 1,2`` among the words that were typed as ``ep_size=1,2``."""
     found, rest = [], list(args)
     while rest:
         option, given, value = rest.pop(0).partition("=")
@@ -105,7 +105,7 @@ def _as_words(args: list[str], names: dict[str, str]) -> list[str]:
 
 
 def _typed(option: str, args: list[str]) -> str | None:
-    """What is typed for an option, before the command that takes it is known."""
+    """Read what is typed for an option, before the command that takes it is known."""
     for place, word in enumerate(args):
         name, given, value = word.partition("=")
         if name == option:
@@ -179,7 +179,7 @@ def _in_one_line() -> Iterator[None]:
 
 
 def _own_models(args: list[str]) -> tuple[list[str], list[str]]:
-    """What is given with ``--with``, wherever it stands, and the other words; one without a value stays."""
+    """Separate what is given with ``--with``, wherever it stands, from the other words; one without a value stays."""
     found, rest, words = [], [], list(args)
     while words:
         word = words.pop(0)

@@ -1,4 +1,4 @@
-"""What ``mlsysim catalog`` prints."""
+"""Answer of ``mlsysim catalog``."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _print_entry(path: str, entry: Entry) -> None:
 
 
 def _note(value: Sourced) -> str:
-    """What a reader must know of a value: what it was calibrated on, how many bytes a size is, and its note."""
+    """Note on a value: what it was calibrated on, how many bytes a size is, and its own note."""
     calibrated = f"Calibrated on {value.calibrated_on}." if value.calibrated_on else ""
     in_bytes = ""
     if isinstance(value, Value) and units.dimension(value.unit) == units.dimension("B"):

@@ -84,7 +84,7 @@ def _search() -> None:
 
 
 def _figure() -> None:
-    """Which term of the roofline binds, as a map."""
+    """Map of which term of the roofline binds."""
     _heading("Where memory, arithmetic or the launch bind a product of matrices on an H100")
     if find_spec("matplotlib") is None:
         output.paragraph("A figure needs matplotlib: pip install matplotlib")
@@ -102,13 +102,13 @@ def _figure() -> None:
 
 
 def _free_place() -> Path:
-    """Where the figure can be written: where nothing is, or an earlier figure of this command."""
+    """Path where the figure can be written: where nothing is, or an earlier figure of this command."""
     names = (FIGURE.with_stem(f"{FIGURE.stem}_{number}") for number in count(2))
     return next(place for place in chain([FIGURE], names) if not os.path.lexists(place) or _is_ours(place))
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether a file is a PNG with the title of the figure among its first bytes."""
+    """Tell whether a file is a PNG with the title of the figure among its first bytes."""
     try:
         with regular(file) as opened:
             begin = opened.read(1024)

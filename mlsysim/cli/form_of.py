@@ -101,7 +101,7 @@ def _entry_names(slot: Slot) -> tuple[str, ...]:
 
 
 def _default(model: type[PerformanceModel], variable: Variable) -> str:
-    """What an option left out means; for each variant where they differ."""
+    """Meaning of an option that is left out; for each variant where they differ."""
     name = variable.name
     unit = "" if variable.unit in ("", "count") else f" {variable.unit}"
     givers = [option_name(argument) for argument, slot in model.slots.items() if name in slot.gives]

@@ -1,4 +1,4 @@
-"""What the command of a model takes, as plain data: for ours it is printed beforehand, so that help needs no sympy."""
+"""Arguments of a model's command as plain data: for ours they are printed beforehand, so that help needs no sympy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``mlsysim formula`` prints: pages of the formula book in a terminal."""
+"""Answer of ``mlsysim formula``: pages of the formula book in a terminal."""
 
 from __future__ import annotations
 

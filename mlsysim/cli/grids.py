@@ -1,4 +1,4 @@
-"""What ``mlsysim sweep``, ``search`` and ``pareto`` do."""
+"""Answers of ``mlsysim sweep``, ``search`` and ``pareto``."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def _answer(
 
 
 def _basis(designs: Designs, model: PerformanceModel, given: dict[str, Any], objectives: Sequence[str]) -> Basis | None:
-    """What the first design rests on; where there is none, the first point of the grid."""
+    """Basis of the first design; where there is none, of the first point of the grid."""
     return of_result(designs.best, objectives) if len(designs) else at_point(model, given, objectives)
 
 
@@ -264,7 +264,7 @@ def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError
 
 
 def _drawn_too(model: PerformanceModel) -> list[str]:
-    """What a heat map outlines: what is feasible, and what binds."""
+    """Outputs that a heat map outlines: what is feasible, and what binds."""
     return [name for name in model.headline if name == "feasible" or name.endswith("bottleneck")]
 
 

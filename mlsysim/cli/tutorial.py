@@ -186,7 +186,7 @@ def more_output_tokens() -> None:
 
 
 def left_out() -> None:
-    """What the first-order forms leave out, in the words of the formulas."""
+    """List what the first-order forms leave out, in the words of the formulas."""
     _heading("What the first-order form leaves out")
     for model, name in LEFT_OUT:
         formula = model().system[name]
@@ -259,7 +259,7 @@ def _shrinking(stages: Sequence[Result]) -> str:
 
 
 def _with_replicas(replicas: int, tokens: int) -> str:
-    """What the queue does when there are just so many replicas."""
+    """Describe the queue with just so many replicas."""
     result = ServingCapacityModel.solve_example(output_tokens=tokens, max_replicas=replicas)
     return (
         f"With {_count(replicas)} the utilization at {tokens} tokens is {result.utilization:.1%} and "
@@ -269,7 +269,7 @@ def _with_replicas(replicas: int, tokens: int) -> str:
 
 
 def _verdict(result: Result) -> str:
-    """Whether any number of replicas helps."""
+    """Verdict on whether any number of replicas helps."""
     at = f"At {result.output_tokens:~.0f}s"
     base = f"base latency {result.base_request_latency:~.1f}"
     if result.feasible:

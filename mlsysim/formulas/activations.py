@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Ne, ceiling
+from sympy import And, Eq, Mod, Ne, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
@@ -209,6 +209,7 @@ sequence_shards = Formula(
 expert_sequence_shards = Formula(
     sigma_e,
     t / n_g["etp"],
+    given=Eq(Mod(t, n_g["etp"]), 0),
     title="Ranks that share the tokens of a tensor-parallel group for their experts",
     source=FOLDING,
     assumes="Ranks that an expert is cut over work on the same tokens, the others on tokens of their own.",
@@ -387,7 +388,7 @@ kept_beside = Formula(
 
 
 def kept(block: Any) -> Any:
-    """What a layer with this feed-forward block keeps under each checkpointing policy."""
+    """Bytes that a layer with this feed-forward block keeps under each checkpointing policy."""
     around = x_beside + block
     selective = by_label(selective_policy, {"core_attention": around, "alternate_matmuls": x_mm})
     return by_label(checkpointing, {"none": around + x_core, "selective": selective, "full": x_in})

@@ -276,7 +276,7 @@ growing_traffic = Formula(
 
 
 def _exposed(traffic: Any, computing: Any) -> Any:
-    """What is left of traffic of experts and of all else beside such computing; of one layer all is."""
+    """Traffic of experts and of all else that is left beside such computing; of one layer all is."""
     return traffic / ell + Max(0, (1 - 1 / ell) * (traffic + t_else) - phi_h * computing)
 
 

@@ -120,7 +120,7 @@ _iteration = (_n, _c, mixed(_n * request, _c * token))
 
 
 def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
-    """What requests see at a rate, by default that of the replica; in a closed loop nothing is solved."""
+    """Law that requests follow at a rate, by default that of the replica; in a closed loop nothing is solved."""
     return chunked_prefill(
         output,
         _iteration,
@@ -336,7 +336,7 @@ slot_wait_mean = Formula(
 
 first_token_mean = Formula(
     ttft_mean,
-    when(OPEN, _law("ttft_mean"), Z_e / lam_e - u_ans * tau_Z),
+    Piecewise((_law("ttft_mean"), OPEN), (Z_e / lam_e - u_ans * tau_Z, mu_e > 0), (oo, True)),
     title="Mean time to first token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
@@ -356,7 +356,7 @@ first_token_quantile = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    when(OPEN, _law("tpot_mean"), u_ans * tau_Z / FURTHER),
+    Piecewise((_law("tpot_mean"), OPEN), (u_ans * tau_Z / FURTHER, mu_e > 0), (oo, True)),
     title="Mean time per output token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
@@ -376,7 +376,7 @@ token_quantile = Formula(
 
 whole_mean = Formula(
     e2e_mean,
-    when(OPEN, _law("e2e_mean"), Z_e / lam_e),
+    Piecewise((_law("e2e_mean"), OPEN), (Z_e / lam_e, mu_e > 0), (oo, True)),
     title="Mean time from request to last token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,

@@ -58,7 +58,7 @@ _sooner = B_z - r_z
 
 
 def _in_step(counted: Any, else_: Any) -> Any:
-    """What is counted in a round, before the cases that stand elsewhere."""
+    """Count per round, before the cases that stand elsewhere."""
     cases = else_.args if isinstance(else_, Piecewise) else ((else_, True),)
     return Piecewise((counted, IN_STEP), *cases)
 
@@ -69,7 +69,7 @@ def _prefills(requests: Any) -> Any:
 
 
 def _begun_by(time: Any) -> Any:
-    """How many requests are prefilled by a time."""
+    """Number of requests that are prefilled by a time."""
     return request * floor(time / D_each)
 
 

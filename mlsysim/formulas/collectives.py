@@ -102,7 +102,7 @@ def pass_steps(ranks: Any, near: Any) -> Any:
 
 
 def chunk_latency(ranks: Any, near: Any, start: Any = tau_coll) -> Any:
-    """What each chunk costs: a start, and a step between nodes where there are several."""
+    """Latency of each chunk: a start, and a step between nodes where there are several."""
     return start + when(ranks > near, alpha)
 
 

@@ -145,7 +145,7 @@ def gamma_normal(spread: Any, size: Any) -> Any:
 
 
 def sixth_of_skewness(known: Any, third: Any = k_T, variance: Any = v_T) -> Any:
-    """Of a latency, from its cumulants; a thousandth where it is less, or they are not known."""
+    """Sixth of the skewness of a latency, from its cumulants; a thousandth where it is less, or they are not known."""
     least = Rational(1, 1000)
     return when(And(known, variance > 0), Max(third / (6 * variance ** Rational(3, 2)), least), least)
 

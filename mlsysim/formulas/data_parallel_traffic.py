@@ -146,7 +146,7 @@ backward_free = Formula(
 
 
 def exposed(traffic: Any, beside: Any) -> Any:
-    """What of a collective over all layers is left when each runs beside the others."""
+    """Exposed part of a collective over all layers when each runs beside the others."""
     return Max(traffic / ell, traffic - phi_dp * (1 - 1 / ell) * beside)
 
 

@@ -265,7 +265,7 @@ def _of(kind: str, formulas: Iterable[Formula]) -> tuple[Formula, ...]:
 
 
 def by_load(kind: str) -> tuple[Formula, ...]:
-    """What follows from the load of a kind of replica, up to the attainment."""
+    """Formulas that follow from the load of a kind of replica, up to the attainment."""
     latencies = (*serving_load.BY_LOAD, *serving_waits.FORMULAS, *serving_latencies.FORMULAS, *answer_times.LAW)
     return _of(kind, (*latencies, *ATTAINMENT))
 
@@ -398,7 +398,7 @@ _NO_LESS = 1 + Rational(1, 10**9)
 
 
 def binding(full: Any, *saturated: Any) -> Any:
-    """What keeps a deployment from more: no memory, what is saturated, or the promise that fewest requests keep."""
+    """Limit of a deployment: no memory, what is saturated, or the promise that fewest requests keep."""
     return Piecewise(
         (label(binds_s, "Memory"), full),
         (label(binds_s, "None"), feasible),

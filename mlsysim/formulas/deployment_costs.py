@@ -156,7 +156,7 @@ mixed_prompts = Formula(
 
 input_cost = Formula(
     c_in,
-    when(x_pre > 0, x_pre * tco / (n_req_run * s_in / request), 0),
+    when(n_req_run > 0, x_pre * tco / (n_req_run * s_in / request), oo),
     title="Cost of tokens of prompts",
     source=DAY_SIX,
     assumes="Those that are found in a cache are tokens as well.",

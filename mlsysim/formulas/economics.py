@@ -139,7 +139,7 @@ rented_total = Formula(
 
 token_cost = Formula(
     c_tok,
-    tco / n_out_run,
+    when(n_out_run > 0, tco / n_out_run, oo),
     title="Cost of tokens",
     source=BARROSO,
     example=Example({tco: 87072, n_out_run: 168e9}, "0.51829 USD/Mtoken", derived="87072 / 168e3"),
@@ -147,7 +147,7 @@ token_cost = Formula(
 
 request_cost = Formula(
     c_req_run,
-    tco / n_req_run,
+    when(n_req_run > 0, tco / n_req_run, oo),
     title="Cost of a request",
     source=BARROSO,
     example=Example({tco: 960, n_req_run: 1.6e6}, "0.0006000 USD/request", derived="960 / 1.6e6"),

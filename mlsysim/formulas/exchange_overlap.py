@@ -61,7 +61,7 @@ def hidden() -> Any:
 
 
 def _exposed(beside_dispatch: Any, beside_combine: Any, share: Any) -> Any:
-    """What is left of both exchanges of a layer beside parts of another one, or beside a share of its own computing."""
+    """Exposed part of both exchanges of a layer beside parts of another one, or beside a share of its own computing."""
     return when(
         two > 0,
         Max(0, t_x["dispatch"] - beside_dispatch) + Max(0, t_x["combine"] - beside_combine),

@@ -538,7 +538,7 @@ SATURATED = FORMULAS[FORMULAS.index(kv_memory) :]
 
 
 def operators() -> tuple[Formula, ...]:
-    """What the operators of a pass are counted by: shapes, groups of requests, all-reduces, exchanges of experts."""
+    """Sizes that the operators of a pass are counted by: shapes, groups of requests, all-reduces, exchanges."""
     reduced = (
         rank_groups.stride,
         rank_groups.group_links,

@@ -54,7 +54,7 @@ SHAPE = "Every stored tensor once; buffers such as rotary tables are not paramet
 
 
 def heads_matrices(ways: Any, kv_heads: Any) -> Matrices:
-    """How many, rows and columns: query and output, key and value projections on one of so many ranks."""
+    """Number, rows and columns of query and output, key and value projections on one of so many ranks."""
     return ((2, a / ways * d_h, h), (2, kv_heads * d_h, h))
 
 
@@ -71,7 +71,7 @@ def block_matrices(ways: Any, width: Any) -> Matrices:
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
-    """What a number of rows and columns comes to over so many matrices."""
+    """Sum a function of rows and columns over so many matrices."""
     return sum(times * number(rows, columns) for times, rows, columns in matrices)
 
 

@@ -49,7 +49,7 @@ def log_ranks(count: Any) -> Any:
 
 
 def things_of_classes(count: Any, ranks: Any) -> Any:
-    """How many of so many things each of these ranks stands for, by their logarithms."""
+    """Number of things that each of these ranks stands for, by their logarithms."""
     return by_member(
         **{f"c{number}": when(count >= number, 1, 0) for number in _SINGLES},
         **{

@@ -59,7 +59,7 @@ def side_by_side(computing: Any, reading: Any) -> Any:
 
 
 def binding(fixed: Any) -> Any:
-    """What a kernel takes longest for, beside a fixed time."""
+    """Resource that a kernel takes longest for, beside a fixed time."""
     return Piecewise(
         (label(kernel_bound, "Launch"), fixed > Max(t_c, t_m)),
         (label(kernel_bound, "Arithmetic"), t_c >= t_m),

@@ -254,7 +254,7 @@ transfer_time = Formula(
 
 
 def answering(requests: Any) -> Any:
-    """What a request takes of an engine that decodes so many, itself among them: decode steps."""
+    """Time of the decode steps of a request at an engine that decodes so many, itself among them."""
     return u_ans * step(requests)
 
 

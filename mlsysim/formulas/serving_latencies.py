@@ -98,11 +98,7 @@ from mlsysim.symbols.varied_lengths import S_D, D_q, T_short, cv_D, k_D, m_D, v_
 
 first_token_mean = Formula(
     ttft_mean,
-    when(
-        OPEN,
-        when(rho_e < 1, D_1 + BEFORE_PREFILL, oo),
-        (Z_e - N_e) / lam_e,
-    ),
+    when(STEADY, when(OPEN, D_1 + BEFORE_PREFILL, (Z_e - N_e) / lam_e), oo),
     title="Mean time to first token",
     source=DISTSERVE,
     variant=COLOCATED,
@@ -110,7 +106,7 @@ first_token_mean = Formula(
     "flight and does not decode has not had its first token.",
     example=Example(
         {Z_all: 0, rho_e: 0.5, D_1: 100, W_w: 20, p_v: 0.5, tau_v: 10, P_f: 0.1, theta_s: 100, Z_e: 0, N_e: 1,
-         lam_e: 1},
+         lam_e: 1, mu_e: 4},
         "130.25 ms",
         derived="100 + 0.9 * (20 + 0.5 * 10 / 2) + 0.1 * 100",
     ),

@@ -275,7 +275,7 @@ pool_step_growth = Formula(
 
 
 def _variance(engines: Any, bunch: Any) -> Any:
-    """Of the requests in an engine: a birth-death chain whose steps grow with it is negative binomial."""
+    """Variance of the requests in an engine: a birth-death chain whose steps grow with it is negative binomial."""
     return N_e * bunch / Max(Rational(1, 1000), 1 - lam_e / engines * u_ans * b_N / request)
 
 

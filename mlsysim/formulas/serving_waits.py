@@ -148,7 +148,7 @@ poisson_wait = Formula(
 
 
 def _several(servers: Any, load: Any) -> Any:
-    """What several servers add to the wait for one as fast as all, over that wait, where services are alike."""
+    """Extra wait for several servers over that for one as fast as all, where services are alike."""
     return (1 - load) * (servers - 1) * (sqrt(4 + 5 * servers) - 2) / (16 * load * servers)
 
 

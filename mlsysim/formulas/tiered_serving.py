@@ -187,7 +187,7 @@ prompt_slots = Formula(
 
 
 def _larger(tier: Formula) -> Any:
-    """What an accelerator needs in either pool, the larger; one that prefills has a prompt in each group."""
+    """Larger need of an accelerator in either pool; one that prefills has a prompt in each group."""
     prefilling = {**APART, B_e: g_P * request, s_end: s}
     return Max(tier.expression, evaluated_at(tier.symbol, prefilling, _ROOM | {slots_cache, tier}))
 

@@ -101,12 +101,12 @@ def repeated() -> Any:
 
 
 def reach(tokens: Any) -> Any:
-    """Of so many tokens those that a sliding-window layer attends to."""
+    """Tokens among so many that a sliding-window layer attends to."""
     return when(window > 0, Min(window, tokens), tokens)
 
 
 def attended(tokens: Any) -> Any:
-    """Of so many tokens those that a layer attends to, mean over all layers: what its cache must hold."""
+    """Tokens among so many that a layer attends to, mean over all layers: what its cache must hold."""
     return ((L - L_w) * tokens + L_w * reach(tokens)) / L
 
 

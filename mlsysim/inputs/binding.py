@@ -135,7 +135,7 @@ class Binding:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What compiled code needs: the values, and for each gap in the catalog where there is a value."""
+        """Numbers that compiled code needs: the values, and for each gap in the catalog where there is a value."""
         masks = {reason.symbol.name: reason.known for reason in self.reasons if isinstance(reason, Gap)}
         return {**self.values, **masks}
 
@@ -150,7 +150,7 @@ class Binding:
         refuse(self.reasons, self.system, self.numbers)
 
     def allows(self, values: Mapping[str, Any]) -> bool:
-        """Whether one point with other canonical values of the same inputs would be allowed."""
+        """Tell whether one point with other canonical values of the same inputs would be allowed."""
         return not first_reason(self.reasons, self.system, values)
 
 
@@ -399,7 +399,7 @@ class _Binder:
         self.along |= dict.fromkeys((name, *self.implied), name)
 
     def _from_recipe(self, origin: Any, argument: str) -> Origin:
-        """Where a value came from, if it was given by an argument that a recipe gave."""
+        """Origin of a value, with the recipe if that gave the argument."""
         if argument not in self.recipe.typed:
             return origin
         recipe = self.entries[self.recipe_argument]
@@ -558,7 +558,7 @@ class _Binder:
         return False
 
     def _lacks(self, argument: str, name: str) -> bool:
-        """Whether an input has no default, and one of the entries no value for it."""
+        """Tell whether an input has no default, and one of the entries no value for it."""
         entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
         known = name in self.model.defaults or self.model.fallback(name, self._rate_format) is not None
         return not known and any(
@@ -658,7 +658,7 @@ class _Binder:
         raise MissingInputError(model, wanted, f"give {', '.join(ways)}{more}")
 
     def _ways_one_by_one(self, names: list[str]) -> list[str]:
-        """How inputs can be given by name, those that the same entries would give together."""
+        """List ways to give inputs by name, those together that the same entries would give."""
         found: dict[tuple[str, ...], list[str]] = {}
         for name in names:
             givers = [argument for argument, slot in self.model.slots.items() if name in slot.gives]
@@ -693,7 +693,7 @@ class _Binder:
             left = [name for name in left if name not in most]
 
     def _how_to_give(self, name: str) -> str:
-        """How a missing input can be given; the entries that were given have no value for it."""
+        """Ways to give a missing input; the entries that were given have no value for it."""
         lacking = [entry.name for argument, entry in self.entries.items()
                    if isinstance(entry, Entry) and name in self.model.slots[argument].gives]  # fmt: skip
         if lacking:

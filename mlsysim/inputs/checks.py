@@ -1,4 +1,4 @@
-"""What a model of one's own declares, checked when its class is made: every slip names the class and the attribute."""
+"""Checks of a model of one's own when its class is made: every slip names the class and the attribute."""
 
 from __future__ import annotations
 
@@ -125,18 +125,23 @@ def _requirement(condition: Any) -> Requirement:
 
 
 def _is_implied(condition: Any, required: Collection[Any], system: System) -> bool:
-    """Whether a quotient is whole because it is another one that is required to be, times what is whole."""
+    """Tell whether a quotient is whole because it is another one that is required to be, times what is whole."""
     if not isinstance(condition, sympy.Eq) or not isinstance(condition.lhs, sympy.Mod) or condition.rhs != 0:
         return isinstance(condition, sympy.Le) and sympy.Lt(*condition.args) in required
-    dividend, divisor = condition.lhs.args
-    quotient: Any = dividend / divisor  # type: ignore[operator]
+    quotient: Any = sympy.Tuple(*condition.lhs.args)
     for formula in reversed(system.formulas):
         quotient = quotient.xreplace({formula.symbol: formula.expression})
     quotient = quotient.xreplace(
         {each.lhs: each.rhs for each in required if isinstance(each, sympy.Eq) and each.rhs.is_number}
     )
     whole = (each.lhs.args for each in required if isinstance(each, sympy.Eq) and isinstance(each.lhs, sympy.Mod))
-    return any(range_of(quotient * by / of).whole for of, by in whole)  # type: ignore[operator]
+    return any(range_of(_ratio(quotient[0] * by, quotient[1] * of)).whole for of, by in whole)
+
+
+def _ratio(over: Any, under: Any) -> Any:
+    """Divide two products, in which equal cases cancel: sympy would take the reciprocal of each branch first."""
+    cases = {each: sympy.Dummy() for each in sympy.Tuple(over, under).atoms(sympy.Piecewise)}
+    return (over.xreplace(cases) / under.xreplace(cases)).xreplace({dummy: each for each, dummy in cases.items()})
 
 
 def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> None:

@@ -1,4 +1,4 @@
-"""What a user types, as canonical float64: one value, or an axis of them."""
+"""Conversion of what a user types to canonical float64: one value, or an axis of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Axis:
 
 
 def is_axis(value: Any) -> bool:
-    """Whether an argument is swept: a list, tuple, range, array, or a quantity that holds an array."""
+    """Tell whether an argument is swept: a list, tuple, range, array, or a quantity that holds an array."""
     if type(value) in _PLAIN:
         return False
     if units.is_quantity(value):
@@ -206,7 +206,7 @@ def check(variable: Variable, canonical: float) -> None:
 
 
 def inside(variable: Variable, canonical: Any) -> np.ndarray:
-    """Whether canonical numbers lie in the domain of a variable: what :func:`check` accepts, element by element."""
+    """Mask the canonical numbers that lie in the domain of a variable: what :func:`check` accepts."""
     typed = np.asarray(units.from_canonical(np.asarray(canonical, float), variable.unit))
     domain, size = variable.domain, np.abs(typed)
     held = np.isfinite(typed) & (typed >= domain.lower) & (typed <= domain.upper)

@@ -1,4 +1,4 @@
-"""What a model declares: a System with named variants, and how catalog entries and keywords become its inputs."""
+"""Declaration of a model: a System with named variants, and how catalog entries and keywords become its inputs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Foundation:
 
 @dataclass(frozen=True)
 class Room:
-    """Whether the memory of an engine holds a request, and the ranks that would make room.
+    """Test of whether the memory of an engine holds a request, and the ranks that would make room.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Alone:
 
 @dataclass(frozen=True)
 class Caveat:
-    """What a reader must know of a result where a condition holds.
+    """Note on a result where a condition holds.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class DeclaredModel:
 
     @classmethod
     def _takes(cls, name: str, used: frozenset[str]) -> bool:
-        """Whether it takes a catalog entry by this name; a strict one, or one with a default, only where needed."""
+        """Tell whether it takes an entry by this name; a strict one, or one with a default, only where needed."""
         slot = cls.slots.get(name)
         return slot is not None and not ((slot.default or slot.strict) and used.isdisjoint(slot.asks or slot.gives))
 
@@ -299,7 +299,7 @@ class DeclaredModel:
 
     @property
     def inputs(self) -> tuple[Variable, ...]:
-        """What the formulas need from outside."""
+        """Inputs that the formulas need from outside."""
         return self.system.inputs
 
     @property
@@ -405,7 +405,7 @@ class DeclaredModel:
         return _without(self.system, missing)
 
     def how_to_give(self, name: str) -> str:
-        """How a missing input can be given, for an error message."""
+        """Ways to give a missing input, for an error message."""
         ways = [f"{argument}=..." for argument, slot in self.slots.items() if name in slot.gives]
         return "give " + " or ".join([*ways, f"{name}=..."])
 

@@ -1,4 +1,4 @@
-"""What all calls with the same names and catalog entries have in common, so that only what was typed is bound anew."""
+"""Plan shared by all calls with the same names and catalog entries, so that only what was typed is bound anew."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Plan:
     reason_code: CompiledFunction | None
 
     def fits(self, model: DeclaredModel) -> bool:
-        """Whether a model declares what this one did, and the entries still give what they gave."""
+        """Tell whether a model declares what this one did, and the entries still give what they gave."""
         return (
             model.system is self.model.system
             and model.requirements == self.model.requirements
@@ -72,7 +72,7 @@ class Plan:
         )
 
     def _still_gives(self, argument: str, name: str) -> bool:
-        """Whether an entry gives the same rate; its table of rates can be changed, unlike its fields."""
+        """Tell whether an entry gives the same rate; its table of rates can be changed, unlike its fields."""
         try:
             found = self.model.slots[argument].value(self.entries[argument], name, self.number_format)
         except InputError:
@@ -139,6 +139,6 @@ def _key(
     number_format: str,
     by_recipe: tuple[str, ...],
 ) -> Any:
-    """What a plan is found by; it holds its entries, so that none of these numbers comes to stand for another one."""
+    """Key of a plan; it holds its entries, so that none of these numbers comes to stand for another one."""
     names = frozenset(typed), by_recipe
     return type(model), model.variant, names, number_format, *map(id, entries.values()), *entries

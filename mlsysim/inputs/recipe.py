@@ -1,4 +1,4 @@
-"""What a recipe gives to one model: the arguments it has, beside those that were typed."""
+"""Arguments that a recipe gives to one model, beside those that were typed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_RANKS = ("tp_size", "pp_size", "cp_size")
 
 @dataclass(frozen=True)
 class FromRecipe:
-    """Where an input came from that a recipe gave.
+    """Origin of an input that a recipe gave.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ Origin = Value | FromRecipe | str
 
 @dataclass
 class Given:
-    """What a recipe gives to a model.
+    """Arguments that a recipe gives to a model.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
 
 
 def name_of(recipe: Recipe) -> str:
-    """What a recipe is called: its name in the catalog, else its own."""
+    """Name of a recipe in the catalog, else its own."""
     return recipe.key or recipe.name
 
 
@@ -227,7 +227,7 @@ def _check_known(recipe: Recipe, model: DeclaredModel, name: str) -> None:
 
 
 def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[str, Any]) -> Given:
-    """What several recipes give to a model: a list for each argument, with a value of each recipe.
+    """Arguments that several recipes give to a model: a list for each, with a value of each recipe.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def _spell_out(given: Given, model: DeclaredModel, typed: Mapping[str, Any]) -> 
 
 
 def _one(name: str, recipe: Recipe, given: Given, model: DeclaredModel) -> Any:
-    """What one of several recipes gives, or what holds where it gives nothing."""
+    """Argument from one of several recipes, or what holds where it gives nothing."""
     value = given.typed.get(name)
     if isinstance(value, Derived):
         hint = f"one recipe at a time where ranks vary or do not divide them; or give {name}=..."

@@ -65,7 +65,7 @@ class Recurring:
     solved: Callable[[Mapping[str, Any]], tuple[Any, ...] | None]
 
     def answer(self, model: DeclaredModel, arguments: Mapping[str, Any]) -> Answer | None:
-        """What the model says of other numbers; None where it must be asked in the longer way."""
+        """Answer for other numbers; None where the model must be asked in the longer way."""
         if not self.plan.fits(model):
             return None
         found = self.solved(arguments)
@@ -73,7 +73,7 @@ class Recurring:
 
 
 class Answer:
-    """What a recurring call says: the numbers that were asked with, and what follows from them."""
+    """Answer to a recurring call: the numbers that were asked with, and what follows from them."""
 
     __slots__ = ("_call", "_found")
 
@@ -105,7 +105,7 @@ class Calls:
         self._lock = Lock()
 
     def find(self, kind: Hashable) -> Recurring | None:
-        """What answers calls of this kind, if they recur."""
+        """Find what answers calls of this kind, if they recur."""
         found = self._kept.get(kind)
         return found if type(found) is Recurring else None
 
@@ -128,7 +128,7 @@ class Calls:
 
 
 def kind_of(model: DeclaredModel, arguments: Mapping[str, Any]) -> Hashable:
-    """What calls have in common that differ in plain numbers alone; None where one has something else.
+    """Key shared by calls that differ in plain numbers alone; None where one has something else.
 
     An entry counts by its identity, which is no other one's for as long as a recurring call holds the entry.
     """
@@ -152,7 +152,7 @@ def _is_entry(kind: type) -> bool:
 
 
 def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[str, Any]) -> Recurring | None:
-    """What answers further calls of a kind; None where they have no plan, or a recipe."""
+    """Build what answers further calls of a kind; None where they have no plan, or a recipe."""
     plan = binding.plan
     if plan is None or not all(_is_fixed(plan, name, value) for name, value in arguments.items()):
         return None
@@ -166,7 +166,7 @@ def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[st
 
 
 def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
-    """Whether an argument means the same in the next call: no file, and no recipe, whose ranks depend on numbers."""
+    """Tell whether an argument means the same in the next call: no file, and no recipe, whose ranks may change."""
     if value is None or name not in plan.model.slots:
         return True
     entry = plan.entries[name]

@@ -45,12 +45,12 @@ class Unmet:
 
     @property
     def condition(self) -> sympy.Basic:
-        """What holds where a point is not refused."""
+        """Condition that holds where a point is not refused."""
         return self.requirement.condition
 
     @property
     def needs(self) -> dict[str, sympy.Basic]:
-        """What :meth:`error` must know of a point."""
+        """Symbols whose values at a point :meth:`error` needs, by name."""
         return {v.name: v.symbol for v in self.requirement.inputs}
 
     def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
@@ -91,12 +91,12 @@ class OutsideDomain:
 
     @property
     def condition(self) -> sympy.Basic:
-        """What holds where a point is not refused."""
+        """Condition that holds where a point is not refused."""
         return self.derived.condition
 
     @property
     def needs(self) -> dict[str, sympy.Basic]:
-        """What :meth:`error` must know of a point."""
+        """Symbols whose values at a point :meth:`error` needs, by name."""
         return {"raw": self.derived.raw}
 
     def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
@@ -144,12 +144,12 @@ class Gap:
 
     @property
     def condition(self) -> sympy.Basic:
-        """What holds where a point is not refused."""
+        """Condition that holds where a point is not refused."""
         return sympy.Eq(self.symbol, 1)
 
     @property
     def needs(self) -> dict[str, sympy.Basic]:
-        """What :meth:`error` must know of a point."""
+        """Symbols whose values at a point :meth:`error` needs, by name."""
         return {}
 
     def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:

@@ -101,7 +101,7 @@ def _defaults(cls: type[DeclaredModel]) -> dict[str, Any]:
 
 
 def only_in(cls: type[DeclaredModel], name: str) -> str:
-    """Which variants take an argument, in words; empty where the first one does."""
+    """Variants that take an argument, in words; empty where the first one does."""
     using = cls.variants_using(name)
     if not cls.variants or next(iter(cls.variants)) in using:
         return ""

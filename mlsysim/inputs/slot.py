@@ -96,12 +96,12 @@ class Slot:
 
     @property
     def by_name(self) -> bool:
-        """Whether it is given by name alone: it has a default, or gives what a recipe says."""
+        """True if it is given by name alone: it has a default, or gives what a recipe says."""
         return bool(self.default) or not self.gives
 
     @property
     def described(self) -> str:
-        """What it gives, in words; a recipe gives arguments."""
+        """Inputs that it gives, in words; a recipe gives arguments."""
         return ", ".join(self.gives) or "arguments of the model that are left out"
 
     def value(self, entry: Entry, name: str, precision: str) -> Value | None:

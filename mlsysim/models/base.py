@@ -116,7 +116,7 @@ class PerformanceModel(DeclaredModel):
 
 
 def _has_its_own(model: type[PerformanceModel], verb: str) -> bool:
-    """Whether a class has a verb that somebody wrote for it."""
+    """Tell whether a class has a verb that somebody wrote for it."""
     found = next(vars(each)[verb] for each in model.__mro__ if verb in vars(each))
     return not (isinstance(found, Verb) or hasattr(found, "verb_of"))
 

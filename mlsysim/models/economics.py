@@ -66,7 +66,7 @@ _ENGINES = {
 
 
 def _deployments() -> Iterator[tuple[str, Variant]]:
-    """What deployments cost on accelerators that were bought, and on rented ones."""
+    """Formulas of the costs of deployments on accelerators that were bought, and on rented ones."""
     for name, (engine, about) in _ENGINES.items():
         replicas = ServingModel(engine)
         yield name, _chained(replicas, (economics.request_cost, *economics.BOUGHT), f"{about}; bought.")
@@ -93,7 +93,7 @@ def _foundations() -> Iterator[Foundation]:
 
 
 def _given(slot: str) -> tuple[str, ...]:
-    """What an entry gives to any of these models."""
+    """Inputs that an entry gives to any of these models."""
     return tuple(dict.fromkeys(name for model in (_RUN, _FLEET, ServingModel) for name in model.slots[slot].provides))
 
 

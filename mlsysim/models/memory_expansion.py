@@ -97,7 +97,7 @@ _UNCOUNTED = ("cost_", "energy_")
 
 
 def _asked(formulas: Iterable[Formula], requirements: Iterable[Requirement]) -> set[str]:
-    """What a variant takes: inputs of its formulas and of what it requires."""
+    """Arguments of a variant: inputs of its formulas and of what it requires."""
     required = {variable.name for requirement in requirements for variable in requirement.inputs}
     return required.union(variable.name for variable in System(formulas).inputs)
 

@@ -69,7 +69,7 @@ def _of_file(where: str, path: Path) -> ModuleType:
 
 
 def _is_elsewhere(path: Path) -> bool:
-    """Whether another file is what ``import`` finds by this name."""
+    """Tell whether another file is what ``import`` finds by this name."""
     found = find_spec(path.stem)
     return found is not None and found.origin != str(path)
 

@@ -75,7 +75,7 @@ class Listed:
 
     @property
     def words(self) -> str:
-        """What a shell calls it: see :func:`words_for`."""
+        """Name of the model in a shell: see :func:`words_for`."""
         return _words(self.command, self.name, self.variants)
 
 
@@ -152,7 +152,7 @@ class Registry:
         return tuple(each for each in self.commands[listed.command] if each.name != listed.name)
 
     def program(self, command: str) -> str:
-        """What a shell runs for a command: with its file, where a file brings it."""
+        """Program that a shell runs for a command: with its file, where a file brings it."""
         listed = self.commands[command][0]
         return f"mlsysim --with {shlex.quote(listed.origin)}" if listed in self._own else "mlsysim"
 
@@ -178,7 +178,7 @@ def ours() -> tuple[Listed, ...]:
 
 
 def words_for(model: type[PerformanceModel]) -> str:
-    """What a shell calls a model: its command, with a variant where another model answers without one."""
+    """Name of a model in a shell: its command, with a variant where another model answers without one."""
     return _words(model.command, model.__name__, tuple(model.variants))
 
 
@@ -243,7 +243,7 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _question(entry: EntryPoint) -> str:
-    """What the model of a package answers, read from its file where that stands beside the package's metadata."""
+    """Question that the model of a package answers, read from its file beside the package's metadata."""
     path = entry.dist and Path(str(entry.dist.locate_file(entry.module.replace(".", "/") + ".py")))
     declared = declared_in(path.read_text(encoding="utf-8")) if path and path.is_file() else ()
     said = [question for name, _, question, _ in declared if name == entry.attr]

@@ -154,7 +154,7 @@ def _limit(ds: xarray.Dataset, given: Any, unit: str) -> xarray.DataArray:
 
 
 def _rest(heights: np.ndarray, whole: np.ndarray, known: np.ndarray, total: str) -> np.ndarray:
-    """What parts leave of their total."""
+    """Rest of a total beyond its parts."""
     # What is infinite, or was refused, leaves nothing that could be compared.
     with np.errstate(invalid="ignore"):
         rest = whole - heights.sum(axis=0)

@@ -34,19 +34,19 @@ class Grid:
 
 
 def is_even(array: xarray.DataArray) -> bool:
-    """Whether values stand one beside the other and not to scale: labels, and a few values."""
+    """Tell whether values stand one beside the other and not to scale: labels, and a few values."""
     return data.is_label(array) or array.size <= style.FEW
 
 
 def edges(array: xarray.DataArray) -> np.ndarray:
-    """Where the cells around the values of a coordinate begin and end."""
+    """Edges of the cells around the values of a coordinate."""
     if is_even(array):
         return np.arange(array.size + 1) - 0.5
     return to_scale(array.values)
 
 
 def to_scale(values: Any) -> np.ndarray:
-    """Where the cells around numbers in order begin and end; halfway by ratio where they are spread by ratio."""
+    """Edges of the cells around numbers in order; halfway by ratio where they are spread by ratio."""
     values = np.asarray(values, dtype=float)
     log = style.geometric(values)
     places = np.log(values) if log else values

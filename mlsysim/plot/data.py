@@ -1,4 +1,4 @@
-"""What a figure takes from a data set: one variable over the dimensions it shows, and the words for it."""
+"""Data of a figure: one variable of a data set over the dimensions it shows, and the words for it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def ascending(ds: xarray.Dataset, dim: str) -> xarray.Dataset:
 
 
 def is_label(array: xarray.DataArray) -> bool:
-    """Whether the values are words: flag codes with meanings, text, or truth values."""
+    """Tell whether the values are words: flag codes with meanings, text, or truth values."""
     return "flag_meanings" in array.attrs or array.dtype.kind in "bOUS"
 
 
@@ -114,7 +114,7 @@ def codes(array: xarray.DataArray) -> xarray.DataArray:
 
 
 def meanings(array: xarray.DataArray) -> dict[int, str]:
-    """What the codes of a variable stand for."""
+    """Meanings of the codes of a variable."""
     if "flag_meanings" not in array.attrs:
         return {0: "no", 1: "yes"}
     words = [word.replace("_", " ") for word in array.attrs["flag_meanings"].split()]
@@ -123,7 +123,7 @@ def meanings(array: xarray.DataArray) -> dict[int, str]:
 
 
 def refused(ds: xarray.Dataset) -> xarray.DataArray:
-    """Which points were refused."""
+    """Mask of the points that were refused."""
     import xarray
 
     return ds["refused"] > 0 if "refused" in ds else xarray.DataArray(False)

@@ -94,7 +94,7 @@ def _bars(ax: Axes, found: Designs, ds: Any, most: int) -> Axes:
 
 
 def _told(ds: Any, names: tuple[str, ...], place: int) -> str:
-    """What tells a design apart, in lines that fit."""
+    """Text that tells a design apart, in lines that fit."""
     lines = [""]
     for name in names:
         value = style.words(ds[name].isel(design=[place]))[0]

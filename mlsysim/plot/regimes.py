@@ -144,7 +144,7 @@ def _middle(inside: np.ndarray) -> tuple[float, float, float]:
 
 
 def _run(truth: np.ndarray) -> int:
-    """How many are true from the first on."""
+    """Number of true values from the first on."""
     return len(truth) if truth.all() else int(np.argmin(truth))
 
 
@@ -166,7 +166,7 @@ def _strokes(points: np.ndarray, ends: list[np.ndarray], logs: list[bool]) -> li
 
 
 def _share(values: np.ndarray, ends: np.ndarray, log: bool) -> np.ndarray:
-    """Where values stand, from 0 at one end of an axis to 1 at the other."""
+    """Positions of values, from 0 at one end of an axis to 1 at the other."""
     low, high, at = (np.log(each) if log else each for each in (ends[0], ends[1], values))
     return (at - low) / (high - low)
 

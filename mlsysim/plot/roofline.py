@@ -181,7 +181,7 @@ def _points(ax: Axes, across: Any, up: Any, drawn: Any, fits: Any, tone: Any, na
 
 
 def _styles(hollow: np.ndarray, machine: xarray.Dataset) -> list[Any]:
-    """What hollow points and the two lines mean."""
+    """Legend of hollow points and of the two lines."""
     from matplotlib.lines import Line2D
 
     found = [Line2D([], [], color=_INK, label="peak")]

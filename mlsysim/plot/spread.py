@@ -1,4 +1,4 @@
-"""How an output spreads where inputs are uncertain: a histogram, or the share of draws up to each value."""
+"""Spread of an output where inputs are uncertain: a histogram, or the share of draws up to each value."""
 
 from __future__ import annotations
 

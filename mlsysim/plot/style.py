@@ -90,7 +90,7 @@ def _symbol(array: xarray.DataArray) -> str:
 
 @cache
 def draws(latex: str) -> bool:
-    """Whether matplotlib can draw a formula."""
+    """Tell whether matplotlib can draw a formula."""
     from matplotlib.mathtext import MathTextParser
 
     try:
@@ -121,7 +121,7 @@ def words(array: xarray.DataArray) -> list[str]:
 
 
 def geometric(values: Any) -> bool:
-    """Whether values are spread more evenly by ratio than by difference."""
+    """Tell whether values are spread more evenly by ratio than by difference."""
     values = np.unique(np.asarray(values, dtype=float))
     if len(values) < 3 or not np.isfinite(values).all() or values[0] <= 0 or values[-1] < 8 * values[0]:
         return False
@@ -130,7 +130,7 @@ def geometric(values: Any) -> bool:
 
 
 def spread(values: Any) -> bool:
-    """Whether positive values span so much that a linear scale would hide the small ones."""
+    """Tell whether positive values span so much that a linear scale would hide the small ones."""
     values = np.asarray(values, dtype=float)
     values = values[np.isfinite(values)]
     return bool(values.size and values.min() > 0 and values.max() >= 30 * values.min())

@@ -69,7 +69,7 @@ class Points:
         self.front = None if on_front is None else on_front[self._places]
 
     def described(self, place: int, names: list[str]) -> list[str]:
-        """What tells a point apart, one line per name."""
+        """Text that tells a point apart, one line per name."""
         at = dict(zip(self._dims, np.unravel_index(self._places[place], self._shape), strict=True))
         lines = []
         for name in names:

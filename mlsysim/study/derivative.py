@@ -145,7 +145,7 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
 
 
 def _is_truth(expression: Any) -> bool:
-    """Whether an expression is a condition, which has no slope; to sympy a symbol may be one, too."""
+    """Tell whether an expression is a condition, which has no slope; to sympy a symbol may be one, too."""
     return isinstance(expression, sympy.logic.boolalg.Boolean) and not expression.is_Symbol
 
 
@@ -158,7 +158,7 @@ def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
 
 
 def decides(expression: Any, by: Variable) -> bool:
-    """Whether the value of a whole number decides which case of an expression holds."""
+    """Tell whether the value of a whole number decides which case of an expression holds."""
     return any(by.symbol in case.cond.free_symbols for case in expression.atoms(ExprCondPair))
 
 

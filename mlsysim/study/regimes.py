@@ -1,4 +1,4 @@
-"""Where the binding term changes: regimes of an output over one or two axes."""
+"""Regimes of an output over one or two axes, and where the binding term changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def regimes(
     by: str | Iterable[str] | None = None,
     **axes: Any,
 ) -> Regimes:
-    """Where the term that binds changes: which argument of each maximum and minimum, and which case.
+    """Find where the term that binds changes: which argument of each maximum and minimum, and which case.
 
     Only choices on the way to the output count, and of those only the ones that change over the axes.
 
@@ -137,7 +137,7 @@ class _Map:
         self.names = self.alike.names(self._alone())
 
     def _alone(self) -> str:
-        """What one regime is called that holds everywhere."""
+        """Name of one regime that holds everywhere."""
         if self.output.domain.kind != "choice":
             return f"{self.output.label}: no other term binds"
         value = np.broadcast_to(self.paths.values(self.inputs())[self.output.name], self.shape)

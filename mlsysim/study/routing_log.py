@@ -170,7 +170,7 @@ def _plain(found: np.ndarray) -> Any:
 
 
 def _room(loads: np.ndarray, scale: int | None, factor: Any, redundant: int) -> np.ndarray:
-    """What each expert of a row takes at most, in the scale of the loads."""
+    """Most tokens that each expert of a row takes, in the scale of the loads."""
     if not isinstance(factor, int | float | np.number) or isinstance(factor, bool) or not 0 <= factor < np.inf:
         raise InputError("capacity_factor", factor, "must be a finite number >= 0")
     if not factor:
@@ -202,7 +202,7 @@ def _copies(loads: np.ndarray, redundant: int) -> np.ndarray:
 
 
 def _spread_out(loads: np.ndarray, ranks: int, slots: int, redundant: int, most: float) -> np.ndarray:
-    """What each rank takes with the busiest experts copied and all copies spread from the busiest on."""
+    """Load of each rank with the busiest experts copied and all copies spread from the busiest on."""
     copies = _copies(loads, redundant)
     each = np.repeat(loads / copies, copies.astype(int))
     total, taken, held = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks, int)

@@ -211,7 +211,7 @@ def pareto(
 
 
 def _saved(file: Saved, run: Callable[..., Designs]) -> Designs:
-    """What a search or a front finds, with its proof in a file."""
+    """Save what a search or a front finds, with its proof, in a file."""
     found = run(cuts := Cuts())
     file.write(found, cuts)
     return found
@@ -377,7 +377,7 @@ def _bounds(
 
 
 def _iterates(asked: Problem) -> bool:
-    """Whether every point is looked at in NumPy, since a bound takes longer than thousands of them."""
+    """Tell whether every point is looked at in NumPy, since a bound takes longer than thousands of them."""
     return asked.points.iterates and asked.grid.points <= LARGEST_HELD
 
 

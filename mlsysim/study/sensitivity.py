@@ -1,4 +1,4 @@
-"""How an output responds to inputs: gradients, elasticities, second derivatives, and the steps in between."""
+"""Sensitivity of an output to inputs: gradients, elasticities, second derivatives, and the steps in between."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _refuse_points(bindings: Sequence[Binding]) -> None:
 
 
 def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str], *, defined: bool) -> Grid:
-    """What is computed at every point; the code of a reason is its place in the list of reasons, counted from 1."""
+    """Build the grid that is evaluated; the code of a reason is its place in the list of reasons, counted from 1."""
     return Grid(
         binding.system,
         binding.numbers,
@@ -226,7 +226,8 @@ def _say_unfit(
     """Add to the notes how many points are not feasible, by variant where there are several."""
     said = [dataset.attrs["notes"]] if "notes" in dataset.attrs else []
     for binding, arrays in zip(bindings, found, strict=True):
-        text = unfit(binding, typed, arrays, arrays[REFUSED] == 0 if REFUSED in arrays else True)
+        computed = {name: array for name, array in arrays.items() if name != REFUSED}
+        text = unfit(binding, typed, computed, arrays[REFUSED] == 0 if REFUSED in arrays else True)
         said += [f"{binding.model.variant}: {text}" if len(bindings) > 1 else text] if text else []
     if said:
         dataset.attrs["notes"] = "\n".join(said)

@@ -31,6 +31,8 @@ class Varied:
 
     Attributes
     ----------
+    arguments : dict
+        As typed.
     binding : Binding
         The inputs that are held, the axes, and the reasons why a point may be refused.
 
@@ -46,6 +48,7 @@ class Varied:
         self, model: DeclaredModel, arguments: Mapping[str, Any], free: Iterable[str], outputs: Iterable[str]
     ) -> None:
         self.model = model
+        self.arguments = dict(arguments)
         self.free = tuple(free)
         self.outputs = tuple(outputs)
         self.binding = bind_grid(model, arguments, self.free)
@@ -83,7 +86,7 @@ class Varied:
         }
 
     def allowed(self, given: Mapping[str, Any]) -> np.ndarray:
-        """Whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
+        """Tell whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
         known = self._masks | self._at(given)
         shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
         held = np.ones(shape, bool)

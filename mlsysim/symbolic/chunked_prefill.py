@@ -1,4 +1,4 @@
-"""What requests see at an engine that prefills in chunks beside its decoding, as a node of the language."""
+"""Latencies at an engine that prefills in chunks beside its decoding, as a node of the language."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ChunkedPrefill(sympy.Expr):
 
     @property
     def output(self) -> str:
-        """What is asked, one of :data:`OUTPUTS`."""
+        """Name of the output, one of :data:`OUTPUTS`."""
         return str(self.args[0])
 
     @property
@@ -73,7 +73,7 @@ class ChunkedPrefill(sympy.Expr):
 
     @property
     def law(self) -> tuple[sympy.Basic, ...]:
-        """What nodes that are solved together share."""
+        """Arguments shared by nodes that are solved together."""
         return self.args[2:]
 
     @property

@@ -81,7 +81,7 @@ def describe(dimension: Dimension | _Any) -> str:
 
 
 def same(left: Dimension | _Any, right: Dimension | _Any) -> bool:
-    """Whether two dimensions may be added or compared."""
+    """Tell whether two dimensions may be added or compared."""
     return isinstance(left, _Any) or isinstance(right, _Any) or left == right
 
 

@@ -1,4 +1,4 @@
-"""Where a formula is published, and a worked example of it."""
+"""Publication of a formula, and a worked example of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESULT = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(\S.*)?")
 @at_the_call
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a formula, a table or an example is printed.
+    """Place where a formula, a table or an example is printed.
 
     Parameters
     ----------

@@ -244,7 +244,7 @@ def families_among(names: Container[str]) -> tuple[str, ...]:
 
 
 def several(family: str) -> str:
-    """What an error says of a family where one quantity is asked for."""
+    """Error text for a family where one quantity is asked for."""
     return f"{family} has a value for each {_FAMILIES[family].index.name}"
 
 

@@ -56,7 +56,7 @@ class LeastInteger(sympy.Expr):
 
     @property
     def condition(self) -> Boolean:
-        """What the number must meet."""
+        """Condition that the number must meet."""
         return self.args[1]  # type: ignore[return-value]
 
     @property
@@ -190,7 +190,7 @@ def _unknown(symbol: sympy.Symbol) -> sympy.Dummy:
 
 
 class Definition(Protocol):
-    """What a formula says, as far as :func:`evaluated_at` needs it."""
+    """Parts of a formula that :func:`evaluated_at` needs."""
 
     @property
     def symbol(self) -> sympy.Symbol:
@@ -209,7 +209,7 @@ class Definition(Protocol):
 
 
 class EvaluatedAt(sympy.Expr):
-    """What a variable would be if others had different values: :math:`T_{99}(c = n)`.
+    """Value of a variable if others had different values: :math:`T_{99}(c = n)`.
 
     Build one with :func:`evaluated_at`. It carries the expressions that lead from the ones to the other,
     so that a condition on the variable can be tried at many values.
@@ -240,7 +240,7 @@ class EvaluatedAt(sympy.Expr):
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
-        """What the steps define."""
+        """Symbols that the steps define."""
         return [symbol for symbol, _ in self.definitions]
 
     def _eval_subs(self, old: Any, new: Any) -> Any:
@@ -295,7 +295,7 @@ def evaluated_at(
 def _moved(
     target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition]
 ) -> dict[Any, sympy.Basic]:
-    """What moves with what is changed and leads to the target, by its formula, each after what it needs.
+    """Formulas that move with what is changed and lead to the target, each after what it needs.
 
     They are the same whatever the values, and found for many of them.
     """

@@ -35,7 +35,7 @@ class Total(sympy.Expr):
 
     @property
     def index(self) -> Index:
-        """What it runs over."""
+        """Index that it runs over."""
         return self.args[0]  # type: ignore[return-value]
 
     @property
@@ -45,7 +45,7 @@ class Total(sympy.Expr):
 
     @property
     def term(self) -> sympy.Expr:
-        """What is added, with generic symbols."""
+        """Term that is added, with generic symbols."""
         return self.args[2]  # type: ignore[return-value]
 
     def _eval_is_positive(self) -> Any:
@@ -144,7 +144,7 @@ def by_member(**values: Any) -> ByMember:
 
 @lru_cache(maxsize=SHARED)
 def holds(expression: sympy.Basic, kind: type[Total | ByMember]) -> bool:
-    """Whether a sum, or a table, stands anywhere in an expression."""
+    """Tell whether a sum, or a table, stands anywhere in an expression."""
     return isinstance(expression, kind) or any(holds(part, kind) for part in expression.args)
 
 

@@ -51,7 +51,7 @@ class Range(NamedTuple):
         return Range(low[0], high[0], low[1], not high[1], self.whole and other.whole)
 
     def intersection(self, other: Range) -> Range:
-        """What lies in both; the other one where nothing does, as no value is lost then."""
+        """Intersection of two ranges; the other one where it is empty, as no value is lost then."""
         low = max((self.lower, self.open_lower), (other.lower, other.open_lower))
         high = min((self.upper, not self.open_upper), (other.upper, not other.open_upper))
         if low[0] > high[0]:
@@ -60,7 +60,7 @@ class Range(NamedTuple):
 
     @property
     def is_nonnegative(self) -> bool:
-        """Whether no value is below zero."""
+        """True if no value is below zero."""
         return self.lower >= 0
 
     def describe(self, variable: Variable) -> str:
@@ -355,7 +355,7 @@ def _product(expression: sympy.Mul, facts: Facts) -> Range:
 
 
 def _is_part(part: Any, whole: Any, facts: Facts) -> bool:
-    """Whether one of two expressions, neither of them negative, shows by its form that it never exceeds the other."""
+    """Tell by form whether one of two expressions, neither of them negative, never exceeds the other."""
     if never_above(part, whole):
         return _under(part, facts).is_nonnegative
     if isinstance(part, sympy.Min) and whole in part.args:
@@ -559,7 +559,7 @@ def _score(expression: Any, facts: Facts) -> Range:
 
 
 def _elsewhere(expression: EvaluatedAt, facts: Facts) -> Range:
-    """What a formula gives lies in the domain of its variable, where the values put in lie in those of theirs."""
+    """Range of a formula, which lies in the domain of its variable where the values put in lie in those of theirs."""
     values = ((variable_of(name), _under(value, facts)) for name, value in expression.changed.items())
     return _given_elsewhere(expression, tuple(_kind(variable, found) for variable, found in values))
 

@@ -92,7 +92,7 @@ class Requirement:
 
 
 def reason_code(conditions: Iterable[tuple[int, sympy.Basic]]) -> sympy.Basic:
-    """Whether a point is allowed, as a formula: 0, or the code of the first condition that does not hold.
+    """Reason code of a point as a formula: 0 where it is allowed, or that of the first condition not met.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ _TAKES = {r"\frac": 2, r"\sqrt": 1, r"\text": 1, r"\mathrm": 1, r"\bar": 1, r"\h
 
 
 def slip_in(latex: str) -> str:
-    """What is wrong with the LaTeX of a symbol, in words; empty where nothing is.
+    """Describe what is wrong with the LaTeX of a symbol; empty where nothing is.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def slip_in(latex: str) -> str:
 
 
 def _scripts(tokens: list[str]) -> str:
-    """What is wrong with subscripts and superscripts, and with what commands take."""
+    """Describe what is wrong with subscripts and superscripts, and with what commands take."""
     place, on_base = 0, set[str]()
     while place < len(tokens):
         token = tokens[place]
@@ -60,7 +60,7 @@ def _scripts(tokens: list[str]) -> str:
 
 
 def _after(tokens: list[str], place: int) -> int:
-    """Where the part that begins here ends; beyond the end if something lacks."""
+    """Position where the part that begins here ends; beyond the end if something lacks."""
     if place >= len(tokens):
         return len(tokens) + 1
     if tokens[place] == "{":

@@ -47,7 +47,7 @@ class Domain:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is yes or no."""
+        """True if it is yes or no."""
         return self.kind == "boolean" or (self.kind == "integer" and self.lower == 0 and self.upper == 1)
 
     def describe(self) -> str:
@@ -65,7 +65,7 @@ class Domain:
         return " ".join([noun, " and ".join(bounds)]).strip()
 
     def contains(self, other: Domain) -> bool:
-        """Whether every value of the other domain lies in this one."""
+        """Tell whether every value of the other domain lies in this one."""
         if self.kind in ("choice", "boolean") or other.kind in ("choice", "boolean"):
             return self == other
         if self.kind == "integer" and other.kind != "integer":
@@ -74,7 +74,7 @@ class Domain:
         return above and other.upper <= self.upper
 
     def spans(self, value: object) -> bool:
-        """Whether a label, or a number in the unit of the variable, lies within the bounds, ends included."""
+        """Tell whether a label, or a number in the unit of the variable, lies within the bounds, ends included."""
         if self.kind == "choice" or isinstance(value, str):
             return value in self.labels
         if not isinstance(value, int | float) or not self.lower <= value <= self.upper:
@@ -257,7 +257,7 @@ class Variable:
         return f"<Variable {self.name}{unit}: {self.domain.describe()}>"
 
     def signature(self) -> tuple[object, ...]:
-        """What two declarations of one name must agree on."""
+        """Properties that two declarations of one name must agree on."""
         beside = (self.not_above, self.not_below)
         return (self.latex, self.unit, self.description, self.domain, self.named_unit, self.label, *beside)
 
@@ -331,7 +331,7 @@ def declared(entry: Variable, module: str) -> sympy.Symbol:
 
 
 def never_above(low: sympy.Basic, high: sympy.Basic) -> bool:
-    """Whether one of two variables is declared never to exceed the other, given as symbols."""
+    """Tell whether one of two variables is declared never to exceed the other, given as symbols."""
     return (low, high) in _LIMITS
 
 

@@ -1,4 +1,4 @@
-"""What a page knows of a model, as plain data: variables, units, entries, defaults, requirements and formulas.
+"""Data of a page on a model: variables, units, entries, defaults, requirements and formulas.
 
 All of it is read from the model. No script names a variable, a unit, a limit or a model.
 """
@@ -35,7 +35,7 @@ from mlsysim.web.formulas import PrintedModel
 
 
 def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str | None = None) -> dict[str, Any]:
-    """What a page knows of a model.
+    """Data of a page on a model.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def _recipes(model: type[DeclaredModel], variants: list[str]) -> dict[str, Any]:
 
 
 def _given(recipe: Entry, model: DeclaredModel, typed: dict[str, Any]) -> dict[str, str]:
-    """What a recipe gives to a model, as it is typed; without what follows from other arguments."""
+    """Arguments that a recipe gives to a model, as they are typed; without what follows from other arguments."""
     assert isinstance(recipe, Recipe)
     given = given_by(recipe, model, typed).typed
     return {name: _written(value) for name, value in given.items() if not isinstance(value, Derived)}
@@ -163,7 +163,7 @@ def _slot(model: type[DeclaredModel], slot: Slot, arguments: set[str]) -> dict[s
 
 
 def _beside(model: type[DeclaredModel], entry: Entry, arguments: set[str]) -> dict[str, dict[str, float]]:
-    """What a device gives of the node and of the fabric that it stands in, where nothing else gives it."""
+    """Node and fabric that a device gives where nothing else does."""
     if not isinstance(entry, Accelerator) or entry.link_domain is None:
         return {}
     found = {"accelerators_per_node": entry.link_domain.value} if "accelerators_per_node" in arguments else {}
@@ -180,7 +180,7 @@ def _fitting(slot: Slot) -> list[Entry]:
 
 
 def _picked(slot: Slot) -> bool:
-    """Whether a page offers entries for an argument: not where the catalog has none, and no recipes."""
+    """Tell whether a page offers entries for an argument: not where the catalog has none, and no recipes."""
     return not issubclass(slot.entry, Recipe) and bool(_fitting(slot))
 
 
@@ -236,7 +236,7 @@ def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any
 
 
 def _basis(model: DeclaredModel) -> dict[str, Any]:
-    """What the answer rests on: its assumptions, and the errors that were measured, by how near they are."""
+    """Assumptions that the answer rests on, and the errors that were measured, by how near they are."""
     (output,) = numbers(model)
     names = assumed(model, (output,))
     tiers = [

@@ -17,7 +17,7 @@ from mlsysim.symbolic.printing.template import template
 
 
 class PrintedModel:
-    """What a page computes with: functions, and for each variant the formulas that call them.
+    """Model as a page computes it: functions, and for each variant the formulas that call them.
 
     Parameters
     ----------

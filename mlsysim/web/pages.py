@@ -82,7 +82,7 @@ def script(printed: PrintedModel, names: Iterable[str] = COMPUTING) -> str:
 
 
 def data_script(data: Any) -> str:
-    """What a page knows, as the constant that its scripts read."""
+    """Data of a page, as the constant that its scripts read."""
     return f"const DATA = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
 
 

@@ -35,9 +35,9 @@ def test_some_cases_are_off_by_one_when_multiplied_by_inverses(multiples):
 
 
 def test_source_divides_once_by_the_product(micro_batch):
-    for backend in ("numpy", "jax"):
+    for backend in ("numpy", "vector", "jax"):
         source = compiled(micro_batch, None, backend).source
-        assert "ceil(batch_size/(dp_size*gradient_accumulation_steps))" in source
+        assert "ceil(batch_size / (dp_size * gradient_accumulation_steps))" in source
 
 
 def test_scalars(micro_batch, multiples):

@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from mlsysim.backends import arrays, compiled, evaluate, pure_function, slopes, vector
 from mlsysim.backends.dual import unpacked
-from mlsysim.backends.grid import iterates
 from mlsysim.backends.operations import per_point
+from mlsysim.backends.pure import iterates
 from mlsysim.backends.slopes import carried, derivatives
 from mlsysim.graph.operations import root as of_root
 from mlsysim.graph.operations.normal import normal_quantile

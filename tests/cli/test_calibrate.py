@@ -33,8 +33,10 @@ def test_it_prints_what_the_library_finds(run, file):
     _ = found.leave_one_out
     answer = run("calibrate", "iterate", "steps.csv", *HELD, *FREE)
     assert answer.exit_code == 0, answer.output
-    assert answer.stdout == f"{found}\n"
+    assert answer.stdout.startswith(f"{found}\nStack    ")
+    assert "\nError    iteration_time: " in answer.stdout
     plain = json.loads(run("calibrate", "iterate", "steps.csv", *HELD, *FREE, "--json").stdout)
+    assert plain.pop("basis")["expected_errors"]["iteration_time"]
     assert plain == json.loads(found.to_json())
 
 

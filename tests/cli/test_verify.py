@@ -21,8 +21,10 @@ def test_what_search_wrote_holds(run, tmp_path, method):
     done = run("verify", str(file))
     assert done.exit_code == 0
     assert "holds, looked at in" in " ".join(done.stdout.split())
+    assert "\nStack    none is used\n" in done.stdout
     done = run("verify", str(file), "--json")
     assert json.loads(done.stdout)["complete"]
+    assert json.loads(done.stdout)["basis"]["expected_errors"]
 
 
 def test_a_changed_one_ends_with_a_code_of_its_own(run, tmp_path):

@@ -163,8 +163,9 @@ SMOOTH = [f for f in SLOPED if f.variable.domain.kind == "real" and not f.expres
 def test_derivatives_equal_central_differences(formula, drawn_slopes, draw_points, to_canonical):
     """Finite is not enough: the slopes must be those of the values the numpy backend returns."""
     function = compiled(System([formula]))
-    # Most deployments are drawn without a closed loop.
-    count = 160 if RARE & {v.name for v in formula.inputs} else 40
+    # Most deployments are drawn without a closed loop, and most exchanges never break even.
+    rarely = RARE & {v.name for v in formula.inputs} or formula.name.startswith("break_even")
+    count = 160 if rarely else 40
     points = [to_canonical(point) for point in draw_points(formula, count)]
     for name in (v.name for v in formula.inputs if v.domain.kind == "real"):
         agreed = 0
@@ -179,9 +180,10 @@ def test_derivatives_equal_central_differences(formula, drawn_slopes, draw_point
             difference = (values[0] - 8 * values[1] + 8 * values[3] - values[4]) / (12 * step)
             if 0 < max(map(abs, values)) < 1e-290:
                 continue  # a probability that is held above zero, or given up
-            noise = 1e-10 * max(map(abs, values)) / abs(step)
+            # One less nearly one keeps ten digits of clearing_ratio, as test_backends.py has it.
+            noise = (1e-9 if formula.name == "clearing_ratio" else 1e-10) * max(map(abs, values)) / abs(step)
             # A difference of shares is rounded as these are, and the logarithm of nearly one as one.
-            if formula.name in ("late_share", "ttft_log_variance"):
+            if formula.name in ("late_share", "ttft_attainment", "ttft_log_variance"):
                 noise = max(noise, 1e-15 / abs(step))
             assert slope == pytest.approx(difference, rel=1e-6, abs=noise)
             agreed += 1

@@ -53,6 +53,14 @@ def test_what_cannot_be_deployed_costs_infinitely_much(variant):
     assert found.canonical("cost_per_token") == found.canonical("energy_per_token") == math.inf
 
 
+@pytest.mark.parametrize("variant", ServingModel.variants)
+@pytest.mark.parametrize("idle", [{"request_rate": 0}, {"concurrency": 4, "memory_capacity": "20 GB"}], ids=str)
+def test_where_nothing_is_answered_each_token_and_request_costs_infinitely_much(variant, idle):
+    found = ServingModel.solve_example(variant=variant, rental_price=2, num_replicas=2, **idle)
+    assert found.canonical("replica_rate") == 0
+    assert {found.canonical(f"cost_per_{each}token") for each in ("", "input_", "output_")} == {math.inf}
+
+
 def test_an_idle_engine_draws_what_idling_draws():
     idle = ServingModel.solve_example(request_rate=0, num_replicas=2, idle_power_fraction=0.25)
     assert idle.canonical("average_power") == pytest.approx(2 * 4 * 700 * 0.25)

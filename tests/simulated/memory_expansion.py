@@ -73,25 +73,29 @@ def phases(layers: list[Layer]) -> list[dict[str, float]]:
     return found
 
 
-def executed(layers: list[Layer], bandwidth: float, *, prefetch: bool) -> float:
-    """Seconds of a micro-batch: each phase pulls, computes, talks and writes back.
+def executed(layers: list[Layer], bandwidth: float, *, beside: float = 0.0, ahead: bool = False) -> float:
+    """Seconds of a micro-batch: each phase pops, pulls, computes, talks, pushes and writes back.
 
-    With ``prefetch`` the weights and checkpoint of a phase are pulled while the phase before it computes, and what
-    a phase writes goes while the next one does. Pushes and pops of recomputed activations wait in any case.
+    A share ``beside`` of the computing of a phase runs while the phase pulls and writes; the rest begins after both.
+    With ``ahead`` a phase pulls all of its weights and its checkpoint while the phase before it computes, and writes
+    while the next one does. Pushes and pops of recomputed activations wait in any case.
     """
     program = Program()
     last: int | None = None
     started: int | None = None
     for phase in phases(layers):
-        ready = [last, program.add("port", phase["pull"] / bandwidth, started if prefetch else last)]
-        if phase["pop"]:
-            ready.append(program.add("port", phase["pop"] / bandwidth, last))
-        started = program.add("processor", 0.0, *ready)
         seconds = phase["times"] * max(phase["arithmetic"], phase["local"])
-        last = program.add("link", phase["link"], program.add("processor", seconds, started))
-        if phase["push"]:
-            last = program.add("port", phase["push"] / bandwidth, last)
-        if phase["write"]:
-            written = program.add("port", phase["write"] / bandwidth, last)
-            last = last if prefetch else written
+        pull, write, push, pop = (phase[name] / bandwidth for name in ("pull", "write", "push", "pop"))
+        if ahead:
+            pulled = program.add("port", pull, started)
+            started = program.add("processor", 0.0, last, pulled, program.add("port", pop, last) if pop else None)
+            last = program.add("link", phase["link"], program.add("processor", seconds, started))
+        else:
+            last = program.add("port", pop, last)
+            moved = program.add("port", pull + write, last)
+            early = program.add("processor", beside * seconds, last)
+            last = program.add("link", phase["link"], program.add("processor", (1 - beside) * seconds, early, moved))
+        last = program.add("port", push, last) if push else last
+        if ahead and write:
+            program.add("port", write, last)
     return program.makespan()

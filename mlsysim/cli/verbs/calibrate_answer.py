@@ -1,4 +1,4 @@
-"""What ``mlsysim calibrate`` does."""
+"""Answer of ``mlsysim calibrate``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes
+from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, printable
 from mlsysim.inputs.recipe import as_run
@@ -76,13 +77,14 @@ def answer(
 def _show(found: Calibration, others: Residuals | None, rows: bool, as_json: bool) -> None:
     if as_json:
         more = {"predicted": others.to_dict()} if others is not None else {}
-        print(json_text({**found.to_dict(), **more}))
+        print(with_basis(json_text({**found.to_dict(), **more}), found.basis))
         return
     print(found)
     if rows:
         print(f"\n{found.residuals}")
     if others is not None:
         print(f"\nOther rows. {others}")
+    print_basis(found.basis)
 
 
 def _names(text: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What ``mlsysim compare`` does."""
+"""Answer of ``mlsysim compare``."""
 
 from __future__ import annotations
 

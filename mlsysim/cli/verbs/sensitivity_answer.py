@@ -1,4 +1,4 @@
-"""What ``mlsysim sensitivity`` does."""
+"""Answer of ``mlsysim sensitivity``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``mlsysim solve-for`` does."""
+"""Answer of ``mlsysim solve-for``."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _sorted(model: PerformanceModel, words: Sequence[str]) -> tuple[list[str], d
 
 
 def _values(text: str) -> Any:
-    """What an output must be; several with commas between."""
+    """Values that an output must have; several with commas between."""
     parts = [_number(part.strip()) for part in text.split(",")]
     return parts if len(parts) > 1 else parts[0]
 

@@ -1,4 +1,4 @@
-"""What ``mlsysim uncertainty`` does."""
+"""Answer of ``mlsysim uncertainty``."""
 
 from __future__ import annotations
 

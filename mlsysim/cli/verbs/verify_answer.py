@@ -1,4 +1,4 @@
-"""What ``mlsysim verify`` does."""
+"""Answer of ``mlsysim verify``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from mlsysim.cli import output
 from mlsysim.cli.exits import Exit
+from mlsysim.cli.foot import print_basis
 from mlsysim.cli.words import shelf_of
 from mlsysim.errors import CertificateError
 from mlsysim.jsontext import json_text
@@ -22,6 +23,10 @@ def answer(file: Path, registry: Registry, *, catalog: Path | None, as_json: boo
     except CertificateError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(Exit.REFUTED) from None
-    print(json_text(found.to_dict(), 2)) if as_json else output.block(str(found))
+    if as_json:
+        print(json_text(found.to_dict(), 2))
+    else:
+        output.block(str(found))
+        print_basis(found.basis)
     if not found.complete:
         raise typer.Exit(Exit.UNPROVEN)

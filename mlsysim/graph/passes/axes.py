@@ -81,9 +81,7 @@ def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], bool]
     stage = {
         place: over[place] if early(over[place]) else None for place in live if graph.nodes[place].op not in _LEAVES
     }
-    handed = {
-        arg: "" for place, own in stage.items() for arg in graph.nodes[place].args if stage.get(arg, own) != own
-    }
+    handed = {arg: "" for place, own in stage.items() for arg in graph.nodes[place].args if stage.get(arg, own) != own}
     handed |= {place: "" for place in graph.outputs.values() if stage.get(place) is not None}
     fresh = (name for number in itertools.count() if (name := f"_h{number}") not in graph.inputs)
     handed = dict(zip(sorted(handed), fresh, strict=False))

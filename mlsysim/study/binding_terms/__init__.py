@@ -1,1 +1,1 @@
-"""Which argument of each maximum and minimum, and which case, binds on the way to an output, and where that changes."""
+"""Terms that bind on the way to an output, of each maximum, minimum and case, and where that changes."""

@@ -1,4 +1,4 @@
-"""Where the binding term changes: in closed form where the terms are rational in an axis, and traced by bisection."""
+"""Boundaries of the binding term: in closed form where the terms are rational in an axis, and traced by bisection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAME = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """Where one regime ends and another begins.
+    """Boundary between two regimes.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Solver:
         return None if any(arg is None for arg in args) else node.func(*args)
 
     def _holds(self, root: Any, axis: Variable, points: Mapping[str, np.ndarray]) -> bool:
-        """Whether a solution goes through all traced points."""
+        """Tell whether a solution goes through all traced points."""
         at: dict[str, Any] = {**self.values, **points}
         found = np.asarray(compiled_expression(root)(at)["value"], float)
         wanted = points[axis.name]
@@ -241,7 +241,7 @@ def _tidy(expression: Any) -> Any:
 def bounds_between(
     regime_of: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where, between two rows of points, the regime of the first ends: the last place before it and the next one.
+    """Bracket the end of the first regime between two rows of points: its last place and the next one.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Interval:
 
 
 class Regimes:
-    """Which term binds where.
+    """Binding term of every point.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Regimes:
 
     @property
     def title(self) -> str:
-        """What is answered."""
+        """Title of the answer."""
         return f"What binds in {self.output.name} over {' and '.join(map(str, self.map.dims))}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:

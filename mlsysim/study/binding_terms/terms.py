@@ -38,7 +38,7 @@ class Choice:
 
     @property
     def is_extreme(self) -> bool:
-        """Whether it is a maximum or a minimum, and no case distinction."""
+        """True if it is a maximum or a minimum, and no case distinction."""
         return isinstance(self.node, sympy.Max | sympy.Min)
 
     def term(self, code: int) -> Any:
@@ -91,7 +91,7 @@ class Paths:
         return {**given, **compiled(self.system, (self.output,), "vector")(given)}
 
     def codes(self, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[tuple[Any, ...], np.ndarray]:
-        """Which term of each choice binds, by place of the choice; ``INACTIVE`` where it has no part."""
+        """Code of the binding term of each choice, by place of the choice; ``INACTIVE`` where it has no part."""
         walk = _Walk(self, self.values(given), shape)
         walk.active[self.output] = np.ones(shape, bool)
         with np.errstate(all="ignore"):

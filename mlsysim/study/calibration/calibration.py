@@ -21,6 +21,7 @@ from mlsysim.study.calibration.measured import Measured, measured
 from mlsysim.study.calibration.parameters import values_of
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import read_table
+from mlsysim.study.results.basis import Basis, at_point
 from mlsysim.study.results.display import plain
 from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
@@ -37,7 +38,7 @@ MATTERS = 0.01
 
 
 class Calibration:
-    """What measurements say of some inputs of a model; prints as a table.
+    """Inputs of a model as measurements imply them; prints as a table.
 
     Attributes
     ----------
@@ -59,6 +60,12 @@ class Calibration:
     def free(self) -> tuple[str, ...]:
         """The inputs that were found."""
         return self._found.names
+
+    @property
+    def basis(self) -> Basis | None:
+        """Stack, assumptions and expected errors of the measured outputs, those of the first row."""
+        found = self._found.problem.measured
+        return at_point(self.model, found.varied.arguments, found.outputs, free=self.free)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -251,12 +258,12 @@ class Calibration:
 
     @property
     def problem(self) -> Problem:
-        """What was minimised: rows, parameters and weights."""
+        """Problem that was minimised: rows, parameters and weights."""
         return self._found.problem
 
     @property
     def observations(self) -> str:
-        """How many rows of what, with the first letters of their SHA-256."""
+        """Number and source of the rows, with the first letters of their SHA-256."""
         return self._found.problem.measured.table.described
 
     def standing(self, name: str) -> str:
@@ -281,7 +288,7 @@ class Calibration:
         return headers, rows
 
     def _lines(self) -> list[str]:
-        """What stands under the table."""
+        """Lines under the table."""
         lines = [f"Not determined: {each.text}." for each in self.unidentifiable]
         lines += [
             f"At its {side} bound: {name}; the rows ask for {'less' if side == 'lower' else 'more'}."

@@ -1,4 +1,4 @@
-"""What measurements say of the parameters: errors, correlations, intervals, and what they do not say."""
+"""Estimates of the parameters: errors, correlations, intervals, and what the measurements do not determine."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Estimates:
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """What counts as the size of each parameter, in coordinates.
+        """Scale of each parameter, in coordinates.
 
         That of a logarithm is one. Another has its value, or where that is less what would change some
         prediction by its own size.

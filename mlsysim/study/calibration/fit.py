@@ -30,7 +30,7 @@ LOWER = 1e-4
 
 @dataclass(frozen=True)
 class Fit:
-    """Where least squares ended.
+    """End of a least-squares fit.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def _rounded(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarray,
 
 
 def _push(found: Fit, place: int) -> float:
-    """How far residuals ask for more of a parameter (or less, below zero): a cosine, zero where it has no effect."""
+    """Pull of the residuals towards more of a parameter (less, below zero): a cosine, zero where it has no effect."""
     column = found.jacobian[:, place]
     size = float(np.linalg.norm(column) * np.linalg.norm(found.residuals))
     return float(-column @ found.residuals) / size if size else 0.0

@@ -1,4 +1,4 @@
-"""Which combinations of parameters measurements do not determine."""
+"""Combinations of parameters that measurements do not determine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Combination:
 
     @property
     def text(self) -> str:
-        """What is not known, in a sentence."""
+        """Sentence on what is not known."""
         if len(self.parameters) == 1:
             return f"{self.name}: these measurements say nothing of it"
         moved = " with ".join(f"{name} {change}" for name, change in zip(self.parameters, self.changes, strict=True))

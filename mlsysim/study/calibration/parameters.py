@@ -44,7 +44,7 @@ class Parameter:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether its coordinate is a logarithm: it can only be positive."""
+        """True if its coordinate is a logarithm: it can only be positive."""
         domain = self.variable.domain
         return domain.lower > 0 or (domain.lower == 0 and domain.open_lower)
 

@@ -24,7 +24,7 @@ LOOKED_AT, BEGUN, POINTS = 128, 2, 200_000
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is minimised.
+    """Least-squares problem.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Problem:
         return np.concatenate(parts, axis=-1)
 
     def _predicted(self, coordinates: np.ndarray) -> dict[str, np.ndarray]:
-        """What the model says; kept for the derivatives, which are asked for at the same coordinates."""
+        """Predictions of the model; kept for the derivatives, which are asked for at the same coordinates."""
         key = coordinates.tobytes()
         if key not in self._kept:
             self._kept.clear()
@@ -98,7 +98,7 @@ class Problem:
         return fit(self.residuals, self.jacobian, [coordinates], lower, upper, tolerance)
 
     def starts(self, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
-        """Where least squares begins: at the values the model has, and at the best of points all over the domains.
+        """Starting points of least squares: the values the model has, and the best of points all over the domains.
 
         Raises
         ------

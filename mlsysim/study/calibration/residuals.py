@@ -23,7 +23,7 @@ SHOWN = 40
 
 @dataclass(frozen=True)
 class Errors:
-    """How far predictions are off, as shares of what was measured.
+    """Errors of predictions, as shares of what was measured.
 
     Attributes
     ----------

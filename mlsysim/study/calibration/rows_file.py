@@ -44,7 +44,7 @@ def rows_text(problem: Problem, held: Mapping[str, Any]) -> str:
 
 
 def rows_path(file: Path, name: str) -> Path:
-    """Where the rows of a stack stand: beside the catalog file."""
+    """Path of the rows of a stack: beside the catalog file."""
     return file.with_name(f"{file.stem}.{name}.csv")
 
 

@@ -79,13 +79,13 @@ class Table:
 
     @property
     def fingerprint(self) -> str:
-        """What the table is recognised by."""
+        """Fingerprint of the table."""
         content = repr([(each.name, each.unit, [named(cell) for cell in each.cells]) for each in self.columns])
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
     def described(self) -> str:
-        """How many rows of what, with the first letters of the fingerprint."""
+        """Number and source of the rows, with the first letters of the fingerprint."""
         plural = "row" if self.rows == 1 else "rows"
         return f"{self.rows} {plural}{f' of {self.origin}' if self.origin else ''} (sha256 {self.fingerprint[:12]})"
 
@@ -213,7 +213,7 @@ def _number(text: Any) -> int | float | None:
 
 
 def _is_empty(cell: Any) -> bool:
-    """Whether a cell holds nothing: None, blank text, or no number."""
+    """Tell whether a cell holds nothing: None, blank text, or no number."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return True
     magnitude = getattr(cell, "magnitude", cell)

@@ -65,7 +65,7 @@ class Checkpoint:
 
     @property
     def again(self) -> str:
-        """What to do to begin again, in words."""
+        """Advice on how to begin again."""
         files = dict.fromkeys([self.named, self.path])
         return f"delete {' and '.join(repr(str(file)) for file in files)} to begin again"
 
@@ -184,7 +184,7 @@ def _digest(text: str) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong, in a few words."""
+    """Reason of a failure, in a few words."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return text.splitlines()[0][:200]
 

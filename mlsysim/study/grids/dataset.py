@@ -1,4 +1,4 @@
-"""How variables, axes and inputs stand in a data set: forms, units, flags, coordinates, attributes (CF convention)."""
+"""Forms of variables, axes and inputs in a data set: units, flags, coordinates, attributes (CF convention)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def coordinates(binding: Binding) -> dict[str, Any]:
 
 
 def is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
-    """Whether a derived input is a coordinate along its axes; if not, it is computed like an output."""
+    """Tell whether a derived input is a coordinate along its axes; if not, it is computed like an output."""
     return math.prod(np.broadcast_shapes(*(np.shape(binding.values[name]) for name in entry.inputs))) <= POINTS
 
 

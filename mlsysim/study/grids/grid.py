@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from mlsysim.backends import OutputSpec, ReasonCode, evaluate_outputs
 from mlsysim.backends.blocks import Region, all_within, shape
 from mlsysim.backends.versions import versions
 from mlsysim.study.undefined import refuse_undefined_points
+from mlsysim.study.varied import closure
 from mlsysim.symbolic import ChunkedPrefill, System, reason_code
 
 #: Points of a block where a chain is solved at each: seconds, after which there is an estimate and something is kept.
@@ -24,7 +25,7 @@ CHAINED = 16
 
 @dataclass(frozen=True)
 class Grid:
-    """What is computed at every point of a grid, as one object that can be sent to a worker.
+    """Quantities that are computed at every point of a grid, as one object that can be sent to a worker.
 
     Attributes
     ----------
@@ -59,14 +60,14 @@ class Grid:
 
     @property
     def required(self) -> list[sympy.Basic]:
-        """What holds at points that are not refused."""
+        """Conditions that hold at points that are not refused."""
         return [condition for _, condition in self.conditions]
 
     @property
     def block_points(self) -> int | None:
         """Most points of a block where each takes long; None where any number will do."""
-        wanted = self.system.closure([output.name for output in self.outputs])
-        return CHAINED if any(formula.expression.has(ChunkedPrefill) for formula in wanted) else None
+        wanted = closure(self.system, tuple(output.name for output in self.outputs))
+        return CHAINED if _has_chain(wanted) else None
 
     @property
     def dtypes(self) -> dict[str, np.dtype]:
@@ -94,7 +95,7 @@ class Grid:
         names = {symbol.name for _, e in self.conditions for symbol in e.free_symbols}  # type: ignore[attr-defined]
         defined = {v.name for v in self.system.variables}
         wanted = {output.name for output in self.outputs} | names & defined
-        names |= {v.name for v in self.system.closure(wanted).inputs}
+        names |= {v.name for v in closure(self.system, tuple(sorted(wanted))).inputs}
         return {name: value for name, value in self.values.items() if name in names}
 
     def fingerprint(self) -> dict[str, str]:
@@ -106,6 +107,12 @@ class Grid:
             "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions),
             "versions": versions(),
         }
+
+
+@lru_cache(maxsize=256)
+def _has_chain(system: System) -> bool:
+    """Tell whether a formula solves a Markov chain."""
+    return any(formula.expression.has(ChunkedPrefill) for formula in system)
 
 
 def _text_of_values(values: Mapping[str, Any]) -> str:

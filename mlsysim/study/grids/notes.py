@@ -1,14 +1,16 @@
-"""What a reader must know beside the numbers of a grid, as far as its inputs show it, with how many points it is of."""
+"""Notes to read beside the numbers of a grid, as far as its inputs show them, with the number of points concerned."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from mlsysim import units
 from mlsysim.backends import OutputSpec, compiled_expression
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.axes import Linked
@@ -16,9 +18,10 @@ from mlsysim.inputs.binding import GIVEN, Binding, bind_grid
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.results.display import as_text
-from mlsysim.study.results.infeasible import shortfall
+from mlsysim.study.results.infeasible import compared_in, shortfall_at
 from mlsysim.study.results.notes import lengths, longest, meant, of_others, too_long, without_arguments
-from mlsysim.study.solve import solve
+from mlsysim.study.results.result import Result
+from mlsysim.study.varied import closure
 from mlsysim.symbolic import variable_of
 
 #: Most combinations of the axes that a condition depends on at which it is looked at.
@@ -33,7 +36,7 @@ FEASIBLE = "feasible"
 
 
 def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
-    """What is too long, was left out, a better variant may say, and is to be known of the inputs; one line each.
+    """Collect the notes that the inputs give: too long, left out, a better variant, caveats; one line each.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ def grid_notes(binding: Binding, variants: Collection[str]) -> tuple[str, ...]:
 
 
 def _beyond_context(binding: Binding) -> Iterator[str]:
-    """How many points have sequences longer than the model is made for."""
+    """Count the points whose sequences are longer than the model is made for."""
     if "model" not in binding.entries:
         return
     entries = _over(binding, "model")
@@ -76,7 +79,7 @@ def _over(binding: Binding, argument: str) -> np.ndarray:
 
 
 def _memory(binding: Binding) -> Iterator[str]:
-    """Which reading of a memory was taken, as it was typed or an entry has it."""
+    """Name the reading of a memory that was taken, as it was typed or an entry has it."""
     if "memory_capacity" not in binding.values:
         return
     capacity, origin = np.asarray(binding.values["memory_capacity"], float), binding.origins["memory_capacity"]
@@ -92,9 +95,9 @@ def _memory(binding: Binding) -> Iterator[str]:
 
 def _elsewhere(binding: Binding) -> Iterator[str]:
     """That the constants of a stack are those of other devices."""
-    found = {name: _over(binding, name) for name in binding.entries}
+    found = {name: _over(binding, name) for name in binding.entries} if "stack" in binding.entries else {}
     device = next((each for each in found.values() if each.flat[0].device is not None), None)
-    if "stack" in found and device is not None:
+    if device is not None:
         yield from _counted(binding, _said(lambda stack, entry: of_others(stack, entry.device), found["stack"], device))
 
 
@@ -111,7 +114,7 @@ def _counted(binding: Binding, texts: np.ndarray) -> Iterator[str]:
 
 
 def unfit(binding: Binding, typed: Mapping[str, Any], found: Mapping[str, np.ndarray], good: np.ndarray | bool) -> str:
-    """How many points are not feasible, and what stands in the way of the first; empty where none, or nobody knows.
+    """Count the points that are not feasible, and say why the first is not; empty where none is, or nobody knows.
 
     Parameters
     ----------
@@ -124,56 +127,70 @@ def unfit(binding: Binding, typed: Mapping[str, Any], found: Mapping[str, np.nda
     good : array of bool, or bool
         Points that are not refused.
     """
-    bad = np.logical_and(good, _unfit(binding, typed, found))
+    arrays = dict(found)
+    bad = np.logical_and(good, _unfit(binding, typed, arrays))
     if not (count := int(np.count_nonzero(bad))):
         return ""
-    first = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    try:
-        result = solve(binding.model, **binding.at(typed, map(int, first)))
-        why = result.obstacle or shortfall(result)
-    except MlsysimError:  # as where an output that was not asked is no number
-        why = ""
+    why = shortfall_at(_point(binding, arrays, np.unravel_index(int(np.argmax(bad)), bad.shape)))
     said = f"{count:,} of {bad.size:,} points {'is' if count == 1 else 'are'} not feasible"
     return f"{said}; the first: {why}" if why else said
 
 
-def _unfit(binding: Binding, typed: Mapping[str, Any], found: Mapping[str, np.ndarray]) -> Any:
-    """Whether a point is not feasible; of an engine without such an output, whether it has room for no request."""
+def _unfit(binding: Binding, typed: Mapping[str, Any], found: dict[str, np.ndarray]) -> Any:
+    """Mask the points that are not feasible, or without room for a request; add what was computed for that."""
     model = binding.model
     if FEASIBLE in found:
         return ~found[FEASIBLE]
     if math.prod(binding.sizes) > SMALL:
         return False
     if FEASIBLE in binding.system:
-        asked = binding.system.closure([name for name in found if name in binding.system])
-        if sum(formula.name not in asked for formula in binding.system.closure([FEASIBLE])) > MORE:
+        asked = closure(binding.system, tuple(name for name in found if name in binding.system))
+        if sum(formula.name not in asked for formula in closure(binding.system, (FEASIBLE,))) > MORE:
             return False
-        fits = _computed(binding, OutputSpec(FEASIBLE, kind="truth"))
-        return fits is not None and ~fits
+        stated = binding.system[FEASIBLE].expression
+        compared = [name for name in compared_in(stated) if name in binding.system and name not in found]
+        found.update(_computed(binding, OutputSpec(FEASIBLE, kind="truth"), *map(_spec, compared)))
+        return FEASIBLE in found and ~found[FEASIBLE]
     full: Any = False
     for room in model.room:
         holder = type(model)(room.variant) if room.variant and room.held not in binding.system else model
         try:
             taken = {n: v for n, v in typed.items() if n in holder.arguments or isinstance(v, Linked)}
-            other = bind_grid(holder, taken)
+            other = binding if holder is model else bind_grid(holder, taken)
         except MlsysimError:
             continue
-        held = _computed(other, OutputSpec(room.held)) if room.held in other.system else None
+        held = _computed(other, _spec(room.held)).get(room.held) if room.held in other.system else None
         if held is not None:
             along = [size if name in other.axes else 1 for name, size in zip(binding.axes, binding.sizes, strict=True)]
-            full = full | np.broadcast_to(np.reshape(held < 1, along), binding.sizes)
+            found[room.held] = np.broadcast_to(np.reshape(held, along), binding.sizes)
+            full = full | (found[room.held] < 1)
     return full
 
 
-def _computed(binding: Binding, output: OutputSpec) -> Any:
-    """An output at every point; None where a point takes long."""
-    grid = Grid(binding.system, binding.numbers, binding.sizes, (output,))
+def _spec(name: str) -> OutputSpec:
+    """The form in which a grid has a number: in its unit."""
+    return OutputSpec(name, units.factor(variable_of(name).unit))
+
+
+def _computed(binding: Binding, *outputs: OutputSpec) -> dict[str, np.ndarray]:
+    """Outputs at every point; none where a point takes long."""
+    grid = Grid(binding.system, binding.numbers, binding.sizes, outputs)
     whole = tuple(slice(0, size) for size in binding.sizes)
-    return None if grid.block_points is not None else grid.arrays(whole)[output.name]
+    return {} if grid.block_points is not None else grid.arrays(whole)
+
+
+def _point(binding: Binding, found: Mapping[str, np.ndarray], at: tuple[Any, ...]) -> Result:
+    """A point of a grid as a result that has the inputs and what was computed."""
+    values = {
+        name: _at(value, at) if isinstance(value, np.ndarray) else value for name, value in binding.values.items()
+    }
+    entries = {n: _at(_over(binding, n), at) if isinstance(e, list) else e for n, e in binding.entries.items()}
+    outputs = {name: units.to_canonical(array[at], variable_of(name).unit) for name, array in found.items()}
+    return Result(binding.model, replace(binding, values=values, entries=entries, axes={}), outputs)
 
 
 def _caveats(binding: Binding) -> Iterator[str]:
-    """What the model wants to be known where inputs are so, with the values of the first such point."""
+    """Caveats of the model that the inputs meet, with the values of the first such point."""
     for caveat in binding.model.caveats:
         names = _names(caveat)
         if not all(name in binding.values for name in names):
@@ -207,7 +224,7 @@ def _points(binding: Binding, met: np.ndarray) -> str:
     return f"{count:,} of {total:,} points" if count else ""
 
 
-def _at(value: np.ndarray, at: tuple[Any, ...]) -> float:
+def _at(value: np.ndarray, at: tuple[Any, ...]) -> Any:
     """An element of an array that was broadcast to more dimensions, or the number where it is one."""
     index = tuple(place if size > 1 else 0 for place, size in zip(at[len(at) - value.ndim :], value.shape, strict=True))
-    return float(value[index])
+    return value[index]

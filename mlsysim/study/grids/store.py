@@ -26,7 +26,7 @@ MISSING = {"f": np.nan, "i": -1, "b": False}
 
 
 class Store(Protocol):
-    """Where blocks are written."""
+    """Place to which blocks are written."""
 
     path: Path
 

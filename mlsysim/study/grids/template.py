@@ -1,4 +1,4 @@
-"""What is known of a data set before its values, and the fingerprint that follows from it."""
+"""Template of a data set before its values, and the fingerprint that follows from it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Template:
         return xarray.Dataset(coords=dict(self.coords), attrs=dict(self.attrs))
 
     def marks(self) -> dict[str, str]:
-        """What is known before the values, as text, by name of the part."""
+        """Texts of what is known before the values, by name of the part."""
         sizes = dict(zip(self.dims, self.sizes, strict=True))
         variables = {
             name: (self.dims, dtype.str, self.variable_attrs.get(name, {})) for name, dtype in self.dtypes.items()
@@ -72,7 +72,7 @@ class Template:
         }
 
     def facts(self) -> dict[str, str]:
-        """What a reader knows of it, as text by name: outputs, axes, and what the attributes of the data set say."""
+        """Facts for a reader as text by name: outputs, axes, and what the attributes of the data set say."""
         found = {"outputs": ", ".join(self.dtypes), "axes": ", ".join(self.dims)}
         for key, value in self.attrs.items():
             read = _read(value)

@@ -1,4 +1,4 @@
-"""What it would take: the value of one input at which a model meets targets."""
+"""Inverse question: the value of one input at which a model meets targets."""
 
 from mlsysim.study.inverse.solution import Solution
 from mlsysim.study.inverse.solve_for import solve_for

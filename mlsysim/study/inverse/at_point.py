@@ -82,7 +82,7 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
 
 
 def closely(block: Block, x: np.ndarray) -> Found:
-    """Where everything holds along a real unknown at one point, looked at again around what was found.
+    """Find where everything holds along a real unknown at one point, looked at again around what was found.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def closely(block: Block, x: np.ndarray) -> Found:
 
 
 def _may_miss(block: Block, x: np.ndarray, at: float | None, *, several: bool) -> bool:
-    """Whether an output rises and falls so that values between those looked at may hold."""
+    """Tell whether an output rises and falls so that values between those looked at may hold."""
     if several and not block.landscape.whole:
         return True
     compared = what_is_compared(block)
@@ -118,7 +118,7 @@ def _may_miss(block: Block, x: np.ndarray, at: float | None, *, several: bool) -
 
 
 def _solved(model: DeclaredModel, arguments: Mapping[str, Any], unknown: str, value: float) -> Result:
-    """What the model says at a value of the unknown."""
+    """Solve the model at a value of the unknown."""
     return solve(model, **{**arguments, unknown: value})
 
 

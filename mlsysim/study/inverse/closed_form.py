@@ -108,7 +108,7 @@ def _form(
 
 
 def _sides(block: Block) -> Iterator[tuple[Expression, Any, dict[str, float]]]:
-    """What the unknown moves, what it must be, and the value of a target that stands for itself.
+    """Expression that the unknown moves, what it must be, and the value of a target that stands for itself.
 
     Where one comparison was given, that of feasibility may be the one that ends the values that hold.
     """
@@ -214,7 +214,7 @@ def _moving(landscape: Landscape) -> dict[str, Any]:
 
 
 def _candidates(one: Any, other: Any, unknown: Variable) -> Iterator[Any]:
-    """What the unknown may be, in closed form."""
+    """Candidates for the unknown in closed form."""
     symbol = unknown.symbol
     if symbol not in one.free_symbols:
         one, other = other, one
@@ -236,7 +236,7 @@ def _as_whole(found: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _agrees(form: ClosedForm, at: float, known: Mapping[str, float], unknown: Variable, *, largest: bool) -> bool:
-    """Whether a closed form gives the value that was found, or a bound on the right side of it."""
+    """Tell whether a closed form gives the value that was found, or a bound on the right side of it."""
     needed = {symbol.name for symbol in form.expression.free_symbols if not isinstance(symbol, UnitSymbol)}
     if not needed <= set(known):
         return False

@@ -142,5 +142,5 @@ def _chosen(
 
 
 def _endless(pieces: Pieces, upper: float) -> np.ndarray:
-    """Where a piece goes on to the end of a domain that has none."""
+    """Mask the pieces that go on to the end of a domain that has none."""
     return pieces.closes & (pieces.upper > ENDLESS) & (not np.isfinite(upper))

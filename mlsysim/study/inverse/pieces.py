@@ -1,4 +1,4 @@
-"""Where everything holds along a real unknown: single values and intervals, of many points at once."""
+"""Pieces of a real unknown where everything holds: single values and intervals, of many points at once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Pieces:
 
 @dataclass
 class Found:
-    """What there is along the unknown.
+    """Pieces, jumps and values found along the unknown.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def runs(true: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def real_pieces(block: Block, x: np.ndarray) -> Found:
-    """Where everything holds along a real unknown.
+    """Find where everything holds along a real unknown.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _intervals(block: Block, x: np.ndarray, seen: Seen) -> Pieces:
 
 
 def _flat(block: Block, x: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Whether an equation that holds at a value holds beside it too, and is not just crossed there."""
+    """Tell whether an equation that holds at a value holds beside it too, and is not just crossed there."""
     if not len(x):
         return np.zeros(0, bool)
     return block.at(x * (1 + BESIDE), column).close | block.at(x * (1 - BESIDE), column).close

@@ -1,4 +1,4 @@
-"""Where an unknown is looked for: values all over its domain, near its usual value closer together."""
+"""Values at which an unknown is looked for: all over its domain, closer together near its usual value."""
 
 from __future__ import annotations
 

@@ -165,14 +165,14 @@ class Solution:
 
     @cached_property
     def result(self) -> Result | None:
-        """What the model says at the value; None where there is none."""
+        """Result of the model at the value; None where there is none."""
         if self._at is None or self._solved_at is None:
             return None
         return self._solved_at(self._at)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else may hold, and the notes of the result."""
+        """Notes on other values that may hold, and those of the result."""
         return (*filter(None, [self.note]), *(self.result.notes if self.result is not None else ()))
 
     def latex(self) -> str:
@@ -257,7 +257,7 @@ class Solution:
         return json_text(self.to_dict(), indent)
 
     def __bool__(self) -> bool:
-        """Whether there is a value, also where it is zero."""
+        """Tell whether there is a value, also where it is zero."""
         return self.value is not None
 
     def __repr__(self) -> str:

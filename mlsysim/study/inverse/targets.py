@@ -1,4 +1,4 @@
-"""What must hold at the value that is asked for: equations and conditions, read from keywords."""
+"""Targets that must hold at the value that is asked for: equations and conditions, read from keywords."""
 
 from __future__ import annotations
 

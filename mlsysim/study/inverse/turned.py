@@ -16,7 +16,7 @@ class UnturnableError(Exception):
 
 
 def turned(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
-    """What a symbol must be for an equation to hold.
+    """Solve an equation for a symbol.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _polynomial(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
 
 
 def _has_roots(expression: Any, symbol: sympy.Symbol) -> bool:
-    """Whether a power of what holds the symbol is not whole."""
+    """Tell whether a power of what holds the symbol is not whole."""
     return any(symbol in power.free_symbols and not power.exp.is_Integer for power in expression.atoms(sympy.Pow))
 
 

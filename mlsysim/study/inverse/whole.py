@@ -1,4 +1,4 @@
-"""Where everything holds along a whole number, of many points at once, and the values that the model accepts there."""
+"""Whole numbers for which everything holds, of many points at once, and the values that the model accepts there."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def whole_pieces(block: Block, x: np.ndarray) -> Found:
 
 
 def _holds(block: Block, x: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Whether all targets hold, whatever the model accepts."""
+    """Tell whether all targets hold, whatever the model accepts."""
     seen = block.at(x, column)
     return seen.close & seen.held
 

@@ -101,7 +101,7 @@ def what_is_compared(block: Block) -> Sides | None:
 
 
 def sides_of(block: Block, compared: Sides, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What both sides are at values of the unknown."""
+    """Both sides of a comparison at values of the unknown."""
     left, right = compared
     needed = {*left.names, *(right.names if isinstance(right, Expression) else ())}
     values = block.known(np.reshape(x, (-1, 1)))
@@ -132,7 +132,7 @@ def _outside(block: Block, compared: Sides) -> float | None:
 
 
 def _infeasible(block: Block, x: np.ndarray, found: Found) -> str:
-    """What is not feasible, and by how much, where all that was given holds; empty where it holds nowhere."""
+    """State what is not feasible, and by how much, where all that was given holds; empty where it holds nowhere."""
     landscape, seen = block.landscape, found.seen
     if len(found.dropped):
         x, seen = found.dropped.lower, block.along(found.dropped.lower)
@@ -172,7 +172,7 @@ def _dropped(block: Block, found: Found) -> str:
 
 
 def _jumped(block: Block, x: np.ndarray, accepted: np.ndarray, found: Found, compared: Sides | None) -> str:
-    """Where an output jumps over what is asked, if it comes nowhere nearer to it."""
+    """State where an output jumps over what is asked, if it comes nowhere nearer to it."""
     if not len(found.jumps) or compared is None:
         return ""
     ends = np.array([found.jumps.lower, found.jumps.upper])
@@ -201,7 +201,7 @@ def _range(block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides) -
 def _reached(
     block: Block, x: np.ndarray, accepted: np.ndarray, compared: Sides | None, bound: Comparison | None = None
 ) -> str:
-    """What is reached over the domain, and where it comes nearest; nothing where it comes to what is asked."""
+    """State the range over the domain, and where it comes nearest; nothing where it comes to what is asked."""
     if compared is None:
         return ""
     left, right = sides_of(block, compared, x)
@@ -226,7 +226,7 @@ def _reached(
 
 
 def _alone(block: Block, x: np.ndarray, accepted: np.ndarray) -> str:
-    """Which conditions hold nowhere and what their outputs reach, or that they hold but never together."""
+    """Name the conditions that hold nowhere and what their outputs reach, or say that they never hold together."""
     landscape = block.landscape
     conditions = [*landscape.targets.conditions, *landscape.targets.assumed]
     if landscape.comparison is not None:

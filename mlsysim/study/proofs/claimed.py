@@ -1,4 +1,4 @@
-"""What a saved certificate claims: whether that fits its designs, and what no other point of the grid may be."""
+"""Claims of a saved certificate: whether they fit its designs, and what no other point of the grid may be."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plain_number(plain: Any) -> float:
 
 
 def alike(one: float, other: float) -> bool:
-    """Whether two numbers are as equal as two ways of computing one are."""
+    """Tell whether two numbers are as equal as two ways of computing one are."""
     return math.isclose(one, other, rel_tol=TIE, abs_tol=SMALLEST)
 
 
@@ -86,19 +86,19 @@ class Claimed(ABC):
     @property
     @abstractmethod
     def answer(self) -> claims.Claim:
-        """What no point may be that was evaluated."""
+        """Condition that no evaluated point may meet."""
 
     @property
     @abstractmethod
     def rest(self) -> claims.Claim:
-        """What no other point may be."""
+        """Condition that no other point may meet."""
 
     #: What the designs were found by, and what is said of a point that is against the claim.
     found_by: str
     against: str
 
     def said(self) -> list[str]:
-        """What was shown of the designs, in words."""
+        """Sentences on what was shown of the designs."""
         count = len(self.known)
         if not count:
             return ["No point meets the constraints."] if self.proven else [NONE_FOUND]

@@ -155,7 +155,7 @@ def question_of(asked: Problem, top: int | None) -> dict[str, Any]:
 
 
 def fingerprint(asked: Problem) -> dict[str, dict[str, Any]]:
-    """What the answer follows from, by name: digests of formulas and conditions, and the values of inputs."""
+    """Fingerprint of the question by name: digests of formulas and conditions, and the values of inputs."""
     binding = asked.binding
     conditions = {reason.text: str(reason.condition) for reason in binding.reasons}
     conditions |= {constraint.text: str(constraint.sympy) for constraint in asked.constraints}

@@ -1,4 +1,4 @@
-"""Of which types the parts of a saved certificate are: a file changed by hand is refused where it was changed."""
+"""Types of the parts of a saved certificate: a file changed by hand is refused where it was changed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 
 def text(value: Any) -> str:
-    """What a value lacks to be a text; empty where nothing."""
+    """Say what a value lacks to be a text; empty where nothing."""
     return "" if isinstance(value, str) else "must be a text"
 
 
 def truth(value: Any) -> str:
-    """What a value lacks to be true or false."""
+    """Say what a value lacks to be true or false."""
     return "" if isinstance(value, bool) else "must be true or false"
 
 
 def count(value: Any) -> str:
-    """What a value lacks to be a count."""
+    """Say what a value lacks to be a count."""
     return (
         "" if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else "must be a whole number >= 0"
     )
 
 
 def number(value: Any) -> str:
-    """What a value lacks to be a number; infinity is an object that says so."""
+    """Say what a value lacks to be a number; infinity is an object that says so."""
     if isinstance(value, Mapping):
         return "" if value.get("infinite") in ("positive", "negative") else "must be a number"
     try:

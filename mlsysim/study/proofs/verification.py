@@ -1,11 +1,11 @@
-"""Whether a saved certificate holds: the answer solved again, and its boxes bounded again, without the search."""
+"""Verification of a saved certificate: the answer solved again, its boxes bounded again, without the search."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from mlsysim.progress import looped
 from mlsysim.study.proofs.claimed import Claimed, ClaimedBest, ClaimedFront, Wrong, alike, plain_number
 from mlsysim.study.proofs.saved import FRONT, KINDS, arguments_at, boxes_in, fingerprint
 from mlsysim.study.proofs.written import Find, as_given
+from mlsysim.study.results.basis import Basis, at_point, of_result
 from mlsysim.study.searches.columns import value_of
 from mlsysim.study.searches.front_search import LARGEST
 from mlsysim.study.searches.problem import Problem, problem
@@ -45,7 +46,7 @@ STEP = 1024
 
 @dataclass(frozen=True)
 class Verification:
-    """What was shown of a saved certificate.
+    """Verdict on a saved certificate.
 
     Attributes
     ----------
@@ -66,6 +67,8 @@ class Verification:
         Sentences.
     seconds : float
         Time it took.
+    basis : Basis or None
+        Stack, assumptions and expected errors of the best design, or of the first point where there is none.
     """
 
     path: Path
@@ -76,6 +79,7 @@ class Verification:
     evaluated: int
     said: tuple[str, ...]
     seconds: float
+    basis: Basis | None
 
     def __str__(self) -> str:
         head = f"{self.path} holds" if self.complete else f"{self.path} does not contradict itself, but is not shown"
@@ -85,7 +89,10 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self) | {"path": str(self.path)}
+        return asdict(replace(self, basis=None)) | {
+            "path": str(self.path),
+            "basis": self.basis and self.basis.to_dict(),
+        }
 
 
 def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find: Find) -> Verification:
@@ -132,11 +139,20 @@ def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find:
         evaluated=shown.evaluated,
         said=(*claimed.said(), *said, *_version(content)),
         seconds=time.perf_counter() - started,
+        basis=_basis(asked, places),
     )
 
 
+def _basis(asked: Problem, places: np.ndarray) -> Basis | None:
+    """Find what the best design rests on; where there is none, the first point of the grid."""
+    names = [name for expression, _ in asked.objectives for name in expression.names]
+    if places.shape[1]:
+        return of_result(solve(asked.model, **asked.at(places[:, 0].tolist())), names)
+    return at_point(asked.model, asked.typed, names)
+
+
 def _version(content: Mapping[str, Any]) -> list[str]:
-    """Which version wrote the file, where it was another one."""
+    """Version that wrote the file, where it was another one."""
     written = content.get("mlsysim")
     return [] if written == __version__ else [f"It was written by mlsysim {written}, and read by {__version__}."]
 
@@ -173,7 +189,7 @@ def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: 
 
 
 def _compare(content: Mapping[str, Any], asked: Problem, wrong: Wrong) -> None:
-    """Whether formulas, conditions and inputs are those of the search."""
+    """Tell whether formulas, conditions and inputs are those of the search."""
     axes = dict(zip(asked.binding.axes, asked.grid.sizes, strict=True))
     if content["axes"] != axes:
         raise wrong("axes", f"the question has {axes}, and the file says {content['axes']}")
@@ -309,7 +325,7 @@ def _refute(shown: Shown, asked: Problem, claimed: Claimed, wrong: Wrong) -> Non
 
 
 def _objectives(asked: Problem, values: Sequence[float], verb: str) -> str:
-    """What the objectives are, in words, of values that are to be minimised."""
+    """Objectives in words, of values that are to be minimised."""
     said = []
     for (expression, sign), value in zip(asked.objectives, values, strict=True):
         own = f"{float(from_canonical(sign * value, expression.unit)):.10g} {expression.unit}".strip()
@@ -318,7 +334,7 @@ def _objectives(asked: Problem, values: Sequence[float], verb: str) -> str:
 
 
 def _counts(claims: Mapping[str, Any], asked: Problem, shown: Shown, complete: bool, wrong: Wrong) -> None:
-    """Whether the counts of the certificate agree with what is found here."""
+    """Tell whether the counts of the certificate agree with what is found here."""
     accepted, refusals = refused(asked)
     here = {"points": asked.grid.points, "accepted": list(accepted)}
     here["refused"] = {
@@ -336,7 +352,7 @@ def _counts(claims: Mapping[str, Any], asked: Problem, shown: Shown, complete: b
 
 
 def _ways(shown: Shown, evaluated: int = 0) -> list[str]:
-    """How boxes were shown to hold nothing better, a line each."""
+    """Ways in which boxes were shown to hold nothing better, a line each."""
     lines = [f"{evaluated:>10,}  evaluated again, {shown.evaluated:,} points"] * bool(shown.evaluated)
     for name, count in sorted(shown.by.items(), key=lambda each: -each[1]):
         what = IN_WORDS.get(name, f"{name}: cannot hold")

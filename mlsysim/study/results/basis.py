@@ -1,4 +1,4 @@
-"""What an answer rests on: the software stack, the efficiencies and overlaps used, and the expected errors."""
+"""Basis of an answer: the software stack, the efficiencies and overlaps used, and the expected errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOKED_AT = 32
 
 @dataclass(frozen=True)
 class Basis:
-    """What an answer rests on.
+    """Assumptions and expected errors that an answer rests on.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Basis:
 
 
 def of_result(result: Result, outputs: Iterable[str] = ()) -> Basis:
-    """What the outputs of a result rest on; the one that answers its question where none of them is a number."""
+    """Basis of outputs of a result; of the one that answers its question where none of them is a number."""
     return Basis(result, numbers(result.model, outputs))
 
 
@@ -161,7 +161,7 @@ def at_point(
     places: Mapping[str, int] | None = None,
     variants: Sequence[str] = (),
 ) -> Basis | None:
-    """What the outputs of a grid rest on at one of its points, and the axes along which that is another.
+    """Basis of outputs of a grid at one of its points, and the axes along which it is another.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def numbers(model: DeclaredModel, outputs: Iterable[str] = ()) -> tuple[str, ...
 
 
 def is_share(name: str) -> bool:
-    """Whether an input is an efficiency, or the share of one time that another hides."""
+    """Tell whether an input is an efficiency, or the share of one time that another hides."""
     return name.endswith(DECIDING) and not variable_of(name).domain.is_flag
 
 
@@ -260,7 +260,7 @@ def _point(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dict[str,
 
 
 def _gives(entry: Entry, name: str) -> bool:
-    """Whether an entry has a value of its own for an input."""
+    """Tell whether an entry has a value of its own for an input."""
     return entry.value_of(name, "") is not None
 
 

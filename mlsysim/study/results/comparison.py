@@ -151,12 +151,12 @@ class Comparison:
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """What the difference of the output is made of, one formula down, largest first. They add up to it."""
+        """Parts of the difference of the output, one formula down, largest first. They add up to it."""
         return self._terms(self._parts.parts())
 
     @cached_property
     def causes(self) -> tuple[Term, ...]:
-        """What it is made of in the end: inputs, formulas, addends, largest first. They add up to it."""
+        """Final causes of the difference: inputs, formulas, addends, largest first. They add up to it."""
         return self._terms(self._parts.causes())
 
     @property
@@ -240,7 +240,7 @@ class Comparison:
 
     @property
     def heads(self) -> tuple[str, str]:
-        """What the two results are called: models or variants where those differ, else the one argument that does."""
+        """Names of the two results: models or variants where those differ, else the one argument that does."""
         first, second = self.results
         for one, other in ((type(first.model).__name__, type(second.model).__name__),
                            (first.model.variant, second.model.variant)):  # fmt: skip
@@ -334,7 +334,7 @@ class Comparison:
 
     @property
     def _said_equal(self) -> str:
-        """How many outputs are left out, and which."""
+        """Names and number of the outputs that are left out."""
         return f"{len(self._equal)} more that are equal: {', '.join(self._equal)}"
 
     def _cells(self, row: Row) -> list[str]:

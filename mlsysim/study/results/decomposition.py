@@ -78,7 +78,7 @@ class Decomposition:
         self.difference = second.values[output] - first.values[output]
 
     def parts(self, name: str | None = None) -> dict[Cause, float]:
-        """What the difference of a variable is made of, one formula down; by default that of the output."""
+        """Parts of the difference of a variable, one formula down; by default of the output."""
         name = self.output if name is None else name
         first, second = (side.expression(name) for side in self.sides)
         if first is None or second is None:
@@ -112,7 +112,7 @@ class Decomposition:
         return found
 
     def causes(self) -> dict[Cause, float]:
-        """What the difference is made of in the end: inputs, formulas and addends."""
+        """Final causes of the difference: inputs, formulas and addends."""
         found: dict[Cause, float] = {}
         amounts = {self.output: self.difference}
         passed: set[str] = set()

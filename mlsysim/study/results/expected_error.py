@@ -1,4 +1,4 @@
-"""How far off an output is where it was held against what others measured, counted or simulated."""
+"""Expected error of an output, as it was held against what others measured, counted or simulated."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class ExpectedError:
 
 @cache
 def areas() -> tuple[dict[str, Any], ...]:
-    """What was measured, area by area: errors, and the results that they speak of."""
+    """Measured areas: errors, and the results that they speak of."""
     text = resources.files("mlsysim.study.results").joinpath("accuracy.toml").read_text(encoding="utf-8")
     return tuple(tomllib.loads(text)["area"])
 
 
 def expected_error(result: Any, output: str) -> ExpectedError:
-    """How far off an output is expected to be: the errors of the area that its result belongs to.
+    """Expected error of an output: the errors of the area that its result belongs to.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
 
 
 def asked(area: dict[str, Any]) -> tuple[bool, int, int]:
-    """How much an area asks of a result; of several that fit, the most is taken."""
+    """Rank of an area by how much it asks of a result; of several that fit, the highest is taken."""
     return bool(area["stacks"]), len(area["where"]), area["rows"]
 
 
@@ -194,7 +194,7 @@ def error_of(area: dict[str, Any], output: str, follows: str = "") -> ExpectedEr
 
 
 def _unlike(result: Any, area: dict[str, Any]) -> str:
-    """What tells a result from those of an area; empty where nothing does."""
+    """Difference between a result and those of an area in words; empty where there is none."""
     stack = _stack(result)
     if area["stacks"]:
         if stack not in area["stacks"]:

@@ -185,7 +185,7 @@ class Explanation:
         return rebuilt(expression, args)
 
     def _notes(self, expression: Any, unit: str) -> list[str]:
-        """Which case holds, and which argument of a maximum or minimum binds, in the unit of the formula if it fits."""
+        """Notes on the case that holds and on the binding argument of a maximum or minimum, in the formula's unit."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
         if isinstance(expression, Root):
@@ -267,7 +267,7 @@ class Explanation:
         return [f"n = {found:.0f} holds; at n = {found - 1:.0f} fails {failing(found - 1)}"]
 
     def _root(self, expression: Root) -> str:
-        """What both sides of an equation come to, or why an end of the interval is the answer."""
+        """Values of both sides of an equation at its root, or why an end of the interval is the answer."""
         found = self._number(expression)
         at = {expression.x: sympy.Float(found)}
         left, right = (self._number(side.xreplace(at)) for side in (expression.left, expression.right))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -58,8 +59,30 @@ def shortfall(result: Any) -> str:
     return f"{said}; it fits with {', or '.join(map(_written, found))}" if found else said
 
 
+def shortfall_at(result: Any) -> str:
+    """State what a point has no room for or which condition it does not meet, from the values it has.
+
+    Nothing is solved again for it, so that no layout is named.
+
+    Parameters
+    ----------
+    result : Result
+        Of a point of a grid, with the outputs that were computed there.
+    """
+    full = next((room for room in result.model.room if _is_full(result, room)), None)
+    if full is not None:
+        return _crowded(result, full)
+    unmet = sorted((each for each in _conditions(result) if not _value(result, each)), key=_rank)
+    return _said(result, unmet[0]) if unmet else ""
+
+
+def compared_in(condition: Any) -> list[str]:
+    """Names of the quantities that a condition compares."""
+    return [variable.name for variable in _compared(condition)]
+
+
 def obstacle(result: Any) -> str:
-    """What has no room and what would give it, or the targets that not even a request alone meets; empty otherwise.
+    """Name what has no room and what would give it, or the targets that not even a request alone meets; else empty.
 
     Parameters
     ----------
@@ -108,11 +131,12 @@ def _written(layout: Mapping[str, Any]) -> str:
 
 
 def _conditions(result: Any) -> Iterator[Any]:
-    """What ``feasible`` asks of two quantities."""
+    """Comparisons of two quantities that ``feasible`` asks for and that do not lack a value."""
     if "feasible" in result and "feasible" in result.model.system and not result.canonical("feasible"):
         stated = result.model.system["feasible"].expression
         parts = stated.args if isinstance(stated, sympy.And) else (stated,)
-        yield from (each for each in parts if isinstance(each, _ORDERS))
+        orders = (each for each in parts if isinstance(each, _ORDERS))
+        yield from (each for each in orders if all(name in result for name in compared_in(each)))
 
 
 def _rank(condition: Any) -> int:
@@ -121,9 +145,10 @@ def _rank(condition: Any) -> int:
     return 0 if any(each in HELD for each in dimensions) else 1 if any(dimensions) else 2
 
 
-def _compared(expression: Any) -> list[Variable]:
+@lru_cache(maxsize=256)
+def _compared(expression: Any) -> tuple[Variable, ...]:
     found = (each for each in expression.free_symbols if not isinstance(each, UnitSymbol))
-    return [variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name)]
+    return tuple(variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name))
 
 
 def _value(result: Any, expression: Any) -> float:
@@ -142,7 +167,8 @@ def _said(result: Any, condition: Any) -> str:
     limit = f"{other.name}, {limit}" if isinstance(other, sympy.Symbol) and _compared(other) else limit
     if math.isinf(_value(result, one)):
         return f"{one}: no number up to {limit}, is enough"
-    return f"{one}, {value}, {'is below' if below else 'exceeds'} {limit}"
+    name = one.name if isinstance(one, sympy.Symbol) else one  # sympy prints a symbol as slowly as an expression
+    return f"{name}, {value}, {'is below' if below else 'exceeds'} {limit}"
 
 
 def _layouts(result: Any) -> Iterator[Iterator[dict[str, Any]]]:
@@ -179,7 +205,7 @@ def _first(result: Any, condition: Any, layouts: Iterator[dict[str, Any]]) -> di
 
 
 def _roomless(result: Any) -> str:
-    """What has no room, and the smallest layout that has; empty where a request has room."""
+    """Name what has no room, and the smallest layout that has; empty where a request has room."""
     for room in result.model.room:
         holder = result if room.held in result or not room.variant else asked_again(result, room.variant)
         if holder is not None and _is_full(holder, room):
@@ -188,15 +214,8 @@ def _roomless(result: Any) -> str:
 
 
 def _no_room(result: Any, room: Room) -> str:
-    """What has no room, and the smallest layout that has."""
-    near, far = room.shards
-    counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
-    ranks = [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
-    many = ranks[0] * ranks[1] * ranks[2]
-    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
-    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
-    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
-    said = f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where.strip()}"
+    """Name what has no room, and the smallest layout that has."""
+    (near, far), ranks, said = room.shards, _ranks(result, room), _crowded(result, room)
     found = _roomy(result, room, ranks[0], ranks[1])
     if found is None:
         return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
@@ -205,8 +224,23 @@ def _no_room(result: Any, room: Room) -> str:
     return f"{said}: they fit with {near}={found[0]}, {far}={found[1]}"
 
 
+def _crowded(result: Any, room: Room) -> str:
+    """State that a model and a request do not fit the accelerators of a replica."""
+    many = math.prod(_ranks(result, room))
+    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
+    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
+    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
+    return f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where}"
+
+
+def _ranks(result: Any, room: Room) -> list[int]:
+    """Numbers of ranks that share a copy of the weights, nearer ones first, and of such copies."""
+    counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
+    return [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
+
+
 def _is_full(result: Any, room: Room) -> bool:
-    """Whether an engine has room for not one request."""
+    """Tell whether an engine has room for not one request."""
     return room.held in result and result.canonical(room.held) < 1
 
 

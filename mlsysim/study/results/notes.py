@@ -1,4 +1,4 @@
-"""What a reader must know beside the numbers of a result, one line each."""
+"""Notes to read beside the numbers of a result, one line each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def joint_notes(results: Sequence[Result], what: str = "design") -> tuple[str, .
 
 
 def notes(result: Result) -> tuple[str, ...]:
-    """What would fit, what is too long, which memory was meant, whose stack it is, and what else is to be known.
+    """Collect the notes: what would fit, what is too long, which memory was meant, whose stack it is, and the rest.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ def too_long(names: Sequence[str], tokens: str, limit: str, said: str) -> str:
 
 
 def _memory(result: Result) -> str:
-    """Whether a memory of 80 GB is that many bytes, or 80 GiB; empty where a driver says it."""
+    """Say whether a memory of 80 GB is that many bytes, or 80 GiB; empty where a driver says it."""
     if "memory_capacity" not in result.input_names:
         return ""
     return meant(result.origin("memory_capacity"), result.canonical("memory_capacity"))
 
 
 def meant(given: Any, capacity: float) -> str:
-    """Whether a memory from this origin is 80 GB or 80 GiB; empty where a driver says it."""
+    """Say whether a memory from this origin is 80 GB or 80 GiB; empty where a driver says it."""
     origin = given.origin if isinstance(given, FromRecipe) else given
     if origin == GIVEN:
         origin = memory_as_typed(Value.of(capacity / 1e9, "GB"))
@@ -151,7 +151,7 @@ def of_others(stack: Any, device: Any) -> str:
 
 
 def left_out(result: Result) -> str:
-    """What a recipe gives and the model has no argument for; empty where that is nothing."""
+    """Name what a recipe gives and the model has no argument for; empty where that is nothing."""
     return without_arguments(result.model, result.left_out)
 
 
@@ -183,7 +183,7 @@ def _as_run(result: Result) -> str:
 
 
 def _contradiction(result: Result) -> str:
-    """What the variant that was measured says where it decides otherwise, or is far off."""
+    """Answer of the measured variant where it decides otherwise, or is far off."""
     model = result.model
     if model.better is None or model.variant == model.measured():
         return ""
@@ -194,7 +194,7 @@ def _contradiction(result: Result) -> str:
 
 
 def _before(result: Result) -> str:
-    """What the first variant says where the one that was measured answers a call that names none."""
+    """Answer of the first variant where the one that was measured answers a call that names none."""
     model, first = result.model, next(iter(result.model.variants))
     if model.better is None or model.is_chosen or model.variant in (first, _run_by(result)):
         return ""
@@ -206,7 +206,7 @@ def _before(result: Result) -> str:
 
 
 def _disagree(one: Result, other: Result, better: Better) -> bool:
-    """Whether two results differ in what a variant decides, or much in the number that it shows."""
+    """Tell whether two results differ in what a variant decides, or much in the number that it shows."""
     if one.canonical(better.decides) != other.canonical(better.decides):
         return True
     return abs(one.canonical(better.shows) - other.canonical(better.shows)) > MUCH * abs(one.canonical(better.shows))
@@ -222,7 +222,7 @@ def _said(result: Result, better: Better) -> str:
 
 
 def _caveats(result: Result) -> list[str]:
-    """What the model wants to be known of such a result."""
+    """Caveats of the model that such a result meets."""
     found = []
     for each in result.model.caveats:
         names = {symbol.name for symbol in each.where.free_symbols} | each.told

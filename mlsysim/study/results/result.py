@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What a model says about one configuration.
+    """Answer of a model for one configuration.
 
     Every output, intermediate and input is an attribute: a pint quantity where it has a unit, a plain
     number where it is a count or its name says the unit (``qps_capacity``), ``True`` or ``False``, or a
@@ -97,7 +97,7 @@ class Result:
         return presented(variable_of(name), self._values[name])
 
     def __contains__(self, name: object) -> bool:
-        """Whether ``result[name]`` has a value: an output, an input or a quantity with an index."""
+        """Tell whether ``result[name]`` has a value: an output, an input or a quantity with an index."""
         return isinstance(name, str) and (name in self._values or bool(members_among(name, self._values)))
 
     def __iter__(self) -> Iterator[str]:
@@ -154,7 +154,7 @@ class Result:
 
     @at_the_call
     def source(self, name: str) -> str:
-        """Where an input came from: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
+        """Origin of an input: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class Result:
         return str(origins[name])
 
     def origin(self, name: str) -> Origin:
-        """Where an input came from: a catalog value, a recipe, ``"given"`` or ``"default"``."""
+        """Origin of an input: a catalog value, a recipe, ``"given"`` or ``"default"``."""
         return self._binding.origins[name]
 
     def inputs_as(self, origin: Origin) -> dict[str, str]:
@@ -187,7 +187,7 @@ class Result:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What the recipe gives and the model has no argument for."""
+        """Names that the recipe gives and the model has no argument for."""
         return self._binding.left_out
 
     @cached_property
@@ -217,7 +217,7 @@ class Result:
 
     @at_the_call
     def expected_error(self, output: str) -> ExpectedError:
-        """How far off an output is expected to be: the errors of the area of ``docs/validation.md`` that it belongs to.
+        """Expected error of an output: the errors of the area of ``docs/validation.md`` that it belongs to.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Result:
 
     @at_the_call
     def explain(self, *outputs: str) -> Explanation:
-        """How the numbers came about: formula, numbers put in, value, source, and what bound.
+        """Explain how the numbers came about: formula, numbers put in, value, source, and what bound.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class Result:
         return as_text(variable, self._values[variable.name])
 
     def is_zero_member(self, name: str) -> bool:
-        """Whether a variable is zero and a member of a family that a formula with an index computes."""
+        """Tell whether a variable is zero and a member of a family that a formula with an index computes."""
         system = self._binding.system
         return name in system and bool(system[name].member) and self._values[name] == 0
 

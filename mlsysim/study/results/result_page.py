@@ -56,7 +56,7 @@ def _table(result: Any, names: Sequence[str]) -> str:
 
 
 def _shares(result: Any, names: Sequence[str]) -> dict[str, float]:
-    """Of outputs that are declared or written as parts of a total, their share of it."""
+    """Shares that outputs have of a total, of which they are declared or written as parts."""
     found = {}
     for name in names:
         expression = result.model.system[name].expression
@@ -77,7 +77,7 @@ def _bar(share: float) -> str:
 
 
 def _inputs(result: Any) -> str:
-    """What was given, and, folded, what was assumed."""
+    """Table of the inputs that were given, and, folded, of those that were assumed."""
     found = []
     for said, origin in (("Given", GIVEN), ("Assumed", DEFAULT)):
         texts = ", ".join(f"{name}={text}" for name, text in result.inputs_as(origin).items())

@@ -14,7 +14,7 @@ NAMED = 8
 
 @dataclass(frozen=True)
 class Refused:
-    """What one reason refuses.
+    """Count of the points that one reason refuses.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Certificate:
 
     @property
     def summary(self) -> str:
-        """How sure the answer is, and what was looked at, in words."""
+        """Summary of how sure the answer is, and of what was looked at."""
         of = f"of the {bracket(self.accepted)} accepted"
         if not self.accepted[1]:
             said = "Proven infeasible: every point is refused"
@@ -115,7 +115,7 @@ class Certificate:
 
     @property
     def refusals(self) -> str:
-        """What was refused and why, in words."""
+        """Text on what was refused and why."""
         if not self.refused:
             return "No point was refused."
         low, high = self.accepted

@@ -47,7 +47,7 @@ class Column:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all cells read the same."""
+        """True if all cells read the same."""
         return len({*self.texts}) == 1
 
 

@@ -41,12 +41,12 @@ class Comparison:
 
     @property
     def at_most(self) -> bool:
-        """Whether the left side must be the smaller one."""
+        """True if the left side must be the smaller one."""
         return isinstance(self.condition, sympy.Le | sympy.Lt)
 
     @property
     def equal(self) -> bool:
-        """Whether both sides must be equal, so that there is no room to use."""
+        """True if both sides must be equal, so that there is no room to use."""
         return isinstance(self.condition, sympy.Eq)
 
     @property
@@ -91,7 +91,7 @@ def feasibility(
 
 
 def _follows(limit: sympy.Basic, given: sympy.Basic, system: System) -> bool:
-    """Whether a quantity is at most an input of at least nothing, where it is at most a share of it."""
+    """Tell whether a quantity is at most an input of at least nothing, where it is at most a share of it."""
     if not isinstance(limit, sympy.Le) or not isinstance(given, sympy.Le | sympy.Lt | sympy.Ge | sympy.Gt):
         return False
     most = limit.gts
@@ -151,7 +151,7 @@ def _beyond_domains(constraint: Expression, read: Callable[[Any], Expression]) -
 
 
 def _of_numbers(part: sympy.Basic) -> bool:
-    """Whether numbers are compared, and not labels."""
+    """Tell whether numbers are compared, and not labels."""
     symbols = [symbol for symbol in part.free_symbols if not isinstance(symbol, UnitSymbol | Label)]
     return not part.atoms(Label) and all(variable_of(s).domain.kind != "choice" for s in symbols)  # type: ignore[arg-type]
 

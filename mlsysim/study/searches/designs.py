@@ -174,7 +174,7 @@ class Designs:
 
     @property
     def binding_constraints(self) -> tuple[tuple[str, float], ...]:
-        """How much of each limit the best design uses: the smaller side of the comparison over the larger one."""
+        """Share of each limit that the best design uses: the smaller side of the comparison over the larger one."""
         found = []
         for compared in self._compared:
             less, more = sorted(abs(value_of(side, self._results[0])) for side in (compared.left, compared.right))
@@ -295,7 +295,7 @@ class Designs:
         return f"<table><caption>{'<br>'.join(map(html.escape, said))}</caption><tr>{head}</tr>{body}</table>"
 
     def _why(self) -> list[str]:
-        """What was left out, the certificate and what was refused."""
+        """Lines on what was left out, the certificate and what was refused."""
         return [*filter(None, [self.left_out]), self.certificate.summary, self.certificate.refusals]
 
     def _attrs(self) -> dict[str, Any]:
@@ -312,7 +312,7 @@ class Designs:
         return [compared for compared in found if not compared.equal]
 
     def _table(self) -> tuple[str, list[Column]]:
-        """What all designs have in common, as text; and the columns that tell them apart."""
+        """Text of what all designs have in common; and the columns that tell them apart."""
         found = columns(self._asked, self.places, self._results)
         alike = [
             column for column in found if column.kind in ("choice", "limit") and len(self) > 1 and column.is_constant
@@ -321,7 +321,7 @@ class Designs:
         return same, [column for column in found if column not in alike]
 
     def _notes(self) -> list[str]:
-        """What is not feasible, how near each constraint is to its limit, ends of axes, and notes."""
+        """Lines on what is not feasible, how near each constraint is to its limit, ends of axes, and notes."""
         said = [self._said_of_infeasible()] if self.infeasible else []
         for compared, (text, share) in zip(self._compared, self.binding_constraints, strict=True):
             left, right = sides(compared, self._results[0])
@@ -336,7 +336,7 @@ class Designs:
         return [*said, *(f"Note: {note}." for note in self.notes)]
 
     def _said_of_infeasible(self) -> str:
-        """Which designs are not feasible, and by how much the first of them."""
+        """Name the designs that are not feasible, and by how much the first of them is not."""
         asked, numbers = self._asked, [place + 1 for place in self.infeasible]
         named = ", ".join(map(str, numbers[:NAMED])) + f" and {len(numbers) - NAMED} more" * (len(numbers) > NAMED)
         if len(self) == 1:

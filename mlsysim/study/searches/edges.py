@@ -77,7 +77,7 @@ def edges(asked: Problem, place: Sequence[int]) -> tuple[Edge, ...]:
 
 
 def _as_good(asked: Problem, place: Sequence[int], number: int, other: int) -> bool:
-    """Whether the design with another value along one axis is feasible and counts as equal."""
+    """Tell whether the design with another value along one axis is feasible and counts as equal."""
     both = np.tile(np.asarray(place, np.int64)[:, None], 2)
     both[number, 1] = other
     (best, beside), good = asked.points(both)

@@ -123,7 +123,7 @@ def _parts(asked: Problem, constraint: Expression) -> list[_Part]:
 
 
 def _miss(asked: Problem, part: _Part, under: tuple[Expression, ...], answer: Answer) -> Miss | None:
-    """How near a constraint can be met; None if it can be met."""
+    """Nearest miss of a constraint; None if it can be met."""
     texts = tuple(expression.text for expression in under)
     if part.comparison is not None:
         nearest, proven = answer(replace(asked, objectives=((part.comparison.excess, 1),), constraints=under))

@@ -70,7 +70,7 @@ class Problem:
 
     @cached_property
     def parted(self) -> tuple[tuple[sympy.Basic, ...], dict[Limited, float]]:
-        """What is required, without what is held to a number; and that, with the numbers."""
+        """Requirements without what is held to a number; and those, with the numbers."""
         values = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
         return parted(self.binding.system, self.required, values)
 
@@ -107,7 +107,7 @@ class Problem:
 
     @property
     def is_small(self) -> bool:
-        """Whether its inputs have so few values that what is found of them may be kept."""
+        """True if its inputs have so few values that what is found of them may be kept."""
         return sum(map(np.size, self.binding.numbers.values())) <= LARGEST_KEPT
 
     @property

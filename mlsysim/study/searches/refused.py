@@ -1,4 +1,4 @@
-"""Which points of a search problem are refused, by reason, and which entries of the catalog with them."""
+"""Refused points of a search problem, by reason, and the entries of the catalog refused with them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How an output responds to inputs: gradients, elasticities, steps in between, and what changes of inputs bring."""
+"""Sensitivity of an output to inputs: gradients, elasticities, steps in between, and what changes of inputs bring."""

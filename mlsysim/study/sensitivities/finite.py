@@ -1,4 +1,4 @@
-"""Which change of one input makes an infinite output finite."""
+"""Change of one input that makes an infinite output finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a continuous input is from where a ceiling, floor or least integer on the way to the output jumps."""
+"""Distance of a continuous input from where a ceiling, floor or least integer on the way to the output jumps."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Moves:
         return units.Q_(amount, units.unit(self.output.unit)) if self.output.dimension else amount
 
     def allowed(self, name: str, candidates: np.ndarray) -> np.ndarray:
-        """Which canonical values of one input the model accepts, the others held."""
+        """Mask the canonical values of one input that the model accepts, the others held."""
         good = np.broadcast_to(inside(variable_of(name), candidates), candidates.shape).copy()
         conditions = tuple((f"condition_{n}", each) for n, each in enumerate(self.binding.conditions))
         if conditions:
@@ -88,7 +88,7 @@ class Moves:
         return found[0], found[1]
 
     def relabelled(self, by: Variable) -> dict[str, dict[str, float] | None]:
-        """What every other label changes of the inputs, as it also chooses rates in the catalog; None if refused."""
+        """Changes of the inputs under every other label, which also chooses rates in the catalog; None if refused."""
         found: dict[str, dict[str, float] | None] = {}
         at = int(self.binding.values[by.name])
         for code, label in enumerate(by.domain.labels):

@@ -1,4 +1,4 @@
-"""How an output responds to one input."""
+"""Response of an output to one input."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Row:
-    """How an output responds to one input.
+    """Response of an output to one input.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Row:
 
     @property
     def matters(self) -> bool:
-        """Whether the output answers to it at all, here or at its next step."""
+        """True if the output answers to it at all, here or at its next step."""
         slope = number(self.gradient)
         return bool(self.strength or self.effect > UNCHANGED or slope)
 

@@ -185,7 +185,7 @@ class Sensitivity:
 
     @property
     def title(self) -> str:
-        """What is answered, and at which value of the output."""
+        """Title of the answer, with the value of the output."""
         return f"Sensitivity of {self.output.name} = {self.value}"
 
     def _unmoved(self) -> str:

@@ -1,4 +1,4 @@
-"""What an output becomes where one input at a time is lowered and raised."""
+"""Tornado: an output where one input at a time is lowered and raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure an answer is: distributions of inputs, and what they make of the outputs."""
+"""Uncertainty of an answer: distributions of inputs, and what they make of the outputs."""
 
 from mlsysim.study.uncertainties import distributions
 

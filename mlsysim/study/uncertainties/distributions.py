@@ -1,4 +1,4 @@
-"""What is known of an input that is not known exactly.
+"""Distributions of inputs that are not known exactly.
 
 Numbers are in the unit of the input they are given for; quantities and text such as ``"3 TB/s"`` bring their own. Every
 class can be typed as text: ``Uniform(0.3, 0.5)`` is ``"uniform(0.3, 0.5)"``.
@@ -23,7 +23,7 @@ ARGUMENT = "distributions"
 
 @dataclass(frozen=True)
 class Distribution:
-    """What is known of one input."""
+    """Knowledge of one input as a probability distribution."""
 
     #: Whether it can be that of a whole number.
     whole: ClassVar[bool] = False
@@ -188,7 +188,7 @@ class Choice(Distribution):
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """How likely each value is."""
+        """Probability of each value."""
         assert self.weights is not None
         return tuple(self.weights)
 

@@ -144,7 +144,7 @@ class Uncertain:
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
-        """What varies along an axis: values, and where there are any."""
+        """Arrays that vary along an axis: values, and where there are any."""
         return {name: value for name, value in self.varied.binding.numbers.items() if np.ndim(value)}
 
     @property

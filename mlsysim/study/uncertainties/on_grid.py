@@ -1,4 +1,4 @@
-"""What uncertain inputs make of the outputs at every point of a grid, as a data set."""
+"""Uncertainty of the outputs at every point of a grid, as a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What uncertain inputs make of the outputs of one point, as numbers and as tables."""
+"""Uncertainty of the outputs of one point, as numbers and as tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST = 0.5
 
 @dataclass(frozen=True)
 class Spread:
-    """What the draws make of one output.
+    """Distribution of one output over the draws.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Spread:
 
 
 class Uncertainty:
-    """What uncertain inputs make of outputs at one point; prints as tables.
+    """Uncertainty of outputs at one point; prints as tables.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Uncertainty:
 
     @at_the_call
     def __getitem__(self, name: str) -> Spread:
-        """What the draws make of an output."""
+        """Distribution of an output over the draws."""
         if name not in self._spreads:
             raise UnknownNameError("output of this answer", name, self._spreads)
         return self._spreads[name]
@@ -211,7 +211,7 @@ class Uncertainty:
 
     @at_the_call
     def probability(self, condition: Any) -> float:
-        """How likely a condition holds, among the draws that are not refused.
+        """Probability that a condition holds, among the draws that are not refused.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class Uncertainty:
         return "\n".join([*lines, *([""] if self._remarks() else []), *self._remarks()])
 
     def _warnings(self) -> list[str]:
-        """What a reader must know before the tables."""
+        """Warnings before the tables."""
         return [f"Warning: {self._refused_text()}"] if self.refused > MOST else []
 
     def _refused_text(self) -> str:
@@ -348,7 +348,7 @@ def _seen(variable: Variable, canonical: Any) -> Any:
 
 
 def _joint_text(asked: Uncertain, name: str) -> str:
-    """What is known of an input that belongs to others."""
+    """Description of an input that belongs to others."""
     joint = asked.joint
     assert joint is not None
     place = joint.names.index(name)

@@ -55,7 +55,7 @@ def shares_of_codes(values: np.ndarray, codes: int) -> np.ndarray:
 
 
 def first_order(asked: Uncertain, outputs: Sequence[str]) -> Mapping[str, dict[str, np.ndarray]]:
-    """What each continuous input adds to the variance of each output, by the gradient at the means.
+    """Variance that each continuous input adds to each output, by the gradient at the means.
 
     Returns
     -------
@@ -87,5 +87,5 @@ def first_order(asked: Uncertain, outputs: Sequence[str]) -> Mapping[str, dict[s
 
 
 def is_number(name: str) -> bool:
-    """Whether a variable is a number, and no label or truth value."""
+    """Tell whether a variable is a number, and no label or truth value."""
     return variable_of(name).domain.kind not in ("choice", "boolean")

@@ -1,4 +1,4 @@
-"""What uncertain inputs make of the outputs: many draws through the compiled function."""
+"""Uncertainty of the outputs: many draws of the inputs through the compiled function."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def uncertainty(
     sobol: bool = False,
     **inputs: Any,
 ) -> Any:
-    """How sure outputs are when inputs are known by distributions, at a point or on a grid.
+    """Propagate distributions of inputs to the outputs, at a point or on a grid.
 
     Draws are those of a scrambled Sobol' sequence, which fills the space evenly. Each goes through the formulas.
     A distribution is cut off at the domain of its input, and the result says which share of it. Draws that ``solve``

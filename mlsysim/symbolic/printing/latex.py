@@ -102,7 +102,7 @@ def equation(left: str, expression: sympy.Basic, *, over: str = "", units: bool 
 
 
 def range_latex(index: Index, members: Iterable[str]) -> str:
-    """What an index runs over."""
+    """Range of an index in LaTeX."""
     return rf"{index.letter} \in \{{{', '.join(map(member_latex, members))}\}}"
 
 

@@ -1,4 +1,4 @@
-"""What both printers share: the order of symbols and terms, divisors, conditions, units."""
+"""Rules that both printers share: the order of symbols and terms, divisors, conditions, units."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def divisors_below(expression: sympy.Basic) -> sympy.Basic:
 
 
 def _is_share(pair: Any) -> bool:
-    """Whether the value of a case is 1 or a reciprocal."""
+    """Tell whether the value of a case is 1 or a reciprocal."""
     value, _ = pair
     return bool(value == 1 or (value.is_Pow and value.exp == -1))
 
@@ -143,12 +143,12 @@ def rows_of(table: ByMember) -> list[tuple[Any, list[str]]]:
 
 
 def is_positive_half(expr: Root) -> bool:
-    """Whether a root is sought among all numbers from zero, which need not be said."""
+    """Tell whether a root is sought among all numbers from zero, which need not be said."""
     return bool(expr.lower == 0 and expr.upper == sympy.oo)
 
 
 def called(symbol: str, value: str) -> str:
-    """How a printed symbol gets another value; one that is called the same says all."""
+    """Print how a symbol gets another value; one that is called the same says all."""
     return symbol if symbol == value else f"{symbol} = {value}"
 
 
@@ -166,5 +166,5 @@ def bare(expression: sympy.Basic, keep: Callable[[UnitSymbol], bool] | None = No
 
 
 def is_no_count(unit: UnitSymbol) -> bool:
-    """Whether a unit is printed beside numbers: one that counts something is not."""
+    """Tell whether a unit is printed beside numbers: one that counts something is not."""
     return not set(unit.dimension) <= COUNTABLE

@@ -50,7 +50,7 @@ class _Marked(Latex):
 
 
 def _said(node: EvaluatedAt) -> Any:
-    """What would be elsewhere without the steps that lead there, which nobody prints: far less to go through."""
+    """Value elsewhere, without the steps that lead there, which nobody prints: far less to go through."""
     target, names, steps = node.args
     return node.func(target, names, sympy.Tuple(*steps.args[: len(names.args)]))
 

@@ -66,7 +66,7 @@ def symbol_text(variable: Variable) -> str:
 
 
 def range_text(index: Index, members: Iterable[str]) -> str:
-    """What an index runs over, as it follows an equation."""
+    """Range of an index, as it follows an equation."""
     return f", {_runs(index, members)}"
 
 

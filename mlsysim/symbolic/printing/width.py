@@ -1,4 +1,4 @@
-"""How wide an equation is set, estimated from its LaTeX: enough to tell where a line must break."""
+"""Width of an equation, estimated from its LaTeX: enough to tell where a line must break."""
 
 from __future__ import annotations
 
