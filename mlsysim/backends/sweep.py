@@ -63,7 +63,7 @@ def evaluate_outputs(
     size, points = tuple(shape), math.prod(shape)
     named = tuple((output.name, system[output.name].variable.symbol) for output in outputs)
     graph = graph_of(system, None, (*named, (reason.name, reason.code)) if reason else named)
-    few = max(BLOCK, int(SHARE * points))
+    few = min(max(BLOCK, int(SHARE * points)), points - 1)
     stages = Staged(graph, values, lambda part: math.prod(part) <= few)
     function, given = stages.last, stages.evaluated(_evaluated)
     if is_worth_compiling(function.graph, points if total is None else total):
