@@ -193,7 +193,8 @@ def _decided(graph: Graph, decided: tuple[tuple[str, Any], ...], over: Over) -> 
 def _functions(graph: Graph, over: Over, own: frozenset[int], backend: Backend) -> list[tuple[int, CompiledFunction]]:
     """The axes and the function of each stage."""
     *before, last = stages(graph, dict(over), own.__contains__)
+    backends: list[Backend] = [*["vector"] * len(before), backend]  # type: ignore[list-item]
     return [
         (stage.axes, CompiledFunction(stage.graph, _ARRAYS.function("compiled", stage.graph), of))
-        for stage, of in (*((stage, "vector") for stage in before), (last, backend))
+        for stage, of in zip((*before, last), backends, strict=True)
     ]

@@ -100,7 +100,8 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     if recorder_of((lower, upper, *given)) is not None:
         raise UnrecordableError("root")
     if any(map(np.ndim, (lower, upper, *given))):
-        return operations.root.root(ARRAYS, *_moving(residual, given, lower, upper), within)
+        moving, arrays = _moving(residual, given)
+        return operations.root.root(ARRAYS, moving, lower, upper, arrays, within)
 
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
@@ -109,8 +110,8 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     return np.float64(operations.root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
 
 
-def _moving(function: Callable[..., Any], given: State, *ends: Any) -> tuple[Any, ...]:
-    """A function, ends, and the arrays among what it captures: numbers stay numbers in loops over points."""
+def _moving(function: Callable[..., Any], given: State) -> tuple[Callable[..., Any], State]:
+    """A function and the arrays among what it captures: numbers stay numbers in loops over points."""
     places = [place for place, value in enumerate(given) if np.ndim(value)]
 
     def moving(x: Any, *arrays: Any) -> Any:
@@ -119,12 +120,12 @@ def _moving(function: Callable[..., Any], given: State, *ends: Any) -> tuple[Any
             now[place] = array
         return function(x, *now)
 
-    return moving, *ends, tuple(given[place] for place in places)
+    return moving, tuple(given[place] for place in places)
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
     """Smallest number that meets a condition; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
-    moving, limit, beyond, arrays = _moving(condition, given, limit, beyond)
+    moving, arrays = _moving(condition, given)
     return operations.least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
 
 

@@ -190,7 +190,7 @@ define(
 define(
     Operation(
         "divide", "{0} / {1}", fold=divided, partials=_by_quotient, facts=_quotient_facts,
-        simplify=_neutral(1.0, second=True), risky=1, cost=12,
+        simplify=_neutral(1.0, second=True), risky=1, cost=2,
     )
 )  # fmt: skip
 define(Operation("negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts))
