@@ -26,8 +26,7 @@ Over = tuple[tuple[str, int], ...]
 
 def all_at_once(function: CompiledFunction, values: Values, _shape: Shape) -> Sequence[Any]:
     """The outputs of a function of arrays."""
-    with np.errstate(all="ignore"):
-        return function.raw(*[values[name] for name in function.inputs])
+    return function.raw(*[values[name] for name in function.inputs])
 
 
 class Staged:
@@ -96,8 +95,9 @@ class Staged:
             Evaluates a stage, given what it may read and its shape.
         """
         found: dict[str, Any] = {**self._numbers, **self._arrays}
-        for shape, function in self.stages:
-            found.update(zip(function.outputs, evaluate(function, found, shape), strict=True))
+        with np.errstate(all="ignore"):
+            for shape, function in self.stages:
+                found.update(zip(function.outputs, evaluate(function, found, shape), strict=True))
         return {name: found[name] for name in self.last.inputs}
 
 

@@ -128,11 +128,11 @@ def _walk(
 
     def work(region: Region) -> None:
         here = [within(value, region) for value in given] if several else given
-        with np.errstate(all="ignore"):
-            found = function.raw(*[value if now else widened(value) for value, now in zip(here, few, strict=True)])
-            put(found, [target[(*region, ...)] for target in targets])
+        found = function.raw(*[value if now else widened(value) for value, now in zip(here, few, strict=True)])
+        put(found, [target[(*region, ...)] for target in targets])
 
-    walked(shape, BLOCK, work, cores() if math.prod(shape) >= THREADED or iterates_of(function.graph) else 1)
+    with np.errstate(all="ignore"):
+        walked(shape, BLOCK, work, cores() if math.prod(shape) >= THREADED or iterates_of(function.graph) else 1)
 
 
 @lru_cache(maxsize=1024)
