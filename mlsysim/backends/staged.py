@@ -145,7 +145,7 @@ class _Freeing(Printer):
 
 
 _WORD = re.compile(r"\w+")
-_ARRAYS = _Freeing("text")
+_PRINTERS = {"vector": _Freeing("text"), "jax": _Freeing("text", slopes=True)}
 
 
 def _decides(number: Any) -> bool:
@@ -193,8 +193,11 @@ def _decided(graph: Graph, decided: tuple[tuple[str, Any], ...], over: Over) -> 
 def _functions(graph: Graph, over: Over, own: frozenset[int], backend: Backend) -> list[tuple[int, CompiledFunction]]:
     """The axes and the function of each stage."""
     *before, last = stages(graph, dict(over), own.__contains__)
-    backends: list[Backend] = [*["vector"] * len(before), backend]  # type: ignore[list-item]
+
+    def function(graph: Graph, backend: Backend) -> CompiledFunction:
+        return CompiledFunction(graph, _PRINTERS[backend].function("compiled", graph), backend)
+
     return [
-        (stage.axes, CompiledFunction(stage.graph, _ARRAYS.function("compiled", stage.graph), of))
-        for stage, of in zip((*before, last), backends, strict=True)
+        *((stage.axes, function(stage.graph, "vector")) for stage in before),
+        (last.axes, function(last.graph, backend)),
     ]

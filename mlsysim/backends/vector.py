@@ -86,8 +86,14 @@ bracket = np.errstate(all="ignore")(partial(operations.root.bracket, ARRAYS))
 
 def _numerics(name: str) -> Callable[..., Any]:
     """What an operation of the table does to arrays."""
-    function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
-    return np.errstate(all="ignore")(function)
+    numerics: Any = TABLE[name].numerics
+
+    @np.errstate(all="ignore")
+    def applied(*operands: Any) -> Any:
+        return numerics(ARRAYS, *operands)
+
+    applied.__name__ = name  # by which it is recorded
+    return applied
 
 
 ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
@@ -138,15 +144,20 @@ def lawful(left: Any, right: Any) -> Any:
     return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
-    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
-    from mlsysim.backends.chunked.asked import answers, loads
-    from mlsysim.backends.chunked.batch import solved
+def chained(left: Any, right: Any) -> Any:
+    """A product in which nothing times anything is nothing."""
+    found = left * right
+    unknown = found != found
+    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[Any]:
+    """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.backends.chunked.asked import answers
 
     if recorder_of((*arguments, *given)) is not None:
         raise UnrecordableError("chunked_prefill")
-    found = solved(loads(asked, tau, arguments, given, NAMESPACE, NUMBERS))[0]
-    return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
+    return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]
 
 
 @recorded
@@ -178,6 +189,7 @@ def normal_quantile(p: Any) -> Any:
 NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
     "ceil": ceil,
+    "chained": chained,
     "chunked_prefill": chunked_prefill,
     "erlang_c": erlang_c,
     "exp": np.exp,
@@ -195,6 +207,7 @@ NAMESPACE: dict[str, Any] = {
     "power": power,
     "root": root,
     "slots_busy": slots_busy,
+    "slots_busy_curvature": _numerics("slots_busy_curvature"),
     "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,
     "where": np.where,
