@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -34,6 +35,7 @@ def namespace() -> dict[str, Any]:
         "nan": jnp.nan,
         "normal_cdf": jax.scipy.special.ndtr,
         "normal_quantile": jax.scipy.special.ndtri,
+        "power": operator.pow,
         "root": _root(),
         "slots_busy": _differentiable("slots_busy", 5),
         "sqrt": jnp.sqrt,
@@ -96,27 +98,6 @@ def arithmetic() -> Any:
             return jax.lax.while_loop(lambda state: jnp.any(state[0]), one, state)
 
     return JaxArrays()
-
-
-@cache
-def operation(name: str) -> Callable[..., Any]:
-    """Function of an operation of a :class:`~mlsysim.backends.programs.Recorder`, with the slopes that it has here.
-
-    Parameters
-    ----------
-    name : str
-        As NumPy or compiled code calls it.
-    """
-    import jax.numpy as jnp
-
-    if name == "power":
-        return _power
-    return getattr(arithmetic(), name, None) or getattr(jnp, name, None) or namespace()[name]
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    """A power; by multiplication where the exponent is known and whole, as compiled code writes it."""
-    return base ** (int(exponent) if isinstance(exponent, float) and exponent.is_integer() else exponent)
 
 
 def _real(*values: Any) -> Any:

@@ -128,51 +128,32 @@ def all_within(values: Mapping[str, Any], region: Region) -> dict[str, Any]:
     return {name: within(value, region) for name, value in values.items()}
 
 
-def filled(
-    dtypes: Mapping[str, Any],
-    sizes: Sequence[int],
-    points: int,
-    compute: Callable[[Region], Mapping[str, np.ndarray]],
-    threads: int = 1,
-) -> dict[str, np.ndarray]:
-    """Arrays over a grid, computed at once or, where it has more points than that, block by block.
+def walked(sizes: Sequence[int], points: int, work: Callable[[Region], None], threads: int = 1) -> None:
+    """Work on a grid at once or, where it has more points than that, block by block.
 
     Parameters
     ----------
-    dtypes : mapping
-        Type of every array by name.
     sizes : sequence of int
         Length of each axis.
     points : int
         Most points of a block.
-    compute : callable
-        Gives the arrays of a region.
+    work : callable
+        Is given each region.
     threads : int
-        Blocks computed at the same time.
-
-    Returns
-    -------
-    dict
-        Array per name, in the shape of the grid.
+        Blocks worked on at the same time.
     """
     if math.prod(sizes) <= points:
-        return dict(compute(tuple(slice(0, size) for size in sizes)))
+        work(tuple(slice(0, size) for size in sizes))
+        return
     parts = blocks(sizes, points)
-    arrays = {name: np.empty(parts.sizes, dtype) for name, dtype in dtypes.items()}
-
-    def fill(number: int) -> None:
-        region = parts.region(number)
-        for name, found in compute(region).items():
-            arrays[name][region] = found
-
     with loop(parts.count) as advance:
         if threads == 1:
             for number in range(parts.count):
-                fill(number)
+                work(parts.region(number))
                 advance(1)
-            return arrays
+            return
         with ThreadPoolExecutor(threads) as pool, abandonable():
-            futures = [pool.submit(copy_context().run, fill, number) for number in range(parts.count)]
+            futures = [pool.submit(copy_context().run, work, parts.region(n)) for n in range(parts.count)]
             try:
                 for future in futures:
                     future.result()
@@ -181,7 +162,6 @@ def filled(
                 abandon()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-    return arrays
 
 
 def cores() -> int:

@@ -139,13 +139,12 @@ def compiled(
     FormulaError
         As :func:`graph_of`.
     """
-    return of_graph(graph_of(system, outputs, expressions), backend)
+    graph = graph_of(system, outputs, expressions)
+    return of_graph(guarded(graph) if backend == "jax" else graph, backend)
 
 
 def of_graph(graph: Graph, backend: Backend) -> CompiledFunction:
-    """A graph as a function; backends as for :func:`compiled`."""
-    if backend == "jax":
-        graph = guarded(graph)
+    """A graph as a function as it is; backends as for :func:`compiled`."""
     printer = {"numpy": floats.PRINTER, "vector": _ARRAYS, "jax": _DIFFERENTIABLE}[backend]
     return CompiledFunction(graph, printer.function("compiled", graph), backend)
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.backends.ahead import Rest, done_ahead
 from mlsysim.backends.blocks import cores
 from mlsysim.backends.compiled import CompiledFunction
 from mlsysim.backends.reassociated import (
@@ -29,6 +28,7 @@ from mlsysim.backends.reassociated import (
     range_of,
     reordered,
 )
+from mlsysim.backends.staged import MOST, on_jax
 from mlsysim.backends.ties import band, in_order
 from mlsysim.backends.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
 from mlsysim.symbolic import System
@@ -141,10 +141,16 @@ class DenseSearch:
         width = CACHED if self.devices[0].platform == "cpu" else FLOODED
         asked = [objective, *conditions]
         self.tiling = tiled(system, asked, values, tuple(sizes), width)
-        self.function, self._values = done_ahead(system, asked, values, self.tiling)
+        self.function, self._values = on_jax(system, asked, values, self._early)
         self._prepare()
         self._known = self._ordered()
         self._last: tuple[int, Any] = (-1, None)
+
+    def _early(self, shape: tuple[int, ...]) -> bool:
+        """True for what has few values, along axes of which none or all are walked."""
+        axes = [axis for axis, size in enumerate(shape) if size > 1]
+        flat, walked = (any(each[axis] > 1 for axis in axes) for each in (self.tiling.rows, self.tiling.widths))
+        return math.prod(shape) <= MOST and not (flat and walked)
 
     @property
     def runs(self) -> int:
@@ -456,8 +462,6 @@ def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray,
 
 
 Shapes = tuple[tuple[int, ...], ...]
-#: What is done at every point.
-Function = CompiledFunction | Rest
 
 
 def _at(column: Any, i: Any, j: Any) -> Any:
@@ -465,7 +469,7 @@ def _at(column: Any, i: Any, j: Any) -> Any:
     return column[i] if column.ndim == 1 else column[i, j]
 
 
-def _priced(function: Function, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
+def _priced(function: CompiledFunction, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
     """Objective of the points of a tile, infinite where one is out; and a number that it is to be multiplied with."""
     import jax.numpy as jnp
 
@@ -477,7 +481,7 @@ def _priced(function: Function, values: Sequence[Any], inside: Any) -> tuple[Any
 
 
 def _priced_in_order(
-    function: Function, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
+    function: CompiledFunction, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
 ) -> tuple[Any, Any]:
     """The same, with sums in the order of the loops; minus infinity where rounding may decide whether a point is in."""
     import jax.numpy as jnp
@@ -500,7 +504,7 @@ def _priced_in_order(
 
 
 @lru_cache(maxsize=64)
-def _nest(function: Function, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
+def _nest(function: CompiledFunction, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
     """What the loop over tiles does: as it is written, or in the order of the loops."""
     import jax
 
@@ -517,7 +521,7 @@ def _nest(function: Function, shapes: Shapes, levels: tuple[int, ...], known: Kn
 
 @lru_cache(maxsize=64)
 def _over_tiles(
-    function: Function,
+    function: CompiledFunction,
     tiling: Tiling,
     kind: str,
     tiles: tuple[int, int],

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.backends.ahead import done_ahead
 from mlsysim.backends.blocks import Region, all_within, shape
+from mlsysim.backends.staged import MOST, on_jax
 from mlsysim.backends.ties import SPARE
 from mlsysim.symbolic import System
 
@@ -69,7 +69,8 @@ class GridFront:
         values: Mapping[str, Any],
     ) -> None:
         self.number = len(objectives)
-        self.function, self.values = done_ahead(system, [*objectives, *conditions], values, numbers=self.number)
+        asked = [*objectives, *conditions]
+        self.function, self.values = on_jax(system, asked, values, lambda shape: math.prod(shape) <= MOST)
 
     def of(self, region: Region) -> Front:
         """The front of one region, held in memory; indices are those in the region."""

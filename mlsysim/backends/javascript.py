@@ -15,7 +15,8 @@ import sympy
 from mlsysim.backends.compiled import graph_of
 from mlsysim.errors import FormulaError
 from mlsysim.graph import Graph, lowered
-from mlsysim.graph.printer import OWN, Printer
+from mlsysim.graph.graph import OWN
+from mlsysim.graph.printer import Printer
 from mlsysim.symbolic import System
 
 #: The functions of ``web/runtime.js``.

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlsysim.backends.blocks import Region, all_within, blocks
 from mlsysim.backends.compiled import Backend, CompiledFunction, graph_of, of_graph
-from mlsysim.backends.small import BLOCK
+from mlsysim.backends.sweep import BLOCK
 from mlsysim.graph import Graph
 from mlsysim.graph.passes import along, derivative, known
 from mlsysim.graph.passes.derivative import BY, REVERSED, TANGENT

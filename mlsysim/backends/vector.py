@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from mlsysim.backends.budget import look_at_the_clock
-from mlsysim.backends.operations import COSTS
-from mlsysim.backends.programs.recording import recorded, recorder_of
+from mlsysim.backends.programs.recording import UnrecordableError, recorded, recorder_of
 from mlsysim.graph import TABLE, operations
 from mlsysim.graph.floats import FLOATS, Floats, State
-from mlsysim.symbolic import ChunkedPrefill
 
 
 class Arrays:
@@ -101,23 +98,41 @@ def _numerics(name: str) -> Callable[..., Any]:
 
 ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
 erlang_c, slots_busy = (recorded(_numerics(name)) for name in ("erlang_c", "slots_busy"))
-least_integer = partial(operations.least_integer.least_integer, ARRAYS)
 
 
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
     """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
-    recorder = recorder_of((lower, upper, *given))
-    if recorder is not None:
-        return recorder.root(residual, lower, upper, given, within)
+    if recorder_of((lower, upper, *given)) is not None:
+        raise UnrecordableError("root")
     if any(map(np.ndim, (lower, upper, *given))):
-        return operations.root.root(ARRAYS, residual, lower, upper, given, within)
+        moving, arrays = _moving(residual, given)
+        return operations.root.root(ARRAYS, moving, lower, upper, arrays, within)
 
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
 
     numbers = tuple(map(np.float64, given))
     return np.float64(operations.root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
+
+
+def _moving(function: Callable[..., Any], given: State) -> tuple[Callable[..., Any], State]:
+    """A function and the arrays among what it captures: numbers stay numbers in loops over points."""
+    places = [place for place, value in enumerate(given) if np.ndim(value)]
+
+    def moving(x: Any, *arrays: Any) -> Any:
+        now = list(given)
+        for place, array in zip(places, arrays, strict=True):
+            now[place] = array
+        return function(x, *now)
+
+    return moving, tuple(given[place] for place in places)
+
+
+def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
+    """Smallest number that meets a condition; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
+    moving, arrays = _moving(condition, given)
+    return operations.least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
 
 
 def lawful(left: Any, right: Any) -> Any:
@@ -140,15 +155,15 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes
     """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends.chunked.asked import answers
 
-    recorder, count = recorder_of((*arguments, *given)), len(arguments)
-    if recorder is not None:
-        law = recorder.call(
-            lambda *values: chunked_prefill(asked, tau, values[:count], values[count:], slopes),
-            (*arguments, *given),
-            COSTS[ChunkedPrefill],
-        )
-        return [recorder.call(itemgetter(place), (law,)) for place in range(len(asked))]
+    if recorder_of((*arguments, *given)) is not None:
+        raise UnrecordableError("chunked_prefill")
     return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]
+
+
+@recorded
+def power(base: Any, exponent: Any) -> Any:
+    """A power with the bits of C, which those of plain floats are; vectors of a processor have others."""
+    return np.float_power(base, exponent)
 
 
 @recorded
@@ -189,6 +204,7 @@ NAMESPACE: dict[str, Any] = {
     "nan": np.float64(np.nan),
     "normal_cdf": normal_cdf,
     "normal_quantile": normal_quantile,
+    "power": power,
     "root": root,
     "slots_busy": slots_busy,
     "slots_busy_curvature": _numerics("slots_busy_curvature"),

@@ -16,9 +16,8 @@ from mlsysim.backends.compiled import compiled
 from mlsysim.backends.operations import per_point
 from mlsysim.backends.programs.lazily import Lazily
 from mlsysim.backends.programs.recording import UnrecordableError, Value
-from mlsysim.backends.programs.replay import Prepared
 from mlsysim.backends.programs.steps import looked_up, looked_up_pair
-from mlsysim.backends.specialized import has_roots, specialized
+from mlsysim.backends.staged import Staged
 from mlsysim.bounds.limits import Limited
 from mlsysim.bounds.stages import LOOK_UP, Checks
 from mlsysim.symbolic import System, lower
@@ -163,17 +162,16 @@ class _Function:
         self.inputs = [values[name] for name in self._function.inputs]
         self.axes = frozenset(axis for value in self.inputs for axis in _swept(value))
         looked_up = sum(value.size > 1 for value in self.inputs)
-        needed = {symbol.name for e in expressions for symbol in _symbols(e) if symbol.name in system}
-        self._specialized = specialized(self._function, values) if has_roots(system, sorted(needed)) else None
-        self.iterates = self._specialized is not None and self._specialized.iterates
-        self._values = values
-        self._ahead = int(min(AHEAD, SHARE * points))
+        self._staged: Staged | None = None
+        self.iterates = False
+        if self._function.graph.has("root", "chunked"):
+            ahead = int(min(AHEAD, SHARE * points))
+            self._staged = Staged(self._function.graph, values, lambda shape: math.prod(shape) <= ahead)
+            self.iterates = self._staged.has("root", "chunked")
         self._lock = Lock()
-        self._prepared: Prepared | None = None
-        if self._specialized is None:
-            self.operations = per_point(system, expressions, values) + LOOK_UP * looked_up
-        else:
-            self.operations = self._specialized.operations(self._values, self._ahead) + LOOK_UP * looked_up
+        self._prepared: dict[str, Any] | None = None
+        self.operations = LOOK_UP * looked_up
+        self.operations += per_point(system, expressions, values) if self._staged is None else self._staged.nanoseconds
         self._program = Lazily()
         self._changed: Lazily | None = None
 
@@ -182,11 +180,12 @@ class _Function:
         return self._evaluated(points)
 
     def _evaluated(self, points: np.ndarray) -> Any:
-        if self._specialized is not None:
+        if self._staged is not None:
             with self._lock:
                 if self._prepared is None:
-                    self._prepared = self._specialized.prepared(self._values, self._ahead)
-            return self._prepared(lambda value: at_points(value, points))
+                    self._prepared = self._staged.evaluated()
+            with np.errstate(all="ignore"):
+                return self._staged.last.raw(*(at_points(value, points) for value in self._prepared.values()))
         program = self._program.after(self._recorded, self.operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)

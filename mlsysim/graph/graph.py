@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 from mlsysim.graph.facts import Facts
 
+#: Inputs of a subgraph that are its own, by operation; after them stand those that it captures.
+OWN = {"root": 1, "least_integer": 1, "chunked": 2}
+
 
 class Node(NamedTuple):
     """One operation on earlier nodes.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlsysim.graph.facts import Facts
-from mlsysim.graph.graph import Graph, Node
+from mlsysim.graph.graph import OWN, Graph, Node
 from mlsysim.graph.operation import TABLE
 from mlsysim.graph.operations.chunked import PICKS
 from mlsysim.graph.passes.derivative import gradient
@@ -156,10 +156,6 @@ class Printer:
         if abs(value) == math.inf:
             return "inf" if value > 0 else "-inf"
         return repr(float(value))
-
-
-#: Inputs of a subgraph that are its own.
-OWN = {"root": 1, "least_integer": 1, "chunked": 2}
 
 
 def _level(op: str, form: str) -> int:

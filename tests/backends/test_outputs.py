@@ -35,9 +35,9 @@ def asked():
 @pytest.fixture
 def backend(request, monkeypatch):
     """Either backend of a grid, with blocks smaller than the grid."""
-    monkeypatch.setattr("mlsysim.backends.small.BLOCK", 1000)
+    monkeypatch.setattr("mlsysim.backends.sweep.BLOCK", 1000)
     if request.param == "jax":
-        monkeypatch.setattr("mlsysim.backends.grid.SMALL", 0)
+        monkeypatch.setattr("mlsysim.backends.sweep.is_worth_compiling", lambda *_: True)
 
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("jax", marks=pytest.mark.long)], indirect=True)

@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from mlsysim.backends import arrays, compiled, evaluate, pure_function, slopes, vector
-from mlsysim.backends.grid import iterates
 from mlsysim.backends.operations import per_point
+from mlsysim.backends.pure import iterates
 from mlsysim.backends.slopes import derivatives
 from mlsysim.graph.operations import root as of_root
 from mlsysim.graph.operations.normal import normal_quantile

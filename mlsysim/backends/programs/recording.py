@@ -115,15 +115,12 @@ class Recorder:
         Name and operands of what made each value; an input has none.
     functions : dict
         What each name does to arrays.
-    costs : dict
-        Operations of an element by name, where they are known.
     """
 
     def __init__(self, tabulated: int = 0) -> None:
         self.reference = weakref.ref(self)
         self.operations: list[tuple[str, tuple[Operand, ...]]] = []
         self.functions: dict[str, Callable[..., Any]] = {}
-        self.costs: dict[str, float] = {}
         self._known: dict[Any, Value] = {}
         self._clipped: set[int] = set()
         self._left = tabulated
@@ -187,21 +184,6 @@ class Recorder:
             return False
         inner, between = self.operations[values[0].place]
         return inner == other and any(type(x) is float and np.isfinite(x) for x in between)
-
-    def root(self, residual: Callable[..., Any], lower: Any, upper: Any, given: tuple[Any, ...], within: float) -> Any:
-        """The root of a function, of which at least one argument is a value.
-
-        What the function does is recorded once, for an unknown; what does not depend on it is done before.
-        """
-        unknown = self._value("unknown", ())
-        found = residual(unknown, *given)
-        return self._value("root", (unknown, *map(as_operand, (found, lower, upper, within))))
-
-    def call(self, function: Callable[..., Any], operands: Iterable[Any], cost: float = 1.0) -> Value:
-        """The result, of whatever kind, of a function that has no instruction; ``cost`` are its operations."""
-        name = f"call {len(self.functions)}"
-        self.functions[name], self.costs[name] = function, cost
-        return self._value(name, tuple(map(as_operand, operands)))
 
     def _table(self, name: str, function: Any, operands: tuple[Operand, ...]) -> Value | None:
         """What is looked up in a table at the place at which all its operands are looked up, if it is."""

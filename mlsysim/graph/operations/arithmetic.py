@@ -221,13 +221,13 @@ define(
 define(
     Operation(
         "divide", "{0} / {1}", fold=divided, partials=_by_quotient, facts=_quotient_facts,
-        simplify=_neutral(1.0, second=True), risky=1, cost=12,
+        simplify=_neutral(1.0, second=True), risky=1, cost=2,
     )
 )  # fmt: skip
 define(Operation("negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts))
 define(
     Operation(
-        "power", "{0}**{1}", floats="power({0}, {1})", javascript="power({0}, {1})", fold=powered, partials=_by_power,
+        "power", javascript="power({0}, {1})", fold=powered, partials=_by_power,
         facts=lambda a, b: Facts(0.0 if a.low >= 0 else -INF, INF, a.zero, a.infinite and b.high > 0),
         simplify=_neutral(1.0, second=True), risky=0, cost=20,
     )

@@ -1,4 +1,4 @@
-"""A function with most inputs folded in has the values and slopes of the whole function."""
+"""A function that knows most inputs has the values and slopes of the whole function."""
 
 import sys
 
@@ -11,10 +11,9 @@ from study.points import DEPLOYMENTS, POINTS
 
 import mlsysim
 from mlsysim.backends import derivatives
-from mlsysim.backends.folded import folded
+from mlsysim.backends.pure import known_function
 from mlsysim.models import ours
 from mlsysim.symbolic import variable_of
-from mlsysim.symbolic.functions import SlotsBusySlope
 
 #: The example of every model, where layouts of one rank and sharding of nothing make cases meet, and a point of every
 #: variant. Those of deployments have roots, which JAX takes a minute for at every call unless it is given all at once.
@@ -26,7 +25,7 @@ OTHERS = [*QUICK, *(key for key in PLACES if key not in (*LOOPS, *QUICK))]
 
 
 def drawn(key, draws):
-    """Functions of an output of the headline, each with one to four inputs, numbers, at which it is folded."""
+    """Functions of an output of the headline, each with one to four inputs, numbers, of which it knows the others."""
     name, variant = PLACES[key]
     given = dict(POINTS[name, variant] if variant else getattr(mlsysim, name).example)
     model = getattr(mlsysim, name)(given.pop("variant", variant))
@@ -36,19 +35,19 @@ def drawn(key, draws):
         function = model.function(str(output), **given)
         numbers = [n for n in function.inputs if variable_of(n).domain.kind in ("real", "integer")]
         some = rng.permutation(numbers)[: rng.integers(1, 5)]
-        while len(some) and not is_folded(function, some):
+        while len(some) and not knows_rest(function, some):
             some = some[:-1]
         if len(some):
             yield function, {str(n): function.inputs[str(n)] for n in some}
 
 
-def is_folded(function, names):
+def knows_rest(function, names):
     held = tuple(each for each in function.inputs.items() if each[0] not in names)
-    return folded(function._system, function.outputs, held) is not None
+    return known_function(function._system, function.outputs, held) is not None
 
 
 def whole(function):
-    """The function with nothing folded in."""
+    """The function as it is, of all inputs."""
     return lambda x: function._pure({**function.inputs, **x})[function.outputs[0]]
 
 
@@ -100,14 +99,14 @@ def function():
 
 @pytest.fixture(scope="module")
 def x(function):
-    """Some of its inputs, by which it is folded."""
+    """Some of its inputs, by which it is made."""
     found = {name: function.inputs[name] for name in ("efficiency", "memory_bandwidth", "product_rows")}
-    assert is_folded(function, found)
+    assert knows_rest(function, found)
     return found
 
 
 class TestTransformations:
-    """Each of JAX, of a function that is folded, against the same of the whole function."""
+    """Each of JAX, of a function that knows the others, against the same of the whole function."""
 
     @pytest.mark.parametrize(
         "way",
@@ -151,7 +150,7 @@ class TestTransformations:
         assert float(slopes["kernel_time"]) != 0.0
 
 
-class TestNotFolded:
+class TestWhole:
     """Where shapes, whole numbers or time would be lost."""
 
     def test_arrays_keep_their_shape(self, function):
@@ -166,17 +165,10 @@ class TestNotFolded:
         found = jax.jit(function)({"product_rows": 1000})
         assert float(found) == pytest.approx(float(function({"product_rows": 1000.0})), rel=1e-6)
 
-    def test_what_cannot_be_recorded(self, pure, system_of):
-        """The slope of a probability is summed in a loop of its own."""
-        names = ("m", "a", "b", "e", "t")
-        system = system_of({pure("folded_slope"): SlotsBusySlope(2, *(pure(f"folded_{name}") for name in names))})
-        held = tuple((f"folded_{name}", 1.5) for name in names[1:])
-        assert folded(system, ("folded_slope",), held) is None
-
     def test_more_operations_than_xla_compiles_quickly(self, monkeypatch, function):
-        folded.cache_clear()
-        assert is_folded(function, ["efficiency"])
-        folded.cache_clear()
-        monkeypatch.setattr(sys.modules["mlsysim.backends.folded"], "LARGEST", 1)
-        assert not is_folded(function, ["efficiency"])
-        folded.cache_clear()
+        known_function.cache_clear()
+        assert knows_rest(function, ["efficiency"])
+        known_function.cache_clear()
+        monkeypatch.setattr(sys.modules["mlsysim.backends.pure"], "LARGEST", 1)
+        assert not knows_rest(function, ["efficiency"])
+        known_function.cache_clear()
