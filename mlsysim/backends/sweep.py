@@ -25,8 +25,10 @@ LONG = 64
 THREADED = 1 << 18
 #: What takes at most this share of the points of a grid is computed before it is walked.
 SHARE = 1 / 8
-#: Seconds in which XLA compiles an operation, and what it takes besides.
-COMPILING, STARTING = 0.004, 0.5
+#: Seconds in which XLA compiles an operation, and what it and JAX take besides; how often what is compiled is called.
+COMPILING, STARTING, CALLED = 0.002, 0.4, 4
+#: Nanoseconds in which XLA writes a value of an output.
+WRITING = 3
 
 
 def evaluate_outputs(
@@ -147,12 +149,13 @@ def _per_point(graph: Graph) -> tuple[int, int]:
 
 
 def is_worth_compiling(graph: Graph, points: int) -> bool:
-    """True if XLA takes less time than NumPy to evaluate a graph at so many points, the time that it compiles included.
+    """True if XLA takes less time than NumPy for a few grids of so many points, the time that it compiles included.
 
     Points at which something iterates are left to NumPy: XLA goes on until the last point is done.
     """
     nanoseconds, nodes = _per_point(graph)
-    return not iterates_of(graph) and points * nanoseconds * 1e-9 > STARTING + COMPILING * nodes
+    saved = points * 1e-9 * (nanoseconds - WRITING * len(graph.outputs))
+    return not iterates_of(graph) and CALLED * saved > STARTING + COMPILING * nodes
 
 
 def _by_xla(
