@@ -125,9 +125,10 @@ def test_less_is_left_than_the_formulas_have():
 
 def test_xla_compiles_what_has_operations_for_so_many_points():
     system, values = grid()
-    left = Staged(graph_of(system, ("step_time",)), values, lambda shape: np.prod(shape) <= 12).last.graph
-    few = Staged(graph_of(system, None, (("ranks", sympy.Mul(*symbols("tp_size", "pp_size"))),)), values, lambda shape: False).last.graph
-    worth = [[is_worth_compiling(graph, points) for points in (10**4, 10**7, 10**12)] for graph in (left, few)]
+    (time,), (tensor, stages) = symbols("step_time"), symbols("tp_size", "pp_size")
+    graphs = [graph_of(system, None, (("asked", expression),)) for expression in (time, tensor * stages)]
+    left = [Staged(graph, values, lambda shape: np.prod(shape) <= 12).last.graph for graph in graphs]
+    worth = [[is_worth_compiling(graph, points) for points in (10**4, 10**7, 10**12)] for graph in left]
     assert worth == [[False, True, True], [False, False, False]]
     binding = bind(ServingCapacityModel(), SERVED)
     searched = Staged(graph_of(binding.system, ("required_replicas",)), binding.values | RATES, lambda _: False)
