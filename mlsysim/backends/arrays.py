@@ -114,8 +114,8 @@ def _differentiable(name: str, count: int) -> Callable[..., Any]:
     function, builder = jax.custom_jvp(partial(TABLE[name].numerics, arithmetic())), Builder()  # type: ignore[arg-type]
     operands = [builder.input(f"_{place}") for place in range(count)]
     partials = TABLE[name].partials(builder, operands, builder.input("result"))  # type: ignore[misc]
-    moving = [place for place, each in enumerate(partials) if each is not None]
-    graph = builder.graph({f"by {place}": partials[place] for place in moving})
+    moving = {f"{place}": each for place, each in enumerate(partials) if each is not None}
+    graph = builder.graph(moving)
     code = compile(Printer("text").function("slopes", graph), "<compiled>", "exec")
 
     @function.defjvp
@@ -123,7 +123,7 @@ def _differentiable(name: str, count: int) -> Callable[..., Any]:
         exec(code, space := dict(namespace()))
         given = {f"_{place}": value for place, value in enumerate(primals)} | {"result": function(*primals)}
         slopes = space["slopes"](*(given[each] for each in graph.inputs))
-        return given["result"], sum(each * tangents[place] for place, each in zip(moving, slopes, strict=True))
+        return given["result"], sum(each * tangents[int(at)] for at, each in zip(moving, slopes, strict=True))
 
     return function
 

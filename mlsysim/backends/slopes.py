@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,20 +52,21 @@ def derivatives(
     """
     inputs = graph_of(system, tuple(outputs)).inputs
     shape = np.broadcast_shapes(*(np.shape(values[name]) for name in inputs))
-    points = math.prod(shape)
-    asked = system, tuple(outputs), tuple(sorted(set(wrt) & set(inputs))), order, points < FEW
-    graph = _graph(*asked)
-    moving = [name for name in asked[2] if f"{TANGENT}{name}" in graph.inputs]
-    if points >= WORTHWHILE:
-        held = {name: float(values[name]) for name in graph.inputs if name in values and np.ndim(values[name]) == 0}
-        function = _folded(*asked, tuple(held.items()))
+    points, by = math.prod(shape), tuple(sorted(set(wrt) & set(inputs)))
+    together = order == 2 or (points < FEW and REVERSED < len(by) <= REVERSED * len(outputs))
+    asked = _Asked(system, tuple(outputs), by, order, together)
+    graph = _graph(asked)
+    if not shape and not together:
+        try:
+            return _named(_function(asked, "numpy")(values), (), 0)
+        except ZeroDivisionError:  # inputs out of their domains, which no caller has checked
+            pass
+    if points < WORTHWHILE:
+        function = _function(asked, "vector")
     else:
-        function = _function(*asked, "vector" if shape or moving else "numpy")
-        if not (shape or moving):
-            try:
-                return _named(function(values), (), 0)
-            except ZeroDivisionError:  # inputs out of their domains, which no caller has checked
-                function = _function(*asked, "vector")
+        held = {name: float(values[name]) for name in graph.inputs if name in values and np.ndim(values[name]) == 0}
+        function = _folded(asked, tuple(held.items()))
+    moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
     given = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}
     # Directions are the first axis, before those of the grid.
     units = np.eye(len(moving)).reshape(len(moving), len(moving), *[1] * len(shape))
@@ -117,34 +118,34 @@ def slopes(
     return {by: {name: np.broadcast_to(found[name].get((by,), 0.0), whole[name]) for name in outputs} for by in wrt}
 
 
-@lru_cache(maxsize=256)
-def _graph(system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int, together: bool) -> Graph:
-    """The graph of derivatives: along all directions together where many are asked of few points, and for second ones."""
-    graph = graph_of(system, outputs)
-    if order == 1 and together and REVERSED < len(wrt) <= REVERSED * len(outputs):
-        return along(graph, outputs, wrt)
-    first = derivative(graph, outputs, wrt)
-    return first if order == 1 else along(first, tuple(first.outputs), wrt)
+class _Asked(NamedTuple):
+    """What is asked of a system; with ``together``, along all directions at once."""
+
+    system: System
+    outputs: tuple[str, ...]
+    wrt: tuple[str, ...]
+    order: int
+    together: bool
 
 
 @lru_cache(maxsize=256)
-def _function(
-    system: System, outputs: tuple[str, ...], wrt: tuple[str, ...], order: int, together: bool, backend: Backend
-) -> CompiledFunction:
-    return of_graph(_graph(system, outputs, wrt, order, together), backend)
+def _graph(asked: _Asked) -> Graph:
+    graph, outputs = graph_of(asked.system, asked.outputs), asked.outputs
+    if asked.order == 2:
+        graph = derivative(graph, outputs, asked.wrt)
+        outputs = tuple(graph.outputs)
+    return (along if asked.together else derivative)(graph, outputs, asked.wrt)
+
+
+@lru_cache(maxsize=256)
+def _function(asked: _Asked, backend: Backend) -> CompiledFunction:
+    return of_graph(_graph(asked), backend)
 
 
 @lru_cache(maxsize=16)
-def _folded(
-    system: System,
-    outputs: tuple[str, ...],
-    wrt: tuple[str, ...],
-    order: int,
-    together: bool,
-    held: tuple[tuple[str, float], ...],
-) -> CompiledFunction:
+def _folded(asked: _Asked, held: tuple[tuple[str, float], ...]) -> CompiledFunction:
     """A function for a grid, in which inputs that are the same everywhere are known."""
-    return of_graph(known(_graph(system, outputs, wrt, order, together), dict(held)), "vector")
+    return of_graph(known(_graph(asked), dict(held)), "vector")
 
 
 def _named(found: Mapping[str, Any], moving: Sequence[str], rank: int) -> dict[str, Derivatives]:

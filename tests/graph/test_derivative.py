@@ -1,4 +1,4 @@
-"""Derivatives as graphs, against those by hand: forward, in reverse and along a direction, of first and second order."""
+"""Derivatives as graphs, against those by hand: forward, in reverse, along a direction; first and second order."""
 
 from __future__ import annotations
 

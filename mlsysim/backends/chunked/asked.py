@@ -15,7 +15,7 @@ from mlsysim.backends.chunked.result import QUANTILES
 from mlsysim.backends.chunked.slopes import Direction
 
 #: An output with its share, if it is a quantile; then an operand, if its slope by that is asked.
-Asked = Sequence[tuple[str, float] | tuple[str, float, int]]
+Asked = Sequence[tuple[Any, ...]]
 
 
 def answers(

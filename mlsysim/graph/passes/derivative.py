@@ -6,7 +6,7 @@ floors and least integers have none. Nothing times an infinite partial derivativ
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ TANGENT = "_along_"
 REVERSED = 6
 
 #: Place of the slope along each direction.
-Slopes = dict[Hashable, int]
+Slopes = dict[Any, int]
 
 
 def derivative(graph: Graph, outputs: Sequence[str], wrt: Iterable[str]) -> Graph:
@@ -148,8 +148,9 @@ class _Chain:
         partials = TABLE[node.op].partials
         found: Slopes = {}
         for partial, slopes in zip(partials(self.builder, args, result) if partials else (), given, strict=False):
-            for by, slope in slopes.items() if partial is not None else ():
-                self._gather(found, by, self.times(partial, slope))
+            if partial is not None:
+                for by, slope in slopes.items():
+                    self._gather(found, by, self.times(partial, slope))
         return found
 
     def weights(
@@ -173,7 +174,7 @@ class _Chain:
                 factors = partials(self.builder, args, at[place]) if partials else ()
                 parts = [None if factor is None else self.times(factor, found[place]) for factor in factors]
             for arg, part in zip(_moved(graph, place), parts, strict=False):
-                if arg in moving and part is not None:
+                if arg in moving:
                     self._gather(found, arg, part)
         return found
 
@@ -192,10 +193,12 @@ class _Chain:
         unbounded = self._is_unbounded(partial) or self._is_unbounded(slope)
         return builder.make("chained" if unbounded else "multiply", partial, slope)
 
-    def _gather(self, found: dict[Any, int], key: Hashable, term: int | None) -> None:
+    def _gather(self, found: dict[Any, int], key: Any, term: int | None) -> None:
         """Add a term to what is found; two cases of one condition are one."""
-        if term is None or key not in found:
-            found |= {} if term is None else {key: term}
+        if term is None:
+            return
+        if key not in found:
+            found[key] = term
             return
         before, after = (self.builder.nodes[place] for place in (found[key], term))
         one_condition = before.op == after.op == "where" and before.args[0] == after.args[0]
@@ -239,8 +242,9 @@ class _Chain:
         """Weight of each operand of a root: the same, reversed."""
         make, own = self.builder.make, object()
         bound, *captured = residual.inputs
-        given: dict[str, tuple[int, Slopes]] = {name: (at, {}) for name, at in zip(captured, args[2:], strict=True)}
-        at, slopes = self.carried(residual, given | {bound: (x, {own: self.one})})
+        given: dict[str, tuple[int, Slopes]] = {bound: (x, {own: self.one})}
+        given |= {name: (at, {}) for name, at in zip(captured, args[2:], strict=True)}
+        at, slopes = self.carried(residual, given)
         result = residual.outputs["result"]
         at_lower, at_upper = (make("equal", x, end) for end in args[:2])
         inside = make("where", make("either", at_lower, at_upper), self.zero, weight)
