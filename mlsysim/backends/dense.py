@@ -15,7 +15,7 @@ import sympy
 
 from mlsysim.backends.blocks import cores
 from mlsysim.backends.compiled import CompiledFunction, of_graph
-from mlsysim.backends.staged import MOST, on_jax
+from mlsysim.backends.staged import MOST, graph_of_expressions, on_jax
 from mlsysim.backends.ties import band, in_order
 from mlsysim.backends.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
 from mlsysim.graph import Graph, copied
@@ -129,9 +129,9 @@ class DenseSearch:
         # One loop runs on one core.
         self.lanes = len(self.devices) if len(self.devices) > 1 or self.devices[0].platform != "cpu" else cores()
         width = CACHED if self.devices[0].platform == "cpu" else FLOODED
-        asked = [objective, *conditions]
-        self.tiling = tiled(system, asked, values, tuple(sizes), width)
-        self.function, self._values = on_jax(system, asked, values, self._early)
+        graph = graph_of_expressions(system, [objective, *conditions])
+        self.tiling = tiled(graph, values, tuple(sizes), width)
+        self.function, self._values = on_jax(graph, values, self._early)
         self._prepare()
         self._plain, self._ordered = self._loops()
         self._last: tuple[int, Any] = (-1, None)

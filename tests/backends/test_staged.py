@@ -11,7 +11,7 @@ import mlsysim
 from mlsysim.backends import OutputSpec, compiled, evaluate_outputs, graph_of
 from mlsysim.backends.dense import smallest
 from mlsysim.backends.front import GridFront
-from mlsysim.backends.staged import Staged, on_jax
+from mlsysim.backends.staged import Staged, graph_of_expressions, on_jax
 from mlsysim.inputs.binding import bind
 from mlsysim.models import DistributedModel, ServingCapacityModel
 from mlsysim.symbolic import NormalCDF, NormalQuantile, SlotsBusy, variable_of
@@ -89,7 +89,7 @@ def test_a_model_at_every_point_of_a_grid_on_jax(most):
     swept = evaluate_outputs(system, [OutputSpec("step_time"), OutputSpec("total_memory")], values, SIZES)
     limit = float(np.median(swept["total_memory"])) * (1 + 1e-6)
     asked = [time, memory < limit, batch >= 512]
-    function, given = on_jax(system, asked, values, lambda shape: np.prod(shape) <= most)
+    function, given = on_jax(graph_of_expressions(system, asked), values, lambda shape: np.prod(shape) <= most)
     with jax.enable_x64(True):
         found = [np.broadcast_to(each, SIZES) for each in function.raw(*(given[name] for name in function.inputs))]
     # The same operations in the same order: JAX and NumPy differ in the last bits of roots and logarithms.
@@ -101,7 +101,7 @@ def test_a_model_at_every_point_of_a_grid_on_jax(most):
 def test_other_numbers_leave_the_same_function():
     asked = [*symbols("step_time"), sympy.Lt(*symbols("total_memory", "memory_capacity"))]
     found = [
-        on_jax(system, asked, values, lambda shape: np.prod(shape) <= 12)
+        on_jax(graph_of_expressions(system, asked), values, lambda shape: np.prod(shape) <= 12)
         for system, values in (grid(), grid(seq_len=5120), grid(sequence_parallel=False))
     ]
     functions = [function for function, _ in found]

@@ -288,7 +288,7 @@ class _Regrouping:
         """Places of two numbers, the second one for all points of a tile, whose product is the value of a quantity."""
         if len(quantity.parts) > 1:
             return self.value(quantity), self.builder.number(1.0)
-        (term,) = quantity.parts
+        term = quantity.product
         alike = tuple((f, n) for f, n in term.powers if not f.axes & FLAT and not f.terms)
         rest = Term(math.copysign(1.0, term.number), tuple(power for power in term.powers if power not in alike))
         return self._collected((rest,), 2), self._collected((Term(abs(term.number), alike),), 2)
