@@ -450,41 +450,23 @@ def magnitude_of(values: np.ndarray) -> Magnitude | None:
         return None
     above = values[values > 0]
     least, most = (float(above.min()), float(above.max())) if above.size else (1.0, 1.0)
-    return Magnitude(least, most, above.size < values.size, bool((values == np.rint(values)).all()))
+    return Magnitude(least, most, above.size < values.size)
 
 
-@dataclass(frozen=True)
-class Nest:
-    """Functions of JAX arrays within loops: each operation is done in the outermost loop that it can be done in.
-
-    Attributes
-    ----------
-    sources : tuple of str
-        Nests with the same ones are equal.
-    functions : dict
-        What is done in each loop; the innermost gives objective and scale.
-    """
-
-    sources: tuple[str, ...]
-    functions: dict[int, CompiledFunction] = field(compare=False)
-
-    def done(self, loop: int, held: Mapping[str, Any]) -> dict[str, Any]:
-        """Results in a loop, from what is known outside of it and the inputs that it changes."""
-        if loop not in self.functions:
-            return {}
-        function = self.functions[loop]
-        return dict(zip(function.outputs, function.raw(*[held[name] for name in function.inputs]), strict=True))
+#: Loops that change each input, as bits; and functions of JAX arrays by loop: each operation is done in the outermost
+#: loop that it can be done in, and the innermost gives the price.
+Axes = tuple[tuple[str, int], ...]
+Nest = tuple[tuple[int, CompiledFunction], ...]
 
 
 def _nest(graph: Graph, over: Axes) -> tuple[Nest, int]:
-    """What the loop over tiles does to price a point, and what that costs in the innermost one."""
+    """The loops that price the points of tiles, and the cost of a point in the innermost one."""
     graph, inputs = _priced(graph, INSIDE in dict(over)), dict(over)
     work = sum(each for bits, each in cost(graph, inputs).items() if bits & INNER and bits & FLAT)
     walked = {name: bits & (OUTER | INNER) for name, bits in over}
     *before, last = stages(graph, walked, lambda bits: not bits & INNER)
-    functions = {stage.axes: of_graph(stage.graph, "jax") for stage in before}
-    functions[INNER] = of_graph(last.graph, "jax")
-    return Nest(tuple(f"{loop} {each.outputs} {each.source}" for loop, each in functions.items()), functions), work
+    loops = [(stage.axes, stage.graph) for stage in before] + [(INNER, last.graph)]
+    return tuple((loop, of_graph(part, "jax")) for loop, part in loops), work
 
 
 def _priced(graph: Graph, overhangs: bool) -> Graph:
@@ -509,24 +491,19 @@ def _priced(graph: Graph, overhangs: bool) -> Graph:
     return builder.graph({PRICE: make("where", surely, price, out)} | ({} if scale is None else {SCALE: scale}))
 
 
-Axes = tuple[tuple[str, int], ...]
-
-
 def _at(column: Any, i: Any, j: Any) -> Any:
     """An entry per run, or per tile of a run."""
     return column[i] if column.ndim == 1 else column[i, j]
 
 
 @lru_cache(maxsize=64)
-def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], over: Axes, parts: int) -> Any:
+def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], loops: Axes, parts: int) -> Any:
     """A compiled loop over parts of tiles, runs, and the tiles of a run; at most so many runs of so many tiles."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
     (length, run), width = tiles, tiling.width // parts
-    loops = {name: bits & (OUTER | INNER) for name, bits in over}
-
     lanes = next(n for n in range(64, 0, -1) if width % n == 0)
 
     def least(value: Any, lanes: int = 1) -> Any:
@@ -560,7 +537,7 @@ def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], o
         def done(loop: int, held: dict[str, Any], part: Any, i: Any = 0, j: Any = 0) -> dict[str, Any]:
             """What is known in a loop, from what is known outside of it."""
             held = dict(held)
-            for name in (name for name, each in loops.items() if each == loop):
+            for name in (name for name, bits in loops if bits & (OUTER | INNER) == loop):
                 if name in walked:
                     held[name] = _at(walked[name], i, j)
                     continue
@@ -568,7 +545,9 @@ def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], o
                 if value.ndim > 1:
                     value = tiling.flat(value, jnp)
                 held[name] = value.reshape(parts, width)[part] if value.ndim else value
-            return held | nest.done(loop, held)
+            for function in (function for each, function in nest if each == loop):
+                held |= zip(function.outputs, function.raw(*[held[name] for name in function.inputs]), strict=True)
+            return held
 
         def found(held: dict[str, Any]) -> tuple[Any, ...]:
             first, *others = reduce(jnp.broadcast_to(held[PRICE], (width,)), *extra)

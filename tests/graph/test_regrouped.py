@@ -33,10 +33,7 @@ def values_of(graph, given):
 
 def sizes_of(points):
     columns = {name: np.asarray([point[name] for point in points]) for name in points[0]}
-    return {
-        name: Magnitude(column.min(), column.max(), False, bool((column == np.rint(column)).all()))
-        for name, column in columns.items()
-    }
+    return {name: Magnitude(column.min(), column.max()) for name, column in columns.items()}
 
 
 def sums(number=1.0):

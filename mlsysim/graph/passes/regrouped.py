@@ -34,36 +34,21 @@ ROUNDING = 2.0**-52
 LARGEST_GAP = 1e-11
 #: Whole numbers below this are floats.
 EXACT = 2.0**53
-#: What is put after the name of an output to name a number that it is to be multiplied by, and of a truth value to
-#: name one that holds wherever it may hold as it is written.
+#: Put after the name of an output: a number that it is to be multiplied by; a truth value that holds wherever it may.
 SCALE, PERHAPS = "|scale", "|perhaps"
 
 
 class Magnitude(NamedTuple):
-    """Size of numbers that are not negative.
-
-    Attributes
-    ----------
-    least, most : float
-        Ends of the range of those that are not zero.
-    zero, whole : bool
-        True if zero is among them; if all are whole numbers.
-    """
+    """Ends of the range of numbers that are not negative, zero aside, and whether zero is among them."""
 
     least: float
     most: float
     zero: bool = False
-    whole: bool = False
 
     @property
     def digits(self) -> float:
         """Binary digits by which a value may differ from one."""
         return max(abs(math.log2(self.least)), abs(math.log2(self.most)))
-
-    def union(self, other: Magnitude) -> Magnitude:
-        """Magnitude of numbers of either."""
-        least, most = min(self.least, other.least), max(self.most, other.most)
-        return Magnitude(least, most, self.zero or other.zero, self.whole and other.whole)
 
 
 @dataclass(frozen=True)
@@ -102,6 +87,8 @@ class Quantity:
         Place of the result as it is written.
     axes : int
         Loops that change it, as bits.
+    whole : bool
+        True if all values are whole numbers.
     size : Magnitude or None
         None where it is not known: then it takes no part.
     sign : int
@@ -110,17 +97,15 @@ class Quantity:
         Its terms; empty where it is one factor, which is never negative.
     written : float
         Operations whose roundings its value has as it is written.
-    rounded : bool
-        True if it comes from a rounding: what is added to it then stays there.
     """
 
     place: int
     axes: int
+    whole: bool = False
     size: Magnitude | None = None
     sign: int = 1
     terms: tuple[Term, ...] = ()
     written: float = 0.0
-    rounded: bool = False
 
     @property
     def level(self) -> int:
@@ -162,78 +147,83 @@ class Quantity:
         return tuple(found) if len(found) <= TERMS else self.parts
 
 
-#: A quantity of the operation in question, without its place.
+#: Makes the quantity of an operation, of what is known of it besides its place and axes; and does so by its operands.
 New = Callable[..., Quantity]
+Rule = Callable[..., Quantity]
 
 
 def _added(sign: int, new: New, left: Quantity, right: Quantity) -> Quantity:
     """A sum of quantities of one sign; or a difference of whole numbers, which is exact."""
-    a, b = left.size, right.size
-    assert a
-    assert b
-    written = max(left.written, right.written) + 1
+    (a, a_most, a_zero), (b, b_most, b_zero) = left.size, right.size  # type: ignore[misc]
     if left.sign == sign * right.sign:
-        size = Magnitude(min(a.least, b.least), a.most + b.most, a.zero and b.zero, a.whole and b.whole)
-        if left.rounded or right.rounded:
-            exact = size.whole and size.most < EXACT
-            return new(size, left.sign, written=0.0 if exact else written, rounded=True)
         terms = (*left.spread(), *(Term(sign * term.number, term.powers) for term in right.spread()))
-        return new(size, left.sign, terms if len(terms) <= TERMS else (), written)
-    exact = a.whole and b.whole and not left.written and not right.written and max(a.most, b.most) < EXACT
-    least = 0.0 if a.zero else a.least
-    return new(Magnitude(1.0, max(1.0, a.most), True, True) if exact and left.sign > 0 and least >= b.most else None)
+        size = Magnitude(min(a, b), a_most + b_most, a_zero and b_zero)
+        return new(size, left.sign, terms if len(terms) <= TERMS else (), max(left.written, right.written) + 1)
+    exact = left.whole and right.whole and not left.written and not right.written and max(a_most, b_most) < EXACT
+    known = exact and left.sign > 0 and (0.0 if a_zero else a) >= b_most
+    return new(Magnitude(1.0, max(1.0, a_most), True) if known else None)
 
 
 def _multiplied(sign: int, new: New, left: Quantity, right: Quantity) -> Quantity:
     """A product or a quotient."""
-    a, b = left.size, right.size
-    assert a
-    assert b
-    if sign < 0 and b.zero:
+    (a, a_most, a_zero), (b, b_most, b_zero) = left.size, right.size  # type: ignore[misc]
+    if sign < 0 and b_zero:
         return new()
-    least, most = (a.least * b.least, a.most * b.most) if sign > 0 else (a.least / b.most, a.most / b.least)
-    whole = sign > 0 and a.whole and b.whole and most < EXACT
+    least, most = (a * b, a_most * b_most) if sign > 0 else (a / b_most, a_most / b)
     # A product of whole numbers has no rounding.
-    written = 0.0 if whole and not left.written and not right.written else left.written + right.written + 1
+    exact = sign > 0 and left.whole and right.whole and not left.written and not right.written and most < EXACT
     terms = (left.product.times(right.product, sign),)
-    return new(Magnitude(least, most, a.zero or b.zero, whole), left.sign * right.sign, terms, written)
+    written = 0.0 if exact else left.written + right.written + 1
+    return new(Magnitude(least, most, a_zero or b_zero), left.sign * right.sign, terms, written)
 
 
 def _opposite(new: New, one: Quantity) -> Quantity:
-    terms = tuple(Term(-term.number, term.powers) for term in one.parts)
-    return new(one.size, -one.sign, terms, one.written, one.rounded)
+    return new(one.size, -one.sign, tuple(Term(-term.number, term.powers) for term in one.parts), one.written)
 
 
-def _rounded(zero_below: float, new: New, one: Quantity) -> Quantity:
-    size = one.size
-    if one.sign < 0 or size is None or size.most >= EXACT:
+def _factor(size: Callable[..., Magnitude | None], roundings: float, new: New, *operands: Quantity) -> Quantity:
+    """One factor: a rounding, a root, one of two quantities."""
+    if any(each.sign < 0 for each in operands):
         return new()
-    return new(Magnitude(1.0, size.most + 1, size.zero or size.least < zero_below, True), rounded=True)
+    written = max(each.written for each in operands)
+    return new(size(*(each.size for each in operands)), written=roundings * (written + 1))
 
 
-def _root(new: New, one: Quantity) -> Quantity:
-    if one.sign < 0 or one.size is None:
-        return new()
-    return new(
-        one.size._replace(least=math.sqrt(one.size.least), most=math.sqrt(one.size.most)), written=one.written + 1
-    )
+def _union(a: Magnitude, b: Magnitude) -> Magnitude:
+    return Magnitude(min(a.least, b.least), max(a.most, b.most), a.zero or b.zero)
 
 
-def _one_of(new: New, left: Quantity, right: Quantity) -> Quantity:
-    """One of two quantities, as an extreme or a case has it."""
-    if left.sign < 0 or right.sign < 0 or left.size is None or right.size is None:
-        return new()
-    written, rounded = max(left.written, right.written), left.rounded or right.rounded
-    return new(left.size.union(right.size), written=written, rounded=rounded)
+def _whole(zero_below: float, one: Magnitude) -> Magnitude | None:
+    return Magnitude(1.0, one.most + 1, one.zero or one.least < zero_below) if one.most < EXACT else None
 
 
-RULES: dict[str, Callable[..., Quantity]] = {
-    "add": partial(_added, 1), "subtract": partial(_added, -1), "multiply": partial(_multiplied, 1),
-    "lawful": partial(_multiplied, 1), "divide": partial(_multiplied, -1), "negative": _opposite, "sqrt": _root,
-    "ceil": partial(_rounded, 0.0), "floor": partial(_rounded, 1.01), "maximum": _one_of, "minimum": _one_of,
+def _root(one: Magnitude) -> Magnitude:
+    return Magnitude(math.sqrt(one.least), math.sqrt(one.most), one.zero)
+
+
+ONE_OF = partial(_factor, _union, 1.0)
+RULES: dict[str, Rule] = {
+    "add": partial(_added, 1), "subtract": partial(_added, -1), "negative": _opposite,
+    "multiply": partial(_multiplied, 1), "lawful": partial(_multiplied, 1), "divide": partial(_multiplied, -1),
+    "ceil": partial(_factor, partial(_whole, 0.0), 0.0), "floor": partial(_factor, partial(_whole, 1.01), 0.0),
+    "sqrt": partial(_factor, _root, 1.0), "maximum": ONE_OF, "minimum": ONE_OF,
 }  # fmt: skip
-COMPARISONS = ("less", "less_equal", "greater", "greater_equal")
-JOINTS = ("both", "either")
+COMPARISONS, JOINTS = ("less", "less_equal", "greater", "greater_equal"), ("both", "either")
+
+
+def _number(new: New, value: float) -> Quantity:
+    number = abs(float(value))
+    if isinstance(value, bool) or not math.isfinite(number):
+        return new()
+    return new(Magnitude(number or 1.0, number or 1.0, not number), -1 if value < 0 else 1, (Term(float(value)),))
+
+
+def _is_sure(result: Quantity) -> bool:
+    """True if the size of a result can be relied on: nothing cancels, and nothing leaves the range of floats."""
+    size = result.size
+    if size is None or not 0 < size.least <= size.most < math.inf or not (result.sign > 0 or result.terms):
+        return False
+    return result.gap < LARGEST_GAP and max(size.digits, *(term.digits for term in result.parts)) < DIGITS
 
 
 class _Regrouping:
@@ -244,14 +234,15 @@ class _Regrouping:
         self.builder, places = copied(graph)
         self.quantities: list[Quantity] = []
         self._values: dict[Quantity, int] = {}
-        for node, place, bits in zip(graph.nodes, places, axes(graph, inputs), strict=True):
-            new = partial(Quantity, place, bits)
+        every = zip(graph.nodes, places, axes(graph, inputs), graph.facts, strict=True)
+        for node, place, bits, facts in every:
+            new = partial(Quantity, place, bits, facts.whole)
             operands = [self.quantities[arg] for arg in node.args]
             if node.op == "input":
                 result = new(sizes.get(node.data))
             elif node.op == "number":
                 result = _number(new, node.data)
-            elif node.op == "where":
+            elif node.op == "where" and operands[1].size and operands[2].size:
                 result = self._chosen(new, *operands)
             elif node.op in RULES and all(each.size for each in operands):
                 result = RULES[node.op](new, *operands)
@@ -259,22 +250,19 @@ class _Regrouping:
                 result = new()
             if not result.level and result.sign > 0 and any(term.powers for term in result.terms):
                 result.terms = ()
-            if result.size is not None and not _is_sure(result):
+            if not _is_sure(result):
                 result.size = None
             self.quantities.append(result)
 
     def _chosen(self, new: New, truth: Quantity, taken: Quantity, other: Quantity) -> Quantity:
         """One of two quantities; where the other is zero, a product with a truth value."""
-        if taken.size is None or other.size is None:
-            return new()
         for one, zero, flags in ((taken, other, (1.0, 0.0)), (other, taken, (0.0, 1.0))):
-            if zero.terms == (Term(0.0),) and one.terms:
-                make, number = self.builder.make, self.builder.number
-                flag = make("where", truth.place, *map(number, flags))
-                indicator = Quantity(flag, truth.axes, Magnitude(1.0, 1.0, True, True))
+            if zero.terms == (Term(0.0),) and one.terms and one.size:
+                flag = self.builder.make("where", truth.place, *map(self.builder.number, flags))
+                indicator = Quantity(flag, truth.axes, True, Magnitude(1.0, 1.0, True))
                 terms = (one.product.times(Term(1.0, ((indicator, 1),))),)
-                return new(one.size and one.size._replace(zero=True), one.sign, terms, one.written)
-        return _one_of(new, taken, other)
+                return new(one.size._replace(zero=True), one.sign, terms, one.written)
+        return ONE_OF(new, taken, other)
 
     def value(self, quantity: Quantity) -> int:
         """Place of the value of a quantity."""
@@ -340,23 +328,6 @@ class _Regrouping:
         share = self.builder.number(1.0 + outward * moved.sign * (left.gap + right.gap))
         values = [make("multiply", self.value(s), share) if s is moved else self.value(s) for s in (left, right)]
         return make(node.op, *values)
-
-
-def _number(new: New, value: float) -> Quantity:
-    number = abs(float(value))
-    if isinstance(value, bool) or not math.isfinite(number):
-        return new()
-    size = Magnitude(number or 1.0, number or 1.0, not number, number.is_integer())
-    return new(size, -1 if value < 0 else 1, (Term(float(value)),))
-
-
-def _is_sure(result: Quantity) -> bool:
-    """True if the size of a result can be relied on: nothing cancels, and nothing leaves the range of floats."""
-    size = result.size
-    assert size
-    if not (result.gap < LARGEST_GAP and 0 < size.least <= size.most < math.inf and (result.sign > 0 or result.terms)):
-        return False
-    return max(size.digits, *(term.digits for term in result.parts)) < DIGITS
 
 
 def regrouped(
