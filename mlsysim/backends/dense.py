@@ -329,6 +329,9 @@ class DenseSearch:
     def resolve(self, scan: Scan, k: int = 1) -> Smallest:
         """The points with the smallest values, from what a scan found.
 
+        Two values within a relative 1e-9 count as equal. Of the points equal to the last one returned, the first in C
+        order are returned.
+
         Parameters
         ----------
         scan : Scan
@@ -584,33 +587,3 @@ def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], l
         return lax.fori_loop(0, parts, over, empty)
 
     return runs
-
-
-def smallest(
-    system: System,
-    objective: sympy.Basic,
-    conditions: Sequence[sympy.Basic],
-    values: Mapping[str, Any],
-    sizes: Sequence[int],
-    k: int = 1,
-    *,
-    count: bool = True,
-) -> Smallest:
-    """The smallest values of an expression on a grid, and where they are.
-
-    Two values within a relative 1e-9 count as equal. Of the points equal to the last one returned, the
-    first in C order are returned.
-
-    Parameters
-    ----------
-    system, objective, conditions, values, sizes, count
-        As for :class:`DenseSearch`.
-    k : int
-        How many.
-
-    Returns
-    -------
-    Smallest
-    """
-    search = DenseSearch(system, objective, conditions, values, sizes, count=count)
-    return search.resolve(search.scan(0, search.runs, k), k)

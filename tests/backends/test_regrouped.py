@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sympy
-from backends.test_dense import axis_shaped, chosen
+from backends.test_dense import axis_shaped, chosen, smallest
 from fuzz import fuzzing, tries
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ from study.search_cases import FAMILIES, by_brute_force, first_best, random_prob
 
 from mlsysim.backends import dense as module
 from mlsysim.backends import evaluate_outputs
-from mlsysim.backends.dense import DenseSearch, smallest
+from mlsysim.backends.dense import DenseSearch
 from mlsysim.backends.output_spec import OutputSpec
 from mlsysim.inputs.binding import bind
 from mlsysim.models import TrainingMemoryModel
@@ -177,7 +177,7 @@ def test_an_objective_of_no_walked_axis(pure, system_of):
     """Every tile has the same values: the first point wins."""
     system = system_of({pure("regrouped_flat"): 2 * pure("regrouped_v")})
     values, sizes = axis_shaped({"regrouped_u": np.arange(1, 3001), "regrouped_v": [3.0, 1, 2]})
-    found = smallest(system, pure("regrouped_flat"), [], values, sizes, 3)
+    found = smallest(system, pure("regrouped_flat"), [], values, sizes, k=3)
     assert (found.indices.tolist(), found.feasible, found.points) == ([1, 4, 7], 9000, 9000)
 
 

@@ -4,12 +4,12 @@ import jax
 import numpy as np
 import pytest
 import sympy
+from backends.test_dense import smallest
 from fuzz import rest_long, tries
 from study.points import CHAINS, POINTS
 
 import mlsysim
 from mlsysim.backends import OutputSpec, compiled, evaluate_outputs, graph_of
-from mlsysim.backends.dense import smallest
 from mlsysim.backends.front import GridFront
 from mlsysim.backends.staged import Staged, graph_of_expressions, on_jax
 from mlsysim.inputs.binding import bind
@@ -149,11 +149,11 @@ def test_conditions_that_are_decided(pure, system_of):
     system = system_of({pure("ahead_total"): u * v})
     values = {"ahead_u": np.arange(1.0, 8).reshape(-1, 1), "ahead_v": np.arange(1.0, 6).reshape(1, -1)}
     for number, feasible in ((1.0, 35), (-1.0, 0)):
-        found = smallest(system, u * v, [limit > 0], {**values, "ahead_limit": number}, (7, 5), 2)
+        found = smallest(system, u * v, [limit > 0], {**values, "ahead_limit": number}, (7, 5), k=2)
         assert (found.feasible, found.indices.tolist()) == (feasible, [0, 1] if feasible else [])
-    found = smallest(system, limit, [sympy.Eq(u, v)], {**values, "ahead_limit": 3.0}, (7, 5), 9)
+    found = smallest(system, limit, [sympy.Eq(u, v)], {**values, "ahead_limit": 3.0}, (7, 5), k=9)
     assert (found.feasible, found.values.tolist()) == (5, [3.0] * 5)
-    found = smallest(system, (u - 4) ** 2 + 1 / v**2, [sympy.Or(u > 6, v > 4)], values, (7, 5), 1)
+    found = smallest(system, (u - 4) ** 2 + 1 / v**2, [sympy.Or(u > 6, v > 4)], values, (7, 5))
     assert found.indices.tolist() == [19]
 
 
