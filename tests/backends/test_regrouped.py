@@ -181,6 +181,20 @@ def test_an_objective_of_no_walked_axis(pure, system_of):
     assert (found.indices.tolist(), found.feasible, found.points) == ([1, 4, 7], 9000, 9000)
 
 
+def test_other_numbers_find_what_is_compiled(toy):
+    system, total, cost, limit = toy
+    compiled = []
+    for scale in (1, 1.7):
+        axes = [np.arange(1, 10) * scale, np.arange(1, 6) * 0.3, np.arange(1, 5) * scale, np.arange(1, 9) * 2.0]
+        values, sizes = axis_shaped(dict(zip((f"regrouped_{n}" for n in NAMES), axes, strict=False)))
+        values["regrouped_limit"] = 400.0 * scale
+        search = DenseSearch(system, cost, [total <= limit], values, sizes)
+        assert search.reorders
+        answer(search, 1)
+        compiled.append(module._over_tiles.cache_info().misses)
+    assert compiled[0] == compiled[1]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2 * len(FAMILIES)))
 def test_every_model_against_brute_force(seed):
