@@ -11,16 +11,16 @@ import numpy as np
 
 from mlsysim.backends.blocks import Region, all_within, blocks
 from mlsysim.backends.compiled import Backend, CompiledFunction, graph_of, of_graph
+from mlsysim.backends.staged import Staged
 from mlsysim.backends.sweep import BLOCK
 from mlsysim.graph import Graph
-from mlsysim.graph.passes import along, derivative, known
+from mlsysim.graph.passes import along, derivative
 from mlsysim.graph.passes.derivative import BY, REVERSED, TANGENT
 from mlsysim.symbolic import System
 
 #: Derivatives of an output by the names of the inputs it was differentiated by; its value by none.
 Derivatives = dict[tuple[str, ...], np.ndarray]
-#: Points from which on a function is made for the grid, with what is the same everywhere folded: some hundredths of
-#: a second.
+#: Points from which on a function is made for the grid, in stages, which takes some hundredths of a second.
 WORTHWHILE = 1 << 16
 #: Points up to which arrays of all directions take less time than code for each.
 FEW = 1 << 10
@@ -61,13 +61,13 @@ def derivatives(
             return _named(_function(asked, "numpy")(values), (), 0)
         except ZeroDivisionError:  # inputs out of their domains, which no caller has checked
             pass
-    if points < WORTHWHILE:
+    moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
+    given = {name: _ranked(values[name], len(shape)) for name in graph.inputs if name in values}
+    if together or points < WORTHWHILE:
         function = _function(asked, "vector")
     else:
-        held = {name: float(values[name]) for name in graph.inputs if name in values and np.ndim(values[name]) == 0}
-        function = _folded(asked, tuple(held.items()))
-    moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
-    given = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}
+        staged = Staged(graph, given, lambda part: math.prod(part) <= BLOCK)
+        function, given = staged.last, staged.evaluated()
     # Directions are the first axis, before those of the grid.
     units = np.eye(len(moving)).reshape(len(moving), len(moving), *[1] * len(shape))
     seeds = {f"{TANGENT}{name}": unit for name, unit in zip(moving, units, strict=True)}
@@ -140,12 +140,6 @@ def _graph(asked: _Asked) -> Graph:
 @lru_cache(maxsize=256)
 def _function(asked: _Asked, backend: Backend) -> CompiledFunction:
     return of_graph(_graph(asked), backend)
-
-
-@lru_cache(maxsize=16)
-def _folded(asked: _Asked, held: tuple[tuple[str, float], ...]) -> CompiledFunction:
-    """A function for a grid, in which inputs that are the same everywhere are known."""
-    return of_graph(known(_graph(asked), dict(held)), "vector")
 
 
 def _named(found: Mapping[str, Any], moving: Sequence[str], rank: int) -> dict[str, Derivatives]:
