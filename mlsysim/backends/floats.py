@@ -53,8 +53,8 @@ def _chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slope
     """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends import vector
 
-    numbers = ([np.float64(x) for x in values] for values in (arguments, given))
-    return list(map(float, vector.chunked_prefill(asked, tau, *map(tuple, numbers), slopes)))
+    moving, rest = (tuple(map(np.float64, values)) for values in (arguments, given))
+    return list(map(float, vector.chunked_prefill(asked, tau, moving, rest, slopes)))
 
 
 def boxed(found: Sequence[Any]) -> list[Any]:

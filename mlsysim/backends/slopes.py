@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlsysim.backends.blocks import Region, all_within, blocks
+from mlsysim.backends.blocks import Region, all_within, walked
 from mlsysim.backends.compiled import Backend, CompiledFunction, graph_of, of_graph
 from mlsysim.backends.staged import Staged
-from mlsysim.backends.sweep import BLOCK
+from mlsysim.backends.sweep import BLOCK, SHARE, walk
 from mlsysim.graph import Graph
 from mlsysim.graph.passes import along, derivative
 from mlsysim.graph.passes.derivative import BY, REVERSED, TANGENT
@@ -61,16 +61,21 @@ def derivatives(
             return _named(_function(asked, "numpy")(values), (), 0)
         except ZeroDivisionError:  # inputs out of their domains, which no caller has checked
             pass
-    moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
-    given = {name: _ranked(values[name], len(shape)) for name in graph.inputs if name in values}
     if together or points < WORTHWHILE:
         function = _function(asked, "vector")
     else:
-        staged = Staged(graph, given, lambda part: math.prod(part) <= BLOCK)
-        function, given = staged.last, staged.evaluated()
+        few = min(max(BLOCK, int(SHARE * points)), points - 1)
+        ranked = {name: _ranked(values[name], len(shape)) for name in graph.inputs}
+        stages = Staged(graph, ranked, lambda part: math.prod(part) <= few)
+        function, values = stages.last, stages.evaluated()
+    moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
+    given = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}
     # Directions are the first axis, before those of the grid.
     units = np.eye(len(moving)).reshape(len(moving), len(moving), *[1] * len(shape))
     seeds = {f"{TANGENT}{name}": unit for name, unit in zip(moving, units, strict=True)}
+
+    def named(found: Sequence[Any]) -> dict[str, Derivatives]:
+        return _named(dict(zip(function.outputs, found, strict=True)), moving, len(shape))
 
     def within(region: Region) -> dict[str, Derivatives]:
         return _named(function(all_within(given, region) | seeds), moving, len(shape))
@@ -88,13 +93,19 @@ def derivatives(
         }
         for name, parts in corner.items()
     }
-    parts = blocks(shape, block)
-    for region in map(parts.region, range(parts.count)):
-        for name, found in within(region).items():
-            for by, value in found.items():
+
+    def put(region: Region, found: Sequence[Any]) -> None:
+        for name, parts in named(found).items():
+            for by, value in parts.items():
                 array = arrays[name][by]
-                varying = zip(region, array.shape, strict=True)
-                array[tuple(part if n > 1 else slice(None) for part, n in varying)] = value
+                varying = tuple(part if n > 1 else slice(0, 1) for part, n in zip(region, array.shape, strict=True))
+                # Blocks are widened over short axes, along which a derivative may be the same.
+                array[varying] = value[tuple(slice(None) if n > 1 else slice(0, 1) for n in array.shape)]
+
+    if moving:
+        walked(shape, block, lambda region: put(region, [*function(all_within(given, region) | seeds).values()]))
+    else:
+        walk(function, given, shape, put)
     return arrays
 
 

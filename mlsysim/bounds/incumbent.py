@@ -189,8 +189,8 @@ class Best:
 class Nondominated:
     """The points that no known point beats, and of points alike in every objective the first.
 
-    Values are compared as :func:`~mlsysim.backends.ties.rounded` gives them, which makes equal what differs by rounding,
-    and leaves "as good as" transitive.
+    Values are compared as :func:`~mlsysim.backends.ties.rounded` gives them: what differs by rounding
+    alone is equal, and "as good as" stays transitive.
 
     Parameters
     ----------

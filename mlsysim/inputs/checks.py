@@ -140,7 +140,7 @@ def _is_implied(condition: Any, required: Collection[Any], system: System) -> bo
         return True
     # One that is required but where an input has a certain value, for which another reason must do.
     for each in required:
-        parts = each.args if isinstance(each, sympy.Or) else ()
+        parts: Any = each.args if isinstance(each, sympy.Or) else ()
         fixed = [part for part in parts if isinstance(part, sympy.Eq) and part.lhs.is_Symbol and part.rhs.is_number]
         rest = [part.lhs.args for part in parts if _is_whole(part)]
         if len(fixed) == len(rest) == 1 and len(parts) == 2 and _is_multiple(quotient, rest):
