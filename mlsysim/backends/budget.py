@@ -24,7 +24,7 @@ class Budget:
     Attributes
     ----------
     operations : float
-        Most operations; see :mod:`mlsysim.backends.operations`.
+        Most operations, as :func:`mlsysim.graph.passes.cost` counts them.
     deadline : float
         Time of ``time.perf_counter`` after which the search stops.
     done : float

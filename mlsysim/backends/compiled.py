@@ -25,7 +25,7 @@ _ARRAYS, _DIFFERENTIABLE = Printer("text"), Printer("text", slopes=True)
 
 @dataclass(frozen=True, eq=False)
 class CompiledFunction:
-    """A System, or expressions of its variables, as one function of its inputs.
+    """A System, or expressions of its variables, as one function of its inputs; equal where their source is.
 
     Attributes
     ----------
@@ -40,6 +40,16 @@ class CompiledFunction:
     graph: Graph
     source: str
     backend: Backend
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CompiledFunction) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.source, self.outputs, self.backend
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -14,23 +14,13 @@ import numpy as np
 import sympy
 
 from mlsysim.backends.blocks import cores
-from mlsysim.backends.compiled import CompiledFunction
-from mlsysim.backends.reassociated import (
-    FIXED,
-    INNER,
-    OUTER,
-    Known,
-    Nest,
-    Ordered,
-    doubtful,
-    known_of,
-    quantities,
-    range_of,
-    reordered,
-)
-from mlsysim.backends.staged import MOST, on_jax
+from mlsysim.backends.compiled import CompiledFunction, of_graph
+from mlsysim.backends.staged import MOST, graph_of_expressions, on_jax
 from mlsysim.backends.ties import band, in_order
 from mlsysim.backends.tiling import CACHED, FLOODED, SPREAD, Tiling, tiled
+from mlsysim.graph import Graph, copied
+from mlsysim.graph.passes import cost, regrouped, stages
+from mlsysim.graph.passes.regrouped import FLAT, INNER, OUTER, PERHAPS, SCALE, Magnitude
 from mlsysim.symbolic import System
 
 #: Most points of a chunk, which is computed in one call, and seconds it should take.
@@ -139,11 +129,11 @@ class DenseSearch:
         # One loop runs on one core.
         self.lanes = len(self.devices) if len(self.devices) > 1 or self.devices[0].platform != "cpu" else cores()
         width = CACHED if self.devices[0].platform == "cpu" else FLOODED
-        asked = [objective, *conditions]
-        self.tiling = tiled(system, asked, values, tuple(sizes), width)
-        self.function, self._values = on_jax(system, asked, values, self._early)
+        graph = graph_of_expressions(system, [objective, *conditions])
+        self.tiling = tiled(graph, values, tuple(sizes), width)
+        self.function, self._values = on_jax(graph, values, self._early)
         self._prepare()
-        self._known = self._ordered()
+        self._plain, self._ordered = self._loops()
         self._last: tuple[int, Any] = (-1, None)
 
     def _early(self, shape: tuple[int, ...]) -> bool:
@@ -190,7 +180,7 @@ class DenseSearch:
     @property
     def reorders(self) -> bool:
         """Whether sums are in the order of the loops, and not as they are written."""
-        return self._known is not None
+        return self._ordered is not None
 
     @cached_property
     def _placed(self) -> list[Any]:
@@ -205,23 +195,14 @@ class DenseSearch:
         return max(1, min(CHUNK_POINTS // (self.tiling.width * run), -(-self.tiling.count // (run * self.lanes))))
 
     @cached_property
-    def _levels(self) -> tuple[int, ...]:
-        """The innermost loop that changes each input."""
-        last = self.tiling.order[-1]
-        over = {name: INNER if value.shape[last] > 1 else OUTER for name, value in self._over.items()}
-        return tuple(over.get(name, FIXED) for name in self._names)
-
-    @property
-    def _names(self) -> list[str]:
-        """Inputs of the loop over tiles."""
-        return [*self.function.inputs, *([INSIDE] if self.tiling.overhang is not None else [])]
-
-    @cached_property
-    def _shapes(self) -> Shapes:
-        """The shape of each input in a tile."""
-        return tuple(
-            (self.tiling.width,) if n in self._tables else np.shape(self._fixed.get(n, 0.0)) for n in self._names
-        )
+    def _axes(self) -> tuple[tuple[str, int], ...]:
+        """The loops that change each input of the loop over tiles, as bits."""
+        last, found = self.tiling.order[-1], {}
+        for name in (*self.function.inputs, *([INSIDE] if self.tiling.overhang is not None else [])):
+            found[name] = FLAT if name in self._tables or np.ndim(self._fixed.get(name, 0.0)) else 0
+            if name in self._over:
+                found[name] |= INNER if self._over[name].shape[last] > 1 else OUTER
+        return tuple(found.items())
 
     @cached_property
     def _parts(self) -> int:
@@ -231,26 +212,26 @@ class DenseSearch:
             return 1
         return width // next((n for n in range(NEAREST, NEAREST // 4, -64) if width % n == 0), width)
 
-    def _ordered(self) -> Known | None:
-        """What has to be known to put sums in the order of the loops; None where that spares nothing."""
+    def _loops(self) -> tuple[Nest, Nest | None]:
+        """The loops of what is computed as it is written, and in their own order; None where that spares nothing."""
         self._gap, self._work = 0.0, math.inf
-        if INNER not in self._levels:
-            return None
-        ranges = [range_of(self._values[name]) for name in self.function.inputs]
-        number = len(ranges)
-        known, (objective, *_) = known_of(self.function.raw, ranges, self._shapes[:number], self._levels[:number])
-        written, ordered = (_nest(self.function, self._shapes, self._levels, each).work for each in (None, known))
-        self._work = max(1, min(written, ordered))
-        if ordered > SPARED * written:
-            return None
-        self._gap = objective.gap if reordered(objective) else 0.0
-        return known
+        graph, over = self.function.graph, dict(self._axes)
+        plain, work = _nest(graph, self._axes)
+        if not any(bits & INNER for bits in over.values()):
+            return plain, None
+        changed, gaps = regrouped(graph, over, {name: magnitude_of(self._values[name]) for name in graph.inputs})
+        ordered, less = _nest(changed, self._axes)
+        self._work = max(1, min(work, less))
+        if less > SPARED * work:
+            return plain, None
+        self._gap = gaps.get(self.function.outputs[0], 0.0)
+        return plain, ordered
 
-    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, known: Known | None = None) -> list[Any]:
+    def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, nest: Nest | None = None) -> list[Any]:
         """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
         parts = self._parts if kind in ("lowest", "count") else 1
         chunk = self._chunk(run)
-        function = _over_tiles(self.function, self.tiling, kind, (chunk, run), known, self._levels, self._shapes, parts)
+        function = _over_tiles(nest or self._plain, self.tiling, kind, (chunk, run), self._axes, parts)
 
         def share(lane: int, tiles: np.ndarray) -> Any:
             """Compute a share in a thread of its own, where float64 has to be switched on as well."""
@@ -319,11 +300,11 @@ class DenseSearch:
         """
         kind, run = "count" if self.count else "lowest", self.tiling.run
 
-        def called(tiles: np.ndarray, known: Known | None) -> tuple[np.ndarray, np.ndarray]:
-            lowest, feasible = zip(*self._call(kind, tiles, run, known=known), strict=True)
+        def called(tiles: np.ndarray, nest: Nest | None) -> tuple[np.ndarray, np.ndarray]:
+            lowest, feasible = zip(*self._call(kind, tiles, run, nest=nest), strict=True)
             return np.concatenate(lowest), np.concatenate(feasible)
 
-        lowest, feasible = called(tiles, self._known)
+        lowest, feasible = called(tiles, self._ordered)
         again = np.flatnonzero(lowest == -math.inf)
         if len(again) <= FEW:
             for place in again:
@@ -333,7 +314,7 @@ class DenseSearch:
             return lowest, feasible
         runs = np.unique(again // run)
         if len(runs) * run > len(tiles) // 4:
-            self._known = None
+            self._ordered = None
         places = (runs[:, None] * run + np.arange(run)).ravel()
         lowest[places], feasible[places] = called(tiles[places], None)
         return lowest, feasible
@@ -347,6 +328,9 @@ class DenseSearch:
 
     def resolve(self, scan: Scan, k: int = 1) -> Smallest:
         """The points with the smallest values, from what a scan found.
+
+        Two values within a relative 1e-9 count as equal. Of the points equal to the last one returned, the first in C
+        order are returned.
 
         Parameters
         ----------
@@ -447,6 +431,8 @@ class DenseSearch:
 
 #: Name of the input that is one where a place is a point, and zero where it lies past the end of an axis.
 INSIDE = "_inside"
+#: Name of the objective of a point.
+PRICE = "|price"
 NOWHERE = np.iinfo(np.int64).max
 #: What a part of a tile gives that has no points.
 NOTHING = {"lowest": math.inf, "count": math.inf, "tied": NOWHERE}
@@ -461,7 +447,51 @@ def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray,
     return values[order], indices[order]
 
 
-Shapes = tuple[tuple[int, ...], ...]
+def magnitude_of(values: np.ndarray) -> Magnitude | None:
+    """The magnitude of some numbers; None if one is negative or not finite."""
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        return None
+    above = values[values > 0]
+    least, most = (float(above.min()), float(above.max())) if above.size else (1.0, 1.0)
+    return Magnitude(least, most, above.size < values.size)
+
+
+#: Loops that change each input, as bits; and functions of JAX arrays by loop: each operation is done in the outermost
+#: loop that it can be done in, and the innermost gives the price.
+Axes = tuple[tuple[str, int], ...]
+Nest = tuple[tuple[int, CompiledFunction], ...]
+
+
+def _nest(graph: Graph, over: Axes) -> tuple[Nest, int]:
+    """The loops that price the points of tiles, and the cost of a point in the innermost one."""
+    graph, inputs = _priced(graph, INSIDE in dict(over)), dict(over)
+    work = sum(each for bits, each in cost(graph, inputs).items() if bits & INNER and bits & FLAT)
+    walked = {name: bits & (OUTER | INNER) for name, bits in over}
+    *before, last = stages(graph, walked, lambda bits: not bits & INNER)
+    loops = [(stage.axes, stage.graph) for stage in before] + [(INNER, last.graph)]
+    return tuple((loop, of_graph(part, "jax")) for loop, part in loops), work
+
+
+def _priced(graph: Graph, overhangs: bool) -> Graph:
+    """Objective of a point, infinite where it is out, and a number that it is to be multiplied by.
+
+    Minus infinity where rounding may decide whether a point is in.
+    """
+    builder, places = copied(graph)
+    found = {name: places[place] for name, place in graph.outputs.items()}
+    make, number = builder.make, builder.number
+    objective, *conditions = (name for name in found if not name.endswith((SCALE, PERHAPS)))
+    price, scale = found[objective], found.get(objective + SCALE)
+    surely = make("greater", builder.input(INSIDE), number(0.0)) if overhangs else number(True)
+    if scale is None:
+        above = make("greater", price, number(-math.inf))
+        surely = make("both", surely, make("both", make("less", price, number(math.inf)), above))
+    perhaps = surely
+    for name in conditions:
+        met = found[name] if builder.is_truth(found[name]) else make("truth", found[name])
+        surely, perhaps = make("both", surely, met), make("both", perhaps, found.get(name + PERHAPS, met))
+    out = number(math.inf) if perhaps == surely else make("where", perhaps, number(-math.inf), number(math.inf))
+    return builder.graph({PRICE: make("where", surely, price, out)} | ({} if scale is None else {SCALE: scale}))
 
 
 def _at(column: Any, i: Any, j: Any) -> Any:
@@ -469,77 +499,14 @@ def _at(column: Any, i: Any, j: Any) -> Any:
     return column[i] if column.ndim == 1 else column[i, j]
 
 
-def _priced(function: CompiledFunction, values: Sequence[Any], inside: Any) -> tuple[Any, float]:
-    """Objective of the points of a tile, infinite where one is out; and a number that it is to be multiplied with."""
-    import jax.numpy as jnp
-
-    objective, *conditions = function.raw(*values)
-    allowed = (objective < jnp.inf) & inside
-    for condition in conditions:
-        allowed &= jnp.asarray(condition) != False  # noqa: E712
-    return jnp.where(allowed & (objective > -jnp.inf), objective, jnp.inf), 1.0
-
-
-def _priced_in_order(
-    function: CompiledFunction, values: Sequence[Any], levels: Sequence[int], known: Known, inside: Any
-) -> tuple[Any, Any]:
-    """The same, with sums in the order of the loops; minus infinity where rounding may decide whether a point is in."""
-    import jax.numpy as jnp
-
-    objective, *conditions = quantities(function.raw, values, levels, known)
-    ordered = Ordered()
-    perhaps = surely = inside
-    if reordered(objective):
-        price, scale = ordered.scaled(objective)
-    else:
-        price, scale = objective.value, 1.0
-        perhaps = surely = perhaps & (price < jnp.inf) & (price > -jnp.inf)
-    for condition in conditions:
-        perhaps &= ordered.holds(condition, surely=False)
-        surely &= ordered.holds(condition, surely=True)
-    out: Any = jnp.inf
-    if doubtful(conditions):
-        out = jnp.where(perhaps, -jnp.inf, jnp.inf)
-    return jnp.where(surely, price, out), scale
-
-
 @lru_cache(maxsize=64)
-def _nest(function: CompiledFunction, shapes: Shapes, levels: tuple[int, ...], known: Known | None) -> Nest:
-    """What the loop over tiles does: as it is written, or in the order of the loops."""
-    import jax
-
-    def priced(*values: Any) -> tuple[Any, Any]:
-        given = values[: len(function.inputs)]
-        inside = values[-1] > 0 if len(values) > len(given) else True
-        if known is None:
-            return _priced(function, given, inside)
-        return _priced_in_order(function, given, levels[: len(given)], known, inside)
-
-    with jax.enable_x64(True):
-        return Nest(jax.make_jaxpr(priced)(*(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)), levels)
-
-
-@lru_cache(maxsize=64)
-def _over_tiles(
-    function: CompiledFunction,
-    tiling: Tiling,
-    kind: str,
-    tiles: tuple[int, int],
-    known: Known | None,
-    levels: tuple[int, ...],
-    shapes: Shapes,
-    parts: int,
-) -> Any:
+def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], loops: Axes, parts: int) -> Any:
     """A compiled loop over parts of tiles, runs, and the tiles of a run; at most so many runs of so many tiles."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
     (length, run), width = tiles, tiling.width // parts
-    nest = _nest(function, tuple((width,) if shape else () for shape in shapes), levels, known)
-    names = [*function.inputs, INSIDE][: len(levels)]
-    changed = [[name for name, each in zip(names, levels, strict=True) if each == level] for level in range(INNER + 1)]
-
     lanes = next(n for n in range(64, 0, -1) if width % n == 0)
 
     def least(value: Any, lanes: int = 1) -> Any:
@@ -570,26 +537,30 @@ def _over_tiles(
 
     @jax.jit
     def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
-        def values(level: int, part: Any, i: Any = 0, j: Any = 0) -> Iterator[Any]:
-            for name in changed[level]:
+        def done(loop: int, held: dict[str, Any], part: Any, i: Any = 0, j: Any = 0) -> dict[str, Any]:
+            """What is known in a loop, from what is known outside of it."""
+            held = dict(held)
+            for name in (name for name, bits in loops if bits & (OUTER | INNER) == loop):
                 if name in walked:
-                    yield _at(walked[name], i, j)
+                    held[name] = _at(walked[name], i, j)
                     continue
                 value = fixed[name] if name in fixed else tables[name][_at(rows[name], i, j)]
                 if value.ndim > 1:
                     value = tiling.flat(value, jnp)
-                yield value.reshape(parts, width)[part] if value.ndim else value
+                held[name] = value.reshape(parts, width)[part] if value.ndim else value
+            for function in (function for each, function in nest if each == loop):
+                held |= zip(function.outputs, function.raw(*[held[name] for name in function.inputs]), strict=True)
+            return held
 
-        def found(held: dict[int, Any]) -> tuple[Any, ...]:
-            price, scale = nest.outputs(held)
-            first, *others = reduce(jnp.broadcast_to(price, (width,)), *extra)
-            # The number may be zero, and what is infinite stays so.
-            return (first if known is None else jnp.where(jnp.isinf(first), first, first * scale), *others)
+        def found(held: dict[str, Any]) -> tuple[Any, ...]:
+            first, *others = reduce(jnp.broadcast_to(held[PRICE], (width,)), *extra)
+            # The scale may be zero, and what is infinite stays so.
+            return (jnp.where(jnp.isinf(first), first, first * held[SCALE]) if SCALE in held else first, *others)
 
         def one(part: Any) -> tuple[Any, ...]:
-            held: dict[int, Any] = {}
-            for level in range(INNER + 1):
-                held = nest.done(level, held, values(level, part))
+            held: dict[str, Any] = {}
+            for loop in (0, OUTER, INNER):
+                held = done(loop, held, part)
             return found(held)
 
         if kind == "tile":
@@ -599,14 +570,13 @@ def _over_tiles(
         empty = (jnp.full_like(empty[0], NOTHING[kind]), *empty[1:])
 
         def over(part: Any, every: Any) -> Any:
-            fixed = nest.done(FIXED, {}, values(FIXED, part))
+            outside = done(0, {}, part)
 
             def along(i: Any, every: Any) -> Any:
-                outer = nest.done(OUTER, fixed, values(OUTER, part, i))
+                outer = done(OUTER, outside, part, i)
 
                 def step(j: Any, some: Any) -> Any:
-                    held = nest.done(INNER, outer, values(INNER, part, i, j))
-                    return jax.tree.map(lambda all, x: all.at[j].set(x), some, found(held))
+                    return jax.tree.map(lambda all, x: all.at[j].set(x), some, found(done(INNER, outer, part, i, j)))
 
                 first, *others = lax.fori_loop(0, run, step, blank)
                 least, *sums = every
@@ -617,33 +587,3 @@ def _over_tiles(
         return lax.fori_loop(0, parts, over, empty)
 
     return runs
-
-
-def smallest(
-    system: System,
-    objective: sympy.Basic,
-    conditions: Sequence[sympy.Basic],
-    values: Mapping[str, Any],
-    sizes: Sequence[int],
-    k: int = 1,
-    *,
-    count: bool = True,
-) -> Smallest:
-    """The smallest values of an expression on a grid, and where they are.
-
-    Two values within a relative 1e-9 count as equal. Of the points equal to the last one returned, the
-    first in C order are returned.
-
-    Parameters
-    ----------
-    system, objective, conditions, values, sizes, count
-        As for :class:`DenseSearch`.
-    k : int
-        How many.
-
-    Returns
-    -------
-    Smallest
-    """
-    search = DenseSearch(system, objective, conditions, values, sizes, count=count)
-    return search.resolve(search.scan(0, search.runs, k), k)

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from mlsysim.backends.blocks import Region, all_within, shape
-from mlsysim.backends.staged import MOST, on_jax
+from mlsysim.backends.staged import MOST, graph_of_expressions, on_jax
 from mlsysim.backends.ties import SPARE
 from mlsysim.symbolic import System
 
@@ -69,8 +69,8 @@ class GridFront:
         values: Mapping[str, Any],
     ) -> None:
         self.number = len(objectives)
-        asked = [*objectives, *conditions]
-        self.function, self.values = on_jax(system, asked, values, lambda shape: math.prod(shape) <= MOST)
+        graph = graph_of_expressions(system, [*objectives, *conditions])
+        self.function, self.values = on_jax(graph, values, lambda shape: math.prod(shape) <= MOST)
 
     def of(self, region: Region) -> Front:
         """The front of one region, held in memory; indices are those in the region."""

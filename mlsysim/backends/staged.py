@@ -101,18 +101,19 @@ class Staged:
         return {name: found[name] for name in self.last.inputs}
 
 
+def graph_of_expressions(system: System, expressions: Sequence[Any]) -> Graph:
+    """The graph of some expressions, in inputs and variables of a system."""
+    return graph_of(system, None, tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions)))
+
+
 def on_jax(
-    system: System, expressions: Sequence[Any], values: Values, early: Callable[[Shape], bool]
+    graph: Graph, values: Values, early: Callable[[Shape], bool]
 ) -> tuple[CompiledFunction, dict[str, np.ndarray]]:
-    """Evaluate what takes few values of some expressions on a grid.
+    """Evaluate what takes few values of a graph on a grid.
 
     Parameters
     ----------
-    system : System
-        Formulas.
-    expressions : sequence of sympy.Basic
-        In inputs and variables of the system.
-    values, early
+    graph, values, early
         As for :class:`Staged`.
 
     Returns
@@ -120,8 +121,7 @@ def on_jax(
     tuple of CompiledFunction and dict
         What is left as a function of JAX arrays, and what it reads: arrays with one dimension per axis, or none.
     """
-    named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
-    found = Staged(graph_of(system, None, named), values, early, "jax")
+    found = Staged(graph, values, early, "jax")
     return found.last, {name: np.asarray(value, float) for name, value in found.evaluated().items()}
 
 

@@ -74,7 +74,6 @@ def evaluate_outputs(
     if reason is not None:
         arrays[reason.name] = np.empty(size, np.int8)
 
-
     def put(region: Region, found: Sequence[Any]) -> None:
         parts = [arrays[name][(*region, ...)] for name in function.outputs]
         refused = None

@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import sympy
 
-from mlsysim.backends.operations import Operation, counted
-from mlsysim.symbolic import System
+from mlsysim.graph import Graph
+from mlsysim.graph.passes import axes, cost_of
 
 #: Points of a tile: on a processor its vectors stay in the cache, a GPU wants many at once.
 CACHED, FLOODED = 2**14, 2**22
@@ -152,17 +151,17 @@ class Tiling:
         return where.broadcast_to(table, self.widths).reshape(-1)
 
 
-def tiled(
-    system: System, expressions: Sequence[sympy.Basic], values: Mapping[str, Any], sizes: tuple[int, ...], width: int
-) -> Tiling:
+#: Kind of operation, the axes it runs over, and the axes of its operand or divisor; a set of axes is a bit mask.
+Operation = tuple[str, int, int]
+
+
+def tiled(graph: Graph, values: Mapping[str, Any], sizes: tuple[int, ...], width: int) -> Tiling:
     """The tiling of a grid that leaves the fewest operations per point.
 
     Parameters
     ----------
-    system : System
-        Formulas.
-    expressions : sequence of sympy.Basic
-        What is computed, in inputs and variables of the system.
+    graph : Graph
+        What is computed.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
     sizes : tuple of int
@@ -177,10 +176,23 @@ def tiled(
     """
     if math.prod(sizes) <= width:
         return Tiling(sizes, sizes)
-    operations = counted(system, expressions, values)
+    operations = _counted(graph, values)
     flat = dict.fromkeys(_candidates(sizes, width))
     ways = (Tiling(sizes, widths, last) for widths in flat for last in _walked(sizes, widths))
     return min(ways, key=lambda tiling: _cost(tiling, operations, width))
+
+
+def _counted(graph: Graph, values: Mapping[str, Any]) -> Counter[Operation]:
+    """Cost per operation: ``"work"`` for arithmetic, and ``"operand"`` for the use of a value."""
+    found: Counter[Operation] = Counter()
+    bits = {name: sum(1 << axis for axis, n in enumerate(np.shape(values[name])) if n > 1) for name in graph.inputs}
+    over = axes(graph, bits)
+    for node, own in zip(graph.nodes, over, strict=True):
+        # What is divided by one number is multiplied by its inverse.
+        found["work", own, over[node.args[1]] if node.op == "divide" else own] += cost_of(node)
+        for part in {over[arg] for arg in node.args}:
+            found["operand", own, part] += 1
+    return found
 
 
 def _candidates(sizes: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]:

@@ -13,13 +13,13 @@ import sympy
 
 from mlsysim.backends.budget import take
 from mlsysim.backends.compiled import compiled
-from mlsysim.backends.operations import per_point
 from mlsysim.backends.programs.lazily import Lazily
 from mlsysim.backends.programs.recording import UnrecordableError, Value
 from mlsysim.backends.programs.steps import looked_up, looked_up_pair
 from mlsysim.backends.staged import Staged
 from mlsysim.bounds.limits import Limited
 from mlsysim.bounds.stages import LOOK_UP, Checks
+from mlsysim.graph.passes import cost
 from mlsysim.symbolic import System, lower
 
 #: Operations of a chunk of points, some tenths of a second, after which the clock is looked at; and most points of it.
@@ -171,7 +171,11 @@ class _Function:
         self._lock = Lock()
         self._prepared: dict[str, Any] | None = None
         self.operations = LOOK_UP * looked_up
-        self.operations += per_point(system, expressions, values) if self._staged is None else self._staged.nanoseconds
+        if self._staged is None:
+            varies = {name: int(value.size > 1) for name, value in zip(self._function.inputs, self.inputs, strict=True)}
+            self.operations += cost(self._function.graph, varies)[1]
+        else:
+            self.operations += self._staged.nanoseconds
         self._program = Lazily()
         self._changed: Lazily | None = None
 

@@ -14,13 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.backends import dense as module
-from mlsysim.backends.dense import DenseSearch, Scan, smallest
+from mlsysim.backends.dense import DenseSearch, Scan
 from mlsysim.backends.tiling import Tiling
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.symbolic import variable_of
 
 NAMES = ("u", "v", "w", "x")
+
+
+def smallest(*question, k=1, **options):
+    """The answer of a search of all tiles."""
+    search = DenseSearch(*question, **options)
+    return search.resolve(search.scan(0, search.runs, k), k)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +115,7 @@ def test_equals_holding_the_grid_however_it_is_cut(toy, monkeypatch):
         values["dense_table"] = table.astype(float)
         with monkeypatch.context() as patch:
             patch.setattr(module, "tiled", lambda *_: Tiling(sizes, tuple(widths)))
-            found = smallest(system, total, [total <= limit], values, sizes, k, count=count)
+            found = smallest(system, total, [total <= limit], values, sizes, k=k, count=count)
         objective = by_hand(values, sizes)
         best, where = chosen(objective, objective <= limit, k)
         np.testing.assert_allclose(found.values, best, rtol=1e-12)
@@ -128,7 +134,7 @@ def test_a_tie_goes_to_the_first_point_in_c_order(toy):
     values |= {"dense_x": 1.0, "dense_table": 1.0}
     u, v = symbols["u"], symbols["v"]
     for k in (1, 3, 700):
-        found = smallest(system, sympy.Mod(u, 2) + 0 * v, [], values, sizes, k)
+        found = smallest(system, sympy.Mod(u, 2) + 0 * v, [], values, sizes, k=k)
         assert found.indices.tolist() == list(range(90_000, 90_000 + k))
         assert found.feasible == 720_000
 
@@ -137,9 +143,9 @@ def test_values_closer_than_a_billionth_are_equal(toy):
     system, _, symbols = toy
     v = symbols["v"]
     values, sizes = axis_shaped({"dense_v": [3.0, 2.0 * (1 + 1e-10), 2.0, 5.0, 2.0 * (1 + 1e-8)]})
-    found = smallest(system, v, [], values, sizes, 1)
+    found = smallest(system, v, [], values, sizes)
     assert (found.indices.tolist(), found.values.tolist()) == ([1], [2.0 * (1 + 1e-10)])
-    found = smallest(system, v, [], values, sizes, 3)
+    found = smallest(system, v, [], values, sizes, k=3)
     assert found.indices.tolist() == [1, 2, 4]
 
 
@@ -147,9 +153,9 @@ def test_undefined_and_infinite_points_are_out(toy):
     system, _, symbols = toy
     u = symbols["u"]
     values, sizes = axis_shaped({"dense_u": [0.0, -1.0, 4.0, 1.0]})
-    found = smallest(system, sympy.log(u), [], values, sizes, 9)
+    found = smallest(system, sympy.log(u), [], values, sizes, k=9)
     assert found.indices.tolist() == [3, 2]
-    found = smallest(system, 1 / u, [], values, sizes, 9)
+    found = smallest(system, 1 / u, [], values, sizes, k=9)
     assert found.indices.tolist() == [1, 2, 3]
     assert found.feasible == 3
 
@@ -157,7 +163,7 @@ def test_undefined_and_infinite_points_are_out(toy):
 def test_nothing_feasible_is_an_answer(toy):
     system, _, symbols = toy
     values, sizes = axis_shaped({"dense_u": np.arange(100.0)})
-    found = smallest(system, symbols["u"], [symbols["u"] < 0], values, sizes, 2)
+    found = smallest(system, symbols["u"], [symbols["u"] < 0], values, sizes, k=2)
     assert (found.values.size, found.indices.size, found.feasible, found.points) == (0, 0, 0, 100)
     assert smallest(system, symbols["u"], [sympy.false], values, sizes).feasible == 0
     assert smallest(system, symbols["u"], [sympy.true], values, sizes).feasible == 100
@@ -205,7 +211,7 @@ def test_a_model_against_its_own_grid():
     binding = bind(model, {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
     over, sizes = axis_shaped(MEMORY_AXES)
     memory, capacity, d = (variable_of(n).symbol for n in ("total_memory", "memory_capacity", "dp_size"))
-    found = smallest(binding.system, memory * d, [memory <= 0.5 * capacity], {**binding.values, **over}, sizes, 20)
+    found = smallest(binding.system, memory * d, [memory <= 0.5 * capacity], {**binding.values, **over}, sizes, k=20)
     swept = model.sweep(model="Llama3_8B", hardware="H100", outputs=["total_memory"], **MEMORY_AXES)
     held = swept.total_memory.values * 1e9
     limit = 0.5 * model.solve(model="Llama3_8B", hardware="H100", batch_size=8)["memory_capacity"].to("byte").magnitude
@@ -227,7 +233,7 @@ def test_a_model_with_searches_inside():
     binding = bind(model, {**fixed, "qps": 10})
     over, sizes = axis_shaped(axes)
     replicas, qps = variable_of("required_replicas").symbol, variable_of("qps").symbol
-    found = smallest(binding.system, replicas / qps, [qps >= 50], {**binding.values, **over}, sizes, 5)
+    found = smallest(binding.system, replicas / qps, [qps >= 50], {**binding.values, **over}, sizes, k=5)
     swept = model.sweep(**fixed, **axes, outputs=["required_replicas"])
     held = swept.required_replicas.values / swept.qps.values[:, None, None]
     allowed = np.broadcast_to(swept.qps.values[:, None, None] >= 50, held.shape)
@@ -243,7 +249,7 @@ def test_several_devices_find_the_same(tmp_path):
         import sys
         import jax, numpy as np
         from mlsysim.backends import evaluate_outputs, OutputSpec
-        from mlsysim.backends.dense import smallest
+        from mlsysim.backends.dense import DenseSearch
         from mlsysim.inputs.binding import bind
         from mlsysim.models import TrainingMemoryModel
         from mlsysim.symbolic import variable_of
@@ -256,7 +262,8 @@ def test_several_devices_find_the_same(tmp_path):
             for place, (name, axis) in enumerate(axes.items()):
                 values[name] = axis.reshape([-1 if a == place else 1 for a in range(3)])
             memory, d = variable_of("total_memory").symbol, variable_of("dp_size").symbol
-            found = smallest(binding.system, memory * d, [memory > 1e11], values, (64, 64, 512), 7)
+            search = DenseSearch(binding.system, memory * d, [memory > 1e11], values, (64, 64, 512))
+            found = search.resolve(search.scan(0, search.runs, 7), 7)
             shown = evaluate_outputs(binding.system, [OutputSpec("total_memory", 1e9)], values, (64, 64, 512))
             return found.values, found.indices, np.array([found.feasible, found.points]), shown["total_memory"]
 

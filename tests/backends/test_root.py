@@ -12,13 +12,14 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from mlsysim.backends import arrays, compiled, evaluate, pure_function, slopes, vector
-from mlsysim.backends.operations import per_point
+from mlsysim.backends.compiled import graph_of
 from mlsysim.backends.pure import iterates
 from mlsysim.backends.slopes import derivatives
 from mlsysim.graph.operations import root as of_root
 from mlsysim.graph.operations.normal import normal_quantile
 from mlsysim.graph.operations.root import NEAR
-from mlsysim.symbolic import Max, NormalCDF, NormalQuantile, Root, evaluated_at, variable_of, when
+from mlsysim.graph.passes import cost
+from mlsysim.symbolic import Max, NormalCDF, NormalQuantile, Root, evaluated_at, when
 
 COUNT = 400
 RNG = np.random.default_rng(11)
@@ -363,8 +364,7 @@ def test_slopes_of_the_normal_distribution(pure, system_of):
 
 def test_a_grid_knows_that_a_root_is_iterated_and_what_it_costs(queue):
     assert iterates(queue)
-    grid = {name: value[:, None] if name == "found_base" else value for name, value in points(4).items()}
-    number = per_point(queue, [variable_of("found_number").symbol], grid)
-    twice = per_point(queue, [variable_of("found_twice").symbol], grid)
+    over = {name: 2 if name == "found_base" else 1 for name in points(4)}
+    number, twice = (cost(graph_of(queue, (name,)), over).total() for name in ("found_number", "found_twice"))
     assert 400 < number < 1000
     assert twice > number + 9 * 400

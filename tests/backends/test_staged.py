@@ -4,14 +4,14 @@ import jax
 import numpy as np
 import pytest
 import sympy
+from backends.test_dense import smallest
 from fuzz import rest_long, tries
 from study.points import CHAINS, POINTS
 
 import mlsysim
 from mlsysim.backends import OutputSpec, compiled, evaluate_outputs, graph_of
-from mlsysim.backends.dense import smallest
 from mlsysim.backends.front import GridFront
-from mlsysim.backends.staged import Staged, on_jax
+from mlsysim.backends.staged import Staged, graph_of_expressions, on_jax
 from mlsysim.backends.sweep import is_worth_compiling
 from mlsysim.inputs.binding import bind
 from mlsysim.models import DistributedModel, ServingCapacityModel
@@ -92,7 +92,7 @@ def test_a_model_at_every_point_of_a_grid_on_jax(most):
     swept = evaluate_outputs(system, [OutputSpec("step_time"), OutputSpec("total_memory")], values, SIZES)
     limit = float(np.median(swept["total_memory"])) * (1 + 1e-6)
     asked = [time, memory < limit, batch >= 512]
-    function, given = on_jax(system, asked, values, lambda shape: np.prod(shape) <= most)
+    function, given = on_jax(graph_of_expressions(system, asked), values, lambda shape: np.prod(shape) <= most)
     with jax.enable_x64(True):
         found = [np.broadcast_to(each, SIZES) for each in function.raw(*(given[name] for name in function.inputs))]
     # The same operations in the same order: JAX and NumPy differ in the last bits of roots and logarithms.
@@ -104,7 +104,7 @@ def test_a_model_at_every_point_of_a_grid_on_jax(most):
 def test_other_numbers_leave_the_same_function():
     asked = [*symbols("step_time"), sympy.Lt(*symbols("total_memory", "memory_capacity"))]
     found = [
-        on_jax(system, asked, values, lambda shape: np.prod(shape) <= 12)
+        on_jax(graph_of_expressions(system, asked), values, lambda shape: np.prod(shape) <= 12)
         for system, values in (grid(), grid(seq_len=5120), grid(sequence_parallel=False))
     ]
     functions = [function for function, _ in found]
@@ -163,11 +163,11 @@ def test_conditions_that_are_decided(pure, system_of):
     system = system_of({pure("ahead_total"): u * v})
     values = {"ahead_u": np.arange(1.0, 8).reshape(-1, 1), "ahead_v": np.arange(1.0, 6).reshape(1, -1)}
     for number, feasible in ((1.0, 35), (-1.0, 0)):
-        found = smallest(system, u * v, [limit > 0], {**values, "ahead_limit": number}, (7, 5), 2)
+        found = smallest(system, u * v, [limit > 0], {**values, "ahead_limit": number}, (7, 5), k=2)
         assert (found.feasible, found.indices.tolist()) == (feasible, [0, 1] if feasible else [])
-    found = smallest(system, limit, [sympy.Eq(u, v)], {**values, "ahead_limit": 3.0}, (7, 5), 9)
+    found = smallest(system, limit, [sympy.Eq(u, v)], {**values, "ahead_limit": 3.0}, (7, 5), k=9)
     assert (found.feasible, found.values.tolist()) == (5, [3.0] * 5)
-    found = smallest(system, (u - 4) ** 2 + 1 / v**2, [sympy.Or(u > 6, v > 4)], values, (7, 5), 1)
+    found = smallest(system, (u - 4) ** 2 + 1 / v**2, [sympy.Or(u > 6, v > 4)], values, (7, 5))
     assert found.indices.tolist() == [19]
 
 

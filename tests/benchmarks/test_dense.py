@@ -195,7 +195,7 @@ GROWTH = """
     import numpy as np
     sys.path.insert(0, sys.argv[1])
     from benchmarks.test_dense import AXES, P, inputs, shaped
-    from mlsysim.backends.dense import smallest
+    from mlsysim.backends.dense import DenseSearch
     from mlsysim.symbolic import variable_of
 
     system, values = inputs()
@@ -206,10 +206,12 @@ GROWTH = """
         axes["dp_size"], axes["zero_stage"] = 2.0 ** np.arange(6), np.arange(4.0)
         asked = {**values, **shaped(axes)}
         sizes = [len(axis) for axis in axes.values()]
-        smallest(system, memory * d / (b * s), [memory <= 72e9], asked, sizes)
-        start = time.perf_counter()
-        found = smallest(system, memory * d / (b * s), [memory <= 72e9], asked, sizes)
-        seconds.append(time.perf_counter() - start)
+        for _ in range(2):
+            start = time.perf_counter()
+            search = DenseSearch(system, memory * d / (b * s), [memory <= 72e9], asked, sizes)
+            found = search.resolve(search.scan(0, search.runs))
+            taken = time.perf_counter() - start
+        seconds.append(taken)
     assert found.points == 2000 * 192 * 6 * 4 * 8 * 4 * 4
     # The peak that getrusage tells is that of the process we were started from, if that was larger.
     status = open("/proc/self/status").read()

@@ -29,7 +29,7 @@ class _InNumpy:
     Attributes
     ----------
     operations : float
-        As :mod:`mlsysim.backends.operations` counts them.
+        As :func:`mlsysim.graph.passes.cost` counts them.
     """
 
     operations: float = 0.0
@@ -55,7 +55,7 @@ def worthwhile(operations: float, last: float) -> bool:
     Parameters
     ----------
     operations : float
-        As :mod:`mlsysim.backends.operations` counts them.
+        As :func:`mlsysim.graph.passes.cost` counts them.
     last : float
         Those since this was last asked. Until the machine is loaded it is all that the process did that counts.
     """

@@ -53,10 +53,14 @@ def cost(graph: Graph, inputs: Mapping[str, int]) -> Counter[int]:
     """Nanoseconds of NumPy for each value, by the axes of what is computed; iterations with all that they try."""
     found: Counter[int] = Counter()
     for node, bits in zip(graph.nodes, axes(graph, inputs), strict=True):
-        found[bits] += TABLE[node.op].cost
-        if node.op in TRIES:
-            found[bits] += TRIES[node.op] * cost(node.data, {}).total()
+        found[bits] += cost_of(node)
     return found
+
+
+def cost_of(node: Node) -> int:
+    """Nanoseconds of NumPy for a value of a node; iterations with all that they try."""
+    tried = TRIES[node.op] * cost(node.data, {}).total() if node.op in TRIES else 0
+    return TABLE[node.op].cost + tried
 
 
 def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], bool]) -> list[Stage]:
