@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mlsysim.backends.budget import look_at_the_clock
-from mlsysim.backends.programs.recording import UnrecordableError, recorded, recorder_of
 from mlsysim.graph import TABLE, operations
 from mlsysim.graph.floats import FLOATS, Floats, State
 
@@ -90,15 +89,14 @@ def _numerics(name: str) -> Callable[..., Any]:
     return np.errstate(all="ignore")(function)
 
 
-ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
-erlang_c, slots_busy = (recorded(_numerics(name)) for name in ("erlang_c", "slots_busy"))
+ceil, floor, erlang_c, slots_busy, slots_busy_slope = map(
+    _numerics, ("ceil", "floor", "erlang_c", "slots_busy", "slots_busy_slope")
+)
 
 
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
     """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
-    if recorder_of((lower, upper, *given)) is not None:
-        raise UnrecordableError("root")
     if any(map(np.ndim, (lower, upper, *given))):
         return operations.root.root(ARRAYS, *_moving(residual, given, lower, upper), within)
 
@@ -130,8 +128,6 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
 
 def lawful(left: Any, right: Any) -> Any:
     """A product in which nothing times infinity is nothing."""
-    if recorder_of((left, right)) is not None:
-        return TABLE["lawful"].numerics(ARRAYS, left, right)  # type: ignore[misc]
     found = left * right
     unknown = found != found
     return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
@@ -142,19 +138,15 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> lis
     from mlsysim.backends.chunked.asked import answers, loads
     from mlsysim.backends.chunked.batch import solved
 
-    if recorder_of((*arguments, *given)) is not None:
-        raise UnrecordableError("chunked_prefill")
     found = solved(loads(asked, tau, arguments, given, NAMESPACE, NUMBERS))[0]
     return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
 
 
-@recorded
 def power(base: Any, exponent: Any) -> Any:
     """A power with the bits of C, which those of plain floats are; vectors of a processor have others."""
     return np.float_power(base, exponent)
 
 
-@recorded
 def normal_cdf(x: Any) -> Any:
     """The normal distribution."""
     if np.ndim(x) == 0:
@@ -164,7 +156,6 @@ def normal_cdf(x: Any) -> Any:
     return ndtr(x)
 
 
-@recorded
 def normal_quantile(p: Any) -> Any:
     """The quantile of the normal distribution."""
     if np.ndim(p) == 0:

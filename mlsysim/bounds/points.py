@@ -15,11 +15,12 @@ from mlsysim.backends.budget import take
 from mlsysim.backends.compiled import compiled
 from mlsysim.backends.operations import per_point
 from mlsysim.backends.programs.lazily import Lazily
-from mlsysim.backends.programs.recording import UnrecordableError, Value
-from mlsysim.backends.programs.steps import looked_up, looked_up_pair
 from mlsysim.backends.staged import Staged
 from mlsysim.bounds.limits import Limited
 from mlsysim.bounds.stages import LOOK_UP, Checks
+from mlsysim.graph import inlined
+from mlsysim.graph.operand import NoOperationError, Operand
+from mlsysim.graph.operations.outward import looked_up, looked_up_pair
 from mlsysim.symbolic import System, lower
 
 #: Operations of a chunk of points, some tenths of a second, after which the clock is looked at; and most points of it.
@@ -28,6 +29,8 @@ CHUNK_OPERATIONS, CHUNK_POINTS = 2e8, 1 << 17
 LOOP_OPERATIONS, LOOP_POINTS = 4e9, 1 << 14
 #: Of what takes iterations, most values that are found at once for all points; and as a share of the points.
 AHEAD, SHARE = 1 << 17, 0.25
+#: Most values of a table in which a program looks up what one axis decides.
+TABULATED = 1 << 17
 
 
 class Points:
@@ -186,7 +189,7 @@ class _Function:
                     self._prepared = self._staged.evaluated()
             with np.errstate(all="ignore"):
                 return self._staged.last.raw(*(at_points(value, points) for value in self._prepared.values()))
-        program = self._program.after(self._recorded, self.operations, points.shape[1], points.shape[0])
+        program = self._program.after(self._built, self.operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)
         with np.errstate(all="ignore"):
@@ -198,7 +201,7 @@ class _Function:
         count = points.shape[1] + int(moves.sum())
         if self._changed is None:
             self._changed = Lazily(range(axes))
-        program = self._changed.after(lambda inputs: self._recorded(inputs)[:1], self.operations, count, axes)
+        program = self._changed.after(lambda inputs: self._built(inputs)[:1], self.operations, count, axes)
         if program is not None:
             take(self.operations, count)
             return program.varied(points, places, moves)[0]
@@ -211,12 +214,18 @@ class _Function:
         found[1 + axis, column] = values[points.shape[1] :]
         return found
 
-    def _recorded(self, places: list[Value]) -> list[Any]:
-        return self._function.raw(*(_looked_up(value, places) for value in self.inputs))
+    def _built(self, places: Sequence[Operand]) -> list[Operand]:
+        """The expressions at places that are operands; what one axis decides is a table."""
+        values = dict(zip(self._function.inputs, self.inputs, strict=True))
+        tabulated = Staged(self._function.graph, values, _in_table)
+        graph, builder = tabulated.last.graph, places[0].builder
+        given = {name: _looked_up(value, places).place for name, value in tabulated.evaluated().items()}
+        nodes = inlined(builder, graph, given)
+        return [Operand(builder, nodes[place]) for place in graph.outputs.values()]
 
-    def record(self, places: Sequence[Value]) -> Value:
-        """The first expression at recorded places."""
-        return self._recorded(list(places))[0]
+    def built(self, places: Sequence[Operand]) -> Operand:
+        """The first expression at places that are operands."""
+        return self._built(places)[0]
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether the first expression holds at points; not counted, see :class:`~.stages.Checks`."""
@@ -231,13 +240,18 @@ def _swept(value: np.ndarray) -> list[int]:
     return [axis for axis, size in enumerate(value.shape) if size > 1]
 
 
-def _looked_up(value: np.ndarray, places: list[Value]) -> Any:
-    """A value over some axes, at recorded places."""
+def _in_table(shape: tuple[int, ...]) -> bool:
+    """True for the shape of what at most one axis decides."""
+    return sum([size > 1 for size in shape]) <= 1 and math.prod(shape) <= TABULATED
+
+
+def _looked_up(value: Any, places: Sequence[Operand]) -> Operand:
+    """A value over some axes, at places that are operands."""
     axes = _swept(value)
     if not axes:
-        return np.float64(value.ravel()[0])
+        return Operand(places[0].builder, places[0].builder.number(float(value)))
     if len(axes) > 2:
-        raise UnrecordableError("a table of three dimensions")
+        raise NoOperationError("a table of three dimensions")
     table = value.reshape([value.shape[axis] for axis in axes])
     return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes))
 

@@ -231,7 +231,7 @@ def test_programs_change_nothing(conditions, monkeypatch):
     case = grid(of, b=np.linspace(1, 2, 20), n=range(1, 61), m=range(1, 61))
     found = []
     for operations in (math.inf, 0.0):
-        for threshold in ("RECORDING", "LOADING"):
+        for threshold in ("BUILDING", "LOADING"):
             monkeypatch.setattr(lazily, threshold, operations)
         monkeypatch.setattr(bounding, "is_loaded", lambda: False)
         best, seen = solver(case, conditions).run(4)
@@ -249,7 +249,7 @@ def test_programs_end_a_budget_in_the_same_round(operations, monkeypatch):
     conditions = [sympy.Eq(sympy.Mod(N * M, 6), 0), N * B <= 100, M + N >= 12]
     found = []
     for threshold, loaded in ((math.inf, False), (0.0, False), (1e7, False), (math.inf, True)):
-        for name in ("RECORDING", "LOADING"):
+        for name in ("BUILDING", "LOADING"):
             monkeypatch.setattr(lazily, name, threshold)
         monkeypatch.setattr(bounding, "is_loaded", lambda loaded=loaded: loaded)
         one, budget = solver(case, conditions), Budget(operations)

@@ -32,7 +32,7 @@ def questions(family):
 def found_by(threshold, asked, top, leaf):
     """An answer with its certificate, from bounds that are recorded after so many operations."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("RECORDING", "LOADING"):
+        for name in ("BUILDING", "LOADING"):
             patch.setattr(lazily, name, threshold)
         patch.setattr(bounding, "is_loaded", lambda: False)
         patch.setattr(module, "AT_ONCE", -1.0)
