@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -189,6 +189,13 @@ NAMESPACE: dict[str, Any] = {
     "sqrt": np.sqrt,
     "where": np.where,
 }
+
+
+@cache
+def function(op: str) -> Callable[..., Any]:
+    """An operation of the table on arrays, as printed code has it."""
+    text = TABLE[op].text
+    return eval(f"lambda *x: {text.format('x[0]', 'x[1]')}", NAMESPACE) if text else NAMESPACE[op]
 
 
 def _number(found: Any) -> np.float64:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.backends import vector
 from mlsysim.backends.budget import take
 from mlsysim.backends.compiled import compiled
 from mlsysim.backends.operations import per_point
@@ -18,8 +19,8 @@ from mlsysim.backends.programs.lazily import Lazily
 from mlsysim.backends.staged import Staged
 from mlsysim.bounds.limits import Limited
 from mlsysim.bounds.stages import LOOK_UP, Checks
-from mlsysim.graph import inlined
-from mlsysim.graph.operand import NoOperationError, Operand
+from mlsysim.graph import Builder
+from mlsysim.graph.operand import Array, NoOperationError, Operand
 from mlsysim.graph.operations.outward import looked_up, looked_up_pair
 from mlsysim.symbolic import System, lower
 
@@ -30,7 +31,7 @@ LOOP_OPERATIONS, LOOP_POINTS = 4e9, 1 << 14
 #: Of what takes iterations, most values that are found at once for all points; and as a share of the points.
 AHEAD, SHARE = 1 << 17, 0.25
 #: Most values of a table in which a program looks up what one axis decides.
-TABULATED = 1 << 17
+TABULATED = 1 << 16
 
 
 class Points:
@@ -215,13 +216,22 @@ class _Function:
         return found
 
     def _built(self, places: Sequence[Operand]) -> list[Operand]:
-        """The expressions at places that are operands; what one axis decides is a table."""
-        values = dict(zip(self._function.inputs, self.inputs, strict=True))
-        tabulated = Staged(self._function.graph, values, _in_table)
-        graph, builder = tabulated.last.graph, places[0].builder
-        given = {name: _looked_up(value, places).place for name, value in tabulated.evaluated().items()}
-        nodes = inlined(builder, graph, given)
-        return [Operand(builder, nodes[place]) for place in graph.outputs.values()]
+        """The expressions at places that are operands."""
+        graph, builder = self._function.graph, places[0].builder
+        given = dict(zip(self._function.inputs, self.inputs, strict=True))
+        at: list[int] = []
+        tables: dict[int, int] = {}
+        for node in graph.nodes:
+            if node.op == "input":
+                at.append(_looked_up(given[node.data], places))
+            elif node.op == "number":
+                at.append(builder.number(node.data))
+            else:
+                place = builder.make(node.op, *[at[arg] for arg in node.args], data=node.data)
+                if place not in tables:
+                    tables[place] = _tabulated(builder, place)
+                at.append(tables[place])
+        return [Operand(builder, at[place]) for place in graph.outputs.values()]
 
     def built(self, places: Sequence[Operand]) -> Operand:
         """The first expression at places that are operands."""
@@ -240,20 +250,28 @@ def _swept(value: np.ndarray) -> list[int]:
     return [axis for axis, size in enumerate(value.shape) if size > 1]
 
 
-def _in_table(shape: tuple[int, ...]) -> bool:
-    """True for the shape of what at most one axis decides."""
-    return sum([size > 1 for size in shape]) <= 1 and math.prod(shape) <= TABULATED
-
-
-def _looked_up(value: Any, places: Sequence[Operand]) -> Operand:
-    """A value over some axes, at places that are operands."""
+def _looked_up(value: np.ndarray, places: Sequence[Operand]) -> int:
+    """Place of a value over some axes, which stand at places that are operands."""
     axes = _swept(value)
     if not axes:
-        return Operand(places[0].builder, places[0].builder.number(float(value)))
+        return places[0].builder.number(float(value.ravel()[0]))
     if len(axes) > 2:
         raise NoOperationError("a table of three dimensions")
     table = value.reshape([value.shape[axis] for axis in axes])
-    return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes))
+    return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes)).place
+
+
+def _tabulated(builder: Builder, place: int) -> int:
+    """Place of a table of an operation on numbers and on what is looked up at one place; any other is itself."""
+    op, args, data = builder.nodes[place]
+    operands = [builder.nodes[arg] for arg in args]
+    tables = [each for each in operands if each.op == "looked_up"]
+    if op == "looked_up" or data is not None or len({each.args for each in tables}) != 1:
+        return place
+    if tables[0].data.values.size > TABULATED or any(each.op not in ("looked_up", "number") for each in operands):
+        return place
+    values = [each.data.values if each.op == "looked_up" else each.data for each in operands]
+    return builder.make("looked_up", *tables[0].args, data=Array(vector.function(op)(*values)))
 
 
 def at_points(value: np.ndarray, points: np.ndarray) -> Any:

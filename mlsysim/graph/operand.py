@@ -26,6 +26,11 @@ class NoOperationError(Exception):
     """Something was done to an operand that is no operation of a graph, or of the backend that runs it."""
 
 
+def _operator(op: str) -> Callable[..., Any]:
+    """An operation without the detour over NumPy."""
+    return lambda self, *operands: self.make(op, self, *operands)
+
+
 class Operand(np.lib.mixins.NDArrayOperatorsMixin):
     """A node that is being built, in code that is written for arrays.
 
@@ -46,6 +51,9 @@ class Operand(np.lib.mixins.NDArrayOperatorsMixin):
         """An operation on operands, numbers and arrays of one number."""
         builder = self.builder
         return Operand(builder, builder.make(op, *[_place(builder, operand) for operand in operands], data=data))
+
+    __add__, __sub__, __mul__, __neg__ = map(_operator, ("add", "subtract", "multiply", "negative"))
+    __and__, __le__, __ge__ = map(_operator, ("both", "less_equal", "greater_equal"))
 
     def _result(self, function: Any, operands: Sequence[Any], options: Any) -> Operand:
         if options or function not in OPERATIONS:

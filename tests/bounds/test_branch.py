@@ -225,7 +225,7 @@ def test_a_time_limit_leaves_an_honest_bound(seconds, conditions):
 
 @pytest.mark.parametrize("conditions", [[], [sympy.Eq(sympy.Mod(N * M, 7), 3)], [N * B <= 40, M + N >= 12]], ids=str)
 def test_programs_change_nothing(conditions, monkeypatch):
-    """The same boxes, points and answers, whether NumPy bounds and evaluates or recorded programs do."""
+    """The same boxes, points and answers, whether NumPy bounds and evaluates or programs do."""
     pytest.importorskip("numba", reason="the machine needs numba")
     of = (hashed(N, M, 7919, 10007) + 900) * B + sympy.ceiling(5000 / (N * M)) * M + sympy.Max(B * M, 30 * N / M)
     case = grid(of, b=np.linspace(1, 2, 20), n=range(1, 61), m=range(1, 61))

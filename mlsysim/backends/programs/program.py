@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mlsysim.backends.blocks import cores
-from mlsysim.backends.programs.codes import CODES, COMMUTE, NUMBER, PLAIN, SCALED, WITH_NUMBER
+from mlsysim.backends.programs.codes import CODES, COMMUTE, NUMBER, PLAIN, SCALED, TURNED, WITH_NUMBER
 from mlsysim.graph import Graph
 from mlsysim.graph.operand import Array, NoOperationError, Operand, built
 
@@ -205,6 +205,8 @@ class Program:
         for place, (op, args, data) in enumerate(nodes):
             if op in ("input", "number"):
                 continue
+            if op in TURNED:
+                op, args = TURNED[op], args[::-1]
             name, extra = PLAIN.format(op), data
             if op == "plus_outward" and uses[args[1]] == 1 and args[1] in found:
                 inner, factor, number, _ = found[args[1]]
