@@ -58,7 +58,7 @@ class Builder:
         if place is not None:
             return place
         operation = TABLE[op]
-        values = [self.value(arg) for arg in args]
+        values = [node.data if node.op == "number" else None for node in [self.nodes[arg] for arg in args]]
         if args and operation.fold is not None and None not in values:
             subgraph = (data,) if isinstance(data, Graph) else ()
             if not any(each.has("chunked") for each in subgraph):

@@ -162,20 +162,18 @@ class Program:
 
     def _assemble(self) -> None:
         """Make the instructions of the program, and after them those that each change does again."""
-        nodes = self._graph.nodes
-        # Numbers that are read from a register are negative; inputs stay where they are loaded.
-        self._reads = [self._row(node.data) if node.op == "number" else at for at, node in enumerate(nodes)]
+        count = len(self._graph.nodes)
         lines = [self._line(*each) for each in self._fused()]
-        outputs = [self._reads[place] for place in self._graph.outputs.values()]
-        registers = [self._rows_of.get(place, 0) for place in range(len(nodes))]
+        outputs = [self._read_at(place) for place in self._graph.outputs.values()]
+        # Inputs stay where they are loaded; one more register holds the changed input.
+        registers = [self._rows_of.get(place, 0) for place in range(count)]
         places = {row: place for place, row in self._rows_of.items()}
         changes = [places.get(change, -1) for change in self._changes.tolist()]
-        parts = [lines, *_dependent(lines, changes, len(nodes))]
+        parts = [lines, *_dependent(lines, changes, count)]
         shared = set(outputs)
         for part in parts[1:]:
             own = {line[1] for line in part}
             shared.update([x for line in part for x in line[2] if x not in own])
-        # One more register holds the changed input.
         code, count = _allocated(lines, registers, self._inputs + bool(changes), shared)
         starts, most, ends = [0, len(code)], count, [_places(outputs, registers)]
         for change, part in zip(changes, parts[1:], strict=True):
@@ -224,13 +222,14 @@ class Program:
     def _line(self, name: str, args: tuple[int, ...], data: Any, place: int) -> Line:
         if name not in CODES:
             raise NoOperationError(name)
-        reads = [self._reads[arg] for arg in args]
+        reads = [self._read_at(arg) for arg in args]
         more = [] if data is None else self._table(data) if isinstance(data, Array) else [self._numbers.place(data)]
         return Line(CODES[name], place, reads, [*[0] * (READ - len(reads)), *more, *[0] * (MORE - len(more))])
 
-    def _row(self, number: Any) -> int:
-        """A number where a register is read: one that holds it everywhere, after all others."""
-        return -1 - self._filled.place(number)
+    def _read_at(self, place: int) -> int:
+        """A place that a register is read for; negative of a number, which has one everywhere, after all others."""
+        node = self._graph.nodes[place]
+        return -1 - self._filled.place(node.data) if node.op == "number" else place
 
     def _table(self, array: Array) -> list[int]:
         """Where the values of an array start; and how many a row of it has, if it has rows."""
