@@ -14,14 +14,5 @@ from mlsysim.graph.operations import (
 )
 
 __all__ = [
-    "arithmetic",
-    "choices",
-    "chunked",
-    "erlang",
-    "least_integer",
-    "normal",
-    "outward",
-    "root",
-    "rounding",
-    "slots",
-]
+    "arithmetic", "choices", "chunked", "erlang", "least_integer", "normal", "outward", "root", "rounding", "slots",
+]  # fmt: skip
