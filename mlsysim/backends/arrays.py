@@ -7,8 +7,10 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from mlsysim.graph import TABLE, Builder, operations
+from mlsysim.graph import TABLE, Builder
 from mlsysim.graph.floats import LARGEST, State
+from mlsysim.graph.operations import least_integer as of_least_integer
+from mlsysim.graph.operations import root as of_root
 from mlsysim.graph.printer import Printer
 
 
@@ -134,7 +136,7 @@ def _root() -> Callable[..., Any]:
 
     @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
     def found(residual: Callable[..., Any], within: float, lower: Any, upper: Any, given: State) -> Any:
-        return operations.root.root(arithmetic(), residual, lower, upper, given, within)
+        return of_root.root(arithmetic(), residual, lower, upper, given, within)
 
     @found.defjvp
     def slope(residual: Callable[..., Any], within: float, primals: Any, tangents: Any) -> Any:
@@ -204,4 +206,4 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
     import jax
 
     limit, given, beyond = jax.lax.stop_gradient((limit, tuple(given), beyond))
-    return operations.least_integer.least_integer(arithmetic(), condition, limit, given, beyond)
+    return of_least_integer.least_integer(arithmetic(), condition, limit, given, beyond)

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.graph import TABLE, Facts, operations
+from mlsysim.graph import TABLE, Facts
 from mlsysim.graph.floats import FLOATS, State
+from mlsysim.graph.operations.arithmetic import divided
+from mlsysim.graph.operations.least_integer import least_integer
+from mlsysim.graph.operations.root import of_floats
 from mlsysim.graph.printer import Printer
 
 
@@ -41,11 +44,11 @@ def namespace() -> dict[str, Any]:
     return {
         **folds,
         "chunked_prefill": _chunked_prefill,
-        "divided": operations.arithmetic.divided,
+        "divided": divided,
         "inf": math.inf,
-        "least_integer": partial(operations.least_integer.least_integer, FLOATS),
+        "least_integer": partial(least_integer, FLOATS),
         "nan": math.nan,
-        "root": operations.root.of_floats,
+        "root": of_floats,
     }
 
 

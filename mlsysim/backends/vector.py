@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from mlsysim.backends.budget import look_at_the_clock
-from mlsysim.graph import TABLE, operations
+from mlsysim.graph import TABLE
 from mlsysim.graph.floats import FLOATS, Floats, State
+from mlsysim.graph.operations import least_integer as of_least_integer
+from mlsysim.graph.operations import normal
+from mlsysim.graph.operations import root as of_root
 
 
 class Arrays:
@@ -80,7 +83,7 @@ class Arrays:
 
 ARRAYS = Arrays()
 
-bracket = np.errstate(all="ignore")(partial(operations.root.bracket, ARRAYS))
+bracket = np.errstate(all="ignore")(partial(of_root.bracket, ARRAYS))
 
 
 def _numerics(name: str) -> Callable[..., Any]:
@@ -99,13 +102,13 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
     if any(map(np.ndim, (lower, upper, *given))):
         moving, arrays = _moving(residual, given)
-        return operations.root.root(ARRAYS, moving, lower, upper, arrays, within)
+        return of_root.root(ARRAYS, moving, lower, upper, arrays, within)
 
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
 
     numbers = tuple(map(np.float64, given))
-    return np.float64(operations.root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
+    return np.float64(of_root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
 
 
 def _moving(function: Callable[..., Any], given: State) -> tuple[Callable[..., Any], State]:
@@ -124,7 +127,7 @@ def _moving(function: Callable[..., Any], given: State) -> tuple[Callable[..., A
 def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
     """Smallest number that meets a condition; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
     moving, arrays = _moving(condition, given)
-    return operations.least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
+    return of_least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
 
 
 def lawful(left: Any, right: Any) -> Any:
@@ -156,7 +159,7 @@ def power(base: Any, exponent: Any) -> Any:
 def normal_cdf(x: Any) -> Any:
     """The normal distribution."""
     if np.ndim(x) == 0:
-        return np.float64(operations.normal.normal_cdf(float(x)))
+        return np.float64(normal.normal_cdf(float(x)))
     from scipy.special import ndtr
 
     return ndtr(x)
@@ -165,20 +168,18 @@ def normal_cdf(x: Any) -> Any:
 def normal_quantile(p: Any) -> Any:
     """The quantile of the normal distribution."""
     if np.ndim(p) == 0:
-        return np.float64(operations.normal.normal_quantile(float(p)))
+        return np.float64(normal.normal_quantile(float(p)))
     from scipy.special import ndtri
 
     return ndtri(p)
 
 
 NAMESPACE: dict[str, Any] = {
+    **{name: _numerics(name) for name, each in TABLE.items() if each.numerics is not None},
     "absolute": np.absolute,
-    "ceil": ceil,
     "chained": chained,
     "chunked_prefill": chunked_prefill,
-    "erlang_c": erlang_c,
     "exp": np.exp,
-    "floor": floor,
     "inf": np.float64(np.inf),
     "lawful": lawful,
     "least_integer": least_integer,
@@ -191,9 +192,6 @@ NAMESPACE: dict[str, Any] = {
     "normal_quantile": normal_quantile,
     "power": power,
     "root": root,
-    "slots_busy": slots_busy,
-    "slots_busy_curvature": _numerics("slots_busy_curvature"),
-    "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,
     "where": np.where,
 }

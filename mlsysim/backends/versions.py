@@ -15,4 +15,13 @@ def versions() -> str:
     import jax
     from jaxlib.version import __version__ as jaxlib_version
 
-    return " ".join([__version__, f"lowering {LOWERING}", jax.__version__, jaxlib_version, np.__version__, jax.devices()[0].platform])
+    return " ".join(
+        [
+            __version__,
+            f"lowering {LOWERING}",
+            jax.__version__,
+            jaxlib_version,
+            np.__version__,
+            jax.devices()[0].platform,
+        ]
+    )

@@ -11,11 +11,11 @@ import sympy
 
 from mlsysim import units
 from mlsysim.errors import FormulaError, UnknownNameError
-from mlsysim.graph import operations
 from mlsysim.graph.builder import Builder
 from mlsysim.graph.facts import ANY, Facts
 from mlsysim.graph.graph import Graph
 from mlsysim.graph.operation import TABLE
+from mlsysim.graph.operations.erlang import erlang_c_partials
 from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Label, LeastInteger, Root, System, UnitSymbol, variable_of
 from mlsysim.symbolic.functions import ErlangCSlope
 
@@ -167,7 +167,7 @@ class Lowering:
     def _erlang_c_slope(self, node: Any) -> int:
         operands = [self.place(arg) for arg in node.args]
         wait = self.builder.make("erlang_c", *operands)
-        _, slope = operations.erlang.erlang_c_partials(self.builder, operands, wait)
+        _, slope = erlang_c_partials(self.builder, operands, wait)
         assert slope is not None
         return slope
 

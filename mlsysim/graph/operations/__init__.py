@@ -1,18 +1,7 @@
-"""The operation table, filled: a file a kind of operation."""
+"""The operation table, filled: a file a kind of operation, read because it stands here."""
 
-from mlsysim.graph.operations import (
-    arithmetic,
-    choices,
-    chunked,
-    erlang,
-    least_integer,
-    normal,
-    outward,
-    root,
-    rounding,
-    slots,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "arithmetic", "choices", "chunked", "erlang", "least_integer", "normal", "outward", "root", "rounding", "slots",
-]  # fmt: skip
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
