@@ -21,12 +21,13 @@ def namespace() -> dict[str, Any]:
     import jax.numpy as jnp
 
     on = arithmetic()
-    numerics = {name: partial(each.numerics, on) for name, each in TABLE.items() if each.numerics is not None}
+    written = {name: each for name, each in TABLE.items() if each.numerics is not None}
+    iterated = {name for name, each in written.items() if each.partials is not None and each.iterates}
     return {
-        **numerics,
+        **{name: partial(each.numerics, on) for name, each in written.items()},  # type: ignore[arg-type]
+        **{name: _differentiable(name) for name in iterated},
         "absolute": jnp.abs,
         "chunked_prefill": chunked_prefill,
-        "erlang_c": _differentiable("erlang_c", 2),
         "exp": jnp.exp,
         "inf": jnp.inf,
         "least_integer": least_integer,
@@ -39,7 +40,6 @@ def namespace() -> dict[str, Any]:
         "normal_quantile": jax.scipy.special.ndtri,
         "power": operator.pow,
         "root": _root(),
-        "slots_busy": _differentiable("slots_busy", 5),
         "sqrt": jnp.sqrt,
         "where": jnp.where,
     }
@@ -109,23 +109,46 @@ def _real(*values: Any) -> Any:
     return jnp.promote_types(jnp.result_type(*values, 1.0), jnp.float32)
 
 
-def _differentiable(name: str, count: int) -> Callable[..., Any]:
-    """A special function of so many operands, with the partial derivatives of its entry in the table."""
+def _differentiable(name: str) -> Callable[..., Any]:
+    """A special function with the partial derivatives of its entry in the table: XLA has no slopes of its loops."""
+
+    def called(*operands: Any) -> Any:
+        fixed = tuple(each if isinstance(each, float | int) else None for each in operands)
+        moving = [each for each in operands if not isinstance(each, float | int)]
+        if not moving:
+            return TABLE[name].numerics(arithmetic(), *operands)  # type: ignore[misc]
+        return _by_partials(name, fixed)(*moving)
+
+    return called
+
+
+@cache
+def _by_partials(name: str, fixed: tuple[float | None, ...]) -> Callable[..., Any]:
+    """A special function of the operands that are no numbers."""
     import jax
 
-    function, builder = jax.custom_jvp(partial(TABLE[name].numerics, arithmetic())), Builder()  # type: ignore[arg-type]
-    operands = [builder.input(f"_{place}") for place in range(count)]
+    places = [place for place, each in enumerate(fixed) if each is None]
+
+    @jax.custom_jvp
+    def function(*moving: Any) -> Any:
+        rest = iter(moving)
+        operands = (next(rest) if each is None else each for each in fixed)
+        return TABLE[name].numerics(arithmetic(), *operands)  # type: ignore[misc]
+
+    builder = Builder()
+    operands = [builder.input(f"_{at}") if each is None else builder.number(each) for at, each in enumerate(fixed)]
     partials = TABLE[name].partials(builder, operands, builder.input("result"))  # type: ignore[misc]
-    moving = {f"{place}": each for place, each in enumerate(partials) if each is not None}
-    graph = builder.graph(moving)
+    slopes = {f"{at}": partials[place] for at, place in enumerate(places) if partials[place] is not None}
+    graph = builder.graph(slopes)  # type: ignore[arg-type]
     code = compile(Printer("text").function("slopes", graph), "<compiled>", "exec")
 
     @function.defjvp
     def slope(primals: Any, tangents: Any) -> Any:
         exec(code, space := dict(namespace()))
-        given = {f"_{place}": value for place, value in enumerate(primals)} | {"result": function(*primals)}
-        slopes = space["slopes"](*(given[each] for each in graph.inputs))
-        return given["result"], sum(each * tangents[int(at)] for at, each in zip(moving, slopes, strict=True))
+        given = {f"_{place}": value for place, value in zip(places, primals, strict=True)}
+        given["result"] = function(*primals)
+        found = space["slopes"](*(given[each] for each in graph.inputs))
+        return given["result"], sum(each * tangents[int(at)] for at, each in zip(slopes, found, strict=True))
 
     return function
 

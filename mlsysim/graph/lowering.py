@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import sympy
@@ -286,9 +286,17 @@ def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> 
         found = {name: lowering.place(expression) for name, expression in named}
     graph = lowering.builder.graph(found)
     for name in (*graph.inputs, *graph.names.values()):
-        if name in TABLE:
+        if name in _called():
             raise FormulaError(f"variable {name!r} has the name of a function that compiled code calls")
     return graph
+
+
+@cache
+def _called() -> frozenset[str]:
+    """Names that printed code calls; operations of bounds alone are never printed."""
+    alone = {n for n, each in TABLE.items() if each.machine and each.numerics is None and each.partials is None}
+    names = {name for name, each in TABLE.items() if not each.text} - alone
+    return frozenset(names | {"chunked_prefill", "divided", "inf", "nan", "power"})
 
 
 @lru_cache(maxsize=1 << 12)

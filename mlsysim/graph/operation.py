@@ -131,6 +131,11 @@ class Operation:
     cost: int = 1
     truth: bool = False
 
+    @property
+    def iterates(self) -> bool:
+        """True if it takes steps of unknown number: what does costs hundreds of nanoseconds."""
+        return self.cost >= 400
+
 
 #: Every operation by name; :mod:`mlsysim.graph.operations` fills it.
 TABLE: dict[str, Operation] = {}

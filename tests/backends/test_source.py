@@ -138,6 +138,11 @@ def test_a_name_that_generated_code_calls_is_refused(pure, system_of):
         assert str(refused.value) == f"variable {name!r} has the name of a function that compiled code calls"
 
 
+def test_other_names_of_operations_are_free(pure, system_of):
+    system = system_of({pure("code_sum"): pure("above") + pure("known") * pure("number") - pure("either")})
+    assert compiled(system)({"above": 1.0, "known": 2.0, "number": 3.0, "either": 4.0})["code_sum"] == 3
+
+
 NUMBERS = {
     "2**31": (2**31, "2147483648.0 * code_x"),
     "-2**40": (-(2**40), "-(1099511627776.0 * code_x)"),

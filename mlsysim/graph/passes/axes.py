@@ -11,7 +11,7 @@ from mlsysim.graph.graph import Graph, Node
 from mlsysim.graph.operation import TABLE
 
 #: Operations that take iterations at every point, and how often a root or a least integer evaluates its subgraph.
-ITERATED = ("root", "least_integer", "erlang_c", "slots_busy", "slots_busy_slope", "chunked")
+ITERATED = tuple(name for name, operation in TABLE.items() if operation.iterates)
 TRIES = {"root": 10, "least_integer": 20}
 
 
