@@ -1,7 +1,7 @@
 """The compiler: a System as one function, on plain floats, NumPy arrays or JAX arrays.
 
-What a scalar answer does without is imported from its own module: :mod:`.dense`, :mod:`.folded`, :mod:`.front` and
-:mod:`.refused`.
+What a scalar answer does without is imported from its own module: :mod:`.dense`, :mod:`.front`,
+:mod:`.refused` and :mod:`.staged`.
 """
 
 from mlsysim.backends.compiled import CompiledFunction, compiled, compiled_expression, graph_of, of_graph

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from mlsysim.graph import TABLE, operations
+from mlsysim.graph import TABLE, Builder, operations
 from mlsysim.graph.floats import LARGEST, State
-from mlsysim.symbolic.functions import erlang_c_slope
+from mlsysim.graph.printer import Printer
 
 
 @cache
@@ -24,7 +24,7 @@ def namespace() -> dict[str, Any]:
         **numerics,
         "absolute": jnp.abs,
         "chunked_prefill": chunked_prefill,
-        "erlang_c": _erlang_c(),
+        "erlang_c": _differentiable("erlang_c", 2),
         "exp": jnp.exp,
         "inf": jnp.inf,
         "least_integer": least_integer,
@@ -37,7 +37,7 @@ def namespace() -> dict[str, Any]:
         "normal_quantile": jax.scipy.special.ndtri,
         "power": operator.pow,
         "root": _root(),
-        "slots_busy": _slots_busy(),
+        "slots_busy": _differentiable("slots_busy", 5),
         "sqrt": jnp.sqrt,
         "where": jnp.where,
     }
@@ -107,34 +107,25 @@ def _real(*values: Any) -> Any:
     return jnp.promote_types(jnp.result_type(*values, 1.0), jnp.float32)
 
 
-def _erlang_c() -> Callable[[Any, Any], Any]:
-    import jax
-    import jax.numpy as jnp
-
-    erlang_c = jax.custom_jvp(partial(operations.erlang.erlang_c, arithmetic()))
-
-    @erlang_c.defjvp
-    def slope(primals: Any, tangents: Any) -> Any:
-        servers, load = primals
-        wait = erlang_c(servers, load)
-        stable = load < servers
-        offered, waiting = jnp.where(stable, load, servers / 2), jnp.where(stable, wait, 0.5)
-        return wait, jnp.where(stable, erlang_c_slope(servers, offered, waiting), 0.0) * tangents[1]
-
-    return erlang_c
-
-
-def _slots_busy() -> Callable[..., Any]:
+def _differentiable(name: str, count: int) -> Callable[..., Any]:
+    """A special function of so many operands, with the partial derivatives of its entry in the table."""
     import jax
 
-    slots_busy = jax.custom_jvp(partial(operations.slots.slots_busy, arithmetic()))
+    function, builder = jax.custom_jvp(partial(TABLE[name].numerics, arithmetic())), Builder()  # type: ignore[arg-type]
+    operands = [builder.input(f"_{place}") for place in range(count)]
+    partials = TABLE[name].partials(builder, operands, builder.input("result"))  # type: ignore[misc]
+    moving = {f"{place}": each for place, each in enumerate(partials) if each is not None}
+    graph = builder.graph(moving)
+    code = compile(Printer("text").function("slopes", graph), "<compiled>", "exec")
 
-    @slots_busy.defjvp
+    @function.defjvp
     def slope(primals: Any, tangents: Any) -> Any:
-        slopes = (operations.slots.slots_busy_slope(arithmetic(), which, *primals) for which in (2, 3, 4, 5))
-        return slots_busy(*primals), sum(found * tangent for found, tangent in zip(slopes, tangents[1:], strict=True))
+        exec(code, space := dict(namespace()))
+        given = {f"_{place}": value for place, value in enumerate(primals)} | {"result": function(*primals)}
+        slopes = space["slopes"](*(given[each] for each in graph.inputs))
+        return given["result"], sum(each * tangents[int(at)] for at, each in zip(moving, slopes, strict=True))
 
-    return slots_busy
+    return function
 
 
 def _root() -> Callable[..., Any]:
@@ -169,7 +160,7 @@ def _root() -> Callable[..., Any]:
     return root
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> Any:
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any) -> Any:
     """What requests see under chunked prefill, solved in NumPy; see :class:`mlsysim.symbolic.ChunkedPrefill`.
 
     First derivatives by all arguments that move are solved together; there are no second ones.
@@ -177,40 +168,30 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> Any
     import jax
     import numpy as np
 
-    from mlsysim.backends import dual, vector
+    from mlsysim.backends import vector
 
     count = len(arguments)
 
-    def called(solve: Callable[..., Any], results: int, values: Any) -> Any:
-        """Numbers of the shape and dtype of the values, found in NumPy."""
+    def called(asked: Any, values: Any) -> Any:
+        """What is asked, found in NumPy, of the shape and dtype of the values."""
         like = jax.ShapeDtypeStruct(values[0].shape, values[0].dtype)
 
         def numbers(*values: Any) -> Any:
-            found = solve([np.asarray(value, float) for value in values])
+            moving = [np.asarray(value, float) for value in values]
+            found = vector.chunked_prefill(asked, tau, tuple(moving[:count]), tuple(moving[count:]), slopes)
             return tuple(np.broadcast_to(np.asarray(each, like.dtype), np.shape(values[0])) for each in found)
 
-        return jax.pure_callback(numbers, (like,) * results, *values, vmap_method="broadcast_all")
+        return jax.pure_callback(numbers, (like,) * len(asked), *values, vmap_method="broadcast_all")
 
     @jax.custom_jvp
     def law(*values: Any) -> Any:
-        return called(
-            lambda numbers: vector.chunked_prefill(asked, tau, tuple(numbers[:count]), tuple(numbers[count:])),
-            len(asked),
-            values,
-        )
+        return called(asked, values)
 
     def slope(primals: Any, tangents: Any) -> Any:
         moving = [
             place for place, each in enumerate(tangents) if not isinstance(each, jax.custom_derivatives.SymbolicZero)
         ]
-
-        def solve(numbers: Any) -> Any:
-            duals = (dual.Dual(x, {f"{i}": np.ones_like(x)}) if i in moving else x for i, x in enumerate(numbers))
-            given = tuple(duals)
-            found = dual.chunked_prefill(asked, tau, given[:count], given[count:])
-            return [*map(dual.plain, found), *(each.slopes[f"{place}"] for each in found for place in moving)]
-
-        found = called(solve, len(asked) * (1 + len(moving)), primals)
+        found = called([*asked, *((*each, place) for each in asked for place in moving)], primals)
         values, partials = found[: len(asked)], iter(found[len(asked) :])
         return values, tuple(sum(next(partials) * tangents[place] for place in moving) for _ in asked)
 

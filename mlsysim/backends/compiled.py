@@ -20,7 +20,7 @@ from mlsysim.symbolic import System
 
 Backend = Literal["numpy", "vector", "jax"]
 
-_ARRAYS = Printer("text")
+_ARRAYS, _DIFFERENTIABLE = Printer("text"), Printer("text", slopes=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ def compiled(
 
 def of_graph(graph: Graph, backend: Backend) -> CompiledFunction:
     """A graph as a function as it is; backends as for :func:`compiled`."""
-    printer = floats.PRINTER if backend == "numpy" else _ARRAYS
+    printer = {"numpy": floats.PRINTER, "vector": _ARRAYS, "jax": _DIFFERENTIABLE}[backend]
     return CompiledFunction(graph, printer.function("compiled", graph), backend)
 
 

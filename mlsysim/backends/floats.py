@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -49,12 +49,12 @@ def namespace() -> dict[str, Any]:
     }
 
 
-def _chunked_prefill(asked: Any, tau: Callable[..., Any], arguments: State, given: State) -> list[float]:
-    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+def _chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[float]:
+    """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends import vector
 
-    numbers = ([np.float64(x) for x in values] for values in (arguments, given))
-    return list(map(float, vector.chunked_prefill(asked, tau, *map(tuple, numbers))))
+    moving, rest = (tuple(map(np.float64, values)) for values in (arguments, given))
+    return list(map(float, vector.chunked_prefill(asked, tau, moving, rest, slopes)))
 
 
 def boxed(found: Sequence[Any]) -> list[Any]:

@@ -54,12 +54,12 @@ class OutputSpec:
         return in_unit(found, self.scale) if self.kind == "number" else found
 
     def write(self, value: Any, target: np.ndarray) -> None:
-        """Write canonical values in this unit into an array of this type."""
-        if self.kind == "number":
-            way, factor = into_canonical(self.scale)
-            (np.multiply if way == "/" else np.divide)(value, factor, out=target)
-        else:
-            target[...] = value
+        """Write canonical values in this unit into an array of this type, to which they are broadcast."""
+        if self.kind != "number" or np.shape(value) != target.shape:
+            target[...] = in_unit(value, self.scale) if self.kind == "number" else value
+            return
+        way, factor = into_canonical(self.scale)
+        (np.multiply if way == "/" else np.divide)(value, factor, out=target)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.backends.compiled import compiled
+from mlsysim.backends.compiled import graph_of
+from mlsysim.backends.staged import Staged
 from mlsysim.symbolic import System
 
 #: Most combinations of axes that are looked at together, and if there are more the number drawn at random; most
@@ -163,8 +164,9 @@ class _Test:
     """One reason, evaluated at any points of the axes it depends on."""
 
     def __init__(self, system: System, condition: sympy.Basic, values: Mapping[str, Any]) -> None:
-        self._function = compiled(system, None, "vector", (("accepted", condition),))
-        self._inputs = [np.asarray(values[name], float) for name in self._function.inputs]
+        # Numbers decide cases: a reason depends on the axes that are left.
+        stages = Staged(graph_of(system, None, (("accepted", condition),)), values, lambda _shape: False)
+        self._function, self._inputs = stages.last, list(stages.evaluated().values())
         swept = {axis: size for array in self._inputs for axis, size in enumerate(array.shape) if size > 1}
         self.axes = tuple(sorted(swept))
         self._sizes = [swept[axis] for axis in self.axes]

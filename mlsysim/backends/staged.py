@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from mlsysim.backends.compiled import Backend, CompiledFunction, graph_of, of_graph
 from mlsysim.graph import Graph
 from mlsysim.graph.passes import axes, cost, known, stages
+from mlsysim.graph.printer import Printer
 from mlsysim.symbolic import System
 
 Values = Mapping[str, Any]
@@ -24,8 +26,7 @@ Over = tuple[tuple[str, int], ...]
 
 def all_at_once(function: CompiledFunction, values: Values, _shape: Shape) -> Sequence[Any]:
     """The outputs of a function of arrays."""
-    with np.errstate(all="ignore"):
-        return function.raw(*[values[name] for name in function.inputs])
+    return function.raw(*[values[name] for name in function.inputs])
 
 
 class Staged:
@@ -94,8 +95,9 @@ class Staged:
             Evaluates a stage, given what it may read and its shape.
         """
         found: dict[str, Any] = {**self._numbers, **self._arrays}
-        for shape, function in self.stages:
-            found.update(zip(function.outputs, evaluate(function, found, shape), strict=True))
+        with np.errstate(all="ignore"):
+            for shape, function in self.stages:
+                found.update(zip(function.outputs, evaluate(function, found, shape), strict=True))
         return {name: found[name] for name in self.last.inputs}
 
 
@@ -121,6 +123,29 @@ def on_jax(
     """
     found = Staged(graph, values, early, "jax")
     return found.last, {name: np.asarray(value, float) for name, value in found.evaluated().items()}
+
+
+class _Freeing(Printer):
+    """Prints functions that free an array after its last use, so that what a block needs stays in the cache."""
+
+    def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
+        """Definition of a function."""
+        last = {word: place for place, line in enumerate((*lines, result)) for word in _WORD.findall(line)}
+        held, freed = set[str](), list[str]()
+        for place, line in enumerate(lines):
+            freed.append(line)
+            if line[0] != " ":
+                held.update([line[: line.index(" = ")]] if " = " in line else [])
+            if place + 1 < len(lines) and lines[place + 1][0] == " ":
+                continue  # within the function of a root
+            done = sorted(word for word in held if last[word] <= place)
+            held.difference_update(done)
+            freed += [f"del {', '.join(done)}"] if done else []
+        return super().definition(name, inputs, freed, result)
+
+
+_WORD = re.compile(r"\w+")
+_PRINTERS = {"vector": _Freeing("text"), "jax": _Freeing("text", slopes=True)}
 
 
 def _decides(number: Any) -> bool:
@@ -168,5 +193,11 @@ def _decided(graph: Graph, decided: tuple[tuple[str, Any], ...], over: Over) -> 
 def _functions(graph: Graph, over: Over, own: frozenset[int], backend: Backend) -> list[tuple[int, CompiledFunction]]:
     """The axes and the function of each stage."""
     *before, last = stages(graph, dict(over), own.__contains__)
-    found = [(stage.axes, of_graph(stage.graph, "vector")) for stage in before]
-    return [*found, (last.axes, of_graph(last.graph, backend))]
+
+    def function(graph: Graph, backend: Backend) -> CompiledFunction:
+        return CompiledFunction(graph, _PRINTERS[backend].function("compiled", graph), backend)
+
+    return [
+        *((stage.axes, function(stage.graph, "vector")) for stage in before),
+        (last.axes, function(last.graph, backend)),
+    ]

@@ -25,8 +25,10 @@ LONG = 64
 THREADED = 1 << 18
 #: What takes at most this share of the points of a grid is computed before it is walked.
 SHARE = 1 / 8
-#: Seconds in which XLA compiles an operation, and what it takes besides.
-COMPILING, STARTING = 0.004, 0.5
+#: Seconds in which XLA compiles an operation, and what it and JAX take besides; how often what is compiled is called.
+COMPILING, STARTING, CALLED = 0.002, 0.4, 4
+#: Nanoseconds in which XLA writes a value of an output.
+WRITING = 3
 
 
 def evaluate_outputs(
@@ -63,7 +65,7 @@ def evaluate_outputs(
     size, points = tuple(shape), math.prod(shape)
     named = tuple((output.name, system[output.name].variable.symbol) for output in outputs)
     graph = graph_of(system, None, (*named, (reason.name, reason.code)) if reason else named)
-    few = max(BLOCK, int(SHARE * points))
+    few = min(max(BLOCK, int(SHARE * points)), points - 1)
     stages = Staged(graph, values, lambda part: math.prod(part) <= few)
     function, given = stages.last, stages.evaluated(_evaluated)
     if is_worth_compiling(function.graph, points if total is None else total):
@@ -72,9 +74,8 @@ def evaluate_outputs(
     if reason is not None:
         arrays[reason.name] = np.empty(size, np.int8)
 
-    targets = [arrays[name] for name in function.outputs]
-
-    def put(found: Sequence[Any], parts: Sequence[np.ndarray]) -> None:
+    def put(region: Region, found: Sequence[Any]) -> None:
+        parts = [arrays[name][(*region, ...)] for name in function.outputs]
         refused = None
         if reason is not None:
             parts[-1][...] = found[-1]
@@ -84,7 +85,7 @@ def evaluate_outputs(
             if refused is not None:
                 part[refused] = output.missing
 
-    _walk(function, given, targets, put)
+    walk(function, given, size, put)
     return arrays
 
 
@@ -94,23 +95,37 @@ def _evaluated(function: CompiledFunction, values: Values, shape: Shape) -> Sequ
         return all_at_once(function, values, shape)
     arrays = [np.empty(shape) for _ in function.outputs]
 
-    def put(found: Sequence[Any], parts: Sequence[np.ndarray]) -> None:
-        for value, part in zip(found, parts, strict=True):
-            part[...] = value
+    def put(region: Region, found: Sequence[Any]) -> None:
+        for value, array in zip(found, arrays, strict=True):
+            array[region] = value
 
-    _walk(function, values, arrays, put)
+    walk(function, values, shape, put)
     return arrays
 
 
-def _walk(
+def walk(
     function: CompiledFunction,
     values: Values,
-    targets: Sequence[np.ndarray],
-    put: Callable[[Sequence[Any], Sequence[np.ndarray]], None],
+    shape: Shape,
+    put: Callable[[Region, Sequence[Any]], None],
+    points: int | None = None,
 ) -> None:
-    """Evaluate a function in blocks; ``put`` is given their results, and the parts of arrays where these belong."""
-    shape = targets[0].shape
-    start = len(shape)
+    """Evaluate a function of arrays on a grid, in blocks.
+
+    Parameters
+    ----------
+    function : CompiledFunction
+        What is left of a graph on the grid.
+    values : mapping
+        A number, or an array with one dimension per axis, per input of it.
+    shape : tuple of int
+        Length of each axis.
+    put : callable
+        Is given each region, and the results there, which broadcast to its shape.
+    points : int, optional
+        Most points of a block; 32,768 by default.
+    """
+    points, start = points or BLOCK, len(shape)
     while start and math.prod(shape[start:]) < LONG and math.prod(shape[start - 1 :]) <= BLOCK // 8:
         start -= 1
     last = shape[start:]
@@ -121,18 +136,18 @@ def _walk(
             return value
         return np.ascontiguousarray(np.broadcast_to(value, (*value.shape[:start], *last)))
 
-    several = math.prod(shape) > BLOCK
+    several = math.prod(shape) > points
     given = [values[name] for name in function.inputs]
     few = [np.size(value) * math.prod(last) <= BLOCK for value in given]
     given = [widened(value) if now else value for value, now in zip(given, few, strict=True)]
 
     def work(region: Region) -> None:
         here = [within(value, region) for value in given] if several else given
-        with np.errstate(all="ignore"):
-            found = function.raw(*[value if now else widened(value) for value, now in zip(here, few, strict=True)])
-            put(found, [target[region] for target in targets])
+        found = function.raw(*[value if now else widened(value) for value, now in zip(here, few, strict=True)])
+        put(region, found)
 
-    walked(shape, BLOCK, work, cores() if math.prod(shape) >= THREADED or iterates_of(function.graph) else 1)
+    with np.errstate(all="ignore"):
+        walked(shape, points, work, cores() if math.prod(shape) >= THREADED or iterates_of(function.graph) else 1)
 
 
 @lru_cache(maxsize=1024)
@@ -147,12 +162,13 @@ def _per_point(graph: Graph) -> tuple[int, int]:
 
 
 def is_worth_compiling(graph: Graph, points: int) -> bool:
-    """True if XLA takes less time than NumPy to evaluate a graph at so many points, the time that it compiles included.
+    """True if XLA takes less time than NumPy for a few grids of so many points, the time that it compiles included.
 
     Points at which something iterates are left to NumPy: XLA goes on until the last point is done.
     """
     nanoseconds, nodes = _per_point(graph)
-    return not iterates_of(graph) and points * nanoseconds * 1e-9 > STARTING + COMPILING * nodes
+    saved = points * 1e-9 * (nanoseconds - WRITING * len(graph.outputs))
+    return not iterates_of(graph) and CALLED * saved > STARTING + COMPILING * nodes
 
 
 def _by_xla(

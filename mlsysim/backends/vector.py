@@ -86,8 +86,14 @@ bracket = np.errstate(all="ignore")(partial(operations.root.bracket, ARRAYS))
 
 def _numerics(name: str) -> Callable[..., Any]:
     """What an operation of the table does to arrays."""
-    function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
-    return np.errstate(all="ignore")(function)
+    numerics: Any = TABLE[name].numerics
+
+    @np.errstate(all="ignore")
+    def applied(*operands: Any) -> Any:
+        return numerics(ARRAYS, *operands)
+
+    applied.__name__ = name  # by which it is recorded
+    return applied
 
 
 ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
@@ -100,7 +106,8 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     if recorder_of((lower, upper, *given)) is not None:
         raise UnrecordableError("root")
     if any(map(np.ndim, (lower, upper, *given))):
-        return operations.root.root(ARRAYS, *_moving(residual, given, lower, upper), within)
+        moving, arrays = _moving(residual, given)
+        return operations.root.root(ARRAYS, moving, lower, upper, arrays, within)
 
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
@@ -109,8 +116,8 @@ def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wit
     return np.float64(operations.root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
 
 
-def _moving(function: Callable[..., Any], given: State, *ends: Any) -> tuple[Any, ...]:
-    """A function, ends, and the arrays among what it captures: numbers stay numbers in loops over points."""
+def _moving(function: Callable[..., Any], given: State) -> tuple[Callable[..., Any], State]:
+    """A function and the arrays among what it captures: numbers stay numbers in loops over points."""
     places = [place for place, value in enumerate(given) if np.ndim(value)]
 
     def moving(x: Any, *arrays: Any) -> Any:
@@ -119,12 +126,12 @@ def _moving(function: Callable[..., Any], given: State, *ends: Any) -> tuple[Any
             now[place] = array
         return function(x, *now)
 
-    return moving, *ends, tuple(given[place] for place in places)
+    return moving, tuple(given[place] for place in places)
 
 
 def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
     """Smallest number that meets a condition; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
-    moving, limit, beyond, arrays = _moving(condition, given, limit, beyond)
+    moving, arrays = _moving(condition, given)
     return operations.least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
 
 
@@ -137,15 +144,20 @@ def lawful(left: Any, right: Any) -> Any:
     return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State) -> list[Any]:
-    """What requests see under chunked prefill; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
-    from mlsysim.backends.chunked.asked import answers, loads
-    from mlsysim.backends.chunked.batch import solved
+def chained(left: Any, right: Any) -> Any:
+    """A product in which nothing times anything is nothing."""
+    found = left * right
+    unknown = found != found
+    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[Any]:
+    """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.backends.chunked.asked import answers
 
     if recorder_of((*arguments, *given)) is not None:
         raise UnrecordableError("chunked_prefill")
-    found = solved(loads(asked, tau, arguments, given, NAMESPACE, NUMBERS))[0]
-    return [answer[()] for answer in answers(asked, found, lambda values, place: values[..., place])]
+    return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]
 
 
 @recorded
@@ -177,6 +189,7 @@ def normal_quantile(p: Any) -> Any:
 NAMESPACE: dict[str, Any] = {
     "absolute": np.absolute,
     "ceil": ceil,
+    "chained": chained,
     "chunked_prefill": chunked_prefill,
     "erlang_c": erlang_c,
     "exp": np.exp,
@@ -194,6 +207,7 @@ NAMESPACE: dict[str, Any] = {
     "power": power,
     "root": root,
     "slots_busy": slots_busy,
+    "slots_busy_curvature": _numerics("slots_busy_curvature"),
     "slots_busy_slope": slots_busy_slope,
     "sqrt": np.sqrt,
     "where": np.where,

@@ -41,9 +41,9 @@ the best point it knows, and splits the others.
 """
 
 from mlsysim.bounds import claims
-from mlsysim.bounds.branch import Best, Progress, Search
+from mlsysim.bounds.branch import Progress, Search
 from mlsysim.bounds.cuts import Cuts
-from mlsysim.bounds.fronts import FrontSearch, Known
+from mlsysim.bounds.incumbent import Best, Incumbent, Nondominated
 from mlsysim.bounds.limits import Limited, inputs_of, parted
 from mlsysim.bounds.points import Points, at_points
 from mlsysim.bounds.recheck import Recheck, Shown
@@ -52,9 +52,9 @@ from mlsysim.bounds.translate import Translator
 __all__ = [
     "Best",
     "Cuts",
-    "FrontSearch",
-    "Known",
+    "Incumbent",
     "Limited",
+    "Nondominated",
     "Points",
     "Progress",
     "Recheck",

@@ -1,13 +1,15 @@
-"""The boxes of a search that are still open, of which those with the lowest bounds are taken first."""
+"""The boxes of a search that are still open, of which those with the lowest keys are taken first."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from mlsysim.backends.ties import band
 
-#: First and last index per axis (rows) and box (columns), and a lower bound per box.
-Some = tuple[np.ndarray, np.ndarray, np.ndarray]
+#: First and last index per axis (rows) and box (columns), lower bounds by objective (rows), and a key per box.
+Some = Sequence[np.ndarray]
 
 
 class Boxes:
@@ -15,80 +17,60 @@ class Boxes:
 
     Parameters
     ----------
-    low, high : ndarray of int
-        First and last index per axis (rows) and box (columns).
-    bound : ndarray
-        A lower bound of each box.
+    some : sequence of ndarray
+        The boxes.
     """
 
-    def __init__(self, low: np.ndarray, high: np.ndarray, bound: np.ndarray) -> None:
-        self._low, self._high, self._bound = low, high, bound
-        self._count = bound.size
+    def __init__(self, some: Some) -> None:
+        self.all = some
 
     def __len__(self) -> int:
         return self._count
 
     @property
-    def low(self) -> np.ndarray:
-        """First index per axis and box."""
-        return self._low[:, : self._count]
+    def all(self) -> Some:
+        """All that are open."""
+        return [array[..., : self._count] for array in self._arrays]
 
-    @property
-    def high(self) -> np.ndarray:
-        """Last index per axis and box."""
-        return self._high[:, : self._count]
-
-    @property
-    def bound(self) -> np.ndarray:
-        """Lower bound of every box."""
-        return self._bound[: self._count]
+    @all.setter
+    def all(self, some: Some) -> None:
+        self._arrays, self._count = some, some[-1].size
 
     def take(self, width: int) -> Some:
         """Remove the foremost boxes, at most so many."""
-        places = np.sort(_foremost(self.low, self.high, self.bound, width))
-        taken = self._low[:, places], self._high[:, places], self._bound[places]
+        low, high, _, key = self.all
+        places = np.sort(_foremost(low, high, key, width))
+        taken = [array[..., places] for array in self._arrays]
         # The last boxes that stay move to where earlier ones were taken from.
         left = self._count - places.size
         gaps = places[places < left]
         tail = np.ones(places.size, bool)
         tail[places[places >= left] - left] = False
         moved = left + np.flatnonzero(tail)
-        for array in (self._low, self._high):
-            array[:, gaps] = array[:, moved]
-        self._bound[gaps] = self._bound[moved]
+        for array in self._arrays:
+            array[..., gaps] = array[..., moved]
         self._count = left
         return taken
 
-    def put(self, low: np.ndarray, high: np.ndarray, bound: np.ndarray) -> None:
+    def put(self, some: Some) -> None:
         """Add boxes."""
-        more = self._count + bound.size
-        if more > self._bound.size:
-            self._grow(2 * more)
-        new = slice(self._count, more)
-        self._low[:, new], self._high[:, new], self._bound[new] = low, high, bound
+        more = self._count + some[-1].size
+        if more > self._arrays[-1].size:
+            longer = [np.empty((*array.shape[:-1], 2 * more), array.dtype) for array in self._arrays]
+            for new, old in zip(longer, self.all, strict=True):
+                new[..., : self._count] = old
+            self._arrays = longer
+        for array, new in zip(self._arrays, some, strict=True):
+            array[..., self._count : more] = new
         self._count = more
 
-    def keep(self, which: np.ndarray) -> None:
-        """Drop all boxes but some."""
-        if not which.all():
-            self._low, self._high = self.low[:, which], self.high[:, which]
-            self._bound = self.bound[which]
-            self._count = self._bound.size
 
-    def _grow(self, capacity: int) -> None:
-        for name in ("_low", "_high", "_bound"):
-            old = getattr(self, name)
-            longer = np.empty((*old.shape[:-1], capacity), old.dtype)
-            longer[..., : self._count] = old[..., : self._count]
-            setattr(self, name, longer)
-
-
-def _foremost(low: np.ndarray, high: np.ndarray, bound: np.ndarray, width: int) -> np.ndarray:
-    """The boxes with the lowest bounds. Of equal bounds the smallest boxes, so that a plateau is searched in depth."""
-    if bound.size <= width:
-        return np.arange(bound.size)
-    limit = np.partition(bound, width - 1)[width - 1]
-    lower, tied = np.flatnonzero(bound < limit), np.flatnonzero((bound >= limit) & (bound <= band(limit)[1]))
+def _foremost(low: np.ndarray, high: np.ndarray, key: np.ndarray, width: int) -> np.ndarray:
+    """The boxes with the lowest keys. Of equal keys the smallest boxes, so that a plateau is searched in depth."""
+    if key.size <= width:
+        return np.arange(key.size)
+    limit = np.partition(key, width - 1)[width - 1]
+    lower, tied = np.flatnonzero(key < limit), np.flatnonzero((key >= limit) & (key <= band(limit)[1]))
     size = np.prod((high[:, tied] - low[:, tied] + 1).astype(float), axis=0)
     return np.concatenate([lower, tied[_smallest(size, width - lower.size)]])
 

@@ -58,6 +58,8 @@ class Builder:
                 return self.number(operation.fold(*subgraph, *[self.nodes[arg].data for arg in args]))
         if operation.simplify is not None:
             simpler = operation.simplify([self.value(arg) for arg in args])
+            if simpler is not None and simpler.op is not None:
+                return self.make(simpler.op, *args)
             if simpler is not None:
                 return self.number(simpler.number) if simpler.place is None else args[simpler.place]
         if self.parent is not None and data is None and all(self.nodes[a].op in ("captured", "number") for a in args):

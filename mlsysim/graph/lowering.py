@@ -16,21 +16,8 @@ from mlsysim.graph.builder import Builder
 from mlsysim.graph.facts import ANY, Facts
 from mlsysim.graph.graph import Graph
 from mlsysim.graph.operation import TABLE
-from mlsysim.symbolic import (
-    ChunkedPrefill,
-    ErlangC,
-    EvaluatedAt,
-    Label,
-    LeastInteger,
-    NormalCDF,
-    NormalQuantile,
-    Root,
-    SlotsBusy,
-    System,
-    UnitSymbol,
-    variable_of,
-)
-from mlsysim.symbolic.functions import ErlangCSlope, SlotsBusySlope
+from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Label, LeastInteger, Root, System, UnitSymbol, variable_of
+from mlsysim.symbolic.functions import ErlangCSlope
 
 #: Expressions by name.
 Named = tuple[tuple[str, sympy.Basic], ...]
@@ -44,8 +31,6 @@ _RELATIONS = {
 }  # fmt: skip
 _CALLS = {
     sympy.exp: "exp", sympy.log: "log", sympy.ceiling: "ceil", sympy.floor: "floor", sympy.Abs: "absolute",
-    ErlangC: "erlang_c", SlotsBusy: "slots_busy", SlotsBusySlope: "slots_busy_slope", NormalCDF: "normal_cdf",
-    NormalQuantile: "normal_quantile",
 }  # fmt: skip
 #: Names of rules, of classes with their subclasses; the first that fits.
 _RULES: tuple[tuple[tuple[type, ...], str], ...] = (
@@ -176,7 +161,8 @@ class Lowering:
         return make("power", place, self.place(exponent))
 
     def _call(self, node: Any) -> int:
-        return self.builder.make(_CALLS[node.func], *[self.place(arg) for arg in node.args])
+        op = _CALLS.get(node.func) or node.operation
+        return self.builder.make(op, *[self.place(arg) for arg in node.args])
 
     def _erlang_c_slope(self, node: Any) -> int:
         operands = [self.place(arg) for arg in node.args]
@@ -329,7 +315,8 @@ def _symbols(node: Any) -> frozenset[Any]:
 
 @lru_cache(maxsize=256)
 def _rule_of(kind: type) -> str | None:
-    return next((name for kinds, name in _RULES if issubclass(kind, kinds)), None)
+    found = next((name for kinds, name in _RULES if issubclass(kind, kinds)), None)
+    return found or ("call" if hasattr(kind, "operation") else None)
 
 
 def _rule(kind: type, node: Any) -> str:

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 #: ``partials(builder, operands, result)``: places of the derivatives by each operand, None where one vanishes.
 Partials = Callable[["Builder", Sequence[int], int], Sequence[int | None]]
-#: ``simplify(known)``: an operand's place or a number that the result equals bit for bit, given the operands that are
-#: known numbers (None for the others).
+#: ``simplify(known)``: what simpler the result equals bit for bit (but for the sign of zero), given the operands that
+#: are known numbers (None for the others).
 Simplify = Callable[[Sequence[Any]], "Simpler | None"]
 
 
 @dataclass(frozen=True)
 class Simpler:
-    """An equal result: the operand at a place, or a number where there is no place."""
+    """An equal result: the operand at a place, another operation on the same operands, or a number."""
 
     place: int | None = None
     number: Any = None
+    op: str | None = None
 
 
 class Arithmetic(Protocol):

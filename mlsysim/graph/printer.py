@@ -9,6 +9,8 @@ from typing import Any
 from mlsysim.graph.facts import Facts
 from mlsysim.graph.graph import OWN, Graph, Node
 from mlsysim.graph.operation import TABLE
+from mlsysim.graph.operations.chunked import PICKS
+from mlsysim.graph.passes.derivative import gradient
 from mlsysim.symbolic.chunked_prefill import PRECISION
 
 #: Deepest expression on one line; Python refuses much deeper ones.
@@ -33,9 +35,12 @@ class Printer:
         Attribute of the operations that is printed.
     rules : mapping, optional
         Rule per operation that is printed in another way.
+    slopes : bool, optional
+        True if the backend differentiates what is printed, laws included.
     """
 
-    def __init__(self, column: str, rules: Mapping[str, Rule] | None = None) -> None:
+    def __init__(self, column: str, rules: Mapping[str, Rule] | None = None, *, slopes: bool = False) -> None:
+        self._slopes = slopes
         self._texts = {name: getattr(op, column) or op.text for name, op in TABLE.items()}
         self._rules = rules or {}
 
@@ -86,7 +91,7 @@ class Printer:
         texts = [text for text, _ in said]
         if isinstance(node.data, Graph):
             return self.structured(place, node, texts, laws.get(place, []), lines), NAME
-        if node.op in ("answer", "attained"):
+        if node.op in PICKS:
             return f"{texts[0]}[{laws[node.args[0]].index(node.data)}]", NAME
         if node.op in self._rules:
             closed = [_closed(text, level, NAME) for text, level in said]
@@ -103,19 +108,23 @@ class Printer:
     def structured(self, place: int, node: Node, said: list[str], asked: list[Any], lines: list[str]) -> str:
         """A call of what takes a function and what that captures; the function stands on lines before."""
         function = f"_f{place}"
-        inputs = node.data.inputs
         # The law runs its time of an iteration on arrays, whatever calls the law.
         printer = Printer("text") if node.op == "chunked" else self
-        (result,), within = printer.body(node.data, {each: each for each in inputs})
-        lines += printer.definition(function, inputs, within, result).split("\n")
-        count = len(said) - (len(inputs) - OWN[node.op])
+        (result,), within = printer.body(node.data, {each: each for each in node.data.inputs})
+        lines += printer.definition(function, node.data.inputs, within, result).split("\n")
+        count = len(said) - (len(node.data.inputs) - OWN[node.op])
         own, given = said[:count], _tuple(said[count:])
         if node.op == "root":
             within_ = f", {PRECISION}" if node.data.has("chunked") else ""
             return f"root({function}, {own[0]}, {own[1]}, {given}{within_})"
         if node.op == "least_integer":
             return f"least_integer({function}, {own[0]}, {given}, {own[1]})"
-        return f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(own)}, {given})"
+        call = f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(own)}, {given}"
+        if not self._slopes and all(len(each) == 2 or each[2] < count for each in asked):
+            return f"{call})"
+        slopes = gradient(node.data, "result", node.data.inputs[OWN["chunked"] :])
+        lines += printer.function(f"{function}_slopes", slopes).split("\n")
+        return f"{call}, {function}_slopes)"
 
     def call(self, op: str, operands: int) -> str:
         """Form of an operation that is a function."""
@@ -162,11 +171,11 @@ def _closed(text: str, level: int, least: int) -> str:
 
 
 def _laws(graph: Graph, live: Sequence[int]) -> dict[int, list[Any]]:
-    """Outputs and shares that are asked of each law, by its place."""
+    """What is asked of each law, by its place: outputs with shares, and slopes of them by an operand."""
     found: dict[int, list[Any]] = {}
     for place in live:
         node = graph.nodes[place]
-        if node.op in ("answer", "attained"):
+        if node.op in PICKS:
             asked = found.setdefault(node.args[0], [])
             if node.data not in asked:
                 asked.append(node.data)

@@ -216,7 +216,7 @@ class DistributedModel(PerformanceModel):
         ),
         Requirement(
             n_fleet,
-            Eq(Mod(n_fleet, EXPERT_RANKS * p * e * r_dp), 0),
+            Eq(e, 1) | Eq(Mod(n_fleet, EXPERT_RANKS * p * e * r_dp), 0),
             f"must be a multiple of {EXPERT_RANKS_WORDS} times {{pp_size}} times {{ep_size}} times "
             "{dp_replicate_size}",
         ),

@@ -202,7 +202,7 @@ class TrainingMemoryModel(PerformanceModel):
                 Requirement(r_dp, Eq(Mod(d, r_dp), 0), "must divide {dp_size}"),
                 Requirement(
                     e,
-                    Eq(Mod(t * c_cp * d, EXPERT_RANKS * e * r_dp), 0),
+                    Eq(e, 1) | Eq(Mod(t * c_cp * d, EXPERT_RANKS * e * r_dp), 0),
                     f"times {{dp_replicate_size}} times {EXPERT_RANKS_WORDS} must divide the ranks of a stage: "
                     "{tp_size} times {cp_size} times {dp_size}",
                 ),

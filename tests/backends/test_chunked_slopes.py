@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mlsysim.backends.chunked import Loads, chunked_latencies, chunked_slopes, duals
+from mlsysim.backends import vector
+from mlsysim.backends.chunked import Loads, chunked_latencies, chunked_slopes
+from mlsysim.backends.chunked.asked import answers
 from mlsysim.backends.chunked.chain import Chain, full, nearby
 from mlsysim.backends.chunked.little import settled
 from mlsysim.backends.chunked.load import Load
 from mlsysim.backends.chunked.point import Point
 from mlsysim.backends.chunked.stay import Stay
-from mlsysim.backends.dual import Dual
-from mlsysim.errors import FormulaError
 
 MEANS = ("batch_size", "tpot_mean", "ttft_mean", "e2e_mean", "capacity")
 STEPS = (0.01, 0.02)
@@ -105,36 +105,30 @@ def test_the_batch_follows_little_s_law():
     assert moved.missed == pytest.approx(point.missed, abs=1e-4 * step)
 
 
-def test_dual_numbers_carry_the_slopes():
-    """Slopes of arguments and of what the time depends on add up along a name, point by point."""
-    factor = np.array([1.0, 1.1])
-    rate = Dual(np.array([18.0, 15.0]), {"x": np.array([1.0, 2.0])})
-    slower = Dual(factor, {"x": np.array([0.1, 0.0]), "y": np.ones(2)})
+def test_slopes_that_compiled_code_asks_for():
+    """By operands, arguments first and then what the time captures, point by point and beside values."""
+    rates, factor = np.array([18.0, 15.0]), np.array([1.0, 1.1])
 
-    def time(n, c, slower):
-        return slower * tau(n, c)
+    def time(n, c, slower, more):
+        return slower * tau(n, c) + more
 
-    rest = {name: value for name, value in FIXED.items() if name != "request_rate"}
-    found = duals.chunked_latencies(Loads(time, rate, **rest, given=(slower,)))
-    plain, by = chunked_slopes(
-        Loads(time, rate.value, **rest, given=(factor,)), ("request_rate",), {"slower": lambda n, c, slower: tau(n, c)}
+    def slopes(n, c, slower, more):
+        return [tau(n, c), 1.0]
+
+    arguments = (rates, 700.0, 128.0, 0.0, 0.0, 2048.0, 0.0, math.inf, 1.0, 1.0, math.inf, math.inf, math.inf)
+    asked = (("tpot_mean", 0.0), ("e2e", 0.9), ("e2e", 0.9, 0), ("tpot_mean", 0.0, 13), ("e2e", 0.5, 14))
+    space = vector.NAMESPACE | {"tau": tau}
+    found = answers(asked, time, arguments, (factor, 0.0), slopes, space, vector.NUMBERS | {"tau": tau})
+    values, by = chunked_slopes(
+        Loads(time, rates, 700.0, 128.0, given=(factor, 0.0), quantiles=(0.5, 0.9)),
+        ("request_rate",),
+        {"slower": lambda n, c, *_: tau(n, c), "more": lambda n, c, *_: 1.0},
     )
-    for key in (*MEANS, "tpot", "slo_attainment"):
-        own = getattr(found, key)
-        np.testing.assert_array_equal(own.value, getattr(plain, key))
-        rates, slows = getattr(by["request_rate"], key), getattr(by["slower"], key)
-        shape = (2, *[1] * (rates.ndim - 1))
-        mixed = np.array([1.0, 2.0]).reshape(shape) * rates + np.array([0.1, 0.0]).reshape(shape) * slows
-        np.testing.assert_allclose(own.slopes["x"], mixed, rtol=2e-3, atol=1e-9)
-        np.testing.assert_allclose(own.slopes["y"], slows, rtol=1e-3, atol=1e-9)
-
-
-def test_dual_numbers_without_slopes_are_numbers():
-    """Plain arguments give plain latencies; second derivatives are refused."""
-    found = duals.chunked_latencies(Loads(tau, **FIXED))
-    assert found.tpot_mean == chunked_latencies(Loads(tau, **FIXED)).tpot_mean
-    with pytest.raises(FormulaError, match="first derivatives only"):
-        duals.chunked_latencies(Loads(tau, Dual(18.0, {"x": 1.0}, 2), 700.0, 128.0))
+    np.testing.assert_array_equal(found[0], values.tpot_mean)
+    np.testing.assert_array_equal(found[1], values.e2e[:, 1])
+    np.testing.assert_allclose(found[2], by["request_rate"].e2e[:, 1], rtol=1e-3)
+    np.testing.assert_allclose(found[3], by["slower"].tpot_mean, rtol=1e-3)
+    np.testing.assert_allclose(found[4], by["more"].e2e[:, 0], rtol=1e-3)
 
 
 def test_slopes_beyond_the_capacity_are_none():

@@ -13,9 +13,8 @@ from scipy.stats import norm
 
 from mlsysim.backends import arrays, compiled, evaluate, pure_function, slopes, vector
 from mlsysim.backends.compiled import graph_of
-from mlsysim.backends.dual import unpacked
 from mlsysim.backends.pure import iterates
-from mlsysim.backends.slopes import carried, derivatives
+from mlsysim.backends.slopes import derivatives
 from mlsysim.graph.operations import root as of_root
 from mlsysim.graph.operations.normal import normal_quantile
 from mlsysim.graph.operations.root import NEAR
@@ -250,11 +249,9 @@ SMOOTH = {"found_arriving": 2.0, "found_base": 0.1, "found_slope": 0.8, "found_l
 
 @pytest.mark.parametrize("name", ["found_number", "found_twice"])
 def test_slopes_are_those_of_central_differences_one_root_inside_another(queue, name):
-    """Of dual numbers, first and second order."""
+    """First and second order."""
     by = {each for each in SMOOTH if each != "found_limit"}
-    (number,) = (d for d, output in zip(carried(compiled(queue, None, "vector"), SMOOTH, by, 2), queue, strict=True)
-                 if output.name == name)  # fmt: skip
-    found = unpacked(number)
+    found = {names: float(slope) for names, slope in derivatives(queue, [name], by, SMOOTH, 2)[name].items()}
     scalars = compiled(queue, (name,))
     point = {each: SMOOTH[each] for each in by}
     expected = second_differences(lambda moved: scalars({**SMOOTH, **moved})[name], point)
@@ -265,11 +262,9 @@ def test_slopes_are_those_of_central_differences_one_root_inside_another(queue, 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["found_number", "found_twice"])
-def test_jax_has_the_slopes_of_dual_numbers(queue, name):
+def test_jax_has_the_same_slopes(queue, name):
     by = {each for each in SMOOTH if each != "found_limit"}
-    found = unpacked(
-        dict(zip(compiled(queue).outputs, carried(compiled(queue, None, "vector"), SMOOTH, by, 2), strict=True))[name]
-    )
+    found = derivatives(queue, [name], by, SMOOTH, 2)[name]
     with jax.enable_x64(True):
         pure = pure_function(queue, (name,))
         values = {each: jnp.asarray(value) for each, value in SMOOTH.items()}

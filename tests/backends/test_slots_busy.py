@@ -1,5 +1,6 @@
 """SlotsBusy and its derivatives against exact rational sums and many digits, on both backends."""
 
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from sympy.core.function import ArgumentIndexError
 
-from mlsysim.backends import compiled, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, derivatives, evaluate, pure_function, slopes
 from mlsysim.backends.compiled import compiled_expression
 from mlsysim.symbolic import ErlangC, SlotsBusy
 from mlsysim.symbolic.functions import SlotsBusySlope
@@ -256,6 +257,24 @@ def test_second_derivative_forward_over_reverse(slots):
     with mpmath.workdps(80):
         expected = float(mpmath.diff(lambda a: precise(6, a, 0.4, 0.9, 2.0), 1.5, 2))
     assert found == pytest.approx(expected, rel=1e-11)
+
+
+def test_second_derivatives_by_every_pair(slots):
+    """Against sums of many digits; the derivative by the slots, which are whole, is left out."""
+    for row in ((6.0, 1.5, 0.4, 0.9, 2.0), (40.0, 9.0, 0.1, 1.3, 0.2), (3.0, 0.2, 1.4, 0.5, 30.0)):
+        found = derivatives(slots, ["busy"], NAMES[1:], dict(zip(NAMES, row, strict=True)), 2)["busy"]
+        for first, second in itertools.combinations_with_replacement(range(1, 5), 2):
+
+            def at(x, y, row=row, first=first, second=second):
+                moved = [mpmath.mpf(value) for value in row]
+                moved[first] += x
+                moved[second] += y
+                return precise(int(row[0]), *moved[1:])
+
+            with mpmath.workdps(80):
+                expected = float(mpmath.diff(at, (0, 0), (1, 1)))
+            assert found[NAMES[first], NAMES[second]] == pytest.approx(expected, rel=1e-11), (row, first, second)
+            assert found[NAMES[second], NAMES[first]] == pytest.approx(expected, rel=1e-11)
 
 
 @pytest.mark.long

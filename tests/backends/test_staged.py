@@ -12,6 +12,7 @@ import mlsysim
 from mlsysim.backends import OutputSpec, compiled, evaluate_outputs, graph_of
 from mlsysim.backends.front import GridFront
 from mlsysim.backends.staged import Staged, graph_of_expressions, on_jax
+from mlsysim.backends.sweep import is_worth_compiling
 from mlsysim.inputs.binding import bind
 from mlsysim.models import DistributedModel, ServingCapacityModel
 from mlsysim.symbolic import NormalCDF, NormalQuantile, SlotsBusy, variable_of
@@ -19,6 +20,8 @@ from mlsysim.symbolic import NormalCDF, NormalQuantile, SlotsBusy, variable_of
 SIZES = (5, 4, 3, 2)
 NAMES = ("batch_size", "gradient_accumulation_steps", "pp_size", "tp_size")
 LISTS = ([256.0, 512, 1024, 2048, 4096], [1.0, 2, 4, 8], [1.0, 2, 4], [2.0, 8])
+SERVED = {"model": "Llama3_8B", "hardware": "H100", "qps": 10, "target_p99_latency_ms": 4000}
+RATES = {"qps": np.linspace(1, 400, 50)}
 STEP = {"model": "Llama3_70B", "fleet": "SuperPOD_H100", "fleet_size": 64, "seq_len": 4096}
 EVERY = [case for case in POINTS if case not in CHAINS and case[1] not in ("counted", "fleet", "rented_fleet")]
 FIRST = ["TrainingMemoryModel", "DistributedModel", "ServingCapacityModel", "MoERoutingModel", "KernelModel"]
@@ -120,11 +123,22 @@ def test_less_is_left_than_the_formulas_have():
     assert whole.nanoseconds < left.nanoseconds
 
 
+def test_xla_compiles_what_has_operations_for_so_many_points():
+    system, values = grid()
+    (time,), (tensor, stages) = symbols("step_time"), symbols("tp_size", "pp_size")
+    graphs = [graph_of(system, None, (("asked", expression),)) for expression in (time, tensor * stages)]
+    left = [Staged(graph, values, lambda shape: np.prod(shape) <= 12).last.graph for graph in graphs]
+    worth = [[is_worth_compiling(graph, points) for points in (10**4, 10**7, 10**12)] for graph in left]
+    assert worth == [[False, True, True], [False, False, False]]
+    binding = bind(ServingCapacityModel(), SERVED)
+    searched = Staged(graph_of(binding.system, ("required_replicas",)), binding.values | RATES, lambda _: False)
+    assert not is_worth_compiling(searched.last.graph, 10**12)
+
+
 def test_roots_are_found_where_they_depend_on_axes_and_nowhere_else():
-    binding = bind(ServingCapacityModel(), {"model": "Llama3_8B", "hardware": "H100", "qps": 10,
-                                            "target_p99_latency_ms": 4000})  # fmt: skip
+    binding = bind(ServingCapacityModel(), SERVED)
     graph = graph_of(binding.system, ("required_replicas",))
-    assert Staged(graph, {**binding.values, "qps": np.linspace(1, 400, 50)}, lambda _: True).has("least_integer")
+    assert Staged(graph, binding.values | RATES, lambda _: True).has("least_integer")
     assert not Staged(graph, dict(binding.values), lambda _: True).has("least_integer")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mlsysim.backends.budget import Budget, SpentError
 from mlsysim.backends.programs import lazily
 from mlsysim.backends.ties import band
-from mlsysim.bounds import Best, Points, Search, bounding, branch
+from mlsysim.bounds import Best, Nondominated, Points, Search, bounding, branch
 from mlsysim.symbolic import LeastInteger, Root
 
 COUNTS = np.arange(1, 25)
@@ -30,7 +30,14 @@ def small_leaves(monkeypatch):
 def solver(case, conditions=()):
     translator = case.translator(*conditions)
     points = Points(case.system, (case.expression,), tuple(conditions), case.values)
-    return Search(translator.plans, translator.sum(case.expression), translator.require(conditions), points, case.sizes)
+    required = translator.require(conditions)
+    return Search(translator.plans, [translator.sum(case.expression)], required, points, [points], case.sizes)
+
+
+def run(search, k, *args, **how):
+    """The k best points, and what was looked at."""
+    best = Best(k)
+    return best, search.run(best, *args, **how)
 
 
 def every_value(case, conditions=()):
@@ -58,13 +65,13 @@ def check(case, conditions=(), ks=(1, 4)):
     values = every_value(case, conditions)
     feasible = int((values < np.inf).sum())
     for k in ks:
-        bounds, brackets = [], []
+        best, bounds, brackets = Best(k), [], []
 
-        def report(seen, best, bounds=bounds, brackets=brackets):
+        def report(seen, best=best, bounds=bounds, brackets=brackets):
             bounds.append(seen.bound)
             brackets.append((max(seen.feasible, len(best.values)), case.count - seen.infeasible))
 
-        best, seen = solver(case, conditions).run(k, report=report)
+        seen = solver(case, conditions).run(best, report=report)
         expected = first_best(values, k)
         assert seen.proven
         np.testing.assert_allclose(np.sort(best.values), np.sort(values[expected]), rtol=1e-9)
@@ -185,7 +192,7 @@ def test_ties_go_to_the_first_points(k):
     """A plateau: hundreds of points share every value."""
     case = grid(sympy.ceiling(N * M / 50), n=COUNTS, m=COUNTS, b=[1, 2, 3])
     values = every_value(case)
-    best, seen = solver(case).run(k)
+    best, seen = run(solver(case), k)
     assert seen.proven
     assert seen.first
     expected = first_best(values, k)
@@ -203,7 +210,7 @@ def test_more_points_asked_for_than_are_feasible():
 def test_values_that_differ_by_less_than_a_tie_do_not_drift():
     """Each value counts as equal to the next one, but not to those further on."""
     case = grid(1 + sympy.Rational(1, 10**10) * (5000 - N), n=range(1, 5001))
-    best, seen = solver(case).run(1)
+    best, seen = run(solver(case), 1)
     assert seen.proven
     assert every_value(case)[best.points[2, 0]] <= 1 + 1.001e-9
 
@@ -213,7 +220,7 @@ def test_values_that_differ_by_less_than_a_tie_do_not_drift():
 def test_a_time_limit_leaves_an_honest_bound(seconds, conditions):
     case = grid(hashed(N, M, 7919, 10007) + hashed(M, N, 104729, 9973) + 50, n=range(1, 301), m=range(1, 301))
     values = every_value(case, conditions)
-    best, seen = solver(case, conditions).run(1, Budget(deadline=time.perf_counter() + seconds))
+    best, seen = run(solver(case, conditions), 1, Budget(deadline=time.perf_counter() + seconds))
     assert seen.bound <= values.min() * (1 + 1e-9)
     assert seen.feasible <= (values < np.inf).sum() <= case.count - seen.infeasible
     if len(best.values):
@@ -234,7 +241,7 @@ def test_programs_change_nothing(conditions, monkeypatch):
         for threshold in ("RECORDING", "LOADING"):
             monkeypatch.setattr(lazily, threshold, operations)
         monkeypatch.setattr(bounding, "is_loaded", lambda: False)
-        best, seen = solver(case, conditions).run(4)
+        best, seen = run(solver(case, conditions), 4)
         found.append((best.values.tolist(), best.points.tolist(), seen))
     assert found[0] == found[1]
     assert found[0][2].boxes > 1000
@@ -255,7 +262,7 @@ def test_programs_end_a_budget_in_the_same_round(operations, monkeypatch):
         one, budget = solver(case, conditions), Budget(operations)
         for _ in range(2):  # a second time all plans and programs are there
             budget = Budget(operations)
-            best, seen = one.run(4, budget)
+            best, seen = run(one, 4, budget)
             found.append((best.values.tolist(), best.points.tolist(), seen, pytest.approx(budget.done, rel=1e-9)))
     assert all(each == found[0] for each in found[1:])
 
@@ -266,7 +273,7 @@ def test_a_search_that_ends_while_it_looks_for_a_first_point_has_a_bound(monkeyp
 
     monkeypatch.setattr(branch, "descend", no_time)
     case = grid(N / M + B * M + 3, b=[1, 2], n=COUNTS, m=COUNTS)
-    _, seen = solver(case).run(1)
+    _, seen = run(solver(case), 1)
     assert not seen.proven
     assert 3 < seen.bound <= every_value(case).min()
 
@@ -274,7 +281,7 @@ def test_a_search_that_ends_while_it_looks_for_a_first_point_has_a_bound(monkeyp
 def test_bounds_prune():
     """A sum of monotone terms on 1e14 points takes some boxes, not a walk."""
     case = grid((10**6 / N + M) * B + N, b=np.linspace(1, 2, 10**4), n=range(1, 10**5 + 1), m=range(1, 10**5 + 1))
-    best, seen = solver(case, [N * M >= 10**5]).run(1)
+    best, seen = run(solver(case, [N * M >= 10**5]), 1)
     assert seen.proven
     assert seen.boxes < 200_000
     n = np.arange(1, 10**5 + 1)
@@ -285,7 +292,7 @@ class TestBest:
     def offered(self, k, *batches):
         best = Best(k)
         for values, places in batches:
-            best.offer(np.array(values, float), np.array([places, places]))
+            best.offer(np.array([values], float), np.array([places, places]))
         return best
 
     def test_a_point_offered_twice_is_one(self):
@@ -316,6 +323,69 @@ class TestBest:
     def test_what_matters(self):
         best = self.offered(2, ([1, 2, 2], [4, 6, 8]))
         low = np.array([[5, 7, 0, 0], [5, 7, 0, 0]])
-        assert best.matters(np.array([2.0, 2.0, 2.1, 1.9]), low).tolist() == [True, False, False, True]
-        nothing = Best(1).matters(np.array([3.0, np.inf, -np.inf]), low[:, :3])
+        lower = np.array([[2.0, 2.0, 2.1, 1.9]])
+        assert best.matters(lower, lambda places: low[:, places]).tolist() == [True, False, False, True]
+        assert best.key(lower, lambda places: low[:, places]).tolist() == [2.0, np.inf, np.inf, 1.9]
+        nothing = Best(1).matters(np.array([[3.0, np.inf, -np.inf]]), lambda places: low[:, places])
         assert nothing.tolist() == [True, False, True]
+
+
+def unbeaten(rows):
+    """Places of rows that no other beats, and of equal rows the first."""
+    return [
+        place
+        for place, row in enumerate(rows)
+        if np.isfinite(row).all()
+        and not any(
+            (other <= row).all() and ((other < row).any() or before < place)
+            for before, other in enumerate(rows)
+            if before != place
+        )
+    ]
+
+
+@pytest.mark.parametrize("conditions", [[], [N * M >= 30, sympy.Eq(sympy.Mod(N, 2), 0)], [N * M > 999]], ids=str)
+@pytest.mark.parametrize(
+    "others",
+    [[N + M], [sympy.ceiling(N * M / 40)], [-N, sympy.Max(M, N / 2)], [sympy.Abs(N - M), hashed(N, M, 7919, 101)]],
+    ids=str,
+)
+def test_the_same_search_finds_what_no_point_beats(others, conditions):
+    goals = [100 / N + B * M, *others]
+    case = grid(goals[0], b=[1, 2], n=COUNTS, m=COUNTS)
+    translator = case.translator(*others, *conditions)
+    alone = [Points(case.system, (goal,), (), case.values) for goal in goals]
+    evaluate = Points(case.system, tuple(goals), tuple(conditions), case.values)
+    sums, required = [translator.sum(goal) for goal in goals], translator.require(conditions)
+    front = Nondominated(case.sizes, len(goals))
+    seen = Search(translator.plans, sums, required, evaluate, alone, case.sizes).run(front)
+    rows = np.array([case.at_all(goal) for goal in goals]).T
+    good = np.logical_and.reduce([case.at_all(condition, bool) for condition in conditions], axis=0)
+    expected = unbeaten(np.where(np.broadcast_to(good, len(rows))[:, None], rows, np.inf))
+    assert sorted(front.indices.tolist()) == expected
+    assert (seen.proven, seen.first, abs(seen.bound)) == (True, True, 0.0)
+    assert seen.feasible <= int(np.broadcast_to(good, len(rows)).sum()) <= case.count - seen.infeasible
+
+
+class TestNondominated:
+    LOW = np.array([[0, 2, 5, 9]])
+
+    def front(self):
+        front = Nondominated((10,), 2)
+        front.offer(np.array([[1, 3, 2, 3], [5, 1, 5, 2.0]]), np.array([[4, 4, 1, 2]]))
+        return front
+
+    def test_of_points_alike_in_every_objective_the_first_stays(self):
+        front = self.front()
+        assert front.values.tolist() == [[1, 5], [3, 1]]
+        front.offer(np.array([[1.0, 3.0], [5.0, 1 + 1e-12]]), np.array([[3, 7]]))
+        assert front.values.tolist() == [[1, 5], [3, 1]]
+        assert front.indices.tolist() == [3, 4]
+
+    def test_what_matters_and_what_comes_first(self):
+        """A better point may be in the first box, an earlier equal one in the second, and nothing in the others."""
+        front, lower = self.front(), np.array([[1.0, 1.0, 1.0, 4.0], [2.0, 5.0, 5.0, 1.0]])
+        assert front.matters(lower, lambda places: self.LOW[:, places]).tolist() == [True, True, False, False]
+        key = front.key(lower, lambda places: self.LOW[:, places])
+        assert key[0] < front.settled == key[1]
+        assert key[2:].tolist() == [np.inf, np.inf]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.bounds import Points, Translator
+from mlsysim.bounds.descent import descend
 from mlsysim.bounds.implied import implied
-from mlsysim.bounds.incumbent import descend
 from mlsysim.bounds.ranges import Ranges
 from mlsysim.bounds.stages import staged
 from mlsysim.symbolic import System
@@ -86,7 +86,13 @@ def test_first_point_where_no_single_step_is_accepted():
     goal = TP * PP / FLEET + sympy.Abs(BATCH - 360) + sympy.Abs(PP - 5)
     points = grid.points(goal)
     found = []
-    descend(points, grid.sizes, lambda values, places: found.append((values, places)))
+
+    def value(places):
+        values, good = points(places)
+        found.append((values[good], places[:, good]))
+        return np.where(good, values, np.inf)
+
+    descend(points, grid.sizes, value)
     values = np.concatenate([v for v, _ in found])
     places = np.concatenate([p for _, p in found], axis=1)
     again, feasible = points(places)

@@ -10,7 +10,7 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.bounds import Limited, Points, Search, bounding, inputs_of, parted
+from mlsysim.bounds import Best, Limited, Points, Search, bounding, inputs_of, parted
 
 COMPARED = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
 #: What is held to a number beside an objective.
@@ -75,7 +75,7 @@ def searching(case, limits):
     translator = case.translator(*(limited.quantity for limited in limits))
     points = Points(case.system, (case.expression,), (), case.values, limits)
     held = {limited: translator.sum(limited.sign * limited.quantity) for limited in limits}
-    return Search(translator.plans, translator.sum(case.expression), (), points, case.sizes, held)
+    return Search(translator.plans, [translator.sum(case.expression)], (), points, [points], case.sizes, held)
 
 
 @pytest.mark.parametrize("loaded", [False, True], ids=["in NumPy", "by programs"])
@@ -95,7 +95,8 @@ def test_any_number_gives_what_brute_force_gives_by_the_same_bounds(loaded, data
         search = searching(case, {limited: numbers[0]})
         for number in numbers:
             search.limit({limited: number})
-            best, seen = search.run(1)
+            best = Best(1)
+            seen = search.run(best)
             values = np.where(COMPARED[relation](held, number) & np.isfinite(objective), objective, np.inf)
             assert seen.proven
             if values.min() < np.inf:
@@ -107,6 +108,7 @@ def test_any_number_gives_what_brute_force_gives_by_the_same_bounds(loaded, data
 def test_a_limit_that_is_no_number_is_met_nowhere():
     case = system_case()
     search = searching(case, {Limited(INNER, "<="): float("nan")})
-    best, seen = search.run(1)
+    best = Best(1)
+    seen = search.run(best)
     assert seen.proven
     assert not len(best.values)

@@ -4,7 +4,7 @@ import doctest
 
 import numpy as np
 
-from mlsysim.backends import bounds
+from mlsysim import bounds
 
 
 def test_the_formula_of_the_docstring():

@@ -3,45 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from mlsysim.backends.chunked.batch import Loads
-from mlsysim.backends.chunked.result import QUANTILES, ChunkedLatencies
+from mlsysim.backends.chunked import batch
+from mlsysim.backends.chunked.batch import MOVING, Loads
+from mlsysim.backends.chunked.result import QUANTILES
+from mlsysim.backends.chunked.slopes import Direction
 
-Asked = Sequence[tuple[str, float]]
+#: An output with its share, if it is a quantile; then an operand, if its slope by that is asked.
+Asked = Sequence[tuple[Any, ...]]
 
 
-def loads(
+def answers(
     asked: Asked,
     tau: FunctionType,
     arguments: Sequence[Any],
     given: Sequence[Any],
+    slopes: FunctionType | None,
     namespace: dict[str, Any],
     numbers: dict[str, Any],
-) -> Loads:
-    """Loads of which some outputs are asked.
+) -> list[Any]:
+    """What is asked of the law, one by one; it is solved once.
 
     Parameters
     ----------
-    asked : sequence of (str, float)
-        Outputs, and shares where they are quantiles.
+    asked : sequence of tuple
+        Outputs, with shares where they are quantiles; or their slopes by an operand, counted through the arguments and
+        then what is given.
     tau : function
         ``tau(n, c, *given)``: seconds of an iteration, in neutral functions.
     arguments : sequence of float or array
         What may move, in the order of the loads.
     given : sequence of float or array
         Further arguments of the time.
+    slopes : function or None
+        ``slopes(n, c, *given)``: derivatives of the time by all that is given.
     namespace : dict
         Functions of arrays by their neutral names.
     numbers : dict
         Functions of single numbers by the same names.
     """
+    names, shares = {each[0] for each in asked}, sorted({each[1] for each in asked if each[0] in QUANTILES})
     time = iteration_time(tau, namespace, numbers)
-    shares = sorted({share for name, share in asked if name in QUANTILES})
-    return Loads(time, *arguments, given=given, quantiles=shares, outputs={name for name, _ in asked})
+    loads = Loads(time, *arguments, given=given, quantiles=shares, outputs=names)
+    moving = sorted({each[2] for each in asked if len(each) == 3})
+    rates: Callable[..., Any] | None = FunctionType(slopes.__code__, namespace) if slopes is not None else None
+
+    def directions(place: int) -> list[Direction]:
+        rate = _Kept(loads.iteration(rates, place)) if rates is not None else None
+        return [
+            Direction({MOVING[operand]: 1.0})
+            if operand < len(MOVING)
+            else Direction(tau=partial(rate.slope, operand - len(MOVING)))  # type: ignore[union-attr]
+            for operand in moving
+        ]
+
+    values, *every = batch.solved(loads, directions)
+    found = {None: values} | dict(zip(moving, every, strict=True))
+
+    def one(output: str, share: float, operand: int | None = None) -> Any:
+        value = getattr(found[operand], output)
+        return value[..., shares.index(share)] if output in QUANTILES else value
+
+    return [one(*each) for each in asked]
 
 
 def iteration_time(tau: FunctionType, namespace: dict[str, Any], numbers: dict[str, Any]) -> Callable[..., Any]:
@@ -67,20 +95,24 @@ def iteration_time(tau: FunctionType, namespace: dict[str, Any], numbers: dict[s
     return time
 
 
-def answers(asked: Asked, found: ChunkedLatencies, at: Callable[[Any, int], Any]) -> list[Any]:
-    """What was asked, one by one.
+class _Kept:
+    """Slopes of a time, found together and kept for the arrays that they are asked for.
 
     Parameters
     ----------
-    asked : sequence of (str, float)
-        Outputs, and shares where they are quantiles.
-    found : ChunkedLatencies
-        The latencies.
-    at : callable
-        ``at(values, place)``: the values at a place of their last axis.
+    slopes : callable
+        ``slopes(n, c)``: all of them.
     """
-    shares = sorted({share for name, share in asked if name in QUANTILES})
-    return [
-        at(getattr(found, name), shares.index(share)) if name in QUANTILES else getattr(found, name)
-        for name, share in asked
-    ]
+
+    def __init__(self, slopes: Callable[..., Any]) -> None:
+        self.slopes = slopes
+        self._known: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
+
+    def slope(self, place: int, n: Any, c: Any) -> Any:
+        """One of the slopes."""
+        kept = self._known.get((id(n), id(c)))
+        if kept is None:
+            kept = n, c, self.slopes(n, c)
+            if np.ndim(c):
+                self._known[id(n), id(c)] = kept
+        return kept[2][place]

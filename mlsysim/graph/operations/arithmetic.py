@@ -40,6 +40,18 @@ def _lawful_of_floats(a: float, b: float) -> float:
     return 0.0 if found != found and a == a and b == b else found
 
 
+def _chained(on: Arithmetic, a: Any, b: Any) -> Any:
+    return on.where((a == 0) | (b == 0), 0.0, a * b)
+
+
+def _finite(known: Sequence[Any]) -> Simpler | None:
+    """A product of the chain rule with a number: nothing, or one that needs no rule."""
+    numbers = [number for number in known if number is not None]
+    if 0 in numbers:
+        return Simpler(number=0.0)
+    return Simpler(op="multiply") if any(abs(number) < INF for number in numbers) else None
+
+
 def _negative_facts(a: Facts) -> Facts:
     return Facts(-a.high, -a.low, a.zero, a.infinite, a.whole)
 
@@ -110,6 +122,19 @@ def _by_sum(sign: float, builder: Builder, _operands: Sequence[int], _result: in
 
 def _by_product(_builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int]:
     return operands[1], operands[0]
+
+
+def _by_lawful(builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int]:
+    """The other operand, but zero where that is infinite beside nothing."""
+    make, zero = builder.make, builder.number(0.0)
+
+    def beside(quantity: int, factor: int) -> int:
+        if not builder.facts[quantity].infinite:
+            return quantity
+        infinite = make("equal", make("absolute", quantity), builder.number(INF))
+        return make("where", make("both", make("equal", factor, zero), infinite), zero, quantity)
+
+    return beside(operands[1], operands[0]), beside(*operands)
 
 
 def _by_quotient(builder: Builder, operands: Sequence[int], result: int) -> Sequence[int]:
@@ -183,14 +208,20 @@ define(
 #: A product in which nothing times infinity is nothing: written where a formula states that a factor may be infinite.
 define(
     Operation(
-        "lawful", numerics=_lawful, fold=_lawful_of_floats, partials=_by_product, facts=_product_facts,
+        "lawful", numerics=_lawful, fold=_lawful_of_floats, partials=_by_lawful, facts=_product_facts,
         simplify=_neutral(1.0), cost=6,
+    )
+)  # fmt: skip
+#: A product of the chain rule: of nothing and a partial derivative that is infinite or undefined, it is nothing.
+define(
+    Operation(
+        "chained", numerics=_chained, fold=_times, partials=_by_product, facts=_product_facts, simplify=_finite, cost=6,
     )
 )  # fmt: skip
 define(
     Operation(
         "divide", "{0} / {1}", fold=divided, partials=_by_quotient, facts=_quotient_facts,
-        simplify=_neutral(1.0, second=True), risky=1, cost=12,
+        simplify=_neutral(1.0, second=True), risky=1, cost=2,
     )
 )  # fmt: skip
 define(Operation("negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts))

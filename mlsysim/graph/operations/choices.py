@@ -42,7 +42,10 @@ def _by_cases(builder: Builder, operands: Sequence[int], _result: int) -> Sequen
 
 
 def _taken(known: Sequence[Any]) -> Simpler | None:
-    return None if known[0] is None else Simpler(place=1 if known[0] else 2)
+    """The case that is known to be taken, or a number that both are."""
+    if known[0] is not None:
+        return Simpler(place=1 if known[0] else 2)
+    return Simpler(place=1) if known[1] is not None and repr(known[1]) == repr(known[2]) else None
 
 
 def _settled(by: bool, known: Sequence[Any]) -> Simpler | None:

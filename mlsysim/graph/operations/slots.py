@@ -81,6 +81,48 @@ def _sum_and_slopes(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> State
     return on.where(arriving, total, math.inf), *slopes
 
 
+def slots_busy_curvature(
+    on: Arithmetic, which: float, other: float, slots: Any, a: Any, b: Any, e: Any, tail: Any
+) -> Any:
+    """Second derivative of :func:`slots_busy` by two of its arguments, counted from 1."""
+    first, second = sorted((int(which), int(other)))
+    slots, a, b, e, tail = on.together(slots, a, b, e, tail)
+    arriving = _arriving(a, b)
+    a, b, zero, one = on.where(arriving, a, 1.0), on.where(arriving, b, 0.0), on.constant(0.0, a), on.constant(1.0, a)
+    largest = on.largest(a)
+
+    def step(_going: Any, i: Any, term: Any, total: Any, *rest: Any) -> State:
+        """Terms, relative slopes of a term, and their means over the terms."""
+        by_first, by_second, by_both, *means, a, b, e = rest
+        arrivals = a + b * i
+        rate = arrivals / i
+        term = term * on.power(rate, -e)
+        total = total + term
+        each = {2: -e / arrivals, 3: -e * i / arrivals, 4: -on.log(rate)}
+        both = {
+            (2, 2): e / (arrivals * arrivals), (2, 3): e * i / (arrivals * arrivals), (2, 4): -1.0 / arrivals,
+            (3, 3): e * i * i / (arrivals * arrivals), (3, 4): -i / arrivals,
+        }  # fmt: skip
+        by_first, by_second = by_first + each.get(first, 0.0), by_second + each.get(second, 0.0)
+        by_both = by_both + both.get((first, second), 0.0)
+        slopes = (by_first, by_second, by_first * by_second + by_both)
+        means = [mean + term / total * (slope - mean) for mean, slope in zip(means, slopes, strict=True)]
+        return _going_on(i, term, total, rate, largest), i - 1.0, term, total, by_first, by_second, by_both, *means
+
+    start = (slots >= 1, slots, one, *[zero] * 7)
+    _, _, _, total, _, _, _, mean, other_mean, mean_of_both = on.iterate(step, start, (a, b, e))
+    regular = arriving & (total > 0) & (total < math.inf)
+    total = on.where(regular, total, 1.0)
+    free, taken = 1.0 / (1.0 + tail / total), tail / (total + tail)
+    if first == 5:
+        found = -2.0 * free / (total + tail) / (total + tail)
+    elif second == 5:
+        found = mean * free * (taken - free) / (total + tail)
+    else:
+        found = taken * free * (2.0 * free * mean * other_mean - mean_of_both)
+    return on.where(regular, found, 0.0)
+
+
 def _arriving(a: Any, b: Any) -> Any:
     return (a + b > 0) & (a >= 0) & (b >= 0)
 
@@ -95,10 +137,18 @@ def _partials(builder: Builder, operands: Sequence[int], _result: int) -> Sequen
     return None, *(builder.make("slots_busy_slope", builder.number(float(n)), *operands) for n in (2, 3, 4, 5))
 
 
+def _slope_partials(builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int | None]:
+    which, *rest = operands
+    numbers = (builder.number(float(n)) for n in (2, 3, 4, 5))
+    return None, None, *(builder.make("slots_busy_curvature", which, number, *rest) for number in numbers)
+
+
 define(
     Operation(
         "slots_busy", numerics=slots_busy, partials=_partials, cost=800, facts=lambda *_: Facts(0.0, 1.0),
     )
 )  # fmt: skip
 #: A derivative of it, by the operand of a number that is counted from one.
-define(Operation("slots_busy_slope", numerics=slots_busy_slope, cost=1200))
+define(Operation("slots_busy_slope", numerics=slots_busy_slope, partials=_slope_partials, cost=1200))
+#: A second derivative, by two operands.
+define(Operation("slots_busy_curvature", numerics=slots_busy_curvature, cost=1600))

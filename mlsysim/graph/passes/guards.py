@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlsysim.graph.builder import Builder, copied
-from mlsysim.graph.graph import Graph
+from mlsysim.graph.graph import Graph, Node
 from mlsysim.graph.operation import TABLE
 
 #: Input of a residual that says whether its root is needed.
@@ -18,7 +18,8 @@ _TAKEN = "_taken"
 def guarded(graph: Graph, *, always: bool = True) -> Graph:
     """The graph with a safe stand-in for every risky operand of a branch, where the branch is not taken.
 
-    A node is needed where the condition of a branch holds that needs it; one that anything else needs, always.
+    A node is needed where the condition of a branch holds that needs it; one that anything else needs, always. What has
+    no slopes, such as a comparison or a least integer, gets its operands as they are.
 
     Parameters
     ----------
@@ -47,23 +48,21 @@ def guarded(graph: Graph, *, always: bool = True) -> Graph:
 
     places: list[int] = []
     for place, node in enumerate(graph.nodes):
-        if node.op in ("input", "number"):
-            new = carried(at[place])
-        else:
+        new, taken, data = carried(at[place]), needed[place], node.data
+        if taken is not None and _has_slopes(node):
             args = [places[arg] for arg in node.args]
-            risky, taken = TABLE[node.op].risky, needed[place]
-            if risky is not None and taken is not None and builder.value(taken) is not True:
-                operand = graph.facts[node.args[risky]]
-                if final.value(args[risky]) is None and (operand.zero or operand.low < 0):
-                    args[risky] = final.make("where", carried(taken), args[risky], _safe(final, node.op, args))
-            data = node.data
+            if node.op == "where":
+                args[0] = carried(at[node.args[0]])
+            branch = builder.value(taken) is not True
+            for which in _risky(graph, node) if branch else ():
+                if final.value(args[which]) is None:
+                    safe = _safe(final, node.op, args)
+                    args[which] = final.make("where", carried(taken), args[which], safe)
             if node.op == "root":
-                branch = taken is not None and builder.value(taken) is not True
                 data = guarded(data, always=not branch)
-                args += [carried(taken)] if branch else []  # type: ignore[arg-type]
+                args += [carried(taken)] if branch else []
             new = final.make(node.op, *args, data=data)
         places.append(new)
-        moved.setdefault(at[place], new)
         if place in graph.names:
             final.names.setdefault(new, graph.names[place])
     found = final.graph({name: places[place] for name, place in graph.outputs.items()})
@@ -72,7 +71,7 @@ def guarded(graph: Graph, *, always: bool = True) -> Graph:
 
 
 def _needed(graph: Graph, builder: Builder, at: list[int], start: int) -> list[int | None]:
-    """Place in the builder of the condition under which each node is needed; None where nothing needs it."""
+    """Place in the builder of the condition under which slopes go through each node; None where none does."""
     found: list[int | None] = [None] * len(graph.nodes)
     for place in graph.outputs.values():
         found[place] = start
@@ -83,17 +82,29 @@ def _needed(graph: Graph, builder: Builder, at: list[int], start: int) -> list[i
 
     for place in range(len(graph.nodes) - 1, -1, -1):
         node, taken = graph.nodes[place], found[place]
-        if taken is None:
+        if taken is None or not _has_slopes(node):
             continue
         if node.op == "where":
             condition = at[node.args[0]]
-            need(node.args[0], taken)
             need(node.args[1], builder.make("both", taken, condition))
             need(node.args[2], builder.make("both", taken, builder.make("negation", condition)))
         else:
             for arg in node.args:
                 need(arg, taken)
     return found
+
+
+def _has_slopes(node: Node) -> bool:
+    return TABLE[node.op].partials is not None or node.op in ("root", "chunked")
+
+
+def _risky(graph: Graph, node: Node) -> list[int]:
+    """Operands at which an operation may have an infinite slope."""
+    facts = [graph.facts[arg] for arg in node.args]
+    if node.op in ("multiply", "lawful"):
+        return [which for which, operand in enumerate(facts) if operand.infinite]
+    risky = TABLE[node.op].risky
+    return [risky] if risky is not None and (facts[risky].zero or facts[risky].low < 0) else []
 
 
 def _safe(builder: Builder, op: str, args: list[int]) -> int:

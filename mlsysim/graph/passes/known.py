@@ -37,7 +37,7 @@ def known(graph: Graph, values: Mapping[str, float]) -> Graph:
             at = builder.number(node.data)
         else:
             args = [places[arg] for arg in node.args]
-            if isinstance(node.data, Graph):
+            if isinstance(node.data, Graph) and node.op != "chunked":  # whose answers count its operands
                 node, args = _within(node, args, builder)
             at = builder.make(node.op, *args, data=node.data)
         if place in graph.names and builder.value(at) is None:
