@@ -14,14 +14,13 @@ from mlsysim.backends.compiled import Backend, CompiledFunction, graph_of, of_gr
 from mlsysim.backends.staged import Staged
 from mlsysim.backends.sweep import BLOCK, SHARE, walk
 from mlsysim.graph import Graph
-from mlsysim.graph.passes import along, derivative, known
+from mlsysim.graph.passes import along, derivative
 from mlsysim.graph.passes.derivative import BY, REVERSED, TANGENT
 from mlsysim.symbolic import System
 
 #: Derivatives of an output by the names of the inputs it was differentiated by; its value by none.
 Derivatives = dict[tuple[str, ...], np.ndarray]
-#: Points from which on a function is made for the grid, with what is the same everywhere folded: some hundredths of
-#: a second.
+#: Points from which on a function is made for the grid, in stages, which takes some hundredths of a second.
 WORTHWHILE = 1 << 16
 #: Points up to which arrays of all directions take less time than code for each.
 FEW = 1 << 10
@@ -62,16 +61,13 @@ def derivatives(
             return _named(_function(asked, "numpy")(values), (), 0)
         except ZeroDivisionError:  # inputs out of their domains, which no caller has checked
             pass
-    if points < WORTHWHILE:
+    if together or points < WORTHWHILE:
         function = _function(asked, "vector")
-    elif not together:
+    else:
         few = min(max(BLOCK, int(SHARE * points)), points - 1)
         ranked = {name: _ranked(values[name], len(shape)) for name in graph.inputs}
         stages = Staged(graph, ranked, lambda part: math.prod(part) <= few)
         function, values = stages.last, stages.evaluated()
-    else:
-        held = {name: float(values[name]) for name in graph.inputs if name in values and np.ndim(values[name]) == 0}
-        function = _folded(asked, tuple(held.items()))
     moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
     given = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}
     # Directions are the first axis, before those of the grid.
@@ -102,8 +98,9 @@ def derivatives(
         for name, parts in named(found).items():
             for by, value in parts.items():
                 array = arrays[name][by]
-                varying = zip(region, array.shape, strict=True)
-                array[tuple(part if n > 1 else slice(None) for part, n in varying)] = value
+                varying = tuple(part if n > 1 else slice(0, 1) for part, n in zip(region, array.shape, strict=True))
+                # Blocks are widened over short axes, along which a derivative may be the same.
+                array[varying] = value[tuple(slice(None) if n > 1 else slice(0, 1) for n in array.shape)]
 
     if moving:
         walked(shape, block, lambda region: put(region, [*function(all_within(given, region) | seeds).values()]))
@@ -154,12 +151,6 @@ def _graph(asked: _Asked) -> Graph:
 @lru_cache(maxsize=256)
 def _function(asked: _Asked, backend: Backend) -> CompiledFunction:
     return of_graph(_graph(asked), backend)
-
-
-@lru_cache(maxsize=16)
-def _folded(asked: _Asked, held: tuple[tuple[str, float], ...]) -> CompiledFunction:
-    """A function for a grid, in which inputs that are the same everywhere are known."""
-    return of_graph(known(_graph(asked), dict(held)), "vector")
 
 
 def _named(found: Mapping[str, Any], moving: Sequence[str], rank: int) -> dict[str, Derivatives]:

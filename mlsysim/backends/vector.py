@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from mlsysim.backends.budget import look_at_the_clock
-from mlsysim.backends.programs.recording import UnrecordableError, recorded, recorder_of
 from mlsysim.graph import TABLE, operations
 from mlsysim.graph.floats import FLOATS, Floats, State
 
@@ -86,25 +85,18 @@ bracket = np.errstate(all="ignore")(partial(operations.root.bracket, ARRAYS))
 
 def _numerics(name: str) -> Callable[..., Any]:
     """What an operation of the table does to arrays."""
-    numerics: Any = TABLE[name].numerics
-
-    @np.errstate(all="ignore")
-    def applied(*operands: Any) -> Any:
-        return numerics(ARRAYS, *operands)
-
-    applied.__name__ = name  # by which it is recorded
-    return applied
+    function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
+    return np.errstate(all="ignore")(function)
 
 
-ceil, floor, slots_busy_slope = map(_numerics, ("ceil", "floor", "slots_busy_slope"))
-erlang_c, slots_busy = (recorded(_numerics(name)) for name in ("erlang_c", "slots_busy"))
+ceil, floor, erlang_c, slots_busy, slots_busy_slope = map(
+    _numerics, ("ceil", "floor", "erlang_c", "slots_busy", "slots_busy_slope")
+)
 
 
 @np.errstate(all="ignore")
 def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
     """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
-    if recorder_of((lower, upper, *given)) is not None:
-        raise UnrecordableError("root")
     if any(map(np.ndim, (lower, upper, *given))):
         moving, arrays = _moving(residual, given)
         return operations.root.root(ARRAYS, moving, lower, upper, arrays, within)
@@ -137,8 +129,6 @@ def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyon
 
 def lawful(left: Any, right: Any) -> Any:
     """A product in which nothing times infinity is nothing."""
-    if recorder_of((left, right)) is not None:
-        return TABLE["lawful"].numerics(ARRAYS, left, right)  # type: ignore[misc]
     found = left * right
     unknown = found != found
     return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
@@ -155,18 +145,14 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes
     """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends.chunked.asked import answers
 
-    if recorder_of((*arguments, *given)) is not None:
-        raise UnrecordableError("chunked_prefill")
     return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]
 
 
-@recorded
 def power(base: Any, exponent: Any) -> Any:
     """A power with the bits of C, which those of plain floats are; vectors of a processor have others."""
     return np.float_power(base, exponent)
 
 
-@recorded
 def normal_cdf(x: Any) -> Any:
     """The normal distribution."""
     if np.ndim(x) == 0:
@@ -176,7 +162,6 @@ def normal_cdf(x: Any) -> Any:
     return ndtr(x)
 
 
-@recorded
 def normal_quantile(p: Any) -> Any:
     """The quantile of the normal distribution."""
     if np.ndim(p) == 0:
@@ -212,6 +197,13 @@ NAMESPACE: dict[str, Any] = {
     "sqrt": np.sqrt,
     "where": np.where,
 }
+
+
+@cache
+def function(op: str) -> Callable[..., Any]:
+    """An operation of the table on arrays, as printed code has it."""
+    text = TABLE[op].text
+    return eval(f"lambda *x: {text.format('x[0]', 'x[1]')}", NAMESPACE) if text else NAMESPACE[op]
 
 
 def _number(found: Any) -> np.float64:

@@ -12,15 +12,15 @@ import numpy as np
 from mlsysim.backends.budget import CALL, aside, take
 from mlsysim.backends.programs.lazily import is_loaded, worthwhile
 from mlsysim.backends.programs.program import Program
-from mlsysim.backends.programs.recording import Recorder, UnrecordableError
 from mlsysim.bounds.forms import Condition, Sum
 from mlsysim.bounds.limits import Limited
 from mlsysim.bounds.plans import Plans
 from mlsysim.bounds.ranges import Ranges
+from mlsysim.graph.operand import NoOperationError, Operand
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Built:
     """A program, and the operations per box that NumPy would take for what it does.
 
     Attributes
@@ -69,7 +69,7 @@ class Bounding:
         self._held = dict(held or {})
         self.limits: Mapping[Limited, float] = {}
         self._conditions, self._implied = conditions, implied
-        self._recorded: dict[bool, Recorded | None] = {}
+        self._built: dict[bool, Built | None] = {}
         self._done = self._last = 0.0
 
     def __call__(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,14 +80,14 @@ class Bounding:
         low, high : ndarray
             First and last index per axis (rows) and box (columns).
         """
-        recorded = self._program(True, low.shape[0])
-        if recorded is None:
+        built = self._program(True, low.shape[0])
+        if built is None:
             return self._in_numpy(low, high, thorough=True)
-        take(recorded.conditions, low.shape[1])
-        alive, bound, *held = recorded.program(np.concatenate([low, high]))
+        take(built.conditions, low.shape[1])
+        alive, bound, *held = built.program(np.concatenate([low, high]))
         alive = self._within(alive != 0, held)
         if alive.any():
-            take(recorded.objective, low.shape[1])
+            take(built.objective, low.shape[1])
         return bound, alive
 
     def halves(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -105,17 +105,17 @@ class Bounding:
         """
         middle = (low + high) // 2
         wanted = high > low
-        recorded = self._program(False, low.shape[0])
-        if recorded is None:
+        built = self._program(False, low.shape[0])
+        if built is None:
             return self._halves_in_numpy(low, high)
         count = 2 * int(wanted.sum())
-        take(recorded.conditions, count)
+        take(built.conditions, count)
         both = np.concatenate([wanted, wanted])
         changed = np.concatenate([middle, middle + 1])
-        alive, bound, *held = recorded.program.varied(np.concatenate([low, high]), changed, both)[:, 1:]
+        alive, bound, *held = built.program.varied(np.concatenate([low, high]), changed, both)[:, 1:]
         alive = self._within(alive != 0, held) | ~both
         if (alive & both).any():
-            take(recorded.objective, count)
+            take(built.objective, count)
         return np.where(both, bound, np.inf).reshape(2, *low.shape), alive.reshape(2, *low.shape)
 
     def _halves_in_numpy(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,28 +166,31 @@ class Bounding:
             alive = alive & limited.may_hold(found, self.limits[limited])
         return alive
 
-    def _program(self, thorough: bool, axes: int) -> Recorded | None:
-        if thorough not in self._recorded:
-            # The first boxes in NumPy take as long as recording what is done to them.
+    def _program(self, thorough: bool, axes: int) -> Built | None:
+        if thorough not in self._built:
+            # The first boxes in NumPy take as long as building the program of what is done to them.
             last, self._last = self._last, 0.0
             self._done += last
             if not (worthwhile(self._done, last) or is_loaded()):
                 return None
-            self._recorded[thorough] = self._record(thorough, axes)
-        return self._recorded[thorough]
+            self._built[thorough] = self._build(thorough, axes)
+        return self._built[thorough]
 
-    def _record(self, thorough: bool, axes: int) -> Recorded | None:
-        recorder = Recorder()
-        ends = recorder.inputs(2 * axes)
+    def _build(self, thorough: bool, axes: int) -> Built | None:
+        conditions = 0.0
+
+        def compute(ends: list[Operand]) -> list[Any]:
+            nonlocal conditions
+            ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
+            alive, held = self._alive(ranges), self._held_in(ranges)
+            conditions = counted.done
+            return [alive, ranges.lower(self.objective), *held]
+
+        # The left half along an axis has another last index, the right half another first one.
+        changes = [] if thorough else [*range(axes, 2 * axes), *range(axes)]
         try:
             with aside() as counted, np.errstate(all="ignore"):
-                ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
-                alive, held = self._alive(ranges), self._held_in(ranges)
-                conditions = counted.done
-                bound = ranges.lower(self.objective)
-            # The left half along an axis has another last index, the right half another first one.
-            changes = [] if thorough else [*range(axes, 2 * axes), *range(axes)]
-            program = Program(recorder, [alive, bound, *held], changes)
-        except UnrecordableError:
+                program = Program.written(compute, 2 * axes, changes)
+        except NoOperationError:
             return None
-        return Recorded(program, conditions / (1 + CALL), (counted.done - conditions) / (1 + CALL))
+        return Built(program, conditions / (1 + CALL), (counted.done - conditions) / (1 + CALL))

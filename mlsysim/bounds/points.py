@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import sympy
 
+from mlsysim.backends import vector
 from mlsysim.backends.budget import take
 from mlsysim.backends.compiled import compiled
 from mlsysim.backends.programs.lazily import Lazily
-from mlsysim.backends.programs.recording import UnrecordableError, Value
-from mlsysim.backends.programs.steps import looked_up, looked_up_pair
 from mlsysim.backends.staged import Staged
 from mlsysim.bounds.limits import Limited
 from mlsysim.bounds.stages import LOOK_UP, Checks
+from mlsysim.graph import Builder
+from mlsysim.graph.operand import Array, NoOperationError, Operand
+from mlsysim.graph.operations.outward import looked_up, looked_up_pair
 from mlsysim.graph.passes import cost
 from mlsysim.symbolic import System, lower
 
@@ -28,6 +30,8 @@ CHUNK_OPERATIONS, CHUNK_POINTS = 2e8, 1 << 17
 LOOP_OPERATIONS, LOOP_POINTS = 4e9, 1 << 14
 #: Of what takes iterations, most values that are found at once for all points; and as a share of the points.
 AHEAD, SHARE = 1 << 17, 0.25
+#: Most values of a table in which a program looks up what one axis decides.
+TABULATED = 1 << 16
 
 
 class Points:
@@ -190,7 +194,7 @@ class _Function:
                     self._prepared = self._staged.evaluated()
             with np.errstate(all="ignore"):
                 return self._staged.last.raw(*(at_points(value, points) for value in self._prepared.values()))
-        program = self._program.after(self._recorded, self.operations, points.shape[1], points.shape[0])
+        program = self._program.after(self._built, self.operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)
         with np.errstate(all="ignore"):
@@ -202,7 +206,7 @@ class _Function:
         count = points.shape[1] + int(moves.sum())
         if self._changed is None:
             self._changed = Lazily(range(axes))
-        program = self._changed.after(lambda inputs: self._recorded(inputs)[:1], self.operations, count, axes)
+        program = self._changed.after(lambda inputs: self._built(inputs)[:1], self.operations, count, axes)
         if program is not None:
             take(self.operations, count)
             return program.varied(points, places, moves)[0]
@@ -215,12 +219,27 @@ class _Function:
         found[1 + axis, column] = values[points.shape[1] :]
         return found
 
-    def _recorded(self, places: list[Value]) -> list[Any]:
-        return self._function.raw(*(_looked_up(value, places) for value in self.inputs))
+    def _built(self, places: Sequence[Operand]) -> list[Operand]:
+        """The expressions at places that are operands."""
+        graph, builder = self._function.graph, places[0].builder
+        given = dict(zip(self._function.inputs, self.inputs, strict=True))
+        at: list[int] = []
+        tables: dict[int, int] = {}
+        for node in graph.nodes:
+            if node.op == "input":
+                at.append(_looked_up(given[node.data], places))
+            elif node.op == "number":
+                at.append(builder.number(node.data))
+            else:
+                place = builder.make(node.op, *[at[arg] for arg in node.args], data=node.data)
+                if place not in tables:
+                    tables[place] = _tabulated(builder, place)
+                at.append(tables[place])
+        return [Operand(builder, at[place]) for place in graph.outputs.values()]
 
-    def record(self, places: Sequence[Value]) -> Value:
-        """The first expression at recorded places."""
-        return self._recorded(list(places))[0]
+    def built(self, places: Sequence[Operand]) -> Operand:
+        """The first expression at places that are operands."""
+        return self._built(places)[0]
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
         """Whether the first expression holds at points; not counted, see :class:`~.stages.Checks`."""
@@ -235,15 +254,28 @@ def _swept(value: np.ndarray) -> list[int]:
     return [axis for axis, size in enumerate(value.shape) if size > 1]
 
 
-def _looked_up(value: np.ndarray, places: list[Value]) -> Any:
-    """A value over some axes, at recorded places."""
+def _looked_up(value: np.ndarray, places: Sequence[Operand]) -> int:
+    """Place of a value over some axes, which stand at places that are operands."""
     axes = _swept(value)
     if not axes:
-        return np.float64(value.ravel()[0])
+        return places[0].builder.number(float(value.ravel()[0]))
     if len(axes) > 2:
-        raise UnrecordableError("a table of three dimensions")
+        raise NoOperationError("a table of three dimensions")
     table = value.reshape([value.shape[axis] for axis in axes])
-    return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes))
+    return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes)).place
+
+
+def _tabulated(builder: Builder, place: int) -> int:
+    """Place of a table of an operation on numbers and on what is looked up at one place; any other is itself."""
+    op, args, data = builder.nodes[place]
+    operands = [builder.nodes[arg] for arg in args]
+    tables = [each for each in operands if each.op == "looked_up"]
+    if op == "looked_up" or data is not None or len({each.args for each in tables}) != 1:
+        return place
+    if tables[0].data.values.size > TABULATED or any(each.op not in ("looked_up", "number") for each in operands):
+        return place
+    values = [each.data.values if each.op == "looked_up" else each.data for each in operands]
+    return builder.make("looked_up", *tables[0].args, data=Array(vector.function(op)(*values)))
 
 
 def at_points(value: np.ndarray, points: np.ndarray) -> Any:

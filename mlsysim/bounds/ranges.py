@@ -15,8 +15,11 @@ import numpy as np
 
 from mlsysim.backends import vector
 from mlsysim.backends.budget import take
-from mlsysim.backends.programs.recording import UnrecordableError
-from mlsysim.backends.programs.steps import (
+from mlsysim.bounds.forms import Atom, Condition, Sum, Term
+from mlsysim.bounds.plans import Plan, Plans
+from mlsysim.bounds.tables import Plane, Table
+from mlsysim.graph.operand import NoOperationError, of_operands
+from mlsysim.graph.operations.outward import (
     MARGIN,
     inverted,
     known,
@@ -27,9 +30,6 @@ from mlsysim.backends.programs.steps import (
     times_high,
     times_low,
 )
-from mlsysim.bounds.forms import Atom, Condition, Sum, Term
-from mlsysim.bounds.plans import Plan, Plans
-from mlsysim.bounds.tables import Plane, Table
 
 #: Most quotients and inverses that are bounded inside one another; beyond, a term is bounded factor by factor.
 REWRITTEN = 8
@@ -37,6 +37,8 @@ REWRITTEN = 8
 PIECE = 8
 
 Pair = tuple[np.ndarray, np.ndarray]
+
+ceil, floor = of_operands("ceil", vector.ceil), of_operands("floor", vector.floor)
 
 
 class Ranges:
@@ -46,8 +48,8 @@ class Ranges:
     ----------
     plans : Plans
         How sums are bounded.
-    low, high : ndarray or list of Value
-        First and last index per axis (rows) and box (columns); or a value per axis, to record a program.
+    low, high : ndarray or list of Operand
+        First and last index per axis (rows) and box (columns); or an operand per axis, to build a graph.
     parameters : mapping, optional
         For each parameter atom, its value in every box.
     thorough : bool
@@ -64,7 +66,7 @@ class Ranges:
     ) -> None:
         self.plans, self.thorough = plans, thorough
         self.low, self.high = low, high
-        #: Number of boxes; one where the ends are values that are recorded.
+        #: Number of boxes; one where the ends are operands of a graph.
         self.boxes: int = low.shape[1] if isinstance(low, np.ndarray) else 1
         self.parameters = dict(parameters or {})
         self._known: dict[tuple[str, Any], Any] = {}
@@ -224,7 +226,7 @@ class Ranges:
             ends = [self.lower(arg) if side == 0 else self.upper(arg) for arg in atom.args]
             return reduce(np.maximum, ends)
         if atom.kind == "ceil":
-            return np.ceil(self.lower(*atom.args)) if side == 0 else vector.ceil(self.upper(*atom.args))
+            return np.ceil(self.lower(*atom.args)) if side == 0 else ceil(self.upper(*atom.args))
         return self._once("atom", atom.number, lambda: self._atom(atom))[side]
 
     def _tables(self, tables: tuple[Table, ...]) -> Pair:
@@ -266,11 +268,11 @@ class Ranges:
 
     def _atom_ceil(self, of: Sum) -> Pair:
         low, high = self.range(of)
-        return np.ceil(low), vector.ceil(high)
+        return np.ceil(low), ceil(high)
 
     def _atom_floor(self, of: Sum) -> Pair:
         low, high = self.range(of)
-        return vector.floor(low), np.floor(high)
+        return floor(low), np.floor(high)
 
     def _atom_mod(self, of: Sum, by: Sum) -> Pair:
         (low, high), (least, greatest) = self.range(of), self.range(by)
@@ -325,8 +327,6 @@ class Ranges:
 
     def _rising(self, function: Callable[[Any], Any], low: np.ndarray, high: np.ndarray) -> Pair:
         """The range of a function that rises and has no instruction."""
-        if not isinstance(self.low, np.ndarray):
-            raise UnrecordableError("a function of its own")
         least, greatest = function(low), function(high)
         return least - MARGIN * np.abs(least), greatest + MARGIN * np.abs(greatest)
 
@@ -359,7 +359,7 @@ class Ranges:
     def _numbered(self) -> np.ndarray:
         """The number of every box, which a search carries along."""
         if not isinstance(self.low, np.ndarray):
-            raise UnrecordableError("a search for a number")
+            raise NoOperationError("a search for a number")
         return np.arange(self.boxes)
 
     def _trial(self, parameter: Atom, value: np.ndarray, box: np.ndarray) -> Ranges:

@@ -12,8 +12,8 @@ import numpy as np
 
 from mlsysim.backends.budget import take
 from mlsysim.backends.programs.lazily import Lazily
-from mlsysim.backends.programs.recording import Value
-from mlsysim.backends.programs.steps import looked_up_pair
+from mlsysim.graph.operand import Operand
+from mlsysim.graph.operations.outward import looked_up_pair
 
 #: Values that an axis is taken to have in a small box.
 TYPICAL = 4
@@ -40,8 +40,8 @@ class Check(Protocol):
         """Operations per point."""
         ...
 
-    def record(self, places: Sequence[Value]) -> Value:
-        """Whether points at recorded places meet it."""
+    def built(self, places: Sequence[Operand]) -> Operand:
+        """Whether points at places that are operands meet it."""
         ...
 
 
@@ -75,8 +75,8 @@ class Pairs:
         """Operations per point."""
         return LOOK_UP
 
-    def record(self, places: Sequence[Value]) -> Value:
-        """Whether points at recorded places meet it."""
+    def built(self, places: Sequence[Operand]) -> Operand:
+        """Whether points at places that are operands meet it."""
         return looked_up_pair(self.mask, places[self.first], places[self.second])
 
 
@@ -99,7 +99,7 @@ class Checks:
         if not self._checks:
             return np.ones(points.shape[1], bool)
         take(self._operations, points.shape[1])
-        program = self._program.after(self._recorded, self._operations, points.shape[1], points.shape[0])
+        program = self._program.after(self._built, self._operations, points.shape[1], points.shape[0])
         if program is not None:
             return program(points)[0] != 0
         good = np.ones(points.shape[1], bool)
@@ -108,8 +108,8 @@ class Checks:
             good[place] = check.accepts(points[:, place])
         return good
 
-    def _recorded(self, places: list[Value]) -> list[Any]:
-        return [reduce(np.logical_and, [check.record(places) for check in self._checks])]
+    def _built(self, places: list[Operand]) -> list[Any]:
+        return [reduce(np.logical_and, [check.built(places) for check in self._checks])]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.backends.programs.steps import greatest_of, greatest_of_plane, least_of, least_of_plane, looked_up
+from mlsysim.graph.operations.outward import greatest_of, greatest_of_plane, least_of, least_of_plane, looked_up
 
 #: Tables that agree to so many digits count as equal; the margin of every bound covers the difference.
 DIGITS = 13

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Mod, Ne, ceiling
+from sympy import And, Eq, Ne, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
 from mlsysim.formulas.routed_activations import PEAKS
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.activations import (
     A_bwd,
     A_end,

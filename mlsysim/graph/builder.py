@@ -47,17 +47,24 @@ class Builder:
 
     def number(self, value: Any) -> int:
         """Place of a constant."""
-        return self._append(Node("number", (), value), facts_of(value))
+        # True, 1 and 1.0 are equal, and so are the two zeros.
+        key = type(value), repr(value)
+        place = self._known.get(key)
+        return self._append(Node("number", (), value), facts_of(value), key) if place is None else place
 
     def make(self, op: str, *args: int, data: Any = None) -> int:
         """Place of an operation on earlier nodes, or of a simpler equal one."""
+        place = self._known.get(Node(op, args, data))
+        if place is not None:
+            return place
         operation = TABLE[op]
-        if args and operation.fold is not None and all(self.nodes[arg].op == "number" for arg in args):
+        values = [node.data if node.op == "number" else None for node in [self.nodes[arg] for arg in args]]
+        if args and operation.fold is not None and None not in values:
             subgraph = (data,) if isinstance(data, Graph) else ()
             if not any(each.has("chunked") for each in subgraph):
-                return self.number(operation.fold(*subgraph, *[self.nodes[arg].data for arg in args]))
+                return self.number(operation.fold(*subgraph, *values))
         if operation.simplify is not None:
-            simpler = operation.simplify([self.value(arg) for arg in args])
+            simpler = operation.simplify(values)
             if simpler is not None and simpler.op is not None:
                 return self.make(simpler.op, *args)
             if simpler is not None:
@@ -72,12 +79,9 @@ class Builder:
         node = self.nodes[place]
         return node.data if node.op == "number" else None
 
-    def _append(self, node: Node, facts: Facts) -> int:
-        # True, 1 and 1.0 are equal, and so are the two zeros.
-        key: Any = (type(node.data), repr(node.data)) if node.op == "number" else node
-        place = self._known.get(key)
-        if place is None:
-            place = self._known[key] = len(self.nodes)
+    def _append(self, node: Node, facts: Facts, key: Any = None) -> int:
+        place = self._known.setdefault(key or node, len(self.nodes))
+        if place == len(self.nodes):
             self.nodes.append(node)
             self.facts.append(facts)
         return place

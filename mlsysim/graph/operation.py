@@ -95,6 +95,9 @@ class Operation:
         Its print in Python of plain floats; ``text`` by default.
     javascript : str
         Its print in JavaScript; ``text`` by default.
+    machine : str
+        Its print as an instruction of the register machine, in Python for numba whose truth values are floats;
+        ``floats`` or ``text`` by default. no instruction where all are empty.
     numerics : callable or None
         ``numerics(on, *operands)`` in the :class:`Arithmetic` of a backend, for what no library has.
     fold : callable or None
@@ -118,6 +121,7 @@ class Operation:
     text: str = ""
     floats: str = ""
     javascript: str = ""
+    machine: str = ""
     numerics: Callable[..., Any] | None = None
     fold: Callable[..., Any] | None = None
     partials: Partials | None = None

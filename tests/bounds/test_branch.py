@@ -232,13 +232,13 @@ def test_a_time_limit_leaves_an_honest_bound(seconds, conditions):
 
 @pytest.mark.parametrize("conditions", [[], [sympy.Eq(sympy.Mod(N * M, 7), 3)], [N * B <= 40, M + N >= 12]], ids=str)
 def test_programs_change_nothing(conditions, monkeypatch):
-    """The same boxes, points and answers, whether NumPy bounds and evaluates or recorded programs do."""
+    """The same boxes, points and answers, whether NumPy bounds and evaluates or programs do."""
     pytest.importorskip("numba", reason="the machine needs numba")
     of = (hashed(N, M, 7919, 10007) + 900) * B + sympy.ceiling(5000 / (N * M)) * M + sympy.Max(B * M, 30 * N / M)
     case = grid(of, b=np.linspace(1, 2, 20), n=range(1, 61), m=range(1, 61))
     found = []
     for operations in (math.inf, 0.0):
-        for threshold in ("RECORDING", "LOADING"):
+        for threshold in ("BUILDING", "LOADING"):
             monkeypatch.setattr(lazily, threshold, operations)
         monkeypatch.setattr(bounding, "is_loaded", lambda: False)
         best, seen = run(solver(case, conditions), 4)
@@ -256,7 +256,7 @@ def test_programs_end_a_budget_in_the_same_round(operations, monkeypatch):
     conditions = [sympy.Eq(sympy.Mod(N * M, 6), 0), N * B <= 100, M + N >= 12]
     found = []
     for threshold, loaded in ((math.inf, False), (0.0, False), (1e7, False), (math.inf, True)):
-        for name in ("RECORDING", "LOADING"):
+        for name in ("BUILDING", "LOADING"):
             monkeypatch.setattr(lazily, name, threshold)
         monkeypatch.setattr(bounding, "is_loaded", lambda loaded=loaded: loaded)
         one, budget = solver(case, conditions), Budget(operations)

@@ -52,7 +52,7 @@ def test_a_program_gives_the_same(monkeypatch):
     ).T.swapaxes(1, 2)
     found = []
     for operations in (0.0, np.inf):
-        for threshold in ("RECORDING", "LOADING"):
+        for threshold in ("BUILDING", "LOADING"):
             monkeypatch.setattr(lazily, threshold, operations)
         found.append(effects(Points(case.system, (case.expression,), (), case.values), low, high))
     np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)

@@ -26,8 +26,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.backends.programs.program import Program
-from mlsysim.backends.programs.recording import Recorder, UnrecordableError
 from mlsysim.bounds.ranges import MARGIN, Ranges
+from mlsysim.graph.operand import NoOperationError
 from mlsysim.symbolic import ErlangC, LeastInteger, NormalCDF, NormalQuantile, Root, SlotsBusy
 
 FUZZ = fuzzing(200, derandomize=False)
@@ -59,13 +59,13 @@ def test_a_program_gives_the_same_ranges(data, thorough):
     low, high = data.draw(boxes(case.sizes))
     translator = case.translator()
     of = translator.sum(case.expression)
-    recorder = Recorder()
-    ends = recorder.inputs(8)
     with np.errstate(all="ignore"):
         expected = Ranges(translator.plans, low, high, thorough=thorough).range(of)
         try:
-            program = Program(recorder, Ranges(translator.plans, ends[:4], ends[4:], thorough=thorough).range(of))
-        except UnrecordableError:
+            program = Program.written(
+                lambda ends: Ranges(translator.plans, ends[:4], ends[4:], thorough=thorough).range(of), 8
+            )
+        except NoOperationError:
             return
     found = program(np.concatenate([low, high]))
     np.testing.assert_allclose(found, expected, rtol=1e-14, err_msg=str((case.expression, case.system)))

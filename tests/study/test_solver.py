@@ -13,7 +13,6 @@ from mlsysim import TrainingMemoryModel
 from mlsysim.backends.budget import Budget
 from mlsysim.backends.programs import lazily
 from mlsysim.backends.programs.program import Program
-from mlsysim.backends.programs.recording import Recorder
 from mlsysim.backends.refused import Refusals
 from mlsysim.bounds import Best
 from mlsysim.collector import paused
@@ -69,7 +68,7 @@ def test_another_problem_is_not(other):
 
 
 def test_what_is_kept_no_longer_is_freed_without_the_collector_of_cycles(monkeypatch):
-    for name in ("RECORDING", "LOADING"):
+    for name in ("BUILDING", "LOADING"):
         monkeypatch.setattr(lazily, name, 0)
     before = {id(each) for each in gc.get_objects()}
     with paused():
@@ -78,7 +77,7 @@ def test_what_is_kept_no_longer_is_freed_without_the_collector_of_cycles(monkeyp
         bounds = found._bounds[0]
         held = (found, found.evaluate, bounds, bounds.plans, bounds.plans.forms)
         made = [each for each in gc.get_objects() if id(each) not in before]
-        programs = [each for each in made if type(each) in (Program, Recorder)]
+        programs = [each for each in made if type(each) is Program]
         left = [weakref.ref(each) for each in (*held, *programs)]
         assert programs
         del found, held, bounds, made, programs

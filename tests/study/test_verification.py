@@ -234,7 +234,7 @@ def test_what_was_changed_is_named(change, said, changed):
 
 
 def test_a_certificate_of_another_version_is_called_so(changed):
-    with pytest.raises(InputError, match="is 'mlsysim certificate 0', of another version than 'mlsysim certificate 2'"):
+    with pytest.raises(InputError, match="is 'mlsysim certificate 0', of another version than 'mlsysim certificate 3'"):
         verify(changed(lambda content: content.update(format="mlsysim certificate 0")))
 
 

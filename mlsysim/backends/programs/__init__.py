@@ -1,20 +1,16 @@
-"""Arithmetic of NumPy arrays written down once as a straight-line program, and a machine that runs it quickly.
+"""Graphs as straight-line programs, and a machine that runs them quickly on integers that places are given by.
 
-NumPy passes over whole arrays for every operation of a formula. Run once on :class:`~.recording.Value` in their
-place, the same Python code records what it does, every common part once:
+NumPy passes over whole arrays for every operation of a formula. The machine of :mod:`~.machine` runs the operations of
+a :class:`~mlsysim.graph.Graph` on blocks of elements that stay in the processor's cache:
 
 >>> import numpy as np
 >>> from mlsysim.backends.programs.program import Program
->>> from mlsysim.backends.programs.recording import Recorder
->>> recorder = Recorder()
->>> x, y = recorder.inputs(2)
->>> program = Program(recorder, [np.maximum(x * y, 1.0) + x * y])
->>> print(program)
-2 = multiply(0, 1)
-3 = maximum(2, 1)
-4 = add(3, 2)
+>>> program = Program.written(lambda given: [np.maximum(given[0] * given[1], 1.0) + given[0] * given[1]], 2)
+>>> len(program)
+3
+>>> program(np.array([[0, 2], [3, 4]]))
+array([[ 1., 16.]])
 
-The machine of :mod:`~.machine` runs it on blocks of elements that stay in the processor's cache. It needs numba
-(``pip install -e ".[fast]"``). What cannot be recorded, such as a search for a whole number, raises
-:class:`~.recording.UnrecordableError` and is left to NumPy.
+It needs numba (``pip install -e ".[fast]"``). What it has no instruction for, such as a search for a whole number,
+raises :class:`~mlsysim.graph.operand.NoOperationError` and is left to NumPy.
 """

@@ -6,16 +6,13 @@
 import numpy as np
 
 from mlsysim.backends.programs.program import Program
-from mlsysim.backends.programs.recording import Recorder
 from mlsysim.extras import installed
 
 
 def main() -> None:
     """Run a program of one instruction."""
     if installed("numba"):
-        recorder = Recorder()
-        (x,) = recorder.inputs(1)
-        Program(recorder, [x + 1.0])(np.zeros((1, 1), np.int64))
+        Program.written(lambda inputs: [inputs[0] + 1.0], 1)(np.zeros((1, 1), np.int64))
 
 
 if __name__ == "__main__":

@@ -1,30 +1,27 @@
-"""The instructions of the machine, by name, and which of them have a form with a number as the last operand."""
+"""The instructions of the machine: the operations of the table that have one, and which have a second form."""
 
-#: Instructions that give truth values.
-TRUTHS = (
-    "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not",
-)  # fmt: skip
-#: Instructions with values alone. The names of NumPy mean what they mean there.
-_PLAIN = (
-    "add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "power", "remainder",
-    "absolute", "negative", "ceil", "floor", "rint", "log", "exp", "sqrt", "isnan", "isfinite",
-    *TRUTHS, "where",
-)  # fmt: skip
-#: Instructions of :mod:`~mlsysim.backends.programs.steps`.
-_STEPS = (
-    "plus_outward", "plus_outward_scaled", "known", "inverted", "times_low", "times_high", "least_inside",
-    "looked_up", "looked_up_pair", "least_of", "greatest_of",
-    "least_of_plane", "greatest_of_plane",
-)  # fmt: skip
-#: Instructions whose first operand is a table.
-TABLE_FIRST = frozenset(
-    {"looked_up", "looked_up_pair", "least_of", "greatest_of", "least_of_plane", "greatest_of_plane"}
-)
-#: Instructions that have a second form, in which the last operand is one number for all elements.
-WITH_NUMBER = frozenset({"add", "multiply", "maximum", "minimum", "known", "inverted", "power"})
-#: Of these, the ones whose operands may change places.
+from mlsysim.graph import TABLE
+
+#: Forms of instructions: of values alone; with a number as the last operand; with a product by it as the last.
+PLAIN, NUMBER, SCALED = "{}", "{} number", "{} scaled"
+#: Operations that have the form with a number, of which some have no other one; and whose operands may change places.
+NUMBER_ALONE = frozenset({"known", "inverted"})
+WITH_NUMBER = NUMBER_ALONE | {"add", "multiply", "maximum", "minimum", "power"}
 COMMUTE = frozenset({"add", "multiply", "maximum", "minimum"})
-#: Instructions whose last operand is always one number.
-NUMBER_LAST = frozenset({"plus_outward_scaled"})
+#: Operations that are another one of the operands in the other order.
+TURNED = {"greater": "less", "greater_equal": "less_equal"}
 
-CODES = {name: code for code, name in enumerate((*_PLAIN, *_STEPS, *(f"{n} number" for n in sorted(WITH_NUMBER))))}
+#: Expression per instruction, in which the operands are a, b, c and d.
+EXPRESSIONS: dict[str, str] = {}
+for _name, _operation in TABLE.items():
+    _text = _operation.machine or _operation.floats or _operation.text
+    if _text and _operation.cost and _name not in TURNED:
+        _text = f"1.0 if {_text} else 0.0" if _operation.truth else _text
+        if _name not in NUMBER_ALONE:
+            EXPRESSIONS[PLAIN.format(_name)] = _text.format(*"abcd")
+        if _name in WITH_NUMBER:
+            EXPRESSIONS[NUMBER.format(_name)] = _text.format("a", "number")
+EXPRESSIONS[NUMBER.format("power")] = "power(a, number)"
+EXPRESSIONS[SCALED.format("plus_outward")] = TABLE["plus_outward"].machine.format("a", "(b * number)")
+
+CODES = {name: code for code, name in enumerate(EXPRESSIONS)}

@@ -1,4 +1,4 @@
-"""A program that is recorded once it is worth it."""
+"""A program that is built once it is worth it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ import numpy as np
 
 from mlsysim.backends.budget import CALL
 from mlsysim.backends.programs.program import Program
-from mlsysim.backends.programs.recording import Recorder, UnrecordableError, Value
 from mlsysim.extras import installed
+from mlsysim.graph.operand import NoOperationError, Operand
 
-#: Operations in NumPy after which a program is recorded; and of the whole process after which the machine is loaded.
-RECORDING, LOADING = 1e7, 2e8
-#: Most elements of tables that are made for a program.
-LARGEST_TABLES = 1 << 22
+#: Operations in NumPy after which a program is built; and of the whole process after which the machine is loaded.
+BUILDING, LOADING = 1e7, 2e8
 
 
 @dataclass
@@ -41,7 +39,7 @@ _programs = ContextVar("programs", default=True)
 
 @contextmanager
 def without_programs() -> Iterator[None]:
-    """No program is recorded inside: what is made there is computed in NumPy, as by those who check a program."""
+    """No program is built inside: what is made there is computed in NumPy, as by those who check a program."""
     token = _programs.set(False)
     try:
         yield
@@ -50,7 +48,7 @@ def without_programs() -> Iterator[None]:
 
 
 def worthwhile(operations: float, last: float) -> bool:
-    """Whether to record a program of what took NumPy so many operations so far.
+    """Whether to build a program of what took NumPy so many operations so far.
 
     Parameters
     ----------
@@ -62,7 +60,7 @@ def worthwhile(operations: float, last: float) -> bool:
     if not _programs.get():
         return False
     _in_numpy.operations += last
-    enough = operations >= RECORDING and (is_loaded() or _in_numpy.operations >= LOADING)
+    enough = operations >= BUILDING and (is_loaded() or _in_numpy.operations >= LOADING)
     return enough and installed("numba")
 
 
@@ -71,12 +69,12 @@ def is_loaded() -> bool:
     return "mlsysim.backends.programs.machine" in sys.modules
 
 
-#: From a value per input to the outputs.
-Compute = Callable[[list[Value]], list[Any]]
+#: From an operand per input to the outputs.
+Compute = Callable[[list[Operand]], list[Any]]
 
 
 class Lazily:
-    """Records a computation after it has been done in NumPy for a while, if the machine is there to run it.
+    """Builds the program of what NumPy has done for a while, if the machine is there to run it.
 
     Parameters
     ----------
@@ -95,7 +93,7 @@ class Lazily:
         Parameters
         ----------
         compute : callable
-            From a value per input to the outputs; the same at every call.
+            From an operand per input to the outputs; the same at every call.
         operations : float
             What NumPy takes per element for what is about to be done.
         elements : int
@@ -106,13 +104,12 @@ class Lazily:
         taken = operations * (elements + CALL)
         self._done += taken
         if not self._tried and worthwhile(self._done, taken):
-            self._tried, self._program = True, self._recorded(compute, inputs)
+            self._tried, self._program = True, self._built(compute, inputs)
         return self._program
 
-    def _recorded(self, compute: Compute, inputs: int) -> Program | None:
-        recorder = Recorder(LARGEST_TABLES)
+    def _built(self, compute: Compute, inputs: int) -> Program | None:
         try:
             with np.errstate(all="ignore"):
-                return Program(recorder, compute(recorder.inputs(inputs)), self._changes)
-        except UnrecordableError:
+                return Program.written(compute, inputs, self._changes)
+        except NoOperationError:
             return None

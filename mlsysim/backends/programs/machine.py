@@ -5,66 +5,22 @@ Needs numba, which compiles it once per machine and keeps the result beside this
 
 from __future__ import annotations
 
+import re
+from zlib import crc32
+
 import numpy as np
 from numba import njit
 
-from mlsysim.backends.programs.codes import CODES
-from mlsysim.backends.programs.steps import MARGIN
+from mlsysim.backends.programs.codes import CODES, EXPRESSIONS
+from mlsysim.graph.floats import PRECISION
+from mlsysim.graph.operations.rounding import ROUNDINGS
 
-ADD = CODES["add"]
-SUBTRACT = CODES["subtract"]
-MULTIPLY = CODES["multiply"]
-DIVIDE = CODES["divide"]
-MAXIMUM = CODES["maximum"]
-MINIMUM = CODES["minimum"]
-FMAX = CODES["fmax"]
-FMIN = CODES["fmin"]
-POWER = CODES["power"]
-REMAINDER = CODES["remainder"]
-ABSOLUTE = CODES["absolute"]
-NEGATIVE = CODES["negative"]
-CEIL = CODES["ceil"]
-FLOOR = CODES["floor"]
-RINT = CODES["rint"]
-LOG = CODES["log"]
-EXP = CODES["exp"]
-SQRT = CODES["sqrt"]
-ISNAN = CODES["isnan"]
-ISFINITE = CODES["isfinite"]
-LESS = CODES["less"]
-LESS_EQUAL = CODES["less_equal"]
-GREATER = CODES["greater"]
-GREATER_EQUAL = CODES["greater_equal"]
-EQUAL = CODES["equal"]
-NOT_EQUAL = CODES["not_equal"]
-LOGICAL_AND = CODES["logical_and"]
-LOGICAL_OR = CODES["logical_or"]
-LOGICAL_NOT = CODES["logical_not"]
-WHERE = CODES["where"]
-PLUS_OUTWARD = CODES["plus_outward"]
-PLUS_OUTWARD_SCALED = CODES["plus_outward_scaled"]
-KNOWN = CODES["known"]
-INVERTED = CODES["inverted"]
-LEAST_INSIDE = CODES["least_inside"]
-TIMES_LOW = CODES["times_low"]
-TIMES_HIGH = CODES["times_high"]
-LOOKED_UP = CODES["looked_up"]
-LOOKED_UP_PAIR = CODES["looked_up_pair"]
-LEAST_OF = CODES["least_of"]
-GREATEST_OF = CODES["greatest_of"]
-LEAST_OF_PLANE = CODES["least_of_plane"]
-GREATEST_OF_PLANE = CODES["greatest_of_plane"]
-ADD_NUMBER = CODES["add number"]
-INVERTED_NUMBER = CODES["inverted number"]
-KNOWN_NUMBER = CODES["known number"]
-MAXIMUM_NUMBER = CODES["maximum number"]
-MINIMUM_NUMBER = CODES["minimum number"]
-MULTIPLY_NUMBER = CODES["multiply number"]
-POWER_NUMBER = CODES["power number"]
+#: How far a quotient may lie from the whole number it stands for, as a share of it.
+WITHIN = ROUNDINGS * PRECISION
 
 
 @njit(inline="always")
-def _at(place):
+def at(place):
     """A place in an array that is not counted from its end, which would have to be asked for every element."""
     return np.uint64(place)
 
@@ -75,7 +31,8 @@ def _times(x, y):
 
 
 @njit(error_model="numpy")
-def _low(a, b, c, d):
+def times_low(a, b, c, d):
+    """Lower end of the product of ranges from a to b and from c to d."""
     found = _times(a, c)
     if not (a >= 0.0 and c >= 0.0):
         found = min(min(found, _times(b, d)), min(_times(a, d), _times(b, c)))
@@ -83,7 +40,8 @@ def _low(a, b, c, d):
 
 
 @njit(error_model="numpy")
-def _high(a, b, c, d):
+def times_high(a, b, c, d):
+    """Upper end of the product of two ranges."""
     found = _times(b, d)
     if not (a >= 0.0 and c >= 0.0):
         found = max(max(found, _times(a, c)), max(_times(a, d), _times(b, c)))
@@ -100,17 +58,19 @@ def _level(count):
 
 
 @njit(error_model="numpy")
-def _least(tables, start, width, low, high):
+def least(tables, start, width, low, high):
+    """Least value of a stretch, by a ladder with rows of a width."""
     level = _level(high - low + 1)
     row = start + level * width
-    return min(tables[_at(row + low)], tables[_at(row + high - (1 << level) + 1)])
+    return min(tables[at(row + low)], tables[at(row + high - (1 << level) + 1)])
 
 
 @njit(error_model="numpy")
-def _greatest(tables, start, width, low, high):
+def greatest(tables, start, width, low, high):
+    """Greatest value of a stretch."""
     level = _level(high - low + 1)
     row = start + level * width
-    return max(tables[_at(row + low)], tables[_at(row + high - (1 << level) + 1)])
+    return max(tables[at(row + low)], tables[at(row + high - (1 << level) + 1)])
 
 
 @njit(error_model="numpy")
@@ -121,23 +81,26 @@ def _corners(tables, start, top, bottom, left, right):
     begin = start + 3 + (down * powers + across) * rows * columns
     up, low = begin + top * columns, begin + (bottom - (1 << down) + 1) * columns
     edge = right - (1 << across) + 1
-    return _at(up + left), _at(up + edge), _at(low + left), _at(low + edge)
+    return at(up + left), at(up + edge), at(low + left), at(low + edge)
 
 
 @njit(error_model="numpy")
-def _least_of_plane(tables, start, top, bottom, left, right):
+def least_of_plane(tables, start, top, bottom, left, right):
+    """Least value of a rectangle."""
     a, b, c, d = _corners(tables, start, top, bottom, left, right)
     return min(min(tables[a], tables[b]), min(tables[c], tables[d]))
 
 
 @njit(error_model="numpy")
-def _greatest_of_plane(tables, start, top, bottom, left, right):
+def greatest_of_plane(tables, start, top, bottom, left, right):
+    """Greatest value of a rectangle."""
     a, b, c, d = _corners(tables, start, top, bottom, left, right)
     return max(max(tables[a], tables[b]), max(tables[c], tables[d]))
 
 
 @njit(error_model="numpy")
-def _power(x, exponent):
+def power(x, exponent):
+    """A power by a number, as NumPy has it."""
     if exponent == -1.0:
         return 1.0 / x
     if exponent == 2.0:
@@ -148,226 +111,51 @@ def _power(x, exponent):
 
 
 @njit(error_model="numpy")
-def _run(code, first, last, constants, tables, register, width, m):
-    """Run some instructions on the first elements of a block."""
-    for line in range(first, last):
-        kind = code[line, 0]
-        to = np.uint64(code[line, 1] * width)
-        x, y = np.uint64(code[line, 2] * width), np.uint64(code[line, 3] * width)
-        start, row = code[line, 6], code[line, 7]
-        if kind == ADD:
-            for j in range(m):
-                register[to + j] = register[x + j] + register[y + j]
-        elif kind == SUBTRACT:
-            for j in range(m):
-                register[to + j] = register[x + j] - register[y + j]
-        elif kind == MULTIPLY:
-            for j in range(m):
-                register[to + j] = register[x + j] * register[y + j]
-        elif kind == DIVIDE:
-            for j in range(m):
-                register[to + j] = register[x + j] / register[y + j]
-        elif kind == MAXIMUM:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = a if a >= b or a != a else b
-        elif kind == MINIMUM:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = a if a <= b or a != a else b
-        elif kind == FMAX:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = a if a >= b or b != b else b
-        elif kind == FMIN:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = a if a <= b or b != b else b
-        elif kind == POWER:
-            for j in range(m):
-                register[to + j] = register[x + j] ** register[y + j]
-        elif kind == REMAINDER:
-            for j in range(m):
-                register[to + j] = np.remainder(register[x + j], register[y + j])
-        elif kind == ABSOLUTE:
-            for j in range(m):
-                register[to + j] = abs(register[x + j])
-        elif kind == NEGATIVE:
-            for j in range(m):
-                register[to + j] = -register[x + j]
-        elif kind == CEIL:
-            for j in range(m):
-                register[to + j] = np.ceil(register[x + j])
-        elif kind == FLOOR:
-            for j in range(m):
-                register[to + j] = np.floor(register[x + j])
-        elif kind == RINT:
-            for j in range(m):
-                register[to + j] = np.rint(register[x + j])
-        elif kind == LOG:
-            for j in range(m):
-                register[to + j] = np.log(register[x + j])
-        elif kind == EXP:
-            for j in range(m):
-                register[to + j] = np.exp(register[x + j])
-        elif kind == SQRT:
-            for j in range(m):
-                register[to + j] = np.sqrt(register[x + j])
-        elif kind == ISNAN:
-            for j in range(m):
-                a = register[x + j]
-                register[to + j] = 1.0 if a != a else 0.0
-        elif kind == ISFINITE:
-            for j in range(m):
-                a = register[x + j]
-                register[to + j] = 1.0 if abs(a) < np.inf else 0.0
-        elif kind == LESS:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a < b else 0.0
-        elif kind == LESS_EQUAL:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a <= b else 0.0
-        elif kind == GREATER:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a > b else 0.0
-        elif kind == GREATER_EQUAL:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a >= b else 0.0
-        elif kind == EQUAL:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a == b else 0.0
-        elif kind == NOT_EQUAL:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a != b else 0.0
-        elif kind == LOGICAL_AND:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a != 0.0 and b != 0.0 else 0.0
-        elif kind == LOGICAL_OR:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 if a != 0.0 or b != 0.0 else 0.0
-        elif kind == LOGICAL_NOT:
-            for j in range(m):
-                a = register[x + j]
-                register[to + j] = 0.0 if a != 0.0 else 1.0
-        elif kind == WHERE:
-            z = np.uint64(code[line, 4] * width)
-            for j in range(m):
-                a, b, c = register[x + j], register[y + j], register[z + j]
-                register[to + j] = b if a != 0.0 else c
-        elif kind == PLUS_OUTWARD:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = a + (b - MARGIN * abs(b))
-        elif kind == PLUS_OUTWARD_SCALED:
-            number = constants[start]
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = a + (b * number - MARGIN * abs(b * number))
-        elif kind == KNOWN:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = b if a != a else a
-        elif kind == INVERTED:
-            for j in range(m):
-                a, b = register[x + j], register[y + j]
-                register[to + j] = 1.0 / a if a > 0.0 else b
-        elif kind == LEAST_INSIDE:
-            z = np.uint64(code[line, 4] * width)
-            for j in range(m):
-                a, b, c = register[x + j], register[y + j], register[z + j]
-                register[to + j] = b if c != 0.0 and not b >= a else a
-        elif kind == TIMES_LOW:
-            z = np.uint64(code[line, 4] * width)
-            w = np.uint64(code[line, 5] * width)
-            for j in range(m):
-                a, b, c, d = register[x + j], register[y + j], register[z + j], register[w + j]
-                register[to + j] = _low(a, b, c, d)
-        elif kind == TIMES_HIGH:
-            z = np.uint64(code[line, 4] * width)
-            w = np.uint64(code[line, 5] * width)
-            for j in range(m):
-                a, b, c, d = register[x + j], register[y + j], register[z + j], register[w + j]
-                register[to + j] = _high(a, b, c, d)
-        elif kind == LOOKED_UP:
-            for j in range(m):
-                register[to + j] = tables[_at(start + int(register[x + j]))]
-        elif kind == LOOKED_UP_PAIR:
-            for j in range(m):
-                register[to + j] = tables[_at(start + int(register[x + j]) * row + int(register[y + j]))]
-        elif kind == LEAST_OF:
-            for j in range(m):
-                register[to + j] = _least(tables, start, row, int(register[x + j]), int(register[y + j]))
-        elif kind == GREATEST_OF:
-            for j in range(m):
-                register[to + j] = _greatest(tables, start, row, int(register[x + j]), int(register[y + j]))
-        elif kind == LEAST_OF_PLANE:
-            z = np.uint64(code[line, 4] * width)
-            w = np.uint64(code[line, 5] * width)
-            for j in range(m):
-                register[to + j] = _least_of_plane(
-                    tables,
-                    start,
-                    int(register[x + j]),
-                    int(register[y + j]),
-                    int(register[z + j]),
-                    int(register[w + j]),
-                )
-        elif kind == GREATEST_OF_PLANE:
-            z = np.uint64(code[line, 4] * width)
-            w = np.uint64(code[line, 5] * width)
-            for j in range(m):
-                register[to + j] = _greatest_of_plane(
-                    tables,
-                    start,
-                    int(register[x + j]),
-                    int(register[y + j]),
-                    int(register[z + j]),
-                    int(register[w + j]),
-                )
-        elif kind == ADD_NUMBER:
-            number = constants[start]
-            for j in range(m):
-                register[to + j] = register[x + j] + number
-        elif kind == INVERTED_NUMBER:
-            number = constants[start]
-            for j in range(m):
-                a = register[x + j]
-                register[to + j] = 1.0 / a if a > 0.0 else number
-        elif kind == KNOWN_NUMBER:
-            number = constants[start]
-            for j in range(m):
-                a = register[x + j]
-                register[to + j] = number if a != a else a
-        elif kind == MAXIMUM_NUMBER:
-            number = constants[start]
-            for j in range(m):
-                a = register[x + j]
-                register[to + j] = a if a >= number or a != a else number
-        elif kind == MINIMUM_NUMBER:
-            number = constants[start]
-            for j in range(m):
-                a = register[x + j]
-                register[to + j] = a if a <= number or a != a else number
-        elif kind == MULTIPLY_NUMBER:
-            number = constants[start]
-            for j in range(m):
-                register[to + j] = register[x + j] * number
-        elif kind == POWER_NUMBER:
-            number = constants[start]
-            for j in range(m):
-                register[to + j] = _power(register[x + j], number)
+def lawful(x, y):
+    """A product in which nothing times infinity is nothing."""
+    found = x * y
+    return 0.0 if found != found and x == x and y == y else found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def execute(
+@njit(error_model="numpy")
+def ceil(x):
+    """The ceiling; a quotient within rounding of a whole number is that number."""
+    nearest = np.rint(x)
+    return nearest + (1.0 if x - nearest > WITHIN * abs(x) else 0.0)
+
+
+@njit(error_model="numpy")
+def floor(x):
+    """The floor; a quotient within rounding of a whole number is that number."""
+    nearest = np.rint(x)
+    return nearest - (1.0 if nearest - x > WITHIN * abs(x) else 0.0)
+
+
+def _source():
+    """Source of the function that runs some instructions on the first elements of a block."""
+    lines = [
+        "def run(code, first, last, constants, tables, register, width, m):",
+        "    for line in range(first, last):",
+        "        kind, to, start, row = code[line, 0], at(code[line, 1] * width), code[line, 6], code[line, 7]",
+    ]
+    for name, expression in EXPRESSIONS.items():
+        read = [(2 + n, operand) for n, operand in enumerate("abcd") if re.search(rf"\b{operand}\b", expression)]
+        lines.append(f"        {'elif' if CODES[name] else 'if'} kind == {CODES[name]}:")
+        lines += [f"            at_{operand} = at(code[line, {field}] * width)" for field, operand in read]
+        lines += ["            number = constants[start]"] * ("number" in expression)
+        lines.append("            for j in range(m):")
+        lines += [f"                {operand} = register[at_{operand} + j]" for _, operand in read]
+        lines.append(f"                register[to + j] = {expression}")
+    return "\n".join(lines)
+
+
+SOURCE = _source()
+_space = dict(globals())
+exec(SOURCE, _space)
+_run = njit(error_model="numpy")(_space["run"])
+
+
+def _execute(
     code,
     parts,
     ends,
@@ -443,3 +231,8 @@ def execute(
             for output in range(ends.shape[1]):
                 start = ends[part, output] * width
                 found[output, part, begin : begin + m] = register[start : start + m]
+
+
+# What is kept of a function goes by its name: other instructions are another one.
+_execute.__qualname__ += f"_{crc32(SOURCE.encode()):08x}"
+execute = njit(cache=True, nogil=True, error_model="numpy")(_execute)

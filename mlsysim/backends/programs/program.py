@@ -1,9 +1,9 @@
-"""A recorded computation as instructions for the machine: dead code dropped, pairs fused, registers shared."""
+"""A graph as instructions for the machine: pairs fused, registers shared."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, NamedTuple
@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mlsysim.backends.blocks import cores
-from mlsysim.backends.programs.codes import CODES, COMMUTE, NUMBER_LAST, WITH_NUMBER
-from mlsysim.backends.programs.recording import Operand, Recorder, UnrecordableError, Value, as_operand
+from mlsysim.backends.programs.codes import CODES, COMMUTE, NUMBER, PLAIN, SCALED, TURNED, WITH_NUMBER
+from mlsysim.graph import Graph
+from mlsysim.graph.operand import Array, NoOperationError, Operand, built
 
 #: Registers that an instruction reads at most, and numbers, places in tables and lengths of rows that it has.
 READ, MORE = 4, 2
@@ -21,8 +22,8 @@ BLOCK, VARIED = 256, 128
 #: Least instructions, times elements, that a thread is given; and parts per thread where they take unlike times.
 PER_THREAD, UNLIKE = 1 << 18, 4
 
-#: The name of an operation, what it is applied to, and the place of its result.
-Operation = tuple[str, tuple[Operand, ...], int]
+#: The name of an instruction, the places that it reads, its number or array, and the place of its result.
+Instruction = tuple[str, tuple[int, ...], Any, int]
 
 
 class Line(NamedTuple):
@@ -52,46 +53,42 @@ def _pool() -> ThreadPoolExecutor:
 
 
 class Program:
-    """What a recorder wrote down, so far as some outputs need it.
+    """A graph that the machine runs.
 
     Parameters
     ----------
-    recorder : Recorder
-        The operations.
-    outputs : sequence of Value or float
+    graph : Graph
         What is computed.
+    inputs : sequence of str
+        Names of the inputs, in order; the graph need not have all of them.
     changes : sequence of int
         Inputs that :meth:`varied` changes.
 
     Raises
     ------
-    UnrecordableError
+    NoOperationError
         If the machine has no instruction for an operation.
     """
 
-    def __init__(self, recorder: Recorder, outputs: Sequence[Any], changes: Sequence[int] = ()) -> None:
-        self._operations = recorder.operations
-        self._outputs = [as_operand(output) for output in outputs]
-        self._inputs = sum(name == "input" for name, _ in self._operations)
+    def __init__(self, graph: Graph, inputs: Sequence[str], changes: Sequence[int] = ()) -> None:
+        self._graph = graph
+        rows = {name: row for row, name in enumerate(inputs)}
+        #: Row of each input of the graph, by its place there.
+        self._rows_of = {place: rows[node.data] for place, node in enumerate(graph.nodes) if node.op == "input"}
+        self._inputs = len(inputs)
         self._changes = np.array(changes, np.int64)
-        self._needed = self._alive()
         self._numbers, self._filled = _Numbers(), _Numbers()
         self._arrays: list[np.ndarray] = []
-        self._starts: dict[int, int] = {}
+        self._starts: dict[Array, int] = {}
         self._assemble()
 
-    def __str__(self) -> str:
-        def told(operand: Operand) -> str:
-            if isinstance(operand, Value):
-                return str(operand.place)
-            return "table" if isinstance(operand, np.ndarray) else f"{operand:g}"
-
-        lines = []
-        for place in self._needed:
-            name, operands = self._operations[place]
-            if name != "input":
-                lines.append(f"{place} = {name}({', '.join(map(told, operands))})")
-        return "\n".join(lines)
+    @classmethod
+    def written(
+        cls, compute: Callable[[list[Operand]], Sequence[Any]], inputs: int, changes: Sequence[int] = ()
+    ) -> Program:
+        """The program of a computation of so many inputs; see :func:`mlsysim.graph.operand.built`."""
+        names = [f"_{row}" for row in range(inputs)]
+        return cls(built(compute, names), names, changes)
 
     def __len__(self) -> int:
         return int(self._parts[1])
@@ -148,7 +145,7 @@ class Program:
 
         count = inputs.shape[1]
         parts = self._parts[: 2 + len(values)]
-        found = np.empty((len(self._outputs), parts.size - 1, count))
+        found = np.empty((len(self._graph.outputs), parts.size - 1, count))
         given, values, wanted = (np.ascontiguousarray(each) for each in (inputs, values, wanted))
 
         def run(first: int) -> None:
@@ -163,22 +160,16 @@ class Program:
             list(_pool().map(run, range(0, count, size)))
         return found
 
-    def _alive(self) -> list[int]:
-        """The places of the operations that outputs depend on, in order."""
-        wanted = {output.place for output in self._outputs if isinstance(output, Value)}
-        for place in range(len(self._operations) - 1, -1, -1):
-            if place in wanted:
-                wanted.update([x.place for x in self._operations[place][1] if type(x) is Value])
-        return sorted(wanted)
-
     def _assemble(self) -> None:
         """Make the instructions of the program, and after them those that each change does again."""
+        count = len(self._graph.nodes)
         lines = [self._line(*each) for each in self._fused()]
-        outputs = [x.place if isinstance(x, Value) else self._row(x) for x in self._outputs]
+        outputs = [self._read_at(place) for place in self._graph.outputs.values()]
         # Inputs stay where they are loaded; one more register holds the changed input.
-        registers = list(range(self._inputs)) + [0] * (len(self._operations) - self._inputs)
-        changes = self._changes.tolist()
-        parts = [lines, *_dependent(lines, changes, len(self._operations))]
+        registers = [self._rows_of.get(place, 0) for place in range(count)]
+        places = {row: place for place, row in self._rows_of.items()}
+        changes = [places.get(change, -1) for change in self._changes.tolist()]
+        parts = [lines, *_dependent(lines, changes, count)]
         shared = set(outputs)
         for part in parts[1:]:
             own = {line[1] for line in part}
@@ -187,7 +178,8 @@ class Program:
         starts, most, ends = [0, len(code)], count, [_places(outputs, registers)]
         for change, part in zip(changes, parts[1:], strict=True):
             own = registers.copy()
-            own[change] = self._inputs
+            if change >= 0:
+                own[change] = self._inputs
             more, used = _allocated(part, own, count, set(outputs))
             code += more
             most = max(most, used)
@@ -198,67 +190,60 @@ class Program:
         self._constants = np.array([*self._numbers.values, 0.0])
         self._rows = np.array([*self._filled.values, 0.0])
         self._tables = np.concatenate([*self._arrays, np.zeros(1)])
-        self._read = np.array([place for place in self._needed if place < self._inputs], np.int64)
+        self._read = np.array(sorted(self._rows_of.values()), np.int64)
         self._ends = _rows_after(np.array(ends, np.int64), most)
         self._code = _rows_after(np.array(code, np.int64).reshape(len(code), 2 + READ + MORE), most)
 
-    def _fused(self) -> list[Operation]:
-        """The operations, with a product by a number that is only added up or moved outwards done on the way."""
-        operations = self._operations
-        uses = Counter([x.place for place in self._needed for x in operations[place][1] if type(x) is Value])
-        uses.update(output.place for output in self._outputs if isinstance(output, Value))
-        found: dict[int, Operation] = {}
-        for place in self._needed:
-            name, operands = operations[place]
-            if name == "input":
+    def _fused(self) -> list[Instruction]:
+        """The instructions: those with a number, and products by one that are only moved outwards done on the way."""
+        nodes = self._graph.nodes
+        uses = Counter([arg for node in nodes for arg in node.args])
+        uses.update(self._graph.outputs.values())
+        found: dict[int, Instruction] = {}
+        for place, (op, args, data) in enumerate(nodes):
+            if op in ("input", "number"):
                 continue
-            if name == "plus_outward" and isinstance(operands[1], Value) and uses[operands[1].place] == 1:
-                inner = found.get(operands[1].place)
-                if inner is not None and inner[0] == "multiply" and isinstance(inner[1][1], float):
-                    del found[operands[1].place]
-                    operands = (operands[0], *inner[1])
-                    name = "plus_outward_scaled"
-            if name in COMMUTE and isinstance(operands[0], float):
-                operands = operands[::-1]
-            found[place] = (name, operands, place)
+            if op in TURNED:
+                op, args = TURNED[op], args[::-1]
+            name, extra = PLAIN.format(op), data
+            if op == "plus_outward" and uses[args[1]] == 1 and args[1] in found:
+                inner, factor, number, _ = found[args[1]]
+                if inner == NUMBER.format("multiply"):
+                    del found[args[1]]
+                    name, args, extra = SCALED.format(op), (args[0], *factor), number
+            elif op in WITH_NUMBER:
+                if op in COMMUTE and nodes[args[0]].op == "number":
+                    args = args[::-1]
+                if nodes[args[-1]].op == "number":
+                    name, args, extra = NUMBER.format(op), args[:-1], nodes[args[-1]].data
+            found[place] = (name, args, extra, place)
         return list(found.values())
 
-    def _line(self, name: str, operands: tuple[Operand, ...], place: int) -> Line:
-        """The instruction of an operation."""
-        with_number = name in WITH_NUMBER and isinstance(operands[-1], float)
-        coded = f"{name} number" if with_number else name
-        if coded not in CODES:
-            raise UnrecordableError(name)
-        reads: list[int] = []
-        more: list[int] = []
-        for at, operand in enumerate(operands):
-            if type(operand) is Value:
-                reads.append(operand.place)
-            elif isinstance(operand, np.ndarray):
-                more += self._table(operand)
-            elif at == len(operands) - 1 and (with_number or name in NUMBER_LAST):
-                more.append(self._numbers.place(operand))
-            else:
-                reads.append(self._row(operand))
-        return Line(CODES[coded], place, reads, [*[0] * (READ - len(reads)), *more, *[0] * (MORE - len(more))])
+    def _line(self, name: str, args: tuple[int, ...], data: Any, place: int) -> Line:
+        if name not in CODES:
+            raise NoOperationError(name)
+        reads = [self._read_at(arg) for arg in args]
+        more = [] if data is None else self._table(data) if isinstance(data, Array) else [self._numbers.place(data)]
+        return Line(CODES[name], place, reads, [*[0] * (READ - len(reads)), *more, *[0] * (MORE - len(more))])
 
-    def _row(self, number: Any) -> int:
-        """A number where a register is read: one that holds it everywhere, after all others."""
-        return -1 - self._filled.place(number)
+    def _read_at(self, place: int) -> int:
+        """A place that a register is read for; negative of a number, which has one everywhere, after all others."""
+        node = self._graph.nodes[place]
+        return -1 - self._filled.place(node.data) if node.op == "number" else place
 
-    def _table(self, array: np.ndarray) -> list[int]:
+    def _table(self, array: Array) -> list[int]:
         """Where the values of an array start; and how many a row of it has, if it has rows."""
-        if id(array) not in self._starts:
-            self._starts[id(array)] = sum(map(len, self._arrays))
-            self._arrays.append(np.asarray(array, float).ravel())
-        return [self._starts[id(array)], *array.shape[1:]]
+        if array not in self._starts:
+            self._starts[array] = sum(map(len, self._arrays))
+            self._arrays.append(np.asarray(array.values, float).ravel())
+        return [self._starts[array], *array.values.shape[1:]]
 
 
 def _dependent(lines: list[Line], changes: list[int], places: int) -> list[list[Line]]:
-    """For each of some inputs the instructions whose results depend on it."""
+    """For each of some inputs the instructions whose results depend on it; none is below zero."""
     bit = {place: 1 << at for at, place in enumerate(sorted(set(changes)))}
     depends = [0] * places
-    for place in bit:
+    for place in bit.keys() - {-1}:
         depends[place] = bit[place]
     for _, place, reads, _ in lines if changes else ():
         found = 0

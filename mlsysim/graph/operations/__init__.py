@@ -7,9 +7,12 @@ from mlsysim.graph.operations import (
     erlang,
     least_integer,
     normal,
+    outward,
     root,
     rounding,
     slots,
 )
 
-__all__ = ["arithmetic", "choices", "chunked", "erlang", "least_integer", "normal", "root", "rounding", "slots"]
+__all__ = [
+    "arithmetic", "choices", "chunked", "erlang", "least_integer", "normal", "outward", "root", "rounding", "slots",
+]  # fmt: skip

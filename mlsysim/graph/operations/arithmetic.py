@@ -208,8 +208,8 @@ define(
 #: A product in which nothing times infinity is nothing: written where a formula states that a factor may be infinite.
 define(
     Operation(
-        "lawful", numerics=_lawful, fold=_lawful_of_floats, partials=_by_lawful, facts=_product_facts,
-        simplify=_neutral(1.0), cost=6,
+        "lawful", machine="lawful({0}, {1})", numerics=_lawful, fold=_lawful_of_floats, partials=_by_lawful,
+        facts=_product_facts, simplify=_neutral(1.0), cost=6,
     )
 )  # fmt: skip
 #: A product of the chain rule: of nothing and a partial derivative that is infinite or undefined, it is nothing.
@@ -227,32 +227,32 @@ define(
 define(Operation("negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts))
 define(
     Operation(
-        "power", javascript="power({0}, {1})", fold=powered, partials=_by_power,
+        "power", javascript="power({0}, {1})", machine="{0} ** {1}", fold=powered, partials=_by_power,
         facts=lambda a, b: Facts(0.0 if a.low >= 0 else -INF, INF, a.zero, a.infinite and b.high > 0),
         simplify=_neutral(1.0, second=True), risky=0, cost=20,
     )
 )  # fmt: skip
 define(
     Operation(
-        "sqrt", javascript="Math.sqrt({0})", fold=rooted, partials=_by_root,
+        "sqrt", javascript="Math.sqrt({0})", machine="np.sqrt({0})", fold=rooted, partials=_by_root,
         facts=lambda a: Facts(0.0, rooted(max(a.high, 0.0)), a.zero, a.infinite), risky=0, cost=4,
     )
 )  # fmt: skip
 define(
     Operation(
-        "exp", javascript="Math.exp({0})", fold=exponential, partials=_by_exponential,
+        "exp", javascript="Math.exp({0})", machine="np.exp({0})", fold=exponential, partials=_by_exponential,
         facts=lambda a: Facts(0.0, INF, True, a.infinite), cost=20,
     )
 )  # fmt: skip
 define(
     Operation(
-        "log", javascript="Math.log({0})", fold=logarithm, partials=_by_logarithm,
+        "log", javascript="Math.log({0})", machine="np.log({0})", fold=logarithm, partials=_by_logarithm,
         facts=lambda a: Facts(0.0 if a.low >= 1 else -INF, INF, True, a.infinite), risky=0, cost=20,
     )
 )  # fmt: skip
 define(
     Operation(
-        "absolute", javascript="Math.abs({0})", fold=abs, partials=_by_absolute,
+        "absolute", javascript="Math.abs({0})", machine="abs({0})", fold=abs, partials=_by_absolute,
         facts=lambda a: Facts(
             max(a.low, -a.high, 0.0), max(abs(a.low), abs(a.high)), a.zero, a.infinite, a.whole
         ),

@@ -66,28 +66,31 @@ for _name, _sign, _fold in (
 ):  # fmt: skip
     _truth(_name, f"{{0}} {_sign} {{1}}", _fold)
 _truth("both", "{0} & {1}", lambda a, b: bool(a and b), floats="{0} and {1}", javascript="{0} && {1}",
-       simplify=partial(_settled, False))  # fmt: skip
+       machine="{0} != 0.0 and {1} != 0.0", simplify=partial(_settled, False))  # fmt: skip
 _truth("either", "{0} | {1}", lambda a, b: bool(a or b), floats="{0} or {1}", javascript="{0} || {1}",
-       simplify=partial(_settled, True))  # fmt: skip
-_truth("negation", "{0} == False", operator.not_, floats="not {0}", javascript="!{0}")
+       machine="{0} != 0.0 or {1} != 0.0", simplify=partial(_settled, True))  # fmt: skip
+_truth("negation", "{0} == False", operator.not_, floats="not {0}", javascript="!{0}", machine="{0} == 0.0")
 #: A number that stands for a truth value, as one.
-_truth("truth", "{0} != 0", bool, javascript="{0} != 0")
+_truth("truth", "{0} != 0", bool, javascript="{0} != 0", machine="{0} != 0.0")
 
 define(
     Operation(
-        "where", floats="{1} if {0} else {2}", javascript="{0} ? {1} : {2}", fold=lambda c, a, b: a if c else b,
+        "where", floats="{1} if {0} else {2}", javascript="{0} ? {1} : {2}", machine="{1} if {0} != 0.0 else {2}",
+        fold=lambda c, a, b: a if c else b,
         partials=_by_cases, facts=lambda _, a, b: either(a, b), simplify=_taken, cost=3,
     )
 )  # fmt: skip
 define(
     Operation(
-        "maximum", javascript="Math.max({0}, {1})", fold=_larger, partials=partial(_binding, "greater_equal"),
+        "maximum", javascript="Math.max({0}, {1})", machine="{0} if {0} >= {1} or {0} != {0} else {1}", fold=_larger,
+        partials=partial(_binding, "greater_equal"),
         facts=partial(_extreme_facts, max),
     )
 )  # fmt: skip
 define(
     Operation(
-        "minimum", javascript="Math.min({0}, {1})", fold=_smaller, partials=partial(_binding, "less_equal"),
+        "minimum", javascript="Math.min({0}, {1})", machine="{0} if {0} <= {1} or {0} != {0} else {1}", fold=_smaller,
+        partials=partial(_binding, "less_equal"),
         facts=partial(_extreme_facts, min),
     )
 )  # fmt: skip

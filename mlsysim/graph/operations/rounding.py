@@ -63,15 +63,20 @@ def _remainder_facts(a: Facts, b: Facts) -> Facts:
 
 define(
     Operation(
-        "ceil", numerics=ceil, fold=ceiled, cost=6,
+        "ceil", machine="ceil({0})", numerics=ceil, fold=ceiled, cost=6,
         facts=lambda a: Facts(ceiled(a.low), ceiled(a.high), a.zero or a.low < 0, a.infinite, True),
     )
 )  # fmt: skip
 define(
     Operation(
-        "floor", numerics=floor, fold=floored, cost=6,
+        "floor", machine="floor({0})", numerics=floor, fold=floored, cost=6,
         facts=lambda a: Facts(floored(a.low), floored(a.high), a.low < 1, a.infinite, True),
     )
 )  # fmt: skip
 #: Of whole numbers; of others, what the floor of the quotient leaves.
-define(Operation("mod", fold=_remainder, partials=_by_remainder, facts=_remainder_facts, cost=12))
+define(
+    Operation(
+        "mod", machine="np.remainder({0}, {1})", fold=_remainder, partials=_by_remainder,
+        facts=_remainder_facts, cost=12,
+    )
+)  # fmt: skip

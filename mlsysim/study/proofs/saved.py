@@ -36,7 +36,7 @@ from mlsysim.version import __version__
 
 KIND = "mlsysim certificate"
 #: The number rises with every change of what stands in a file; a file of another number is refused.
-FORMAT = f"{KIND} 2"
+FORMAT = f"{KIND} 3"
 #: What a question asks for: the best designs, or a front.
 SEARCH, FRONT = KINDS = "search", "front"
 #: What becomes of a box, as the file calls it.
