@@ -25,8 +25,8 @@ CACHED, FLOODED = 2**14, 2**22
 SLACK = 4
 #: Most points of a run: the tiles that follow one another along the axis that is walked fastest.
 RUN = 2**24
-#: Operations that starting a tile costs.
-START = 30_000
+#: Operations that starting a tile costs, and a division of vectors; what is divided by one number is multiplied.
+START, DIVISION = 30_000, 12
 #: Most elements of a table that is spread over the places of its tiles in advance.
 SPREAD = 2**22
 #: Every choice of walked axes is compared among at most this many axes, the longest ones.
@@ -188,8 +188,8 @@ def _counted(graph: Graph, values: Mapping[str, Any]) -> Counter[Operation]:
     bits = {name: sum(1 << axis for axis, n in enumerate(np.shape(values[name])) if n > 1) for name in graph.inputs}
     over = axes(graph, bits)
     for node, own in zip(graph.nodes, over, strict=True):
-        # What is divided by one number is multiplied by its inverse.
-        found["work", own, over[node.args[1]] if node.op == "divide" else own] += cost_of(node)
+        divides = node.op == "divide"
+        found["work", own, over[node.args[1]] if divides else own] += DIVISION if divides else cost_of(node)
         for part in {over[arg] for arg in node.args}:
             found["operand", own, part] += 1
     return found
