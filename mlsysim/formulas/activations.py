@@ -15,7 +15,7 @@ from sympy import And, Eq, Ne, ceiling
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
 from mlsysim.formulas.routed_activations import PEAKS
-from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.activations import (
     A_bwd,
     A_end,
@@ -209,7 +209,6 @@ sequence_shards = Formula(
 expert_sequence_shards = Formula(
     sigma_e,
     t / n_g["etp"],
-    given=Eq(Mod(t, n_g["etp"]), 0),
     title="Ranks that share the tokens of a tensor-parallel group for their experts",
     source=FOLDING,
     assumes="Ranks that an expert is cut over work on the same tokens, the others on tokens of their own.",
