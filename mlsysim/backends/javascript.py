@@ -51,9 +51,9 @@ class JavaScriptPrinter(Printer):
         self._given = 0
 
     def named(self) -> str:
-        """A short name that is not taken."""
+        """A name that is not taken."""
         self._given += 1
-        return _short(self._given - 1)
+        return _short(self._given - 1) if self._short else f"_{self._given}"
 
     def name(self, variable: str) -> str:
         """Name of a variable."""
@@ -62,8 +62,8 @@ class JavaScriptPrinter(Printer):
         return f"{variable}$" if variable in RESERVED or variable in RUNTIME else variable
 
     def temporary(self, place: int) -> str:
-        """Name of what no variable is."""
-        return self.named() if self._short else f"_{place}"
+        """Name of what no variable is, which no function around it has: those around are captured."""
+        return self.named()
 
     def call(self, op: str, operands: int) -> str:
         """Form of a function of ``web/runtime.js``."""
@@ -77,12 +77,12 @@ class JavaScriptPrinter(Printer):
             raise FormulaError("chunked prefill is a Markov chain that is solved step by step; it has no JavaScript")
         count = len(said) - (len(node.data.inputs) - OWN[node.op])
         for at in range(count, len(said)):
-            if not said[at].replace("$", "").isidentifier() and not said[at][0].isdigit():
-                name = self.temporary(f"{place}_{at}")  # type: ignore[arg-type]
+            if not said[at].replace("$", "").isidentifier() and not said[at].replace(".", "").isdigit():
+                name = self.named()
                 lines.append(self.assignment(name, said[at]))
                 said[at] = name
         own, *captured = node.data.inputs
-        bound = self.named() if self._short else own
+        bound = self.named()
         given = dict(zip((own, *captured), (bound, *said[count:]), strict=True))
         arrow = f"{bound} => {self.arrow_body(node.data, given)}"
         if node.op == "root":

@@ -186,7 +186,10 @@ def _solved(function: CompiledFunction, numbers: Sequence[str]) -> Callable[[Map
     lines = [line for name in numbers for line in _reading(variable_of(name)).splitlines()]
     text = [
         "def solved(_given):",
-        *(f"    {line}" for line in lines),
+        "    try:",
+        *(f"        {line}" for line in lines or ["pass"]),
+        "    except OverflowError:  # of a whole number that no float holds",
+        "        return None",
         f"    *_found, _code = _function({', '.join(function.inputs)})",
         f"    return None if _code or _undefined(_found) else ({''.join(f'{name}, ' for name in numbers)}*_found,)",
     ]
