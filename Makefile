@@ -79,7 +79,7 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP_INSTALL) -e ".[fast,plot]"
-	$(BIN)/python -m mlsysim.engine.programs
+	$(BIN)/python -m mlsysim.backends.programs
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.installed

@@ -87,11 +87,13 @@ _HOME = {
 }
 _CATALOG = ("Hardware", "Models", "Systems", "Stacks", "Recipes")
 _ROOMS = (
+    "backends",
     "book",
+    "bounds",
     "catalog",
-    "engine",
     "errors",
     "formulas",
+    "graph",
     "inputs",
     "models",
     "plot",

@@ -260,29 +260,3 @@ def bar(
             advance(points)
 
         yield told
-
-
-@contextmanager
-def status(show: bool | None = None) -> Iterator[Callable[[Any, Any], None] | None]:
-    """One line on how far a branch and bound is.
-
-    Parameters
-    ----------
-    show : bool, optional
-        As for :func:`watched`.
-
-    Yields
-    ------
-    callable or None
-        Takes the progress and the best points so far; None where nothing is shown.
-    """
-    with watched("search", show) as line:
-        if line is None:
-            yield None
-            return
-
-        def report(seen: Any, best: Any) -> None:
-            value = f"{best.values[0]:.6g}" if len(best.values) else "none yet"
-            line.say(f"{seen.boxes:,} boxes, {seen.points:,} points, best {value}, bound {seen.bound:.6g}")
-
-        yield report

@@ -4,7 +4,7 @@
 canonical units: second, byte, FLOP, token, request, USD, watt. This module converts at the border.
 
 Units that the library itself writes, and some that users often type, are looked up in a table (``units.json``, by
-``python -m mlsysim.models.shipped``), so that pint is loaded where a user meets a quantity and not before.
+``python -m mlsysim.models.unit_table``), so that pint is loaded where a user meets a quantity and not before.
 """
 
 from __future__ import annotations

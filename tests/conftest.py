@@ -36,8 +36,6 @@ OPENED = []
 HERE = Path(__file__).parent
 #: Text is printed in as many columns as where it is piped, whatever the terminal of who runs the tests.
 os.environ["COLUMNS"] = "100"
-#: What is printed for a test is kept for the next one, and never in the cache of who runs the tests.
-os.environ["MLSYSIM_CACHE_DIR"] = str(HERE.parent / "build" / "source")
 #: A failing test shows where in mlsysim an error came from.
 os.environ["MLSYSIM_TRACEBACK"] = "full"
 

@@ -48,10 +48,10 @@ for result in found:
     str(result.explain()), result.to_json(), result.latex(), result._repr_html_()
 
 import sympy
-from mlsysim import engine, symbolic
+from mlsysim import backends, symbolic
 x = sympy.Symbol("x")
 root = symbolic.Root(x, symbolic.NormalCDF(x), symbolic.NormalCDF(symbolic.NormalQuantile(sympy.Float(0.7))), 0, 9)
-assert abs(engine.compiled_expression(root)({})["value"] - 0.5244) < 1e-4
+assert abs(backends.compiled_expression(root)({})["value"] - 0.5244) < 1e-4
 """
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from mlsysim import units
-from mlsysim.engine import compiled_expression
+from mlsysim.backends import compiled_expression
 from mlsysim.errors import FormulaError, MlsysimError, quoted
 from mlsysim.symbolic import Formula, Variable, variable_of
 

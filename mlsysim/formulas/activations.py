@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Mod, Ne, ceiling
+from sympy import And, Eq, Ne, ceiling
 
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
@@ -209,7 +209,6 @@ sequence_shards = Formula(
 expert_sequence_shards = Formula(
     sigma_e,
     t / n_g["etp"],
-    given=Eq(Mod(t, n_g["etp"]), 0),
     title="Ranks that share the tokens of a tensor-parallel group for their experts",
     source=FOLDING,
     assumes="Ranks that an expert is cut over work on the same tokens, the others on tokens of their own.",

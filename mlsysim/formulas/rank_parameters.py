@@ -116,7 +116,6 @@ zero_ranks = Formula(
 expert_replicas = Formula(
     n_g["edp"],
     t * n_z / (n_g["etp"] * e),
-    given=Eq(Mod(t * n_z, n_g["etp"] * e), 0),
     title="Ranks that hold the same part of the same experts",
     source=FOLDING,
     assumes="All ranks of a stage are laid out anew for experts. Tensor-parallel ranks that an expert is not cut over "

@@ -11,8 +11,8 @@ import numpy as np
 import sympy
 
 from mlsysim import units
+from mlsysim.backends import compiled_expression
 from mlsysim.catalog import Accelerator, Entry, Value, builtin
-from mlsysim.engine import compiled_expression
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
 from mlsysim.inputs import convert

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -127,45 +126,17 @@ def _requirement(condition: Any) -> Requirement:
 
 def _is_implied(condition: Any, required: Collection[Any], system: System) -> bool:
     """Tell whether a quotient is whole because it is another one that is required to be, times what is whole."""
-    if not _is_whole(condition):
+    if not isinstance(condition, sympy.Eq) or not isinstance(condition.lhs, sympy.Mod) or condition.rhs != 0:
         return isinstance(condition, sympy.Le) and sympy.Lt(*condition.args) in required
-    quotient: Any = sympy.Tuple(*condition.lhs.args)
+    dividend, divisor = condition.lhs.args
+    quotient: Any = dividend / divisor  # type: ignore[operator]
     for formula in reversed(system.formulas):
         quotient = quotient.xreplace({formula.symbol: formula.expression})
     quotient = quotient.xreplace(
         {each.lhs: each.rhs for each in required if isinstance(each, sympy.Eq) and each.rhs.is_number}
     )
-    whole = [each.lhs.args for each in required if _is_whole(each)]
-    if any(_is_multiple(quotient, [each]) for each in whole):
-        return True
-    # One that is required but where an input has a certain value, for which another reason must do.
-    for each in required:
-        parts = each.args if isinstance(each, sympy.Or) else ()
-        fixed = [part for part in parts if isinstance(part, sympy.Eq) and part.lhs.is_Symbol and part.rhs.is_number]
-        rest = [part.lhs.args for part in parts if _is_whole(part)]
-        if len(fixed) == len(rest) == 1 and len(parts) == 2 and _is_multiple(quotient, rest):
-            there = quotient.xreplace({fixed[0].lhs: fixed[0].rhs})
-            return any(_is_multiple(there, pair) for pair in combinations(whole, 2))
-    return False
-
-
-def _is_whole(condition: Any) -> bool:
-    """Tell whether a condition says that a quotient is whole."""
-    return isinstance(condition, sympy.Eq) and isinstance(condition.lhs, sympy.Mod) and condition.rhs == 0
-
-
-def _is_multiple(quotient: Any, whole: Iterable[Any]) -> bool:
-    """Tell whether a quotient is the product of whole ones and of something else that is whole."""
-    over, under = quotient
-    for of, by in whole:
-        over, under = over * by, under * of
-    return range_of(_ratio(over, under)).whole
-
-
-def _ratio(over: Any, under: Any) -> Any:
-    """Divide two products, in which equal cases cancel: sympy would take the reciprocal of each branch first."""
-    cases = {each: sympy.Dummy() for each in sympy.Tuple(over, under).atoms(sympy.Piecewise)}
-    return (over.xreplace(cases) / under.xreplace(cases)).xreplace({dummy: each for each, dummy in cases.items()})
+    whole = (each.lhs.args for each in required if isinstance(each, sympy.Eq) and isinstance(each.lhs, sympy.Mod))
+    return any(range_of(quotient * by / of).whole for of, by in whole)  # type: ignore[operator]
 
 
 def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> None:

@@ -9,9 +9,9 @@ from functools import cache, lru_cache
 from string import Formatter
 from typing import Any, ClassVar, Self
 
+from mlsysim.backends import compiled
+from mlsysim.backends.javascript import source
 from mlsysim.catalog import Value
-from mlsysim.engine import compiled
-from mlsysim.engine.javascript import source
 from mlsysim.errors import ArgumentsError, InputError, ModelError, UnknownNameError
 from mlsysim.inputs import convert
 from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names, premises

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mlsysim.backends import CompiledFunction
 from mlsysim.catalog import Entry, Value
-from mlsysim.engine import CompiledFunction
 from mlsysim.errors import InputError
 from mlsysim.inputs import convert
 from mlsysim.inputs.declaration import DeclaredModel

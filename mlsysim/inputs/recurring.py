@@ -6,8 +6,9 @@ plain and allowed. Whatever is odd about it is left to :func:`mlsysim.inputs.bin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -15,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
+from mlsysim.backends import CompiledFunction, graph_of, of_graph
 from mlsysim.catalog import Entry, Recipe, builtin
-from mlsysim.engine import PlainFunction, compiled, plain_function
+from mlsysim.graph import Graph
+from mlsysim.graph.passes import known
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.convert import LARGEST, LARGEST_INTEGER, SMALLEST
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.plan import Plan
-from mlsysim.inputs.refusal import Reason, reason_function
+from mlsysim.inputs.refusal import Reason, code_of
 from mlsysim.scaling import into_canonical
 from mlsysim.symbolic import System, Variable, variable_of
 
@@ -30,6 +33,8 @@ LARGEST_NUMBER, CALLS_BEFORE = 256, 64
 
 _NUMBERS = frozenset({float, int, np.float64, np.int64})
 _PLAIN = frozenset({str, bool, type(None)})
+#: Output for the reason code: no variable has the name.
+_CODE = "_code"
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,17 +152,17 @@ def _is_entry(kind: type) -> bool:
 
 
 def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[str, Any]) -> Recurring | None:
-    """Build what answers further calls of a kind; None where they have no plan, a recipe, or no plain form."""
+    """Build what answers further calls of a kind; None where they have no plan, or a recipe."""
     plan = binding.plan
     if plan is None or not all(_is_fixed(plan, name, value) for name, value in arguments.items()):
         return None
     numbers = tuple(name for name, value in arguments.items() if type(value) in _NUMBERS)
-    function = _plain(plan.system, plan.reasons, numbers)
-    if function is None:
-        return None
-    known = {**binding.values, **computed}
-    solved = function.make(*(known[name] for name in function.known))
-    return Recurring(plan, binding.values, computed, numbers, function.outputs, solved)
+    rest = known(_graph(plan.system, plan.reasons), {k: v for k, v in binding.values.items() if k not in numbers})
+    moving = {name: place for name, place in rest.outputs.items() if rest.nodes[place].op != "number"}
+    code = rest.outputs[_CODE]
+    function = of_graph(replace(rest, outputs={**moving, _CODE: code}), "numpy")
+    outputs = tuple(name for name in moving if name != _CODE)
+    return Recurring(plan, binding.values, computed, numbers, outputs, _solved(function, numbers))
 
 
 def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
@@ -170,10 +175,33 @@ def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _plain(system: System, reasons: tuple[Reason, ...], numbers: tuple[str, ...]) -> PlainFunction | None:
-    code = reason_function(reasons, system) if reasons else None
-    reading = {name: _reading(variable_of(name)) for name in numbers}
-    return plain_function(compiled(system), reading, code)
+def _graph(system: System, reasons: tuple[Reason, ...]) -> Graph:
+    """The graph of every output and of the reason code."""
+    named = [(formula.name, formula.variable.symbol) for formula in system]
+    return graph_of(system, None, (*named, (_CODE, code_of(reasons))))
+
+
+def _solved(function: CompiledFunction, numbers: Sequence[str]) -> Callable[[Mapping[str, Any]], Any]:
+    """A function of arguments as typed; see :class:`Recurring`."""
+    lines = [line for name in numbers for line in _reading(variable_of(name)).splitlines()]
+    text = [
+        "def solved(_given):",
+        "    try:",
+        *(f"        {line}" for line in lines or ["pass"]),
+        "    except OverflowError:  # of a whole number that no float holds",
+        "        return None",
+        f"    *_found, _code = _function({', '.join(function.inputs)})",
+        f"    return None if _code or _undefined(_found) else ({''.join(f'{name}, ' for name in numbers)}*_found,)",
+    ]
+    space = {"_function": function.raw, "_undefined": _undefined, "inf": math.inf}
+    exec(compile("\n".join(text), "<recurring>", "exec"), space)
+    return space["solved"]
+
+
+def _undefined(found: Sequence[float]) -> bool:
+    """True if a number is nan; the sum tells in most cases, but for opposite infinities."""
+    total = sum(found)
+    return total != total and any(each != each for each in found)
 
 
 def _reading(variable: Variable) -> str:

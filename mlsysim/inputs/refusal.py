@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import CompiledFunction, compiled, compiled_expression
+from mlsysim.backends import CompiledFunction, compiled, compiled_expression
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.symbolic import Requirement, System, Variable, reason_code, variable_of
@@ -202,8 +202,12 @@ def first_reason(reasons: Sequence[Reason], system: System, values: Mapping[str,
 
 def reason_function(reasons: Sequence[Reason], system: System) -> CompiledFunction:
     """The reason code of one point as a compiled function, which returns it as ``code``."""
-    code = _code(tuple(reason.condition for reason in reasons))
-    return compiled(system, None, "numpy", (("code", code),))
+    return compiled(system, None, "numpy", (("code", code_of(reasons)),))
+
+
+def code_of(reasons: Sequence[Reason]) -> sympy.Basic:
+    """The reason code as an expression: zero where no reason holds."""
+    return _code(tuple(reason.condition for reason in reasons))
 
 
 @lru_cache(maxsize=256)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from mlsysim.backends import compiled
 from mlsysim.catalog import Entry, Value, builtin
-from mlsysim.engine import compiled
 from mlsysim.symbolic import Formula, System
 from mlsysim.tracebacks import at_the_call
 

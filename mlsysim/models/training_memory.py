@@ -135,7 +135,7 @@ EXPERT_RANKS_WORDS = "the ranks of an expert ({etp_size}; 0: as {tp_size})"
 #: What a layout of ranks asks of a model that is counted tensor by tensor.
 LAYOUT_REQUIREMENTS = (
     divides(t, d_ff),
-    Requirement(t_e, Eq(Mod(t, EXPERT_RANKS), 0), "must divide {tp_size}, or be 0 for as many"),
+    Requirement(t_e, Eq(t_e, 0) | Eq(Mod(t, Max(1, t_e)), 0), "must divide {tp_size}, or be 0 for as many"),
     Requirement(t, (t_e > 0) | Eq(Mod(d_e, t), 0), "must divide {expert_ffn_dim} where {etp_size}"),
     Requirement(t_e, Eq(Mod(d_e, Max(1, t_e)), 0), "must divide {expert_ffn_dim}"),
     divides(t, d_sh),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim import units
+from mlsysim.backends import compiled
 from mlsysim.catalog import builtin
-from mlsysim.engine import compiled
 from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.formats import rate_format
 from mlsysim.formulas.roofline import attainable

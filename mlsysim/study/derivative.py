@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +9,7 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression
+from mlsysim.backends import slopes
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
@@ -56,8 +55,8 @@ class Derivative:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
         self._system = part(model.system, output, relax)
-        self._chain, self.steps = _chain_rule(self._system, self.by)
-        self.expression = _total(self._chain, output, self.by.name)
+        chain, self.steps = _chain_rule(self._system, self.by)
+        self.expression = _total(chain, output, self.by.name)
         if self.expression.has(sympy.Derivative):
             allowed = f"{output} has no derivative by it: Erlang C is defined for whole numbers of replicas only"
             raise InputError("derivative", by, allowed)
@@ -80,18 +79,9 @@ class Derivative:
         """Value at a point, with its unit; arguments as for ``solve``."""
         binding = bind(self.model, self.model.named_arguments(entries, inputs))
         binding.require(self.output.name)
-        values = {**binding.values, **compiled(self._system)(binding.values)}
-        slope = self._slope(values)
+        found = slopes(self._system, [self.output.name], [self.by.name], binding.values)
         scale, unit = units.per(self.output.unit, self.by.unit)
-        return units.Q_(slope * scale, unit)
-
-    def _slope(self, values: Mapping[str, Any]) -> float:
-        """The chain rule in numbers, in which zero times infinity is zero."""
-        slopes = {self.by.name: 1.0}
-        for name, partials in self._chain:
-            found = [(v, float(compiled_expression(partial)(values)["value"])) for v, partial in partials]
-            slopes[name] = sum(partial * slopes[v] for v, partial in found if partial and slopes[v])
-        return slopes.get(self.output.name, 0.0)
+        return units.Q_(found[self.by.name][self.output.name].item() * scale, unit)
 
     def __str__(self) -> str:
         if not self.steps:

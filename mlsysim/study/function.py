@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import concrete_function, default_dtype, is_traced, pure_function
-from mlsysim.engine.folded import folded, is_foldable
+from mlsysim.backends import concrete_function, default_dtype, is_traced, pure_function
+from mlsysim.backends.pure import has_known, known_function
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.convert import inside
@@ -134,10 +134,10 @@ class PureFunction:
 
     def _of_few(self, given: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
         """The function of what is given alone, where JAX follows it and that is faster."""
-        if not is_foldable(given) or any(is_traced(each) or np.shape(each) for each in self.inputs.values()):
+        if not has_known(given) or any(is_traced(each) or np.shape(each) for each in self.inputs.values()):
             return None
         held = tuple((name, float(value)) for name, value in self.inputs.items() if name not in given)
-        return folded(self._system, self.outputs, held)
+        return known_function(self._system, self.outputs, held)
 
     def _given(self, x: Any) -> dict[str, Any]:
         if x is not None and not isinstance(x, Mapping):

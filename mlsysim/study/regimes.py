@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel

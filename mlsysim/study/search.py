@@ -15,22 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.backends.blocks import cores
+from mlsysim.backends.budget import Budget, abandon, abandonable
+from mlsysim.backends.front import Front, nondominated
+from mlsysim.backends.ties import band, in_order, rounded
+from mlsysim.bounds import Best, Cuts, Incumbent, Nondominated, Points, Progress
 from mlsysim.collector import paused
-from mlsysim.engine.blocks import cores
-from mlsysim.engine.bounds import Best, Cuts, Points, Progress
-from mlsysim.engine.budget import Budget, abandon, abandonable
-from mlsysim.engine.front import Front, nondominated
-from mlsysim.engine.ties import band, in_order, rounded
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.progress import bar, status
+from mlsysim.progress import bar, watched
 from mlsysim.study.proofs.saved import Saved
 from mlsysim.study.searches.certificate import Certificate, undefined
 from mlsysim.study.searches.designs import Designs
-from mlsysim.study.searches.front_search import LARGEST, front_by_bounds
 from mlsysim.study.searches.problem import Problem, problem
 from mlsysim.study.searches.refused import refused
-from mlsysim.study.searches.solver import solver
+from mlsysim.study.searches.solver import LARGEST, solver
 from mlsysim.study.searches.streamed_front import pareto as streamed_front
 from mlsysim.study.searches.streamed_search import smallest
 
@@ -236,39 +235,25 @@ def _front_of(
         may_stream = method == "auto" and time_limit is None and asked.grid.points <= LARGEST_STREAM
         if may_stream:
             budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-        front, seen, gap = front_by_bounds(asked, budget, progress, cuts)
+        known = Nondominated(asked.grid.sizes, len(asked.objectives))
+        seen = _by_bounds(asked, known, budget, progress, cuts, lambda _: f"{len(known.values):,} on the front")
         if seen.proven or not may_stream:
-            return _front(asked, front, _found_by_bounds(asked, front, seen, gap, started))
+            return _front(asked, "bounds", known, seen, started)
     _refuse_stream(asked)
     if client is None and method != "dense" and every:
         method, front = "enumeration", _enumerated_front(asked, progress)
     else:
         method = "dense"
         front = streamed_front(asked.grid, asked.goals, asked.conditions, client=client, progress=progress)
-    return _front(asked, front, _looked_at_all(asked, method, math.nan, front.feasible, started))
+    return _front(asked, method, front, _every_point(asked, front.feasible), started)
 
 
-def _front(asked: Problem, front: Front, certificate: Certificate) -> Designs:
+def _front(asked: Problem, method: str, front: Front | Nondominated, seen: Progress, started: float) -> Designs:
     order = np.lexsort((front.indices, *front.values.T[::-1]))
     places = np.array(np.unravel_index(front.indices[order], asked.grid.sizes), dtype=np.int64)
+    gap = 0.0 if seen.proven else -seen.bound
+    certificate = _certificate(asked, method, seen, len(order), math.nan, gap, started)
     return Designs(asked, places.T, certificate, _first_of)
-
-
-def _found_by_bounds(asked: Problem, front: Front, seen: Progress, gap: float, started: float) -> Certificate:
-    """The certificate of a front that bounds found."""
-    certificate = _looked_at_all(asked, "bounds", math.nan, front.feasible, started)
-    most = min(asked.grid.points - seen.infeasible, certificate.accepted[1])
-    feasible = max(seen.feasible, len(front.indices)), most if len(front.indices) or not seen.proven else 0
-    return replace(
-        certificate,
-        proven=seen.proven,
-        first=seen.first,
-        gap=gap,
-        boxes=seen.boxes,
-        evaluated=seen.points,
-        feasible=feasible,
-        undefined=undefined(bool(asked.constraints), certificate.accepted, feasible),
-    )
 
 
 def _checked(method: Any, time_limit: Any) -> None:
@@ -313,7 +298,8 @@ def _dense(
     places = np.array(np.unravel_index(found.indices, asked.grid.sizes), dtype=np.int64)
     sign, feasible = asked.objectives[0][1], int(found.feasible or 0)
     bound = sign * float(found.values[0]) if len(found.values) else math.nan
-    certificate = _looked_at_all(asked, "dense", bound, feasible, started)
+    seen = _every_point(asked, feasible)
+    certificate = _certificate(asked, "dense", seen, len(found.values), bound, 0.0, started)
     if found.points < asked.grid.points:
         certificate = replace(
             certificate,
@@ -328,24 +314,53 @@ def _dense(
     return Designs(asked, places.T, certificate, _first_of)
 
 
-def _looked_at_all(asked: Problem, method: str, bound: float, feasible: int, started: float) -> Certificate:
-    """The certificate of an answer for which every point was looked at."""
+def _every_point(asked: Problem, feasible: int) -> Progress:
+    """The progress of a search that looked at every point."""
+    total = asked.grid.points
+    return Progress(points=total, proven=True, first=True, feasible=feasible, infeasible=total - feasible)
+
+
+def _certificate(
+    asked: Problem, method: str, seen: Progress, designs: int, bound: float, gap: float, started: float
+) -> Certificate:
+    """The certificate of an answer of so many designs."""
     accepted, refusals = refused(asked)
+    most = min(asked.grid.points - seen.infeasible, accepted[1]) if designs or not seen.proven else 0
+    feasible = max(seen.feasible, designs), most
     return Certificate(
         method=method,
         points=asked.grid.points,
         accepted=accepted,
         refused=refusals,
-        proven=True,
-        first=True,
+        proven=seen.proven,
+        first=seen.first,
         bound=bound,
-        gap=0.0,
-        boxes=0,
-        evaluated=asked.grid.points,
-        feasible=(feasible, feasible),
+        gap=gap,
+        boxes=seen.boxes,
+        evaluated=seen.points,
+        feasible=feasible,
         seconds=time.perf_counter() - started,
-        undefined=undefined(bool(asked.constraints), accepted, (feasible, feasible)),
+        undefined=undefined(bool(asked.constraints), accepted, feasible),
     )
+
+
+@paused()
+def _by_bounds(
+    asked: Problem,
+    found: Incumbent,
+    budget: Budget,
+    progress: bool | None,
+    cuts: Cuts | None,
+    told: Callable[[Progress], str],
+) -> Progress:
+    """Branch and bound, with a line on how far it is."""
+    with solver(asked, budget) as bounding, watched("pareto" if asked.goals[1:] else "search", progress) as line:
+
+        def report(seen: Progress) -> None:
+            if line is not None:
+                line.say(f"{seen.boxes:,} boxes, {seen.points:,} points, {told(seen)}")
+
+        return bounding.run(found, budget, report, cuts)
 
 
 @paused()
@@ -359,20 +374,23 @@ def _bounds(
     cuts: Cuts | None = None,
 ) -> Designs | None:
     """Branch and bound; None if streaming the grid takes fewer operations."""
-    binding, points = asked.binding, asked.points
-    total = asked.grid.points
     in_numpy, streamed = _operations(asked)
     if in_numpy <= AT_ONCE:
-        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, budget, False), started)
-    may_stream = may_stream and total <= LARGEST_STREAM
+        return _answer(asked, "enumeration", *_enumerated(asked, top, budget, False), started)
+    may_stream = may_stream and asked.grid.points <= LARGEST_STREAM
     if may_stream:
         budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-    with solver(asked, budget) as bounding, status(progress) as report:
-        best, seen = bounding.run(top, budget, report, cuts)
+    best = Best(top)
+
+    def told(seen: Progress) -> str:
+        value = f"{best.values[0]:.6g}" if len(best.values) else "none yet"
+        return f"best {value}, bound {seen.bound:.6g}"
+
+    seen = _by_bounds(asked, best, budget, progress, cuts, told)
     if not seen.proven and may_stream:
         if in_numpy > streamed:
             return None
-        return _answer(asked, "enumeration", *_enumerated(points, binding.sizes, top, Budget(), progress), started)
+        return _answer(asked, "enumeration", *_enumerated(asked, top, Budget(), progress), started)
     return _answer(asked, "bounds", best, seen, started)
 
 
@@ -386,7 +404,7 @@ def _looked_through(asked: Problem, top: int, started: float, budget: Budget, pr
     bound = -math.inf
     if math.isfinite(budget.deadline):
         bound = _bound(asked, Budget(deadline=started + BOUND_SHARE * (budget.deadline - started)))
-    best, seen = _enumerated(asked.points, asked.binding.sizes, top, budget, progress)
+    best, seen = _enumerated(asked, top, budget, progress)
     if not seen.proven:
         seen.bound = bound
     return _answer(asked, "enumeration", best, seen, started)
@@ -407,11 +425,9 @@ def _operations(asked: Problem) -> tuple[float, float]:
     return in_numpy, COMPILING * len(asked.binding.system) + in_numpy / FASTER
 
 
-def _enumerated(
-    points: Points, sizes: tuple[int, ...], top: int, budget: Budget, progress: bool | None
-) -> tuple[Best, Progress]:
+def _enumerated(asked: Problem, top: int, budget: Budget, progress: bool | None) -> tuple[Best, Progress]:
     """The best of all points, in NumPy and chunk by chunk; or of the first chunks if the budget is used up."""
-    total, done = math.prod(sizes), 0
+    points, sizes, total, done = asked.points, asked.grid.sizes, asked.grid.points, 0
     values = np.full(total, math.inf)
     with (
         bar("search", total, show=progress, step=points.chunk) as advance,
@@ -429,7 +445,7 @@ def _enumerated(
         near = known[values[known] <= band(most)[1]]
     else:
         near = known
-    best.offer(values[near], np.array(np.unravel_index(near, sizes), dtype=np.int64).reshape(len(sizes), -1))
+    best.offer(values[None, near], np.array(np.unravel_index(near, sizes), dtype=np.int64).reshape(len(sizes), -1))
     whole = done == total
     bound = -math.inf if not whole else float(values.min()) if len(known) else math.inf
     return best, Progress(0, done, bound, whole, whole and not best.lossy, len(known), done - len(known))
@@ -487,28 +503,13 @@ def _enumerated_front(asked: Problem, progress: bool | None) -> Front:
 
 
 def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: float) -> Designs:
-    sign, total = asked.objectives[0][1], asked.grid.points
+    sign = asked.objectives[0][1]
     value = float(best.values[-1]) if len(best.values) else math.inf
     gap = 0.0 if seen.proven else math.inf
     if not seen.proven and math.isfinite(value) and math.isfinite(seen.bound):
         gap = (value - seen.bound) / abs(value) if value else math.inf
-    accepted, refusals = refused(asked)
-    feasible = max(seen.feasible, len(best.values)), min(total - seen.infeasible, accepted[1])
-    certificate = Certificate(
-        method=method,
-        points=total,
-        accepted=accepted,
-        refused=refusals,
-        proven=seen.proven,
-        first=seen.first,
-        bound=sign * (float(best.values.min()) if seen.proven and len(best.values) else seen.bound),
-        gap=gap,
-        boxes=seen.boxes,
-        evaluated=seen.points,
-        feasible=feasible,
-        seconds=time.perf_counter() - started,
-        undefined=undefined(bool(asked.constraints), accepted, feasible),
-    )
+    bound = sign * (float(best.values.min()) if seen.proven and len(best.values) else seen.bound)
+    certificate = _certificate(asked, method, seen, len(best.values), bound, gap, started)
     if not len(best.values):
         return Designs(asked, np.empty((0, len(asked.grid.sizes)), dtype=np.int64), certificate, _first_of)
     first = np.lexsort(best.points[::-1])

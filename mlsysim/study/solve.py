@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recurring import Calls, kind_of

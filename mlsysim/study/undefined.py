@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.errors import UndefinedError
 from mlsysim.study.results.display import as_text
 from mlsysim.symbolic import System

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import OutputSpec, compiled, evaluate_outputs, slopes
+from mlsysim.backends import OutputSpec, compiled, evaluate_outputs, slopes
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
@@ -77,8 +77,6 @@ class Varied:
         """Derivative of every output by each free input, element by element: per input, per output."""
         known = self._at(given)
         shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
-        # Along one direction an input moves at every point of the grid on its own.
-        known |= {name: np.broadcast_to(known[name], shape) for name in self.free}
         found = slopes(self._system, self.outputs, self.free, known)
         return {
             by: {name: np.broadcast_to(value, shape) for name, value in outputs.items()}

@@ -17,15 +17,10 @@ from mlsysim.errors import UnitError
 from mlsysim.symbolic.chunked_prefill import ARGUMENTS, OUTPUTS, ChunkedPrefill
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.functions import (
-    ErlangC,
     ErlangCSlope,
     EvaluatedAt,
     LeastInteger,
-    NormalCDF,
-    NormalQuantile,
     Root,
-    SlotsBusy,
-    SlotsBusySlope,
     Unknown,
 )
 from mlsysim.symbolic.indexed import ByMember, Total
@@ -87,6 +82,8 @@ def same(left: Dimension | _Any, right: Dimension | _Any) -> bool:
 
 @singledispatch
 def _dimension(expression: Any) -> Dimension | _Any:
+    if isinstance(expression, sympy.Function) and hasattr(expression, "operation"):
+        return _pure(expression)
     raise UnitError(f"no dimension rule for {type(expression).__name__} in {expression}")
 
 
@@ -167,12 +164,7 @@ def _power(expression: sympy.Pow) -> Dimension | _Any:
 
 @_dimension.register(sympy.log)
 @_dimension.register(sympy.exp)
-@_dimension.register(ErlangC)
 @_dimension.register(ErlangCSlope)
-@_dimension.register(SlotsBusy)
-@_dimension.register(SlotsBusySlope)
-@_dimension.register(NormalCDF)
-@_dimension.register(NormalQuantile)
 def _pure(expression: sympy.Basic) -> Dimension:
     for part in expression.args:
         dimension = _dimension(part)

@@ -342,6 +342,7 @@ class ErlangC(sympy.Function):
     The number of servers is whole: only the derivative with respect to the load exists.
     """
 
+    operation = "erlang_c"
     nargs = 2
     is_real = True
     is_nonnegative = True
@@ -384,6 +385,7 @@ class SlotsBusy(sympy.Function):
     With ``b = 0``, ``e = 1`` and ``t = m/(m - a)`` it is Erlang C.
     """
 
+    operation = "slots_busy"
     nargs = 5
     is_real = True
     is_nonnegative = True
@@ -398,6 +400,7 @@ class SlotsBusy(sympy.Function):
 class SlotsBusySlope(sympy.Function):
     r"""Derivative of :class:`SlotsBusy` with respect to one of its arguments, counted from 1."""
 
+    operation = "slots_busy_slope"
     nargs = 6
     is_real = True
 
@@ -411,6 +414,7 @@ class NormalCDF(sympy.Function):
         A pure number.
     """
 
+    operation = "normal_cdf"
     nargs = 1
     is_real = True
     is_nonnegative = True
@@ -431,6 +435,7 @@ class NormalQuantile(sympy.Function):
         A probability; at 0 and 1 the quantile is infinite.
     """
 
+    operation = "normal_quantile"
     nargs = 1
     is_extended_real = True
 

@@ -132,7 +132,7 @@ sigma_e = variable(
     r"\sigma_{\mathrm{e}}",
     "count",
     "Ranks of a tensor-parallel group that bring tokens of their own to their experts.",
-    integer(1),
+    positive(),
 )
 q_copy = variable(
     "norm_copy_bytes",

@@ -26,7 +26,7 @@ RINGS = (*GATHERS, "rep")
 SUMS = ("tp", "dp", "edp", "rep")
 
 n_g = family(
-    "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, integer(1),
+    "{}_ranks", "n_{}", "count", "Ranks of one {} group.", group, positive(),
     existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp, "etp": n_etp},
 )  # fmt: skip
 delta_g = family(

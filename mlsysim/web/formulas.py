@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import sympy
 
-from mlsysim.engine.javascript import Functions, PrintedFormula, printed_formulas
+from mlsysim.backends.javascript import Functions, PrintedFormula, printed_formulas
 from mlsysim.errors import FormulaError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped

@@ -1,4 +1,4 @@
-// The functions that printed formulas call and JavaScript has not: those of engine/functions.py at one point.
+// The functions that printed formulas call and JavaScript has not: those of graph/operations at one point.
 // The numbers that say when a sum or a search ends are the ones that stand there.
 
 const { abs, exp, log, max, min, sqrt } = Math;
@@ -6,7 +6,7 @@ const PRECISION = Number.EPSILON, LARGEST = 1e300, NEGLIGIBLE = 1e-17, TERMS = 4
 const NEAR = 256, FAR = 8, TOWARDS_ZERO = 1e-6;
 
 const power = (base, exponent) => (exponent === 2 ? base * base : Math.pow(base, exponent));
-const beside = (quantity, ...factors) => (abs(quantity) === Infinity && factors.includes(0) ? 0 : quantity);
+const lawful = (a, b) => (Number.isNaN(a * b) && !Number.isNaN(a) && !Number.isNaN(b) ? 0 : a * b);
 
 /** The remainder, with the sign of the divisor. */
 function mod(whole, by) {

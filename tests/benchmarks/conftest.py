@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
+from benchmarks.yardsticks import row
 
 HERE = Path(__file__).parent
 PEER = Path(os.environ.get("MLSYSIM_PEER_PYTHON", HERE.parents[1] / ".venv-0.3.0" / "bin" / "python"))
@@ -60,13 +62,46 @@ class Worker:
 
 @pytest.fixture
 def against(benchmark):
-    """Record the median of some seconds beside what is wanted, and the ratio of both that is aimed at, if any."""
+    """Record some seconds beside what is wanted (``yardsticks.row``), and return their ratio."""
 
-    def record(what: str, wanted: float, taken: Sequence[float], target: float | None = 1) -> None:
-        found = median(taken)
-        other = "what is wanted" if target == 1 else f"{wanted:g} s"
-        title = f"{what}, against {other}"
-        benchmark.extra_info.update(title=title, target=target, ours=found, theirs=wanted, ratio=found / wanted)
+    def record(*asked: Any, **how: Any) -> float:
+        benchmark.extra_info.update(row(*asked, **how))
+        return benchmark.extra_info["ratio"]
+
+    return record
+
+
+@pytest.fixture
+def in_turn(benchmark):
+    """Times of two functions, one after the other, each after so many calls of its own, as medians of pairs."""
+
+    def record(
+        title: str,
+        target: float | None,
+        ours: Callable[[], object],
+        theirs: Callable[[], object],
+        rounds: int = 9,
+        settled: int = 0,
+    ) -> None:
+        ours(), theirs()
+        pairs = []
+
+        def seconds(work: Callable[[], object]) -> float:
+            # OpenMP's threads, which numba uses, spin on after their loop and hold the processors of who comes next.
+            for _ in range(settled):
+                work()
+            start = time.perf_counter()
+            work()
+            return time.perf_counter() - start
+
+        benchmark.pedantic(lambda: pairs.append((seconds(ours), seconds(theirs))), rounds=rounds)
+        benchmark.extra_info.update(
+            title=title,
+            target=target,
+            ours=median(a for a, _ in pairs),
+            theirs=median(b for _, b in pairs),
+            ratio=median(a / b for a, b in pairs),
+        )
 
     return record
 

@@ -8,7 +8,8 @@ from pathlib import Path
 HEAD = """# Benchmarks
 
 Ratios of time, ours over the other's, measured in turn in one run; below 1 we are faster. Where the other is what is
-wanted, it is a number that was set before, and ours is the median of some runs. The numbers
+wanted, ours is the median of some runs. What is wanted was set on one machine, in the brackets; it is multiplied by
+what a yardstick, timed beside the row, takes here over what it took there. The numbers
 of this page are written by `make bench`, which sets up the mlsysim 0.3.0 of PyPI in an environment of
 its own (`.venv-0.3.0`), runs `tests/benchmarks/` and prints this page from the result. Ratios are
 medians of pairs; absolute times are medians on {cores} cores with Python {python} and tell less.
@@ -16,6 +17,22 @@ medians of pairs; absolute times are medians on {cores} cores with Python {pytho
 """
 TABLE = """| what | ours | other | ratio | target |
 |---|---:|---:|---:|---:|
+"""
+SECTIONS = (
+    ("Against mlsysim 0.3.0", "test_against_mlsysim_0_3_0"),
+    ("The first answer of a process", "test_start"),
+    ("One point", "test_solve"),
+    ("A sweep against a loop over `solve`", "test_grid"),
+    ("A sweep against NumPy written by hand", "test_against_numpy"),
+    ("Millions of points against hand-written loops", "test_dense"),
+    ("The exact optimum of grids nobody could enumerate", "test_search", "test_search_of_every_model"),
+    ("What would it take", "test_inverse"),
+    ("Constants from measurements", "test_calibration"),
+    ("Gradients of a million points", "test_sensitivity"),
+    ("Draws of uncertain inputs", "test_uncertainty"),
+)
+YARDSTICKS = """| yardstick | where wanted times were set | here, by row |
+|---|---:|---:|
 """
 
 
@@ -34,13 +51,31 @@ def aim(row):
     return f"{row['target']:.3g}" + ("" if row["ratio"] <= row["target"] else " (missed)")
 
 
+def other(row):
+    """The time that ours is held against, with the one that was set on another machine."""
+    return seconds(row["theirs"]) + (f" ({seconds(row['wanted'])})" if "yardstick" in row else "")
+
+
 def table(rows):
     """Rows of extra_info as a Markdown table."""
     lines = [
-        f"| {row['title']} | {seconds(row['ours'])} | {seconds(row['theirs'])} | {row['ratio']:.3g} | {aim(row)} |"
-        for row in rows
+        f"| {row['title']} | {seconds(row['ours'])} | {other(row)} | {row['ratio']:.3g} | {aim(row)} |" for row in rows
     ]
     return TABLE + "\n".join(lines) + "\n"
+
+
+def yardsticks(found):
+    """The section of what wanted times are measured in: each yardstick with the range of its times in this run."""
+    times = {}
+    for row in found:
+        if "yardstick" in row:
+            what, here, reference = row["yardstick"]
+            times.setdefault((what, reference), []).append(here)
+    lines = [
+        f"| {what} | {seconds(reference)} | {seconds(min(here))} to {seconds(max(here))} |"
+        for (what, reference), here in sorted(times.items())
+    ]
+    return "## Yardsticks\n\n" + YARDSTICKS + "\n".join(lines) + "\n\n" if lines else ""
 
 
 def drawn(rows, path):
@@ -117,31 +152,24 @@ def by_size(result, folder):
     return text + (drawn_of_models(models, folder / "search_models.svg") if models else "")
 
 
-def main():
-    """``report.py RESULT.json PAGE.md``."""
-    result = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    machine = result["machine_info"]
-    page = HEAD.format(cores=machine["cpu"].get("count", "?"), python=machine["python_version"])
-    for heading, *parts in (
-        ("Against mlsysim 0.3.0", "test_against_mlsysim_0_3_0"),
-        ("The first answer of a process", "test_start"),
-        ("One point", "test_solve"),
-        ("A sweep against a loop over `solve`", "test_grid"),
-        ("Millions of points against hand-written loops", "test_dense"),
-        ("The exact optimum of grids nobody could enumerate", "test_search", "test_search_of_every_model"),
-        ("What would it take", "test_inverse"),
-        ("Constants from measurements", "test_calibration"),
-        ("Gradients of a million points", "test_sensitivity"),
-        ("Draws of uncertain inputs", "test_uncertainty"),
-    ):
+def page(result, folder):
+    """The whole page; its figures are written into a folder."""
+    machine, found = result["machine_info"], [each["extra_info"] for each in result["benchmarks"]]
+    text = HEAD.format(cores=machine["cpu"].get("count", "?"), python=machine["python_version"]) + yardsticks(found)
+    for heading, *parts in SECTIONS:
         rows = [
             b["extra_info"]
             for b in result["benchmarks"]
             if any(f"/{part}.py" in b["fullname"] for part in parts) and "ratio" in b["extra_info"]
         ]
-        page += f"## {heading}\n\n{table(rows)}\n"
-    page += by_size(result, Path(sys.argv[2]).parent)
-    Path(sys.argv[2]).write_text(page.rstrip("\n") + "\n", encoding="utf-8")
+        text += f"## {heading}\n\n{table(rows)}\n" if rows else ""
+    return (text + by_size(result, folder)).rstrip("\n") + "\n"
+
+
+def main():
+    """``report.py RESULT.json PAGE.md``."""
+    result, written = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2])
+    written.write_text(page(result, written.parent), encoding="utf-8")
 
 
 if __name__ == "__main__":

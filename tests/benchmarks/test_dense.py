@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numba
 import numpy as np
+from benchmarks.by_hand import BUFFERS, BYTES, CAPACITY, HIDDEN, KEPT, LAYERS, STATE, P, memory
 
 from mlsysim import ServingCapacityModel, TrainingMemoryModel
-from mlsysim.engine import OutputSpec, evaluate_outputs
-from mlsysim.engine.dense import DenseSearch
+from mlsysim.backends import OutputSpec, evaluate_outputs
+from mlsysim.backends.dense import DenseSearch
 from mlsysim.inputs.binding import bind
 from mlsysim.symbolic import variable_of
 
@@ -33,8 +34,8 @@ AXES = {
 }
 SIZES = tuple(map(len, AXES.values()))
 POINTS = math.prod(SIZES)
-#: Of Llama-3 70B in 16 bit with Adam and selective checkpointing, on a device of 80 GB.
-P, LAYERS, HIDDEN, BYTES, STATE, KEPT, BUFFERS, LIMIT = 70.6e9, 80.0, 8192.0, 2.0, 12.0, 10.0, 0.05, 0.9 * 80e9
+#: Bytes that a layout may take.
+LIMIT = 0.9 * CAPACITY
 HEADLINE = [
     *(OutputSpec(name, 1e9) for name in ("weights", "gradients", "optimizer_state", "activations")),
     *(OutputSpec(name, 1e9) for name in ("communication_buffers", "total_memory")),
@@ -60,46 +61,6 @@ def inputs():
 SETTLED = 5
 
 
-def in_turn(benchmark, title, target, ours, theirs, rounds=9, settled=0):
-    """Times of two functions, one after the other, each after so many calls of its own, as medians of pairs."""
-    ours(), theirs()
-    pairs = []
-
-    def seconds(work):
-        # OpenMP's threads, which numba uses, spin on after their loop and hold the processors of who comes next.
-        for _ in range(settled):
-            work()
-        start = time.perf_counter()
-        work()
-        return time.perf_counter() - start
-
-    def once():
-        pairs.append((seconds(ours), seconds(theirs)))
-
-    benchmark.pedantic(once, rounds=rounds)
-    benchmark.extra_info.update(
-        title=title,
-        target=target,
-        ours=median(a for a, _ in pairs),
-        theirs=median(b for _, b in pairs),
-        ratio=median(a / b for a, b in pairs),
-    )
-
-
-def by_hand(xp, b, s, d, z, t, p, g, ceil=None):
-    """The first-order form of every output, as one would write it."""
-    ceil = ceil or xp.ceil
-    rank = P / (t * p)
-    weights = BYTES * rank / xp.where(z >= 3, d, 1.0)
-    gradients = BYTES * rank / xp.where(z >= 2, d, 1.0)
-    state = STATE * rank / xp.where(z >= 1, d, 1.0)
-    micro = ceil(b / (d * g))
-    activations = KEPT / 2 * BYTES * HIDDEN * ceil(LAYERS / p) * micro * s
-    buffers = BUFFERS * gradients + xp.where(p > 1, 2 * BYTES * HIDDEN * micro * s, 0.0)
-    total = weights + gradients + state + activations + buffers
-    return weights, gradients, state, activations, buffers, total
-
-
 def numpy_search():
     """In chunks of one batch size and 8 lengths, which fit the memory of a laptop."""
     axes = shaped(AXES)
@@ -109,7 +70,7 @@ def numpy_search():
     for number in range(128):
         i, j = divmod(number, 4)
         b, s = axes["batch_size"][i : i + 1], axes["seq_len"][:, 8 * j : 8 * j + 8]
-        total = by_hand(np, b, s, *rest)[-1]
+        total = memory(np, b, s, *rest)[-1]
         cost = total * rest[0] * rest[2] * rest[3] / (b * s)
         allowed = total <= LIMIT
         count += int(allowed.sum())
@@ -163,30 +124,30 @@ def answer(search):
     return found.values[0], int(found.indices[0]), found.feasible
 
 
-def test_search_against_numpy(benchmark):
+def test_search_against_numpy(in_turn):
     search = question()
     ours, theirs = answer(search), numpy_search()
     assert math.isclose(ours[0], theirs[0], rel_tol=1e-9)
     assert ours[2] == theirs[2]
     title = "constrained search of 16.8 M points with their count, against chunked NumPy"
-    in_turn(benchmark, title, 1 / 5, lambda: answer(search), numpy_search)
+    in_turn(title, 1 / 5, lambda: answer(search), numpy_search)
 
 
-def test_search_against_numba(benchmark):
+def test_search_against_numba(in_turn):
     search = question(count=False)
     ours, theirs = answer(search), numba_search()
     assert math.isclose(ours[0], theirs[0], rel_tol=1e-9)
     title = "constrained search of 16.8 M points, against a hoisted parallel numba loop"
-    in_turn(benchmark, title, 1 / 0.9, lambda: answer(search), numba_search, rounds=25, settled=SETTLED)
+    in_turn(title, 1 / 0.9, lambda: answer(search), numba_search, rounds=25, settled=SETTLED)
 
 
 def jitted(number):
     """Outputs by a fused ``jax.jit``, with the tolerant ceiling of the library."""
-    from mlsysim.engine import arrays
+    from mlsysim.backends import arrays
 
     @jax.jit
     def run(axes):
-        outputs = [output / 1e9 for output in by_hand(jnp, *axes, ceil=arrays.namespace()["ceil"])]
+        outputs = [output / 1e9 for output in memory(jnp, *axes, ceil=arrays.namespace()["ceil"])]
         use = outputs[-1] / 80
         whole = [jnp.broadcast_to(output, SIZES) for output in (*outputs, use, use <= 1)]
         return whole[5:6] if number == 1 else whole
@@ -198,36 +159,35 @@ def jitted(number):
     return call
 
 
-def test_sweep_against_numpy(benchmark):
+def test_sweep_against_numpy(in_turn):
     system, values = inputs()
     outputs, axes = [OutputSpec("total_memory", 1e9)], list(shaped(AXES).values())
     np.testing.assert_allclose(
-        evaluate_outputs(system, outputs, values, SIZES)["total_memory"], by_hand(np, *axes)[-1] / 1e9, rtol=1e-12
+        evaluate_outputs(system, outputs, values, SIZES)["total_memory"], memory(np, *axes)[-1] / 1e9, rtol=1e-12
     )
     title = "one output of 16.8 M points in memory, against a NumPy broadcast"
     in_turn(
-        benchmark,
         title,
         1 / 2,
         lambda: evaluate_outputs(system, outputs, values, SIZES),
-        lambda: by_hand(np, *axes)[-1] / 1e9,
+        lambda: memory(np, *axes)[-1] / 1e9,
     )
 
 
-def test_sweep_against_jit(benchmark):
+def test_sweep_against_jit(in_turn):
     system, values = inputs()
     outputs, theirs = [OutputSpec("total_memory", 1e9)], jitted(1)
     title = "one output of 16.8 M points in memory, against a fused jax.jit"
-    in_turn(benchmark, title, 1.1, lambda: evaluate_outputs(system, outputs, values, SIZES), theirs, rounds=15)
+    in_turn(title, 1.1, lambda: evaluate_outputs(system, outputs, values, SIZES), theirs, rounds=15)
 
 
-def test_sweep_of_every_output_against_jit(benchmark):
+def test_sweep_of_every_output_against_jit(in_turn):
     system, values = inputs()
     theirs = jitted(len(HEADLINE))
     for ours, hand in zip(evaluate_outputs(system, HEADLINE, values, SIZES).values(), theirs(), strict=True):
         np.testing.assert_allclose(ours, hand, rtol=1e-12)
     title = "eight outputs of 16.8 M points in memory, against a fused jax.jit"
-    in_turn(benchmark, title, 1.1, lambda: evaluate_outputs(system, HEADLINE, values, SIZES), theirs, rounds=5)
+    in_turn(title, 1.1, lambda: evaluate_outputs(system, HEADLINE, values, SIZES), theirs, rounds=5)
 
 
 GROWTH = """
@@ -235,7 +195,7 @@ GROWTH = """
     import numpy as np
     sys.path.insert(0, sys.argv[1])
     from benchmarks.test_dense import AXES, P, inputs, shaped
-    from mlsysim.engine.dense import smallest
+    from mlsysim.backends.dense import DenseSearch
     from mlsysim.symbolic import variable_of
 
     system, values = inputs()
@@ -246,10 +206,12 @@ GROWTH = """
         axes["dp_size"], axes["zero_stage"] = 2.0 ** np.arange(6), np.arange(4.0)
         asked = {**values, **shaped(axes)}
         sizes = [len(axis) for axis in axes.values()]
-        smallest(system, memory * d / (b * s), [memory <= 72e9], asked, sizes)
-        start = time.perf_counter()
-        found = smallest(system, memory * d / (b * s), [memory <= 72e9], asked, sizes)
-        seconds.append(time.perf_counter() - start)
+        for _ in range(2):
+            start = time.perf_counter()
+            search = DenseSearch(system, memory * d / (b * s), [memory <= 72e9], asked, sizes)
+            found = search.resolve(search.scan(0, search.runs))
+            taken = time.perf_counter() - start
+        seconds.append(taken)
     assert found.points == 2000 * 192 * 6 * 4 * 8 * 4 * 4
     # The peak that getrusage tells is that of the process we were started from, if that was larger.
     status = open("/proc/self/status").read()
@@ -357,7 +319,7 @@ def numpy_replicas():
     return high
 
 
-def test_serving_against_numpy(benchmark):
+def test_serving_against_numpy(in_turn):
     np.testing.assert_array_equal(np.minimum(replicas(), 1024), numpy_replicas())
     title = "serving grid of 128,000 points with the replica search, against NumPy with a bisection of its own"
-    in_turn(benchmark, title, 1 / 5, replicas, numpy_replicas, rounds=3)
+    in_turn(title, 1 / 5, replicas, numpy_replicas, rounds=3)

@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 from benchmarks.conftest import ENVIRONMENT
+from benchmarks.yardsticks import START
 
 from mlsysim import ServingCapacityModel, TrainingMemoryModel
 
@@ -100,4 +101,4 @@ def test_a_small_sweep_in_a_fresh_process(benchmark, against):
         taken.append(time.perf_counter() - start)
 
     benchmark.pedantic(once, rounds=5)
-    against("a small sweep (1e4 points) in a fresh process, everything included", 3.0, taken)
+    against("a small sweep (1e4 points) in a fresh process, everything included", 3.0, taken, yardstick=START)

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 
 from mlsysim import DistributedModel, IterationModel, MoERoutingModel
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 
 UNKNOWNS = 1_000_000
 LOOPED = 100

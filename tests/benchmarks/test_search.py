@@ -194,7 +194,7 @@ def test_a_search_cut_short(benchmark, against):
         taken.append(seconds)
 
     benchmark.pedantic(once, rounds=3, warmup_rounds=1)
-    against("search by bounds of 1e18 layouts with a time limit", limit, taken, target=1.2)
+    against("search by bounds of 1e18 layouts with a time limit", limit, taken, target=1.2, yardstick=None)
 
 
 @pytest.mark.parametrize("points", [1e12])
@@ -217,6 +217,7 @@ def test_verifying_a_saved_certificate(benchmark, against, points, tmp_path):
 def test_search_in_a_fresh_process(benchmark, against, points):
     # The process imports this file, and has no folder of tests.
     from benchmarks.conftest import ENVIRONMENT
+    from benchmarks.yardsticks import START
 
     question = f"{points}, 'throughput', method='bounds', time_limit={3 * LIMIT}"
     command = [sys.executable, "-c", f"import test_search as t; print(t.said_of(t.search({question}).certificate))"]
@@ -230,7 +231,7 @@ def test_search_in_a_fresh_process(benchmark, against, points):
 
     benchmark.pedantic(once, rounds=3)
     what = f"search by bounds in a fresh process, everything included, {points:.0e} layouts, throughput"
-    against(f"{what} ({said[-1]})", 4.0, taken)
+    against(f"{what} ({said[-1]})", 4.0, taken, yardstick=START)
 
 
 def test_points_per_second_against_0_3_0(benchmark, theirs):

@@ -9,7 +9,7 @@ import pytest
 from formulas.every import GOODPUTS, POSITIVE, WRITTEN
 
 from mlsysim import units
-from mlsysim.engine import compiled, evaluate
+from mlsysim.backends import compiled, evaluate
 from mlsysim.symbolic import Variable, at_least, variable_of
 
 #: Points drawn per formula; a test takes the first of them.

@@ -8,7 +8,7 @@ from mlsysim.symbolic import ChunkedPrefill
 
 #: As compiled: one with an index for each of its members.
 WRITTEN = [(name, member) for name, formula in every_formula() for member in formula.members]
-#: A chain is solved for arguments that belong together, which are not drawn one by one: see tests/engine/test_laws.py.
+#: A chain is solved for arguments that belong together, not drawn one by one: see tests/backends/test_laws.py.
 PLACED = [(name, member) for name, member in WRITTEN if not member.expression.has(ChunkedPrefill)]
 FORMULAS = [member for _, member in PLACED]
 #: Roots around roots.

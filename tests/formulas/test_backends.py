@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from formulas.every import FORMULAS, PLACED, TOPIC, UNFUSED, as_columns, quick_first
 
-from mlsysim.engine import compiled, pure_function
+from mlsysim.backends import compiled, pure_function
 from mlsysim.symbolic import Root, System
 
 

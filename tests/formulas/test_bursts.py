@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from scipy.special import gammainc
 
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.formulas import serving_waits
 from mlsysim.symbolic import System
 

@@ -13,7 +13,7 @@ from formulas.every import FORMULAS, WRITTEN, as_columns, every, written
 from sympy.functions.elementary.piecewise import Piecewise
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression
+from mlsysim.backends import compiled, compiled_expression
 from mlsysim.formulas import every_formula
 from mlsysim.models import every_model
 from mlsysim.references import bibliography

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from mlsysim.engine import compiled, evaluate
+from mlsysim.backends import compiled, evaluate
 from mlsysim.models import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.symbolic import variable_of
 

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from sympy.functions.elementary.piecewise import Piecewise
 
 from mlsysim import units
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.symbolic import (
     ErlangC,
     EvaluatedAt,

@@ -10,7 +10,7 @@ import sympy
 from formulas.every import FORMULAS, GOODPUTS, UNFUSED, as_columns, continuous, formula_of, quick_first
 from fuzz import rest_long
 
-from mlsysim.engine import compiled, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, evaluate, pure_function, slopes
 from mlsysim.symbolic import Root, System
 
 NUMERIC = [formula for formula in FORMULAS if continuous(formula)]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import DistributedModel, ServingCapacityModel
-from mlsysim.engine import compiled, compiled_expression
+from mlsysim.backends import compiled, compiled_expression
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.expressions import bare_unit, canonical_unit, condition, quantity

@@ -5,7 +5,7 @@ import pytest
 from fuzz import rest_long
 
 from mlsysim import ServingModel
-from mlsysim.engine import compiled, derivatives
+from mlsysim.backends import compiled, derivatives
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models.iteration import IterationModel

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mlsysim import DistributedModel, TrainingMemoryModel
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.formulas import data_parallel_traffic
 from mlsysim.symbolic import System

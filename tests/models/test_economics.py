@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel
-from mlsysim.engine.bounds import Search
+from mlsysim.bounds import Search
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.study import search
 

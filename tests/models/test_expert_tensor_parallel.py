@@ -90,7 +90,7 @@ def test_tokens_are_dispatched_once():
 def test_arithmetic_does_not_depend_on_how_experts_are_cut_and_buffers_do():
     cut, whole = STEP.solve(**RUN), STEP.solve(**RUN, etp_size=1)
     for part in ("product_time", "score_time", "inner_width", "hardware_flops"):
-        assert whole.canonical(part) == cut.canonical(part)
+        assert whole.canonical(part) == pytest.approx(cut.canonical(part), rel=1e-15)
     # Copies of tokens on a rank: all of the group's where it has a slice of each expert, its own with whole experts.
     copies = 8 * 4096 * 7168 * 4
     assert cut.canonical("moe_activation") - whole.canonical("moe_activation") == pytest.approx(

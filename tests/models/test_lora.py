@@ -5,7 +5,7 @@ import pytest
 from simulated.serving.prefix_cache import zipf
 
 from mlsysim import IterationModel, MemoryExpansionModel, ServingModel
-from mlsysim.engine import compiled, derivatives
+from mlsysim.backends import compiled, derivatives
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 

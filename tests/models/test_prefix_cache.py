@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 from simulated.serving.prefix_cache import token_hit_rate, zipf
 
 from mlsysim import IterationModel, ServingModel
-from mlsysim.engine import compiled, derivatives
+from mlsysim.backends import compiled, derivatives
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 

@@ -10,7 +10,7 @@ from fuzz import is_long
 from study.points import POINTS
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression
+from mlsysim.backends import compiled, compiled_expression
 from mlsysim.models import every_model
 from mlsysim.symbolic import lower
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlsysim import Example, Formula, Source, System, TrainingMemoryModel, variable
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.errors import MlsysimError
 from mlsysim.symbolic import (
     ErlangC,

@@ -7,8 +7,8 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.engine import scalar, vector
-from mlsysim.engine.functions import NEAR
+from mlsysim.backends import vector
+from mlsysim.graph.operations.root import NEAR, of_floats
 
 #: Functions that never fall, of the distance from a place.
 PIECES = {
@@ -46,7 +46,7 @@ def test_a_root_is_where_the_function_crosses_zero(pieces, lower, width):
     upper = lower + width
     with np.errstate(all="ignore"):
         x = float(vector.root(residual, np.array([lower]), np.array([upper]), ())[0])
-        assert x == float(scalar.root(residual, lower, upper, ()))
+        assert x == float(of_floats(residual, lower, upper, ()))
         assert lower <= x <= upper
         near = 2 * NEAR * np.finfo(float).eps * abs(x) + 1e-300
         before, after = float(residual(x - near)), float(residual(x + near))

@@ -14,7 +14,7 @@ import numpy as np
 from simulated.continuous_batching import Deployment, simulate, simulate_capacity
 from simulated.settings import SETTINGS, TUTORIAL, TUTORIAL_RATE, TUTORIAL_SETTING, TUTORIAL_TARGET
 
-from mlsysim.engine.scalar import erlang_c
+from mlsysim.backends.floats import namespace
 
 #: All the service of a request is its prefill: one token that takes no time.
 SERVER = Deployment(prefill=0.02, weights=1e-9, kv=0.0, tokens=1, slots=1)
@@ -49,7 +49,7 @@ def test_the_mean_wait_is_pollaczek_khinchine(cv):
 @pytest.mark.parametrize(("replicas", "load"), rest_long([(2, 0.7), (8, 0.8)], quick=1))
 def test_requests_wait_with_the_probability_of_erlang(replicas, load):
     wait = waits(replace(SERVER, cv=1.0, replicas=replicas), load * replicas / 0.02, 200_000)
-    expected = erlang_c(replicas, load * replicas)
+    expected = namespace()["erlang_c"](replicas, load * replicas)
     assert (wait > 0).mean() == pytest.approx(expected, rel=0.04)
     assert wait.mean() == pytest.approx(expected * 0.02 / (replicas * (1 - load)), rel=0.06)
 

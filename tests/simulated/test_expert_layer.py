@@ -9,7 +9,7 @@ from fuzz import rest_long
 from simulated.expert_layer import Layer, Part, Program, layers_held, one_at_a_time, two_at_a_time
 
 from mlsysim import ExpertParallelModel
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.formulas import activations
 from mlsysim.symbolic import System
 

@@ -20,7 +20,7 @@ from simulated.serving.laws import (
 )
 from simulated.serving.load import fixed_or_log_normal, poisson, requests
 
-from mlsysim.engine.chunked import Loads, chunked_latencies
+from mlsysim.backends.chunked import Loads, chunked_latencies
 
 pytestmark = pytest.mark.long
 

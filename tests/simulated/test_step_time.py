@@ -5,7 +5,7 @@ import random
 import pytest
 from simulated.pipeline_schedule import gathered, gathered_and_reduced, overlapped, pipeline
 
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.formulas import activations, data_parallel_traffic, pipeline_schedule
 from mlsysim.symbolic import System
 

@@ -7,7 +7,7 @@ import pytest
 from fuzz import rest_long
 from simulated.expert_layer import Program
 
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.formulas import data_parallel_traffic
 from mlsysim.symbolic import System
 

@@ -9,9 +9,9 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled
-from mlsysim.engine.blocks import blocks, shape, within
-from mlsysim.engine.bounds import Points
+from mlsysim.backends import compiled
+from mlsysim.backends.blocks import blocks, shape, within
+from mlsysim.bounds import Points
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind, bind_grid
 from mlsysim.inputs.refusal import Gap

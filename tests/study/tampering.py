@@ -17,6 +17,8 @@ def as_text(expression):
         return {sympy.And: " and ", sympy.Or: " or "}[type(expression)].join(map(as_text, expression.args))
     if isinstance(expression, sympy.Eq):
         return " == ".join(map(as_text, expression.args))
+    if isinstance(expression, sympy.Mod):
+        return " % ".join(f"({as_text(arg)})" for arg in expression.args)
     text = str(expression)
     for symbol in expression.atoms(UnitSymbol):
         text = text.replace(f"*{symbol.name}", f" {symbol.name}")

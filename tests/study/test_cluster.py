@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 from fuzz import is_long
 
 from mlsysim import extras
-from mlsysim.engine import OutputSpec
+from mlsysim.backends import OutputSpec
 from mlsysim.errors import InputError, MissingPackageError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel

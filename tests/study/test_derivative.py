@@ -8,7 +8,7 @@ import sympy
 from fuzz import rest_long
 
 from mlsysim import Q_, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.symbolic import variable_of

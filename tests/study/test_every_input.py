@@ -9,11 +9,10 @@ from study.points import CHAINS, NETWORK, POINTS
 
 from mlsysim import Systems, units
 from mlsysim.catalog import Traffic
-from mlsysim.engine.specialized import has_roots
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
-from mlsysim.symbolic import System, variable_of
+from mlsysim.symbolic import ChunkedPrefill, Root, variable_of
 
 ENTRIES = {
     "model": ["Mixtral_8x7B", "DeepSeek_V3", "Qwen3_30B_A3B", "Llama3_8B"],
@@ -85,7 +84,7 @@ def with_roots(system):
     """Names of what is a root or follows from one, in one walk along the formulas."""
     found = set()
     for formula in system:
-        if has_roots(System([formula]), [formula.name]) or any(v.name in found for v in formula.inputs):
+        if formula.expression.has(Root, ChunkedPrefill) or any(v.name in found for v in formula.inputs):
             found.add(formula.name)
     return found
 

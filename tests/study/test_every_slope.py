@@ -8,8 +8,10 @@ from fuzz import rest_long
 from study.points import CHAINS, DEPLOYMENTS, POINTS
 
 import mlsysim
-from mlsysim.engine import compiled, derivatives
+from mlsysim.backends import compiled, derivatives
+from mlsysim.backends.compiled import compiled_expression
 from mlsysim.inputs.binding import bind
+from mlsysim.study.derivative import _chain_rule
 
 #: Relative distance between the points of a difference.
 WIDTH = 1e-6
@@ -115,6 +117,15 @@ def test_second_derivatives_of_headline_outputs_equal_differences_of_first(name,
                 assert both == pytest.approx(second, rel=1e-9, abs=1e-12 * scale)
 
 
+def chained(closed, at):
+    """The closed form in numbers, formula by formula, in which zero times infinity is zero."""
+    slopes = {closed.by.name: 1.0}
+    for name, partials in _chain_rule(closed._system, closed.by)[0]:
+        found = [(v, float(compiled_expression(partial)(at)["value"])) for v, partial in partials]
+        slopes[name] = sum(partial * slopes[v] for v, partial in found if partial and slopes[v])
+    return slopes.get(closed.output.name, 0.0)
+
+
 SMALL = [("TrainingMemoryModel", "korthikanti"), ("MoERoutingModel", "per_layer"), ("KernelModel", "roofline")]
 #: Formulas from which on closed forms are tried of the answer alone.
 LARGE = 200
@@ -137,6 +148,6 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
             at = {**values, **compiled(closed._system)(values)}
             slope = float(found[output].get((by,), np.zeros(1)).reshape(-1)[0])
             noise = 1e-12 * abs(value) / (abs(values[by]) or 1e-3)
-            expected = closed._slope(at)
+            expected = chained(closed, at)
             if not np.isnan(expected):  # zero times infinity within one formula: the closed form has no number there
                 assert slope == pytest.approx(expected, rel=1e-9, abs=noise), (output, by)

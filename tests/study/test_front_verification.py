@@ -14,8 +14,8 @@ from study.tampering import BAD, as_text, every_part_but_digests, put, put_tree,
 from study.test_pareto import ROUTED, ROUTES, ROUTING, everywhere, to_digits, undominated
 
 from mlsysim import DistributedModel, TrainingMemoryModel, verify
-from mlsysim.engine.bounds import FrontSearch, Search
-from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
+from mlsysim.bounds import Search
+from mlsysim.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
 from mlsysim.study import search as module
 from mlsysim.study.proofs import verification
@@ -300,14 +300,14 @@ def test_a_front_that_is_empty(tmp_path):
 
 @pytest.mark.parametrize("rounds", rest_long([2, 4], quick=1))
 def test_a_front_cut_short_has_a_gap_that_holds_and_no_smaller_one(rounds, monkeypatch, tmp_path):
-    path, left, whole = tmp_path / "front.json", iter(range(rounds)), FrontSearch._foremost
+    path, left, whole = tmp_path / "front.json", iter(range(rounds)), Search._round
 
     def few(self, *args):
         if next(left, None) is None:
             self._budget.narrow(-math.inf)
         whole(self, *args)
 
-    monkeypatch.setattr(FrontSearch, "_foremost", few)
+    monkeypatch.setattr(Search, "_round", few)
     found = front(path)
     assert not found.certificate.proven
     assert json.loads(path.read_text())["boxes"]["open"]
@@ -344,7 +344,7 @@ def test_a_front_of_every_point_has_no_boxes(method, saved, tmp_path, monkeypatc
     assert shown.complete
     assert "bounds show the same" in str(shown)
     monkeypatch.setattr(verification, "TRIED", 0)
-    monkeypatch.setattr("mlsysim.engine.bounds.recheck.SMALL", 1)
+    monkeypatch.setattr("mlsysim.bounds.recheck.SMALL", 1)
     shown = verify(path)
     assert not shown.complete
     assert "method='bounds' finds a proof that can be verified" in str(shown)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from study.search_cases import FAMILIES, random_objective, random_problem, searches
 
 from mlsysim import DistributedModel, EconomicsModel, MoERoutingModel, TrainingMemoryModel
-from mlsysim.engine.bounds import FrontSearch, Search
+from mlsysim.bounds import Search
 from mlsysim.errors import InputError, UnknownNameError
 
 POINT: dict[str, Any] = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 64}
@@ -174,14 +174,14 @@ def test_values_that_differ_by_rounding_are_equal():
 @pytest.mark.parametrize("rounds", rest_long([3, 1, 6], quick=1))
 def test_a_front_cut_short_says_how_far_any_design_may_be(rounds, monkeypatch):
     """Every point of the grid is within the gap of a point of the front, in some objective."""
-    left, whole = iter(range(rounds)), FrontSearch._foremost
+    left, whole = iter(range(rounds)), Search._round
 
     def few(self, *args):
         if next(left, None) is None:
             self._budget.narrow(-math.inf)
         whole(self, *args)
 
-    monkeypatch.setattr(FrontSearch, "_foremost", few)
+    monkeypatch.setattr(Search, "_round", few)
     monkeypatch.setattr(Search, "LEAF", 16)
     axes = {**LAYOUT, "batch_size": range(64, 513, 64)}
     names = ["step_time", "total_memory", "batch_size"]

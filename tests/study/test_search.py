@@ -12,8 +12,8 @@ from study.points import CHAINS
 from study.search_cases import DEPLOYMENTS, FAMILIES, by_brute_force, first_best, random_problem, searched, searches
 
 from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel, derived, linked
-from mlsysim.engine.bounds import Points, Search
-from mlsysim.engine.budget import SpentError
+from mlsysim.backends.budget import SpentError
+from mlsysim.bounds import Points, Search
 from mlsysim.errors import InfeasibleError, InputError, MlsysimError, UnitError, UnknownNameError
 from mlsysim.models import every_model
 from mlsysim.study import search as module

@@ -8,8 +8,8 @@ import pytest
 from fuzz import rest_long, tries
 from study.search_cases import FAMILIES, by_brute_force, first_best, random_problem, searched, searches
 
-from mlsysim.engine.bounds import Search, bounding
-from mlsysim.engine.programs import lazily
+from mlsysim.backends.programs import lazily
+from mlsysim.bounds import Search, bounding
 from mlsysim.extras import installed
 from mlsysim.study import search as module
 from mlsysim.study.searches.solver import _kept
@@ -20,7 +20,7 @@ EACH, POINTS, LEAF = 60, 1_500, 16
 EACH_SEARCH, SEARCHES, SEARCHED = 10, 200, 64
 #: The family of which a quick run asks two questions: `per_operator`.
 QUICK = 3
-#: Operations after which programs are recorded: never, at once, and on the way.
+#: Operations after which programs are built: never, at once, and on the way.
 THRESHOLDS = (math.inf, 0.0, 1e6) if installed("numba") else (math.inf,)
 
 
@@ -30,9 +30,9 @@ def questions(family):
 
 
 def found_by(threshold, asked, top, leaf):
-    """An answer with its certificate, from bounds that are recorded after so many operations."""
+    """An answer with its certificate, from bounds whose programs are built after so many operations."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("RECORDING", "LOADING"):
+        for name in ("BUILDING", "LOADING"):
             patch.setattr(lazily, name, threshold)
         patch.setattr(bounding, "is_loaded", lambda: False)
         patch.setattr(module, "AT_ONCE", -1.0)

@@ -10,12 +10,12 @@ import pytest
 from study.search_cases import random_problem, searched
 
 from mlsysim import TrainingMemoryModel
+from mlsysim.backends.budget import Budget
+from mlsysim.backends.programs import lazily
+from mlsysim.backends.programs.program import Program
+from mlsysim.backends.refused import Refusals
+from mlsysim.bounds import Best
 from mlsysim.collector import paused
-from mlsysim.engine.budget import Budget
-from mlsysim.engine.programs import lazily
-from mlsysim.engine.programs.program import Program
-from mlsysim.engine.programs.recording import Recorder
-from mlsysim.engine.refused import Refusals
 from mlsysim.study import search as module
 from mlsysim.study.searches.problem import problem
 from mlsysim.study.searches.solver import _kept, solver
@@ -45,6 +45,12 @@ def test_the_same_problem_is_solved_by_the_same_bounds():
     assert taken(asked()) is taken(asked())
 
 
+def test_a_front_is_found_by_bounds_that_are_kept_too():
+    both = ["total_memory", "1 / batch_size"]
+    assert taken(asked(both)) is taken(asked(both))
+    assert taken(asked(both)) is not taken(asked(both[:1]))
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -62,18 +68,19 @@ def test_another_problem_is_not(other):
 
 
 def test_what_is_kept_no_longer_is_freed_without_the_collector_of_cycles(monkeypatch):
-    for name in ("RECORDING", "LOADING"):
+    for name in ("BUILDING", "LOADING"):
         monkeypatch.setattr(lazily, name, 0)
     before = {id(each) for each in gc.get_objects()}
     with paused():
         with solver(asked(), Budget()) as found:
-            found.run(1)
-        held = (found, found.evaluate, found._bounds, found._bounds.plans, found._bounds.plans.forms)
+            found.run(Best(1))
+        bounds = found._bounds[0]
+        held = (found, found.evaluate, bounds, bounds.plans, bounds.plans.forms)
         made = [each for each in gc.get_objects() if id(each) not in before]
-        programs = [each for each in made if type(each) in (Program, Recorder)]
+        programs = [each for each in made if type(each) is Program]
         left = [weakref.ref(each) for each in (*held, *programs)]
         assert programs
-        del found, held, made, programs
+        del found, held, bounds, made, programs
         _kept.clear()
         assert not [each() for each in left if each() is not None]
 

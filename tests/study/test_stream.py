@@ -11,8 +11,8 @@ from fuzz import rest_long
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlsysim.engine import OutputSpec, evaluate_outputs
-from mlsysim.engine.front import nondominated
+from mlsysim.backends import OutputSpec, evaluate_outputs
+from mlsysim.backends.front import nondominated
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, ServingModel, TrainingMemoryModel
@@ -184,8 +184,8 @@ def test_smallest_leaves_out_what_is_refused(grid, whole):
 def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
     cost = symbol("total_memory") / symbol("batch_size")
     wanted = smallest(grid, cost, k=9)
-    monkeypatch.setattr("mlsysim.engine.dense.tiled", lambda *_: stream_tiles(SIZES))
-    monkeypatch.setattr("mlsysim.engine.dense.CHUNK_POINTS", 60)
+    monkeypatch.setattr("mlsysim.backends.dense.tiled", lambda *_: stream_tiles(SIZES))
+    monkeypatch.setattr("mlsysim.backends.dense.CHUNK_POINTS", 60)
     monkeypatch.setattr("mlsysim.study.searches.streamed_search.OFTEN", 0.0)
     note = tmp_path / "search.json"
     real, calls = Checkpoint.save, []
@@ -211,7 +211,7 @@ def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
 
 
 def stream_tiles(sizes):
-    from mlsysim.engine.tiling import Tiling
+    from mlsysim.backends.tiling import Tiling
 
     return Tiling(tuple(sizes), (1, 1, *sizes[2:]))
 

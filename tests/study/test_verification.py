@@ -12,8 +12,8 @@ from study.tampering import BAD, as_text, every_part_but_digests, put, put_tree,
 
 import mlsysim
 from mlsysim import Q_, Hardware, TrainingMemoryModel, derived, linked, load_catalog, verify
-from mlsysim.engine.bounds import Search
-from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
+from mlsysim.bounds import Search
+from mlsysim.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
 from mlsysim.study import search as module
 from mlsysim.study.proofs import verification
@@ -234,7 +234,7 @@ def test_what_was_changed_is_named(change, said, changed):
 
 
 def test_a_certificate_of_another_version_is_called_so(changed):
-    with pytest.raises(InputError, match="is 'mlsysim certificate 0', of another version than 'mlsysim certificate 2'"):
+    with pytest.raises(InputError, match="is 'mlsysim certificate 0', of another version than 'mlsysim certificate 3'"):
         verify(changed(lambda content: content.update(format="mlsysim certificate 0")))
 
 

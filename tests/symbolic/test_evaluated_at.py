@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from mlsysim.engine import compiled, evaluate
+from mlsysim.backends import compiled, evaluate
 from mlsysim.errors import CycleError, FormulaError, UnitError
 from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, evaluated_at, lower, when
 from mlsysim.symbolic.dimensions import dimension_of

@@ -9,8 +9,8 @@ import pytest
 import sympy
 from fuzz import rest_long
 
-from mlsysim.engine import compiled
-from mlsysim.engine.compiled import compiled_expression
+from mlsysim.backends import compiled
+from mlsysim.backends.compiled import compiled_expression
 from mlsysim.errors import CycleError, DuplicateError, UnknownNameError
 from mlsysim.models import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.symbolic import LeastInteger, System, by_label, choice
@@ -238,7 +238,7 @@ MODELS = [TrainingMemoryModel, ServingCapacityModel, MoERoutingModel]
 IN_ANOTHER_PROCESS = """
 import pickle, sys
 system = pickle.load(sys.stdin.buffer)
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 sys.stdout.buffer.write("\\n".join([compiled(system).source, *(f.text() for f in system)]).encode())
 """
 

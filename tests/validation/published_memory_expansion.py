@@ -7,7 +7,7 @@ from validation.cases import CASES
 from validation.checks import Check, Group
 
 from mlsysim import MemoryDesign, MemoryExpansionModel
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.formulas import offloaded_training
 from mlsysim.symbolic import System
 

@@ -6,7 +6,7 @@ from validation.cases import CASES
 from validation.checks import Check, Group
 
 from mlsysim import MoERoutingModel, ServingCapacityModel
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.formulas.queueing import probability_of_waiting, queue_wait
 from mlsysim.symbolic import System
 

@@ -6,7 +6,7 @@ from typing import Any
 from validation.checks import Check, Group
 
 from mlsysim import ServingCapacityModel
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.formulas import continuous_batching as batching
 from mlsysim.formulas import queueing
 from mlsysim.symbolic import System

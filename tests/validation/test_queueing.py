@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from mlsysim.engine import compiled, evaluate
+from mlsysim.backends import compiled, evaluate
 from mlsysim.formulas.queueing import queue_wait
 from mlsysim.symbolic import ErlangC, Formula, LeastInteger, Source, System
 from mlsysim.symbols.serving import c, c_req, load, wait_probability

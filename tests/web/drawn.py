@@ -4,7 +4,7 @@ import numpy as np
 from study.points import POINTS
 
 from mlsysim import units
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.inputs.binding import bind
 
 #: How often an input is changed, in a point of which so many are tried.

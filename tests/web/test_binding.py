@@ -10,9 +10,9 @@ from study.points import POINTS
 from web.node import has_node, run
 
 from mlsysim import IterationModel, ServingModel, formatting
+from mlsysim.backends.javascript import Functions
 from mlsysim.catalog import Entry
 from mlsysim.cli.words import typed_text
-from mlsysim.engine.javascript import Functions
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.recipe import recipe_argument

@@ -6,8 +6,8 @@ import pytest
 from web.node import has_node, run
 
 from mlsysim import IterationModel, MoERoutingModel, ServingModel, TrainingMemoryModel
+from mlsysim.backends.javascript import Functions
 from mlsysim.cli.words import typed_text
-from mlsysim.engine.javascript import Functions
 from mlsysim.study.results.infeasible import shortfall
 from mlsysim.web.data import model_data
 from mlsysim.web.formulas import PrintedModel

@@ -1,9 +1,7 @@
 """Printed formulas run by Node give the numbers of NumPy, in every variant."""
 
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -14,8 +12,8 @@ from web.node import evaluated, has_node, run
 
 import mlsysim
 from mlsysim import ServingCapacityModel
-from mlsysim.engine import compiled
-from mlsysim.engine.javascript import Functions
+from mlsysim.backends import compiled
+from mlsysim.backends.javascript import Functions
 from mlsysim.models import every_model
 from mlsysim.symbolic import LeastInteger, Root
 from mlsysim.web.formulas import PrintedModel
@@ -40,8 +38,9 @@ def rounded(function, towards):
     """A compiled function whose exponentials and logarithms are rounded to the next number, towards each of some."""
     space, turns = dict(function.raw.__globals__), cycle(towards)
     for name in ("exp", "log", "normal_cdf", "normal_quantile"):
-        space[name] = lambda x, exact=space[name]: np.nextafter(np.float64(exact(x)), next(turns))
-    return replace(function, raw=FunctionType(function.raw.__code__, space))
+        space[name] = lambda x, exact=space[name]: float(np.nextafter(exact(x), next(turns)))
+    raw = function.on(space)
+    return lambda values: dict(zip(function.outputs, raw(*(values[name] for name in function.inputs)), strict=True))
 
 
 def counted(kind):

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from mlsysim import formatting
-from mlsysim.engine import compiled_expression
+from mlsysim.backends import compiled_expression
 from mlsysim.study.binding_terms.terms import INACTIVE, Choice
 from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable, lower
 from mlsysim.symbolic.printing import equation, symbol_text, text

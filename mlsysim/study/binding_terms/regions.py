@@ -11,6 +11,7 @@ import numpy as np
 
 from mlsysim import formatting, show
 from mlsysim.errors import InputError
+from mlsysim.figures import drawn
 from mlsysim.jsontext import json_text
 from mlsysim.study.binding_terms.boundaries import Boundary
 from mlsysim.symbolic import Variable
@@ -118,9 +119,7 @@ class Regimes:
         -------
         matplotlib.axes.Axes
         """
-        from importlib import import_module
-
-        return import_module("mlsysim.plot").regimes(self, ax=ax)
+        return drawn("regimes", self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: shares, boundaries, and intervals over one axis."""

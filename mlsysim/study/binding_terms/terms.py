@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine import compiled, compiled_expression
-from mlsysim.engine.ties import TIE
+from mlsysim.backends import compiled, compiled_expression
+from mlsysim.backends.ties import TIE
 from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Label, LeastInteger, Root, System, Variable, variable_of
 from mlsysim.symbolic.printing import symbol_text, text
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import OutputSpec, compiled
-from mlsysim.engine.blocks import POINTS
+from mlsysim.backends import OutputSpec, compiled
+from mlsysim.backends.blocks import POINTS
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlsysim.engine.blocks import Blocks, blocks
+from mlsysim.backends.blocks import Blocks, blocks
 from mlsysim.errors import InputError, StoreError
 from mlsysim.progress import bar
 from mlsysim.study.grids.checkpoint import Checkpoint, resumable, told

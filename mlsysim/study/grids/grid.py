@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine import OutputSpec, ReasonCode, evaluate_outputs
-from mlsysim.engine.blocks import Region, all_within, shape
-from mlsysim.engine.versions import versions
+from mlsysim.backends import OutputSpec, ReasonCode, evaluate_outputs
+from mlsysim.backends.blocks import Region, all_within, shape
+from mlsysim.backends.versions import versions
 from mlsysim.study.undefined import refuse_undefined_points
 from mlsysim.study.varied import closure
 from mlsysim.symbolic import ChunkedPrefill, System, reason_code

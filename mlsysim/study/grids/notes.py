@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import OutputSpec, compiled_expression
+from mlsysim.backends import OutputSpec, compiled_expression
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.binding import GIVEN, Binding, bind_grid

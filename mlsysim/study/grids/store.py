@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from mlsysim.engine.blocks import Region
+from mlsysim.backends.blocks import Region
 from mlsysim.errors import InputError
 from mlsysim.extras import require
 from mlsysim.study.grids.template import Template

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlsysim.engine.blocks import POINTS, Blocks, blocks
+from mlsysim.backends.blocks import POINTS, Blocks, blocks
 from mlsysim.progress import bar
 from mlsysim.study.grids.cluster import each
 from mlsysim.study.grids.filling import Filling

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled_expression
+from mlsysim.backends import compiled_expression
 from mlsysim.inputs.expressions import Expression
 from mlsysim.study.inverse.landscape import Block, Landscape
 from mlsysim.study.inverse.turned import UnturnableError, turned

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled, compiled_expression, iterates
+from mlsysim.backends import compiled, compiled_expression, iterates
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel

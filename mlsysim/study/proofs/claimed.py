@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.bounds import claims
-from mlsysim.engine.front import index_of
-from mlsysim.engine.ties import TIE, band, rounded
+from mlsysim.backends.front import index_of
+from mlsysim.backends.ties import TIE, band, rounded
+from mlsysim.bounds import claims
 from mlsysim.errors import CertificateError
 from mlsysim.study.searches.problem import Problem
 

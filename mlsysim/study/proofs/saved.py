@@ -2,7 +2,7 @@
 
 The file holds what somebody needs who does not trust the search: the question as it was asked, a digest of every
 formula and the value of every input by which changes are noticed, the designs with what they are worth, and the tree of
-halvings (:mod:`mlsysim.engine.bounds.cuts`) whose leaves tile the grid.
+halvings (:mod:`mlsysim.bounds.cuts`) whose leaves tile the grid.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
+from mlsysim.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
 from mlsysim.errors import CertificateError, InputError
 from mlsysim.files import read_bytes, replacing
 from mlsysim.inputs.expressions import Expression
@@ -36,7 +36,7 @@ from mlsysim.version import __version__
 
 KIND = "mlsysim certificate"
 #: The number rises with every change of what stands in a file; a file of another number is refused.
-FORMAT = f"{KIND} 2"
+FORMAT = f"{KIND} 3"
 #: What a question asks for: the best designs, or a front.
 SEARCH, FRONT = KINDS = "search", "front"
 #: What becomes of a box, as the file calls it.

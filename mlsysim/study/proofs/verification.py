@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.bounds import Recheck, Shown
-from mlsysim.engine.bounds.cuts import EVALUATED, OPEN, volumes
-from mlsysim.engine.programs.lazily import without_programs
+from mlsysim.backends.programs.lazily import without_programs
+from mlsysim.bounds import Recheck, Shown
+from mlsysim.bounds.cuts import EVALUATED, OPEN, volumes
 from mlsysim.errors import CertificateError, InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
@@ -22,9 +22,9 @@ from mlsysim.study.proofs.saved import FRONT, KINDS, arguments_at, boxes_in, fin
 from mlsysim.study.proofs.written import Find, as_given
 from mlsysim.study.results.basis import Basis, at_point, of_result
 from mlsysim.study.searches.columns import value_of
-from mlsysim.study.searches.front_search import LARGEST
 from mlsysim.study.searches.problem import Problem, problem
 from mlsysim.study.searches.refused import refused
+from mlsysim.study.searches.solver import LARGEST
 from mlsysim.study.solve import solve
 from mlsysim.units import from_canonical
 from mlsysim.version import __version__

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import formatting, show, units
 from mlsysim.catalog import Entry
 from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.figures import drawn
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.jsontext import json_text
 from mlsysim.study.results.decomposition import Cause, Decomposition, Side, largest_first
@@ -234,9 +235,7 @@ class Comparison:
         -------
         matplotlib.axes.Axes
         """
-        from importlib import import_module
-
-        return import_module("mlsysim.plot").waterfall(self, most, ax=ax)
+        return drawn("waterfall", self, most, ax=ax)
 
     @property
     def heads(self) -> tuple[str, str]:

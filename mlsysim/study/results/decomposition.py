@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine import compiled_expression
+from mlsysim.backends import compiled_expression
 from mlsysim.symbolic import System, lower
 from mlsysim.symbolic.printing import text
 

@@ -11,8 +11,8 @@ from typing import Any
 import sympy
 
 from mlsysim import formatting, units
+from mlsysim.backends import compiled_expression
 from mlsysim.catalog import Sourced
-from mlsysim.engine import compiled_expression
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.study.results.display import as_text
 from mlsysim.study.results.member_table import member_table

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled_expression
+from mlsysim.backends import compiled_expression
 from mlsysim.errors import MlsysimError
 from mlsysim.formats import BITS, PRESETS
 from mlsysim.inputs.binding import GIVEN

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mlsysim.engine.ties import TIE
+from mlsysim.backends.ties import TIE
 
 #: Most entries of the catalog that are named for one reason; further ones are counted.
 NAMED = 8

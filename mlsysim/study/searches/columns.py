@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import formatting, show, units
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.inputs.expressions import Expression
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.results.result import Result

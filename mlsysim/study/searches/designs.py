@@ -13,6 +13,7 @@ import numpy as np
 
 from mlsysim import show
 from mlsysim.errors import InfeasibleError
+from mlsysim.figures import drawn
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
 from mlsysim.study.results.notes import joint_notes
@@ -213,9 +214,7 @@ class Designs:
         -------
         matplotlib.axes.Axes
         """
-        from importlib import import_module
-
-        return import_module("mlsysim.plot").designs(self, most, ax=ax)
+        return drawn("designs", self, most, ax=ax)
 
     @property
     def goals(self) -> tuple[Goal, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine.ties import band
+from mlsysim.backends.ties import band
 from mlsysim.study.results.display import as_text, plain
 from mlsysim.study.searches.problem import Problem
 from mlsysim.symbolic import variable_of

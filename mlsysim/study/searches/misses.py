@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from mlsysim import formatting, show, units
-from mlsysim.engine.bounds import Points
+from mlsysim.bounds import Points
 from mlsysim.inputs.expressions import Expression
 from mlsysim.inputs.refusal import typed
 from mlsysim.study.results.display import as_text

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.bounds import Limited, Points, inputs_of, parted
+from mlsysim.bounds import Limited, Points, inputs_of, parted
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.refused import Refusals, RefusedBy
+from mlsysim.backends.refused import Refusals, RefusedBy
 from mlsysim.inputs.convert import Axis
 from mlsysim.inputs.refusal import Gap, Reason
 from mlsysim.study.searches.certificate import Refused

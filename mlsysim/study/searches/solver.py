@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from mlsysim.engine.bounds import Search, Translator
-from mlsysim.engine.budget import Budget
+from mlsysim.backends.budget import Budget
+from mlsysim.bounds import Points, Search, Translator
 from mlsysim.study.searches.problem import Problem
 
 #: Problems that are kept.
 KEPT = 4
+#: Most points of a grid whose front is found by bounds: more have no number each in 64 bits.
+LARGEST = 1 << 62
 
 _kept: OrderedDict[Any, Search] = OrderedDict()
 _lock = Lock()
@@ -49,10 +51,12 @@ def solver(asked: Problem, budget: Budget) -> Iterator[Search]:
 
 
 def _made(asked: Problem) -> Search:
-    binding, (goal,) = asked.binding, asked.goals
+    binding, goals = asked.binding, asked.goals
     others, limits = asked.parted
-    needed = goal, *others, *(limited.quantity for limited in limits)
+    needed = *goals, *others, *(limited.quantity for limited in limits)
     translator = Translator(binding.system, binding.numbers, binding.sizes, needed)
     conditions = translator.require(others)
     held = {limited: translator.sum(limited.sign * limited.quantity) for limited in limits}  # type: ignore[operator]
-    return Search(translator.plans, translator.sum(goal), conditions, asked.points, binding.sizes, held)
+    alone = [Points(binding.system, (goal,), (), binding.numbers) for goal in goals] if goals[1:] else [asked.points]
+    objectives = [translator.sum(goal) for goal in goals]
+    return Search(translator.plans, objectives, conditions, asked.points, alone, binding.sizes, held)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.blocks import POINTS, Blocks, blocks
-from mlsysim.engine.front import Front, GridFront, joined_fronts
+from mlsysim.backends.blocks import POINTS, Blocks, blocks
+from mlsysim.backends.front import Front, GridFront, joined_fronts
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
 from mlsysim.study.grids.cluster import each

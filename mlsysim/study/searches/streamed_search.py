@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.engine.dense import DenseSearch, Scan, Smallest
+from mlsysim.backends.dense import DenseSearch, Scan, Smallest
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
 from mlsysim.study.grids.checkpoint import Checkpoint, resumable, told

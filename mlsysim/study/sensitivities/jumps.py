@@ -11,8 +11,8 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.engine import compiled
-from mlsysim.engine.specialized import has_roots, specialized
+from mlsysim.backends import compiled
+from mlsysim.backends.staged import Staged
 from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable
 
 #: Powers of two, times the value of an input, between which it is looked for a jump; places per power.
@@ -84,16 +84,18 @@ def next_jumps(
         return {by.name: (None, None) for by in inputs}
     asked = (("output", output.symbol), *((f"jump_{n}", node) for n, (_, node) in enumerate(stepped)))
     function = compiled(system, None, "vector", asked)
-    if has_roots(system, [output.name]):
+    held: dict[str, Any] = {}
+    if function.graph.has("root", "chunked"):
         # Without the roots that the other inputs decide: no goodput where the number of replicas is given.
         moving = {by.name for by in inputs}
         sizes = {name: np.full(2 if name in moving else 1, float(value)) for name, value in values.items()}
-        function = specialized(function, sizes) or function
+        stages = Staged(function.graph, sizes, lambda _shape: False)
+        function, held = stages.last, stages.evaluated()
     rows = [(by, way) for by in inputs for way in (-1.0, 1.0)]
 
     def found_at(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Output and jumping numbers where the input of each row has the values of that row."""
-        given: dict[str, Any] = {name: float(value) for name, value in values.items()}
+        given: dict[str, Any] = {**held, **{name: float(value) for name, value in values.items()}}
         for by in inputs:
             mine = np.array([each is by for each, _ in rows])
             given[by.name] = np.where(mine[:, None], places, given[by.name])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import Binding, bind
 from mlsysim.inputs.convert import inside

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import derivatives
+from mlsysim.backends import derivatives
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.dataset import attributes, coordinates, described
@@ -30,12 +30,13 @@ def on_grid(
         inverse = np.where((value != 0) & np.isfinite(value), 1.0 / value, np.nan)
         elastic = {name: binding.values[name] * found.get((name,), 0.0) * inverse for name in smooth}
     data: dict[str, Any] = {}
+    through = jumping(system, output.name)
     for name in smooth:
         scale, unit = units.per(output.unit, variable_of(name).unit)
         attrs = {
             "units": f"{unit:~P}",
             "long_name": f"Gradient of {output.name} with respect to {name}",
-            "steps": " ".join(jumping(system, output.name, name)),
+            "steps": " ".join(through[name]),
         }
         data[f"gradient_{name}"] = (dims, np.broadcast_to(found.get((name,), 0.0) * scale * finite, sizes), attrs)
     stack = np.reshape([np.broadcast_to(elastic[name], sizes) for name in smooth], (len(smooth), *sizes))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.engine import derivatives
+from mlsysim.backends import derivatives
 from mlsysim.progress import looped
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.finite import TIMES, finite_at
@@ -51,7 +51,7 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     output, values = moves.output, moves.binding.values
     found = derivatives(moves.system, [output.name], smooth, values, 2 if second else 1)[output.name]
     real = [v for v in moves.system.inputs if v.domain.kind == "real"]
-    through = {v.name: jumping(moves.system, output.name, v.name) for v in moves.system.inputs}
+    through = jumping(moves.system, output.name)
     jumps = next_jumps(moves.system, output, [v for v in real if through[v.name]], values)
     beside = _Beside(moves)
     rows = []

@@ -48,10 +48,10 @@ def _is_smooth(system: System, by: Variable) -> bool:
     return True
 
 
-def jumping(system: System, output: str, by: str) -> tuple[str, ...]:
-    """Variables between an input and the output that jump."""
-    touched = {by}
+def jumping(system: System, output: str) -> dict[str, tuple[str, ...]]:
+    """Variables between each input and the output that jump."""
+    moved_by = {v.name: frozenset((v.name,)) for v in system.inputs}
     for formula in system:
-        if any(v.name in touched for v in formula.inputs):
-            touched.add(formula.name)
-    return tuple(name for name in system.steps(output) if name in touched)
+        moved_by[formula.name] = frozenset().union(*(moved_by[v.name] for v in formula.inputs))
+    steps = system.steps(output)
+    return {v.name: tuple(step for step in steps if v.name in moved_by[step]) for v in system.inputs}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlsysim import show
 from mlsysim.errors import UnknownNameError
+from mlsysim.figures import drawn
 from mlsysim.jsontext import json_text
 from mlsysim.study.sensitivities.finite import Finite
 from mlsysim.study.sensitivities.row import UNCHANGED, Row, number, shown
@@ -119,9 +120,7 @@ class Sensitivity:
         -------
         matplotlib.axes.Axes
         """
-        from importlib import import_module
-
-        return import_module("mlsysim.plot").tornado(self, change, most, ax=ax)
+        return drawn("tornado", self, change, most, ax=ax)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells of the inputs with an elasticity or a gradient, as text."""

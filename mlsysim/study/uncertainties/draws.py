@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine.blocks import POINTS
+from mlsysim.backends.blocks import POINTS
 from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel

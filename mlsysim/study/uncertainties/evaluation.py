@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.engine import compiled
+from mlsysim.backends import compiled
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition
 from mlsysim.study.uncertainties.draws import Uncertain

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlsysim import formatting, show, units
 from mlsysim.errors import UnknownNameError
+from mlsysim.figures import drawn
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.jsontext import json_text
 from mlsysim.study.results.display import as_text
@@ -205,9 +206,7 @@ class Uncertainty:
         -------
         matplotlib.axes.Axes
         """
-        from importlib import import_module
-
-        return import_module("mlsysim.plot").spread(self, output, ax=ax)
+        return drawn("spread", self, output, ax=ax)
 
     @at_the_call
     def probability(self, condition: Any) -> float:

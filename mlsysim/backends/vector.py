@@ -1,0 +1,218 @@
+"""The functions compiled code calls on NumPy arrays: a few thousand points at once, without XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from mlsysim.backends.budget import look_at_the_clock
+from mlsysim.graph import TABLE
+from mlsysim.graph.floats import FLOATS, Floats, State
+from mlsysim.graph.operations import least_integer as of_least_integer
+from mlsysim.graph.operations import normal
+from mlsysim.graph.operations import root as of_root
+
+
+class Arrays:
+    """The arithmetic of NumPy arrays; see :class:`mlsysim.backends.functions.Arithmetic`."""
+
+    minimum = staticmethod(np.minimum)
+    maximum = staticmethod(np.maximum)
+    floor = staticmethod(np.floor)
+    nearest = staticmethod(np.rint)
+    log = staticmethod(np.log)
+    sqrt = staticmethod(np.sqrt)
+    power = staticmethod(np.power)
+    precision = staticmethod(Floats.precision)
+    largest = staticmethod(Floats.largest)
+
+    @staticmethod
+    def where(condition: Any, then: Any, otherwise: Any) -> Any:
+        """One of two numbers at every point. Arrays by their bits: NumPy guesses which, and waits where it is wrong."""
+        if not (type(then) is type(otherwise) is np.ndarray and then.dtype == otherwise.dtype == np.float64):
+            return np.where(condition, then, otherwise)
+        if not np.shape(condition) == then.shape == otherwise.shape != ():
+            return np.where(condition, then, otherwise)
+        rest = otherwise.view(np.int64)
+        chosen = then.view(np.int64) ^ rest
+        chosen *= condition
+        chosen ^= rest
+        return chosen.view(np.float64)
+
+    @staticmethod
+    def together(*values: Any) -> tuple[Any, ...]:
+        """Broadcast against each other."""
+        return tuple(np.broadcast_arrays(*(np.asarray(value, float) for value in values)))
+
+    @staticmethod
+    def constant(value: float, x: Any) -> Any:
+        """The number at every point."""
+        return np.full(np.shape(x), value)
+
+    @staticmethod
+    def alike(truth: Any, x: Any) -> Any:
+        """A truth value at every point."""
+        return np.broadcast_to(truth, np.shape(x))
+
+    @staticmethod
+    def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
+        """Take steps at the points that are going; those that have stopped are dropped once they are a quarter."""
+        shape = np.shape(state[0])
+        ends = [np.array(value).reshape(-1) for value in state]
+        place = np.flatnonzero(ends[0])
+        now, read = ([np.reshape(value, -1)[place] for value in values] for values in (ends, fixed))
+        going = now[0]
+        while place.size:
+            look_at_the_clock()
+            now = list(step(*now, *read))
+            stopped = np.flatnonzero(going & ~now[0])
+            if stopped.size:
+                for end, value in zip(ends, now, strict=True):
+                    end[place[stopped]] = value[stopped]
+                going = going & now[0]
+                if 4 * np.count_nonzero(going) <= 3 * place.size:
+                    left = np.flatnonzero(going)
+                    place = place[left]
+                    now, read = ([value[left] for value in values] for values in (now, read))
+                    going = now[0]
+        return tuple(end.reshape(shape) for end in ends)
+
+
+ARRAYS = Arrays()
+
+bracket = np.errstate(all="ignore")(partial(of_root.bracket, ARRAYS))
+
+
+def _numerics(name: str) -> Callable[..., Any]:
+    """What an operation of the table does to arrays."""
+    function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
+    return np.errstate(all="ignore")(function)
+
+
+ceil, floor, erlang_c, slots_busy, slots_busy_slope = map(
+    _numerics, ("ceil", "floor", "erlang_c", "slots_busy", "slots_busy_slope")
+)
+
+
+@np.errstate(all="ignore")
+def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
+    """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
+    if any(map(np.ndim, (lower, upper, *given))):
+        moving, arrays = _moving(residual, given)
+        return of_root.root(ARRAYS, moving, lower, upper, arrays, within)
+
+    def number(*values: Any) -> Any:
+        return np.float64(residual(*values))
+
+    numbers = tuple(map(np.float64, given))
+    return np.float64(of_root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
+
+
+def _moving(function: Callable[..., Any], given: State) -> tuple[Callable[..., Any], State]:
+    """A function and the arrays among what it captures: numbers stay numbers in loops over points."""
+    places = [place for place, value in enumerate(given) if np.ndim(value)]
+
+    def moving(x: Any, *arrays: Any) -> Any:
+        now = list(given)
+        for place, array in zip(places, arrays, strict=True):
+            now[place] = array
+        return function(x, *now)
+
+    return moving, tuple(given[place] for place in places)
+
+
+def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
+    """Smallest number that meets a condition; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
+    moving, arrays = _moving(condition, given)
+    return of_least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
+
+
+def lawful(left: Any, right: Any) -> Any:
+    """A product in which nothing times infinity is nothing."""
+    found = left * right
+    unknown = found != found
+    return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
+
+
+def chained(left: Any, right: Any) -> Any:
+    """A product in which nothing times anything is nothing."""
+    found = left * right
+    unknown = found != found
+    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
+
+
+def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[Any]:
+    """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    from mlsysim.backends.chunked.asked import answers
+
+    return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """A power with the bits of C, which those of plain floats are; vectors of a processor have others."""
+    return np.float_power(base, exponent)
+
+
+def normal_cdf(x: Any) -> Any:
+    """The normal distribution."""
+    if np.ndim(x) == 0:
+        return np.float64(normal.normal_cdf(float(x)))
+    from scipy.special import ndtr
+
+    return ndtr(x)
+
+
+def normal_quantile(p: Any) -> Any:
+    """The quantile of the normal distribution."""
+    if np.ndim(p) == 0:
+        return np.float64(normal.normal_quantile(float(p)))
+    from scipy.special import ndtri
+
+    return ndtri(p)
+
+
+NAMESPACE: dict[str, Any] = {
+    **{name: _numerics(name) for name, each in TABLE.items() if each.numerics is not None},
+    "absolute": np.absolute,
+    "chained": chained,
+    "chunked_prefill": chunked_prefill,
+    "exp": np.exp,
+    "inf": np.float64(np.inf),
+    "lawful": lawful,
+    "least_integer": least_integer,
+    "log": np.log,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "mod": np.mod,
+    "nan": np.float64(np.nan),
+    "normal_cdf": normal_cdf,
+    "normal_quantile": normal_quantile,
+    "power": power,
+    "root": root,
+    "sqrt": np.sqrt,
+    "where": np.where,
+}
+
+
+@cache
+def function(op: str) -> Callable[..., Any]:
+    """An operation of the table on arrays, as printed code has it."""
+    text = TABLE[op].text
+    return eval(f"lambda *x: {text.format('x[0]', 'x[1]')}", NAMESPACE) if text else NAMESPACE[op]
+
+
+def _number(found: Any) -> np.float64:
+    return found if type(found) is np.float64 else np.float64(found)
+
+
+#: The same on NumPy's scalars, which divide by zero without raising.
+NUMBERS: dict[str, Any] = NAMESPACE | {
+    "ceil": lambda x: x + 0.0 if x.is_integer() else TABLE["ceil"].numerics(FLOATS, x),  # type: ignore[misc]
+    "floor": lambda x: TABLE["floor"].numerics(FLOATS, x),  # type: ignore[misc]
+    "maximum": lambda left, right: _number(left if left >= right or left != left else right),
+    "minimum": lambda left, right: _number(left if left <= right or left != left else right),
+    "where": lambda condition, then, otherwise: _number(then if condition else otherwise),
+}

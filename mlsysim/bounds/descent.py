@@ -1,0 +1,94 @@
+"""A good point to begin with, so that boxes are ruled out early.
+
+Where conditions say that products divide, a step along one axis leaves nearly nothing that is accepted. So two axes are
+moved together, or three that share a condition, and only what the conditions on inputs accept is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+
+from mlsysim.bounds.points import Points
+
+#: Points that are drawn at first, points that are bettered at a time, and moves that are tried on each.
+DRAWN, STARTS, TRIED = 1 << 14, 16, 64
+#: Rounds over all moves at most, and rounds without a better value after which it ends.
+ROUNDS, IDLE = 6, 2
+#: A value is better if it is less by more than this share.
+BETTER = 1e-4
+
+#: What is to be small, at points (an index per axis in each column); infinite where one is not feasible.
+Value = Callable[[np.ndarray], np.ndarray]
+
+
+def descend(evaluate: Points, sizes: tuple[int, ...], value: Value) -> None:
+    """Look for points with small values.
+
+    Parameters
+    ----------
+    evaluate : Points
+        Knows the conditions on inputs.
+    sizes : tuple of int
+        Values per axis.
+    value : callable
+        Evaluates points, and is to keep what it finds.
+    """
+    random = np.random.default_rng(0)
+    places = np.array([_draw(random, size, DRAWN) for size in sizes])
+    drawn = places[:, evaluate.accepts(places)][:, : STARTS * TRIED]
+    if not drawn.size:
+        return
+    values = value(drawn)
+    order = np.argsort(values, kind="stable")[:STARTS]
+    current, reached = drawn[:, order], values[order]
+    moves = _moves([check.axes for check in evaluate.checks], [axis for axis, size in enumerate(sizes) if size > 1])
+    idle = 0
+    for _ in range(ROUNDS):
+        before = reached.min()
+        for axes in random.permutation(len(moves)):
+            current, reached = _moved(value, places, random, moves[axes], current, reached)
+        better = reached.min() < before - BETTER * abs(before) if np.isfinite(before) else np.isfinite(reached.min())
+        idle = 0 if better else idle + 1
+        if idle == IDLE:
+            break
+
+
+def _moved(
+    value: Value,
+    places: np.ndarray,
+    random: np.random.Generator,
+    axes: tuple[int, ...],
+    current: np.ndarray,
+    reached: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best of some points that differ from the current ones along some axes, where they are better.
+
+    Where to is a stretch of the places that were drawn at first, another one along each axis.
+    """
+    tried = np.repeat(current, TRIED, axis=1)
+    count = tried.shape[1]
+    for axis in axes:
+        start = random.integers(0, places.shape[1] - count + 1)
+        tried[axis] = places[axis, start : start + count]
+    found = value(tried)
+    best = found.reshape(-1, TRIED).argmin(axis=1) + TRIED * np.arange(len(reached))
+    better = found[best] < reached
+    return np.where(better, tried[:, best], current), np.where(better, found[best], reached)
+
+
+def _moves(checks: list[frozenset[int]], axes: list[int]) -> list[tuple[int, ...]]:
+    """Each axis, every two, and three that share a condition."""
+    threes = {three for shared in checks for three in combinations(sorted(shared), 3)}
+    return [*((axis,) for axis in axes), *combinations(axes, 2), *sorted(threes)]
+
+
+def _draw(random: np.random.Generator, size: int, count: int) -> np.ndarray:
+    """Places along an axis: a third anywhere, the others where a whole number has many divisors, some of them small."""
+    anywhere = random.integers(0, size, count)
+    power = 2 ** random.integers(0, size.bit_length(), count)
+    most = size // power
+    times = np.where(random.random(count) < 0.5, random.integers(1, most + 1), most ** random.random(count)).astype(int)
+    return np.where(random.random(count) < 1 / 3, anywhere, np.clip(times * power - 1, 0, size - 1))

@@ -1,0 +1,221 @@
+"""Whether boxes hold no better point, shown anew: by ranges in NumPy, box by box, and by evaluating what is small.
+
+Nothing of a search is used but its boxes. A search may know more of a box than the box itself tells, as what was
+found for both of its halves. A box that is not shown at once is therefore halved along the axis that helps most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy
+
+from mlsysim.bounds.claims import Claim
+from mlsysim.bounds.cuts import volumes
+from mlsysim.bounds.implied import implied
+from mlsysim.bounds.points import Points
+from mlsysim.bounds.ranges import Ranges
+from mlsysim.bounds.translate import Translator
+from mlsysim.symbolic import System, lower
+
+#: Boxes bounded at once; most points of a box that is evaluated instead of halved; and most boxes of all halvings.
+WIDTH, SMALL, MOST = 1024, 4096, 1 << 18
+
+
+@dataclass
+class Shown:
+    """What was shown of some boxes.
+
+    Attributes
+    ----------
+    by : dict of str to int
+        Boxes of each way in which it was shown that a box holds nothing better.
+    halved : int
+        Boxes that had to be halved.
+    bounded, evaluated : int
+        Boxes bounded and points evaluated.
+    feasible, infeasible : int
+        Points that were found to meet the conditions, and points that are known not to.
+    missed : list of tuple
+        For boxes of which it was not shown, first and last index per axis, and the bound of every objective.
+    better : list of tuple
+        Points that are against the claim: their objectives, and index per axis.
+    """
+
+    by: dict[str, int] = field(default_factory=dict)
+    halved: int = 0
+    bounded: int = 0
+    evaluated: int = 0
+    feasible: int = 0
+    infeasible: int = 0
+    missed: list[tuple[list[int], list[int], list[float]]] = field(default_factory=list)
+    better: list[tuple[list[float], list[int]]] = field(default_factory=list)
+
+
+class Recheck:
+    """Bounds boxes of a problem by its formulas, in NumPy.
+
+    Parameters
+    ----------
+    system : System
+        Formulas.
+    objectives : sequence of sympy.Expr
+        What is minimised.
+    conditions : sequence of (str, sympy Boolean)
+        What must hold, and how that is called.
+    values : mapping
+        Canonical value per input: a number, or an array with one dimension per axis.
+    sizes : tuple of int
+        Values per axis.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        objectives: Sequence[sympy.Basic],
+        conditions: Sequence[tuple[str, sympy.Basic]],
+        values: Mapping[str, Any],
+        sizes: tuple[int, ...],
+    ) -> None:
+        required = tuple(condition for _, condition in conditions)
+        self._translator = translator = Translator(system, values, sizes, (*objectives, *required))
+        forms = translator.plans.forms
+        everything = translator.require(required)
+        self._conditions = [
+            (name, translator.condition(part))
+            for name, condition in conditions
+            for part in sympy.And.make_args(lower(condition))
+        ]
+        self._conditions += [("what several conditions imply", each) for each in implied(forms, everything)]
+        self._objectives = [translator.sum(objective) for objective in objectives]
+        self._points = Points(system, tuple(objectives), required, values)
+
+    def worth(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Objectives (rows) at points (columns), by the compiled function in NumPy; and which of them are feasible.
+
+        Parameters
+        ----------
+        points : ndarray
+            Index per axis (rows) and point (columns).
+        """
+        return self._points.columns(points)
+
+    def evaluate(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> None:
+        """Look at every point of some boxes.
+
+        Parameters
+        ----------
+        low, high : ndarray
+            First and last index per axis (rows) and box (columns).
+        claim : Claim
+            What no point may be.
+        shown : Shown
+            Where it is noted what was found.
+        """
+        for points in _points_of(low, high, self._points.chunk):
+            values, good = self._points.columns(points)
+            shown.evaluated += len(good)
+            shown.feasible += int(good.sum())
+            shown.infeasible += int((~good).sum())
+            against = np.flatnonzero(good)[claim.against(values[:, good], points[:, good])]
+            for place in against.tolist():
+                at = tuple(points[:, place].tolist())
+                if at not in claim.known:
+                    shown.better.append((values[:, place].tolist(), list(at)))
+
+    def show(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown, most: int = MOST) -> None:
+        """Show of some boxes that they hold no point that is against a claim, or note those that may.
+
+        Parameters
+        ----------
+        low, high, claim, shown
+            As for :meth:`evaluate`.
+        most : int
+            Boxes that are halved at most, in all that is noted.
+        """
+        left = [(low[:, start : start + WIDTH], high[:, start : start + WIDTH]) for start in
+                range(0, low.shape[1], WIDTH)][::-1]  # fmt: skip
+        while left:
+            low, high = left.pop()
+            bound, doubtful = self._bounded(low, high, claim, shown)
+            low, high, bound = low[:, doubtful], high[:, doubtful], bound[:, doubtful]
+            small = np.array([volume <= SMALL for volume in volumes(low, high)], bool)
+            self.evaluate(low[:, small], high[:, small], claim, shown)
+            low, high, bound = low[:, ~small], high[:, ~small], bound[:, ~small]
+            if not bound.size:
+                continue
+            shown.halved += low.shape[1]
+            if shown.halved > most:
+                ends = zip(low.T.tolist(), high.T.tolist(), bound.T.tolist(), strict=True)
+                shown.missed += [(first, last, value) for first, last, value in ends]
+                continue
+            left.append(self._halved(low, high, claim, shown))
+
+    def _bounded(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
+        """Lower bounds of every box, and of which they do not show that they hold nothing against the claim."""
+        shown.bounded += low.shape[1]
+        with np.errstate(all="ignore"):
+            ranges = Ranges(self._translator.plans, low, high)
+            bound = self._lower(ranges, low.shape[1])
+            doubtful = claim.against(bound, low)
+            _count(shown, "bound", int((~doubtful).sum()))
+            for name, condition in self._conditions if doubtful.any() else ():
+                may = np.broadcast_to(ranges.truth(condition)[0], doubtful.shape)
+                out = doubtful & ~may
+                _count(shown, name, int(out.sum()))
+                shown.infeasible += sum(volumes(low[:, out], high[:, out]))
+                doubtful &= may
+        return bound, doubtful
+
+    def _lower(self, ranges: Ranges, boxes: int) -> np.ndarray:
+        """Lower bounds by objective (rows) and box (columns)."""
+        return np.stack([np.broadcast_to(ranges.lower(objective), (boxes,)) for objective in self._objectives])
+
+    def _halved(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
+        """Both halves of every box, along the axis whose halves are nearest to be shown."""
+        axes, boxes = np.nonzero(high > low)
+        middle = (low[axes, boxes] + high[axes, boxes]) // 2
+        place, count = np.arange(len(boxes)), len(boxes)
+        lows, highs = np.tile(low[:, boxes], 2), np.tile(high[:, boxes], 2)
+        highs[axes, place], lows[axes, place + count] = middle, middle + 1
+        shown.bounded += 2 * count
+        with np.errstate(all="ignore"):
+            ranges = Ranges(self._translator.plans, lows, highs)
+            near = claim.nearness(self._lower(ranges, 2 * count))
+            for _, condition in self._conditions:
+                near = np.where(ranges.truth(condition)[0], near, np.inf)
+        score = np.full(low.shape, -np.inf)
+        rank = np.argsort(np.argsort(near)).reshape(2, count).astype(float)
+        # Of boxes that are equally near the longest side is halved.
+        score[axes, boxes] = rank.min(axis=0) + rank.max(axis=0) / 2 + 1e-3 * np.log2((high - low + 1)[axes, boxes])
+        best = score.argmax(axis=0)
+        at = np.arange(low.shape[1])
+        cut = (low[best, at] + high[best, at]) // 2
+        first, last = np.tile(low, 2), np.tile(high, 2)
+        last[best, at], first[best, at + len(at)] = cut, cut + 1
+        return first, last
+
+
+def _count(shown: Shown, name: str, boxes: int) -> None:
+    if boxes:
+        shown.by[name] = shown.by.get(name, 0) + boxes
+
+
+def _points_of(low: np.ndarray, high: np.ndarray, most: int) -> Iterator[np.ndarray]:
+    """The points of some boxes, at most so many at once."""
+    sides = high - low + 1
+    counts = np.array(volumes(low, high), dtype=np.int64)
+    ends = np.cumsum(counts)
+    for start in range(0, int(ends[-1]) if ends.size else 0, most):
+        number = np.arange(start, min(start + most, int(ends[-1])))
+        owner = np.searchsorted(ends, number, side="right")
+        offset = number - (ends - counts)[owner]
+        points = np.empty((low.shape[0], number.size), np.int64)
+        for axis in reversed(range(low.shape[0])):
+            side = sides[axis, owner]
+            points[axis] = low[axis, owner] + offset % side
+            offset //= side
+        yield points

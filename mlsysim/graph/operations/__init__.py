@@ -1,0 +1,7 @@
+"""The operation table, filled: a file a kind of operation, read because it stands here."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")

@@ -1,0 +1,96 @@
+"""Comparisons, truth values, cases and extremes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from mlsysim.graph.builder import Builder
+from mlsysim.graph.facts import TRUTH, Facts, either
+from mlsysim.graph.operation import Operation, Simpler, define
+
+
+def _larger(a: float, b: float) -> float:
+    """The larger number; nan where either is."""
+    return a if a >= b or a != a else b
+
+
+def _smaller(a: float, b: float) -> float:
+    """The smaller number; nan where either is."""
+    return a if a <= b or a != a else b
+
+
+def _extreme_facts(best: Callable[..., float], a: Facts, b: Facts) -> Facts:
+    every = all if best is min else any
+    low, high = best(a.low, b.low), best(a.high, b.high)
+    nonzero = high < 0 or every(each.low >= 0 and not each.zero for each in (a, b))
+    return Facts(low, high, not nonzero, every((a.infinite, b.infinite)), a.whole and b.whole)
+
+
+def _binding(better: str, builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int]:
+    """By an extreme: one by the operand that binds, zero by the other; at a tie the first binds."""
+    first = builder.make(better, *operands)
+    one, zero = builder.number(1.0), builder.number(0.0)
+    return builder.make("where", first, one, zero), builder.make("where", first, zero, one)
+
+
+def _by_cases(builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int | None]:
+    one, zero = builder.number(1.0), builder.number(0.0)
+    return None, builder.make("where", operands[0], one, zero), builder.make("where", operands[0], zero, one)
+
+
+def _taken(known: Sequence[Any]) -> Simpler | None:
+    """The case that is known to be taken, or a number that both are."""
+    if known[0] is not None:
+        return Simpler(place=1 if known[0] else 2)
+    return Simpler(place=1) if known[1] is not None and repr(known[1]) == repr(known[2]) else None
+
+
+def _settled(by: bool, known: Sequence[Any]) -> Simpler | None:
+    """Of two truth values, one of which settles the result; the other one leaves it to the first."""
+    for place, value in enumerate(known):
+        if isinstance(value, bool):
+            return Simpler(number=by) if value is by else Simpler(place=1 - place)
+    return None
+
+
+def _truth(name: str, text: str, fold: Callable[..., Any], **rest: Any) -> Operation:
+    return define(Operation(name, text, fold=fold, facts=lambda *_: TRUTH, truth=True, **rest))
+
+
+for _name, _sign, _fold in (
+    ("less", "<", operator.lt), ("less_equal", "<=", operator.le), ("greater", ">", operator.gt),
+    ("greater_equal", ">=", operator.ge), ("equal", "==", operator.eq), ("not_equal", "!=", operator.ne),
+):  # fmt: skip
+    _truth(_name, f"{{0}} {_sign} {{1}}", _fold)
+_truth("both", "{0} & {1}", lambda a, b: bool(a and b), floats="{0} and {1}", javascript="{0} && {1}",
+       machine="{0} != 0.0 and {1} != 0.0", simplify=partial(_settled, False))  # fmt: skip
+_truth("either", "{0} | {1}", lambda a, b: bool(a or b), floats="{0} or {1}", javascript="{0} || {1}",
+       machine="{0} != 0.0 or {1} != 0.0", simplify=partial(_settled, True))  # fmt: skip
+_truth("negation", "{0} == False", operator.not_, floats="not {0}", javascript="!{0}", machine="{0} == 0.0")
+#: A number that stands for a truth value, as one.
+_truth("truth", "{0} != 0", bool, javascript="{0} != 0", machine="{0} != 0.0")
+
+define(
+    Operation(
+        "where", floats="{1} if {0} else {2}", javascript="{0} ? {1} : {2}", machine="{1} if {0} != 0.0 else {2}",
+        fold=lambda c, a, b: a if c else b,
+        partials=_by_cases, facts=lambda _, a, b: either(a, b), simplify=_taken, cost=3,
+    )
+)  # fmt: skip
+define(
+    Operation(
+        "maximum", javascript="Math.max({0}, {1})", machine="{0} if {0} >= {1} or {0} != {0} else {1}", fold=_larger,
+        partials=partial(_binding, "greater_equal"),
+        facts=partial(_extreme_facts, max),
+    )
+)  # fmt: skip
+define(
+    Operation(
+        "minimum", javascript="Math.min({0}, {1})", machine="{0} if {0} <= {1} or {0} != {0} else {1}", fold=_smaller,
+        partials=partial(_binding, "less_equal"),
+        facts=partial(_extreme_facts, min),
+    )
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Erlang C: the probability that an arrival waits in an M/M/c queue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mlsysim.graph.builder import Builder
+from mlsysim.graph.facts import Facts
+from mlsysim.graph.operation import Arithmetic, Operation, State, define
+
+#: A term of less than this share of a sum no longer changes it.
+NEGLIGIBLE = 1e-17
+
+#: Terms of the sum for Erlang C that are added before it is asked whether it is done.
+TERMS = 4
+
+
+def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:
+    """Probability of waiting in an M/M/c queue; one where it is not stable, nan without a load.
+
+    Sums ``1/B = sum_j c! / ((c - j)! A^j)``, whose terms are all positive, from the front.
+    """
+    servers, load = on.together(servers, load)
+    stable = (load > 0) & (load < servers)
+    count, offered = on.where(stable, servers, 1.0), on.where(stable, load, 0.5)
+    largest = on.largest(count)
+
+    def step(_going: Any, left: Any, term: Any, total: Any, offered: Any) -> State:
+        for _ in range(TERMS):
+            term = on.minimum(term * left / offered, largest)
+            total = total + term
+            left = on.where(left > 1, left - 1.0, 0.0)
+        return (left > 0) & (total < largest) & ((left >= offered) | (term >= NEGLIGIBLE * total)), left, term, total
+
+    one = on.constant(1.0, count)
+    *_, total = on.iterate(step, (one > 0, count, one, one), (offered,))
+    blocking = 1.0 / total
+    wait = count * blocking / (count - offered * (1.0 - blocking))
+    return on.where(stable, on.maximum(wait, 1.0 / largest), on.where(load >= servers, 1.0, math.nan))
+
+
+def erlang_c_partials(builder: Builder, operands: Sequence[int], wait: int) -> Sequence[int | None]:
+    """The derivative by the load, in terms of the probability itself; the servers are whole and have none.
+
+    With ``B = C (c - A) / (c - A C)`` and ``B' = B (c/A - 1 + B)`` it is
+    ``c B' / r + c B (1 - B - A B') / r^2``, where ``r = c - A (1 - B)``. Zero where the queue is not stable.
+    """
+    make, number = builder.make, builder.number
+    servers, load = operands
+    one, stable = number(1.0), make("less", load, servers)
+    load = make("where", stable, load, make("divide", servers, number(2.0)))  # finite where nobody looks
+    wait = make("where", stable, wait, number(0.5))
+    blocking = make(
+        "divide",
+        make("multiply", wait, make("subtract", servers, load)),
+        make("subtract", servers, make("multiply", load, wait)),
+    )
+    slope = make("multiply", blocking, make("add", make("subtract", make("divide", servers, load), one), blocking))
+    free = make("subtract", one, blocking)
+    room = make("subtract", servers, make("multiply", load, free))
+    rest = make("subtract", free, make("multiply", load, slope))
+    first = make("divide", make("multiply", servers, slope), room)
+    second = make("divide", make("multiply", make("multiply", servers, blocking), rest), make("multiply", room, room))
+    return None, make("where", stable, make("add", first, second), number(0.0))
+
+
+define(
+    Operation(
+        "erlang_c", numerics=erlang_c, partials=erlang_c_partials, risky=1, cost=400,
+        facts=lambda servers, load: Facts(0.0, 1.0, False),
+    )
+)  # fmt: skip

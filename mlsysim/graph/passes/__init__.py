@@ -1,0 +1,11 @@
+"""Passes: a graph in, a graph out."""
+
+from mlsysim.graph.passes.axes import ITERATED, Stage, axes, cost, cost_of, stages
+from mlsysim.graph.passes.derivative import along, derivative
+from mlsysim.graph.passes.guards import guarded
+from mlsysim.graph.passes.known import known
+from mlsysim.graph.passes.regrouped import regrouped
+
+__all__ = [
+    "ITERATED", "Stage", "along", "axes", "cost", "cost_of", "derivative", "guarded", "known", "regrouped", "stages",
+]  # fmt: skip
