@@ -12,6 +12,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.backends import derivatives
+from mlsysim.backends.ties import rounded
 from mlsysim.progress import looped
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.finite import TIMES, finite_at
@@ -77,8 +78,11 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
-    """Rows with their ranks: by elasticity, then by what steps and labels bring, then those without effect."""
-    ordered = sorted(rows, key=lambda row: (-row.strength, -row.effect, not row.matters))
+    """Rows with their ranks: by elasticity, then by what steps and labels bring, then those without effect.
+
+    Numbers that differ by rounding leave rows in their order, which is then that of every processor.
+    """
+    ordered = sorted(rows, key=lambda row: (*-rounded(np.array([row.strength, row.effect])), not row.matters))
     return [replace(row, rank=place if row.strength else None) for place, row in enumerate(ordered, start=1)]
 
 

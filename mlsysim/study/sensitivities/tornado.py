@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
+from mlsysim.backends.ties import rounded
 from mlsysim.errors import InputError
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.moves import Moves
@@ -59,7 +60,7 @@ def bars(moves: Moves, change: float) -> tuple[Bar, ...]:
             outputs = tuple(presented(moves.output, value) for value in values)
             bars.append(Bar(by.name, as_text(by, moves.binding.values[by.name]), texts, outputs))
     here = float(units.from_canonical(moves.value, moves.output.unit))
-    return tuple(sorted(bars, key=lambda bar: -_width(bar.amounts, here)))
+    return tuple(sorted(bars, key=lambda bar: -float(rounded(np.array(_width(bar.amounts, here))))))
 
 
 def _width(amounts: tuple[float, ...], here: float) -> float:
