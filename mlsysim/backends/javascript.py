@@ -21,11 +21,13 @@ from mlsysim.symbolic import System
 
 #: The functions of ``web/runtime.js``.
 RUNTIME = (
-    "ceil", "erlang_c", "floor", "lawful", "least_integer", "mod", "normal_cdf", "normal_quantile", "power", "root",
+    "ceil", "erlang_c", "floor", "lawful", "least_integer", "mod", "normal_cdf", "normal_quantile", "root",
     "slots_busy",
 )  # fmt: skip
 #: Spaces that say nothing, and the object whose functions have names of their own in short JavaScript.
-_SPACES = re.compile(r"(?<![-+]) (\?|:|[*/+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|([,;{]) | (})|\bMath\.(?=[a-z])")
+_SPACES = re.compile(
+    r"(?<![-+]) (\?|:|\*{1,2}|[/+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|;? (})|([,;{]) |\bMath\.(?=[a-z])"
+)
 LETTERS = "abcdeghijklmnopqrstuvwxyzABCDEFGHIJKLNOPQRSTUVWXYZ"
 #: Names that no variable can have in JavaScript and that Python allows.
 RESERVED = frozenset({
@@ -98,7 +100,7 @@ class JavaScriptPrinter(Printer):
         """Text of a number."""
         if isinstance(value, bool):
             return "true" if value else "false"
-        text = super().number(value).replace("inf", "Infinity").replace("nan", "NaN")
+        text = super().number(value).replace("inf", "Infinity").replace("nan", "NaN").replace("e-0", "e-")
         return text.removesuffix(".0")
 
     def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
@@ -134,8 +136,12 @@ class Functions:
         return self.sources.setdefault(text, f"f{len(self.sources)}")
 
     def script(self) -> str:
-        """All functions, as short JavaScript; ``web/runtime.js`` has names for those of ``Math``."""
-        return "".join(f"const {name}={_SPACES.sub(_closed, text)};\n" for text, name in self.sources.items())
+        """All functions, as short JavaScript; ``web/runtime.js`` has names for those of ``Math``.
+
+        Those that are alike stand together, so that a page, which is compressed, is shorter.
+        """
+        alike = sorted(self.sources.items(), key=lambda each: (each[0].partition("=>")[0].count(","), len(each[0])))
+        return "".join(f"const {name}={_SPACES.sub(_closed, text)};\n" for text, name in alike)
 
 
 @dataclass(frozen=True)

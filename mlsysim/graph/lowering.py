@@ -109,7 +109,10 @@ class Lowering:
     def _add(self, node: Any) -> int:
         make = self.builder.make
         found: int | None = None
-        for term in node.args:
+        terms = list(node.args)
+        if terms[0].is_Rational and terms[0].is_negative:  # x - 1, which has the bits of -1 + x
+            terms[:2] = terms[1::-1]
+        for term in terms:
             negative = _is_negative(term)
             place = self.place(-term if negative else term)
             if found is None:

@@ -21,6 +21,8 @@ LEVELS = {"add": 2, "subtract": 2, "multiply": 3, "divide": 3} | dict.fromkeys(
     ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), 1
 )
 LOOSE, NAME = 0, 4
+#: What binds less tightly than all other operators, but for ``&`` and ``|`` of arrays.
+JOINING = frozenset({"where", "both", "either"})
 
 #: ``rule(operands, facts)``: how a backend prints an operation by what is known of its operands.
 Rule = Callable[[Sequence[str], Sequence[Facts]], str]
@@ -41,6 +43,7 @@ class Printer:
 
     def __init__(self, column: str, rules: Mapping[str, Rule] | None = None, *, slopes: bool = False) -> None:
         self._slopes = slopes
+        self._column = column
         self._texts = {name: getattr(op, column) or op.text for name, op in TABLE.items()}
         self._rules = rules or {}
 
@@ -72,6 +75,9 @@ class Printer:
                 levels[place] = LOOSE if texts[place].startswith("-") else NAME
                 continue
             said = [(texts[arg], levels[arg]) for arg in node.args]
+            if self._texts[node.op] == "{0}":
+                texts[place], levels[place] = said[0]
+                continue
             text, level = self._expression(place, node, said, graph, laws, lines)
             depth[place] = 1 + max(depth[arg] for arg in node.args)
             called = graph.names.get(place)
@@ -101,9 +107,13 @@ class Printer:
         level = _level(node.op, form)
         if level < NAME:
             # What stands on the right of an operator of the same strength would be grouped with what is on its left.
-            left, right = (max(level, 2), level + 1) if level else (NAME, NAME)
+            left, right = (max(level, 2), level + 1) if level else (self._loosest(node.op),) * 2
             texts = [_closed(*each, right if at else left) for at, each in enumerate(said)]
         return form.format(*texts), level
+
+    def _loosest(self, op: str) -> int:
+        """How tightly operands of an operation must bind that itself does not."""
+        return LOOSE + 1 if self._column != "text" and op in JOINING else NAME
 
     def structured(self, place: int, node: Node, said: list[str], asked: list[Any], lines: list[str]) -> str:
         """A call of what takes a function and what that captures; the function stands on lines before."""

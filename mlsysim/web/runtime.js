@@ -5,7 +5,6 @@ const { abs, exp, log, max, min, sqrt } = Math;
 const PRECISION = Number.EPSILON, LARGEST = 1e300, NEGLIGIBLE = 1e-17, TERMS = 4, ROUNDINGS = 2;
 const NEAR = 256, FAR = 8, TOWARDS_ZERO = 1e-6;
 
-const power = (base, exponent) => (exponent === 2 ? base * base : Math.pow(base, exponent));
 const lawful = (a, b) => (Number.isNaN(a * b) && !Number.isNaN(a) && !Number.isNaN(b) ? 0 : a * b);
 
 /** The remainder, with the sign of the divisor. */

@@ -30,10 +30,10 @@ def graph(expression):
         (sympy.oo, "()=>Infinity"),
         (sympy.Integer(2**40) * x, "(a)=>1099511627776*a"),
         (sympy.Rational(1, 3) * x, "(a)=>0.3333333333333333*a"),
-        (sympy.Piecewise((x, x > y), (y, True)), "(a,b)=>(a>b)?a:b"),
-        (sympy.Piecewise((x, x > y)), "(a,b)=>(a>b)?a:NaN"),
+        (sympy.Piecewise((x, x > y), (y, True)), "(a,b)=>a>b?a:b"),
+        (sympy.Piecewise((x, x > y)), "(a,b)=>a>b?a:NaN"),
         (LeastInteger(n, n * x > y, 8), "(a,b)=>least_integer(c=>a*c>b,8,b/a)"),
-        (Root(sympy.Symbol("z"), x, y, 0, 1), "(a,b)=>{const c=a-b;return root(d=>c,0,1);}"),
+        (Root(sympy.Symbol("z"), x, y, 0, 1), "(a,b)=>{const c=a-b;return root(d=>c,0,1)}"),
     ],
     ids=str,
 )

@@ -49,7 +49,7 @@ def test_source_is_readable(small):
 
 def test_plain_floats_evaluate_the_branch_that_is_taken_and_never_raise(small):
     (first,) = (line for line in compiled(small).source.splitlines() if "code_first =" in line)
-    assert " if (code_u > 0.0) else " in first
+    assert " if code_u > 0.0 else " in first
     assert "divided(code_u, code_v)" in first
 
 

@@ -227,7 +227,7 @@ define(
 define(Operation("negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts))
 define(
     Operation(
-        "power", javascript="power({0}, {1})", machine="{0} ** {1}", fold=powered, partials=_by_power,
+        "power", javascript="{0} ** {1}", machine="{0} ** {1}", fold=powered, partials=_by_power,
         facts=lambda a, b: Facts(0.0 if a.low >= 0 else -INF, INF, a.zero, a.infinite and b.high > 0),
         simplify=_neutral(1.0, second=True), risky=0, cost=20,
     )

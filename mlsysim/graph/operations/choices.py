@@ -71,7 +71,7 @@ _truth("either", "{0} | {1}", lambda a, b: bool(a or b), floats="{0} or {1}", ja
        machine="{0} != 0.0 or {1} != 0.0", simplify=partial(_settled, True))  # fmt: skip
 _truth("negation", "{0} == False", operator.not_, floats="not {0}", javascript="!{0}", machine="{0} == 0.0")
 #: A number that stands for a truth value, as one.
-_truth("truth", "{0} != 0", bool, javascript="{0} != 0", machine="{0} != 0.0")
+_truth("truth", "{0} != 0", bool, javascript="{0}", machine="{0} != 0.0")
 
 define(
     Operation(
