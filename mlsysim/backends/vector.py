@@ -17,7 +17,7 @@ from mlsysim.graph.operations import root as of_root
 
 
 class Arrays:
-    """The arithmetic of NumPy arrays; see :class:`mlsysim.backends.functions.Arithmetic`."""
+    """The arithmetic of NumPy arrays; see :class:`mlsysim.graph.Arithmetic`."""
 
     minimum = staticmethod(np.minimum)
     maximum = staticmethod(np.maximum)
