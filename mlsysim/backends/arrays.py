@@ -186,7 +186,7 @@ def _root() -> Callable[..., Any]:
 
 
 def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any) -> Any:
-    """What requests see under chunked prefill, solved in NumPy; see :class:`mlsysim.symbolic.ChunkedPrefill`.
+    """Latencies under chunked prefill, solved in NumPy; see :class:`mlsysim.symbolic.ChunkedPrefill`.
 
     First derivatives by all arguments that move are solved together; there are no second ones.
     """
@@ -198,7 +198,7 @@ def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes
     count = len(arguments)
 
     def called(asked: Any, values: Any) -> Any:
-        """What is asked, found in NumPy, of the shape and dtype of the values."""
+        """Numbers that are asked, found in NumPy, of the shape and dtype of the values."""
         like = jax.ShapeDtypeStruct(values[0].shape, values[0].dtype)
 
         def numbers(*values: Any) -> Any:

@@ -538,7 +538,7 @@ def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], l
     @jax.jit
     def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
         def done(loop: int, held: dict[str, Any], part: Any, i: Any = 0, j: Any = 0) -> dict[str, Any]:
-            """What is known in a loop, from what is known outside of it."""
+            """Numbers known in a loop, from those known outside of it."""
             held = dict(held)
             for name in (name for name, bits in loops if bits & (OUTER | INNER) == loop):
                 if name in walked:

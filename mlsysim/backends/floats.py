@@ -39,7 +39,7 @@ PRINTER = Printer(
 
 @cache
 def namespace() -> dict[str, Any]:
-    """What the names in printed source stand for."""
+    """Functions that the names in printed source stand for."""
     folds = {name: operation.fold for name, operation in TABLE.items() if operation.fold is not None}
     return {
         **folds,
@@ -53,7 +53,7 @@ def namespace() -> dict[str, Any]:
 
 
 def _chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[float]:
-    """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    """Latencies under chunked prefill, and their slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends import vector
 
     moving, rest = (tuple(map(np.float64, values)) for values in (arguments, given))

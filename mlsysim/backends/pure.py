@@ -147,14 +147,14 @@ def concrete_function(system: System, outputs: tuple[str, ...]) -> Pure:
 
 
 def is_traced(value: Any) -> bool:
-    """Whether a value is one that JAX follows through a function, and has no number yet."""
+    """True if a value is one that JAX follows through a function, and has no number yet."""
     from jax.core import Tracer
 
     return isinstance(value, Tracer)
 
 
 def default_dtype() -> np.dtype:
-    """What JAX makes of a Python float."""
+    """Type that JAX makes of a Python float."""
     import jax.numpy as jnp
 
     return np.dtype(jnp.result_type(float))
@@ -189,7 +189,7 @@ def evaluate(system: System, outputs: Sequence[str], values: Values) -> dict[str
 
 @lru_cache(maxsize=256)
 def iterates(system: System, outputs: tuple[str, ...] | None = None) -> bool:
-    """Whether an output, of all by default, is computed in a loop at every point."""
+    """True if an output, of all by default, is computed in a loop at every point."""
     return graph_of(system, outputs).has(*ITERATED)
 
 

@@ -130,7 +130,7 @@ def slopes(
 
 
 class _Asked(NamedTuple):
-    """What is asked of a system; with ``together``, along all directions at once."""
+    """Derivatives asked of a system; with ``together``, along all directions at once."""
 
     system: System
     outputs: tuple[str, ...]

@@ -87,7 +87,7 @@ class Staged:
     def evaluated(
         self, evaluate: Callable[[CompiledFunction, Values, Shape], Sequence[Any]] = all_at_once
     ) -> dict[str, Any]:
-        """What the last stage reads: a number, or an array with one dimension per axis, per input of it.
+        """Inputs of the last stage: a number, or an array with one dimension per axis, per input of it.
 
         Parameters
         ----------

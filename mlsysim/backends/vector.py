@@ -87,7 +87,7 @@ bracket = np.errstate(all="ignore")(partial(of_root.bracket, ARRAYS))
 
 
 def _numerics(name: str) -> Callable[..., Any]:
-    """What an operation of the table does to arrays."""
+    """Function of arrays that an operation of the table is."""
     function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
     return np.errstate(all="ignore")(function)
 
@@ -145,7 +145,7 @@ def chained(left: Any, right: Any) -> Any:
 
 
 def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[Any]:
-    """What requests see under chunked prefill, and its slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
+    """Latencies under chunked prefill, and their slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends.chunked.asked import answers
 
     return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]

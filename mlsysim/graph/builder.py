@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlsysim.graph.facts import ANY, Facts, facts_of
@@ -163,8 +163,20 @@ class Builder:
         )
 
 
-def inlined(builder: Builder, graph: Graph, given: Mapping[str, int]) -> list[int]:
+def inlined(
+    builder: Builder,
+    graph: Graph,
+    given: Mapping[str, int],
+    change: Callable[..., tuple[Node, list[int]]] | None = None,
+) -> list[int]:
     """Put a graph into a builder, with places there for its inputs.
+
+    Parameters
+    ----------
+    builder, graph, given
+        Where nodes go, and place per input.
+    change : callable, optional
+        From a node with a subgraph and the places of its operands to both as they are built.
 
     Returns
     -------
@@ -178,7 +190,10 @@ def inlined(builder: Builder, graph: Graph, given: Mapping[str, int]) -> list[in
         elif node.op == "number":
             at = builder.number(node.data)
         else:
-            at = builder.make(node.op, *[places[arg] for arg in node.args], data=node.data)
+            args = [places[arg] for arg in node.args]
+            if change is not None and isinstance(node.data, Graph):
+                node, args = change(node, args)
+            at = builder.make(node.op, *args, data=node.data)
         if place in graph.names and builder.value(at) is None:
             builder.names.setdefault(at, graph.names[place])
         places.append(at)

@@ -63,12 +63,12 @@ class Floats:
 
     @staticmethod
     def precision(_x: Any) -> float:
-        """Of a double."""
+        """Precision of a double."""
         return PRECISION
 
     @staticmethod
     def largest(_x: Any) -> float:
-        """Of a double, with room for a product."""
+        """Largest sum of doubles, with room for a product."""
         return LARGEST
 
     @staticmethod

@@ -54,7 +54,7 @@ class Arithmetic(Protocol):
         ...
 
     def largest(self, x: Any, /) -> float:
-        """Where sums stop growing, well below the largest number."""
+        """Number at which sums stop growing, well below the largest number."""
         ...
 
     def alike(self, truth: Any, x: Any, /) -> Any:

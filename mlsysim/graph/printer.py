@@ -112,7 +112,7 @@ class Printer:
         return form.format(*texts), level
 
     def _loosest(self, op: str) -> int:
-        """How tightly operands of an operation must bind that itself does not."""
+        """Strength with which operands of an operation must bind that itself does not."""
         return LOOSE + 1 if self._column != "text" and op in JOINING else NAME
 
     def structured(self, place: int, node: Node, said: list[str], asked: list[Any], lines: list[str]) -> str:
@@ -169,7 +169,7 @@ class Printer:
 
 
 def _level(op: str, form: str) -> int:
-    """How tightly the text of an operation binds: a call like a name, what has no level not at all."""
+    """Strength with which the text of an operation binds: a call like a name, what has no level not at all."""
     if op in LEVELS:
         return LEVELS[op]
     head = form.partition("(")[0]
@@ -181,7 +181,7 @@ def _closed(text: str, level: int, least: int) -> str:
 
 
 def _laws(graph: Graph, live: Sequence[int]) -> dict[int, list[Any]]:
-    """What is asked of each law, by its place: outputs with shares, and slopes of them by an operand."""
+    """Answers asked of each law, by its place: outputs with shares, and slopes of them by an operand."""
     found: dict[int, list[Any]] = {}
     for place in live:
         node = graph.nodes[place]

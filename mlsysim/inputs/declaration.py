@@ -321,7 +321,7 @@ class DeclaredModel:
 
     @at_the_call
     def source_code(self, backend: str = "numpy") -> str:
-        """The generated source: one line per formula, for ``"numpy"`` scalars, ``"jax"`` arrays or ``"javascript"``."""
+        """The generated source: one line per formula, for plain floats (``"numpy"``), ``"jax"`` or ``"javascript"``."""
         if not isinstance(backend, str) or backend not in ("numpy", "jax", "javascript"):
             raise UnknownNameError("backend", backend, ("numpy", "jax", "javascript"))
         if backend == "javascript":

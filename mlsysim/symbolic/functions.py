@@ -357,7 +357,7 @@ class ErlangC(sympy.Function):
 class ErlangCSlope(sympy.Function):
     r"""Derivative of Erlang C with respect to the offered load, :math:`\partial C/\partial A`.
 
-    Its closed form in terms of ``C`` is :func:`erlang_c_slope`, which compiled code calls.
+    Its closed form in terms of ``C`` is :func:`erlang_c_slope`, of which its graph is made.
     """
 
     nargs = 2
@@ -447,14 +447,14 @@ class NormalQuantile(sympy.Function):
 
 
 def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
-    """dC/dA in terms of C itself; works on sympy expressions and on arrays.
+    """dC/dA in terms of C itself; works on sympy expressions, on operands of a graph and on arrays.
 
     Follows from ``B' = B (c/A - 1 + B)`` and ``B = C (c - A) / (c - A C)``.
     """
     blocking = wait * (c - load) / (c - load * wait)
     blocking_slope = blocking * (c / load - 1 + blocking)
     room = c - load * (1 - blocking)
-    return c * blocking_slope / room + c * blocking * (1 - blocking - load * blocking_slope) / room**2
+    return c * blocking_slope / room + c * blocking * (1 - blocking - load * blocking_slope) / (room * room)
 
 
 @at_the_call

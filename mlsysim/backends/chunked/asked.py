@@ -27,7 +27,7 @@ def answers(
     namespace: dict[str, Any],
     numbers: dict[str, Any],
 ) -> list[Any]:
-    """What is asked of the law, one by one; it is solved once.
+    """Numbers that are asked of the law, one by one; it is solved once.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def without_programs() -> Iterator[None]:
 
 
 def worthwhile(operations: float, last: float) -> bool:
-    """Whether to build a program of what took NumPy so many operations so far.
+    """Tell whether to build a program of what took NumPy so many operations so far.
 
     Parameters
     ----------

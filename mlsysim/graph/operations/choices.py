@@ -49,7 +49,7 @@ def _taken(known: Sequence[Any]) -> Simpler | None:
 
 
 def _settled(by: bool, known: Sequence[Any]) -> Simpler | None:
-    """Of two truth values, one of which settles the result; the other one leaves it to the first."""
+    """Equal result of two truth values: one of them settles it, or leaves it to the other."""
     for place, value in enumerate(known):
         if isinstance(value, bool):
             return Simpler(number=by) if value is by else Simpler(place=1 - place)

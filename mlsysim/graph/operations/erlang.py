@@ -8,7 +8,9 @@ from typing import Any
 
 from mlsysim.graph.builder import Builder
 from mlsysim.graph.facts import Facts
+from mlsysim.graph.operand import Operand
 from mlsysim.graph.operation import Arithmetic, Operation, State, define
+from mlsysim.symbolic.functions import erlang_c_slope
 
 #: A term of less than this share of a sum no longer changes it.
 NEGLIGIBLE = 1e-17
@@ -44,26 +46,15 @@ def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:
 def erlang_c_partials(builder: Builder, operands: Sequence[int], wait: int) -> Sequence[int | None]:
     """The derivative by the load, in terms of the probability itself; the servers are whole and have none.
 
-    With ``B = C (c - A) / (c - A C)`` and ``B' = B (c/A - 1 + B)`` it is
-    ``c B' / r + c B (1 - B - A B') / r^2``, where ``r = c - A (1 - B)``. Zero where the queue is not stable.
+    Zero where the queue is not stable.
     """
     make, number = builder.make, builder.number
     servers, load = operands
-    one, stable = number(1.0), make("less", load, servers)
-    load = make("where", stable, load, make("divide", servers, number(2.0)))  # finite where nobody looks
+    stable = make("less", load, servers)
+    inside = make("where", stable, load, make("divide", servers, number(2.0)))  # finite where nobody looks
     wait = make("where", stable, wait, number(0.5))
-    blocking = make(
-        "divide",
-        make("multiply", wait, make("subtract", servers, load)),
-        make("subtract", servers, make("multiply", load, wait)),
-    )
-    slope = make("multiply", blocking, make("add", make("subtract", make("divide", servers, load), one), blocking))
-    free = make("subtract", one, blocking)
-    room = make("subtract", servers, make("multiply", load, free))
-    rest = make("subtract", free, make("multiply", load, slope))
-    first = make("divide", make("multiply", servers, slope), room)
-    second = make("divide", make("multiply", make("multiply", servers, blocking), rest), make("multiply", room, room))
-    return None, make("where", stable, make("add", first, second), number(0.0))
+    slope: Any = erlang_c_slope(*[Operand(builder, place) for place in (servers, inside, wait)])
+    return None, make("where", stable, slope.place, number(0.0))
 
 
 define(

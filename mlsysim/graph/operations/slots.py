@@ -128,7 +128,7 @@ def _arriving(a: Any, b: Any) -> Any:
 
 
 def _going_on(i: Any, term: Any, total: Any, rate: Any, largest: float) -> Any:
-    """Whether the sum goes on after its term for ``i`` taken slots."""
+    """Tell whether the sum goes on after its term for ``i`` taken slots."""
     return (i >= 2) & (total < largest) & ((rate <= 1) | (term >= NEGLIGIBLE * total))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mlsysim.graph.builder import Builder
+from mlsysim.graph.builder import Builder, inlined
 from mlsysim.graph.graph import OWN, Graph, Node
 
 
@@ -25,29 +25,22 @@ def known(graph: Graph, values: Mapping[str, float]) -> Graph:
         Of the other inputs, with the same outputs.
     """
     builder = Builder()
-    places: list[int] = []
+    given: dict[str, int] = {}
     for place, node in enumerate(graph.nodes):
         if node.op == "input":
             value = values.get(node.data)
             if value is None:
-                at = builder.input(node.data, graph.facts[place])
+                given[node.data] = builder.input(node.data, graph.facts[place])
             else:
-                at = builder.number(value if isinstance(value, bool) else float(value))
-        elif node.op == "number":
-            at = builder.number(node.data)
-        else:
-            args = [places[arg] for arg in node.args]
-            if isinstance(node.data, Graph) and node.op != "chunked":  # whose answers count its operands
-                node, args = _within(node, args, builder)
-            at = builder.make(node.op, *args, data=node.data)
-        if place in graph.names and builder.value(at) is None:
-            builder.names.setdefault(at, graph.names[place])
-        places.append(at)
+                given[node.data] = builder.number(value if isinstance(value, bool) else float(value))
+    places = inlined(builder, graph, given, lambda node, args: _within(node, args, builder))
     return builder.graph({name: places[place] for name, place in graph.outputs.items()})
 
 
 def _within(node: Node, args: list[int], builder: Builder) -> tuple[Node, list[int]]:
     """A node with a subgraph in which numbers that it captures are put in, and its other operands."""
+    if node.op == "chunked":  # whose answers count its operands
+        return node, args
     graph: Graph = node.data
     own, captured = graph.inputs[: OWN[node.op]], graph.inputs[OWN[node.op] :]
     first = len(args) - len(captured)
