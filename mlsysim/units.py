@@ -100,7 +100,8 @@ PURE = frozenset({"", "count"})
 
 #: A number, then a unit of names, products, quotients and small powers. Pint would evaluate
 #: any expression: "80,5 GB" as 805 GB, "80 000 GB" as 0 GB, "9**9**9" for ever.
-_NUMBER = r"\s*([+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)\b)\s*"
+_DIGITS = r"[+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = rf"\s*({_DIGITS}|[+-]?(?:inf|nan)\b)\s*"
 _NAME = r"(?:[^\W\d_]\w*|%|1)(?:\s*(?:\^|\*\*)\s*-?\d{1,2}(?:\.\d+)?)?"
 _UNIT = rf"(?:1\s*/\s*)?{_NAME}(?:\s*[*/·]\s*{_NAME}|\s+{_NAME})*"
 _TEXT = rf"{_NUMBER}({_UNIT})?\s*"
@@ -182,7 +183,7 @@ def parsed(text: str) -> Any:
 
 #: Powers of ten that stand behind a number of tokens, requests, parameters: ``2T``. Behind other numbers B is a byte.
 THOUSANDS = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
-_COUNT = re.compile(rf"{_NUMBER}([kKMBT])(\s+\S.*)?\s*")
+_COUNT = re.compile(rf"\s*({_DIGITS})\s*([kKMBT])(\s+\S.*)?\s*")
 
 
 def spelled_out(text: str, into: str) -> str:

@@ -69,10 +69,14 @@ class Requirement:
         """The variable to blame."""
         return variable_of(self.argument)
 
+    @property
+    def template(self) -> str:
+        """The condition in words, with the variant that does without it; ``{name}`` stands for an input."""
+        return self.allowed + (f"; variant={self.unless[0]!r} {self.unless[1]}" if self.unless else "")
+
     def text(self, given: Mapping[str, str]) -> str:
         """The condition in words, with the inputs that it names as text."""
-        other = f"; variant={self.unless[0]!r} {self.unless[1]}" if self.unless else ""
-        return self.allowed.format(**given) + other
+        return self.template.format(**given)
 
     @property
     def reason(self) -> str:

@@ -106,9 +106,9 @@ function refuseOtherDevices(data, typed, takers) {
 function valueOf(entry, name, format) {
   const rates = entry.rates && entry.rates[name];
   if (!rates) return entry.values[name];
-  if (Object.hasOwn(rates, format)) return rates[format] === null ? undefined : rates[format];
-  if (!rates[""]) return undefined;
-  throw new Refusal("precision", quoted(format), ...rates[""]);
+  const found = rates[Object.hasOwn(rates, format) ? format : ""];
+  if (Array.isArray(found)) throw new Refusal("precision", quoted(format), ...found);
+  return found ?? undefined;
 }
 
 /** The number format that chooses the peak rate. */

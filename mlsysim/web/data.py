@@ -74,7 +74,12 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
         "requirements": list(requirements),
         "units": unit_table(),
         "formats": {"presets": {name: preset.compute for name, preset in PRESETS.items()}, "rates": RATE_OF},
-        "limits": {"smallest": convert.SMALLEST, "largest": convert.LARGEST, "integer": float(convert.LARGEST_INTEGER)},
+        "limits": {
+            "smallest": convert.SMALLEST,
+            "largest": convert.LARGEST,
+            "integer": float(convert.LARGEST_INTEGER),
+            "thousands": units.THOUSANDS,
+        },
     }
 
 
@@ -134,6 +139,7 @@ def _variable(variable: Variable, typed: bool) -> dict[str, Any]:
             "lower": domain.lower if math.isfinite(domain.lower) else None,
             "upper": domain.upper if math.isfinite(domain.upper) else None,
             "open": domain.open_lower,
+            "counts": units.counts(units.dimension(variable.unit), variable.unit),
         }
     return {name: value for name, value in found.items() if value not in (None, "", []) and value is not False}
 
@@ -185,7 +191,7 @@ def _picked(slot: Slot) -> bool:
 
 
 def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
-    """The values of an entry; those that a number format chooses by format, or why it has none."""
+    """The values of an entry; those that a number format chooses by format, or why it has none; any other is empty."""
     values: dict[str, Any] = {}
     rates: dict[str, Any] = {}
     for name in names:
@@ -198,7 +204,7 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
             try:
                 value = slot.value(entry, name, number_format)
             except InputError as error:
-                rates[name][""] = [error.allowed, error.hint]
+                rates[name][number_format] = [error.allowed, error.hint]
             else:
                 rates[name][number_format] = None if value is None else value.canonical
     of_device = {"of" if entry.of_one_device else "device": entry.device.key} if entry.device is not None else {}
@@ -210,7 +216,7 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
 
 @cache
 def _formats() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(rate_format(precision) for precision in PRESETS))
+    return ("", *dict.fromkeys(rate_format(precision) for precision in PRESETS))
 
 
 def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any, int]) -> dict[str, Any]:
@@ -284,7 +290,7 @@ def _caveat(caveat: Caveat, printed: PrintedModel) -> tuple[Any, ...]:
 def _requirement(requirement: Requirement, printed: PrintedModel) -> tuple[Any, ...]:
     """The argument to blame, the place of its condition, and what is allowed: words, each with an input behind it."""
     (place,) = printed.places_of([(requirement.variable.name, requirement.condition)])
-    words = tuple((text, name or "") for text, name, *_ in Formatter().parse(requirement.allowed))
+    words = tuple((text, name or "") for text, name, *_ in Formatter().parse(requirement.template))
     return requirement.variable.name, place, words
 
 

@@ -48,9 +48,9 @@ def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
     """
     parts = {
         "title": html.escape(f"{model.question()} {model.__name__} of mlsysim"),
-        "style": f"{_equation_style()}\n{style()}",
+        "style": style(),
         "notice": f"Equations by KaTeX: {' '.join(_text('katex/LICENSE').split())}",
-        "scripts": _packed(f"{_text('katex/katex.min.js')}\n{embedded(model, variant)}"),
+        "scripts": _packed(f"{_styling()}\n{_text('katex/katex.min.js')}\n{embedded(model, variant)}"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _text("page.html"))
 
@@ -99,6 +99,12 @@ def _bare(name: str) -> str:
 def _packed(text: str) -> str:
     """Text compressed as a page unpacks it: a third of its size."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def _styling() -> str:
+    """The style of equations as a script, so that it is compressed as well."""
+    made = f"Object.assign(document.createElement('style'), {{ textContent: {json.dumps(_equation_style())} }})"
+    return f"document.head.prepend({made});"
 
 
 @cache

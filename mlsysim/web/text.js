@@ -1,9 +1,11 @@
 // What is typed, as numbers, and numbers as text: the words and digits of inputs/convert.py, units.py and formatting.py.
 
-const NUMBER = "\\s*([+-]?(?:\\d+(?:_\\d+)*\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?|[+-]?(?:inf|nan)(?![\\p{L}\\p{N}_]))\\s*";
+const DIGITS = "[+-]?(?:\\d+(?:_\\d+)*\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?";
+const NUMBER = `\\s*(${DIGITS}|[+-]?(?:inf|nan)(?![\\p{L}\\p{N}_]))\\s*`;
 const NAME = "(?:\\p{L}[\\p{L}\\p{N}_]*|%|1)(?:\\s*(?:\\^|\\*\\*)\\s*-?\\d{1,2}(?:\\.\\d+)?)?";
 const UNIT = `(?:1\\s*/\\s*)?${NAME}(?:\\s*[*/·]\\s*${NAME}|\\s+${NAME})*`;
 const QUANTITY = new RegExp(`^${NUMBER}(${UNIT})?\\s*$`, "u");
+const COUNT = new RegExp(`^\\s*(${DIGITS})\\s*([kKMBT])(\\s+\\S.*)?\\s*$`, "u"), SMALL = new RegExp(`^${NUMBER}([mbt])\\s*$`, "u");
 const WHOLE = /^\s*[+-]?\d+(_\d+)*\s*$/, DECIMAL = /^\s*[+-]?(\d+(_\d+)*\.?(\d+(_\d+)*)?|\.\d+(_\d+)*)([eE][+-]?\d+)?\s*$/;
 const YES = /^(true|yes|on|1)$/i, NO = /^(false|no|off|0)$/i;
 const NO_NUMBER = /^\s*[+-]?(inf|infinity|nan)\s*$/i;
@@ -124,7 +126,7 @@ function namedUnit(name, { names, prefixes }) {
 }
 
 /** A value as it was typed, in canonical units; refused where Python refuses it. */
-function canonicalOf(name, variable, text, { units, limits }) {
+function canonicalOf(name, variable, text, data) {
   if (variable.kind === "choice" || variable.kind === "flag") {
     const code = variable.kind === "choice" ? variable.labels.indexOf(text) : YES.test(text) ? 1 : NO.test(text) ? 0 : -1;
     if (code < 0) throw new Refusal(name, quoted(text), `must be ${variable.allowed}`);
@@ -137,14 +139,29 @@ function canonicalOf(name, variable, text, { units, limits }) {
   else if (NO_NUMBER.test(text)) {
     typed = /nan/i.test(text) ? NaN : /-/.test(text) ? -Infinity : Infinity;
     shown = repr(typed);
-  } else [typed, shown] = [quantityOf(name, variable, text, units), quoted(text)];
-  check(name, variable, typed, shown, limits);
+  } else [typed, shown] = [quantityOf(name, variable, text, data), quoted(text)];
+  check(name, variable, typed, shown, data.limits);
   return toCanonical(typed, variable.factor);
 }
 
-function quantityOf(name, variable, text, units) {
+/** A count such as 2T with all its digits; any other text as it is. */
+function spelledOut(text, { counts, unit = "" }, thousands) {
+  const match = counts && COUNT.exec(text);
+  if (!match) return text;
+  const [, sign, whole, fraction, power = 0] = /^([+-]?)(\d*)\.?(\d*)(?:e(.+))?$/i.exec(match[1].replace(/_/g, ""));
+  const places = Number(power) + thousands[match[2]] - fraction.length;
+  const digits = (whole + fraction + "0".repeat(Math.max(0, places))).padStart(1 - Math.min(0, places), "0");
+  const point = digits.length + Math.min(0, places), above = digits.slice(0, point).replace(/^0+(?=\d)/, "");
+  const below = digits.slice(point);
+  return `${sign.replace("+", "")}${above}${below && `.${below}`}${match[3] || (unit && ` ${unit}`)}`.trimEnd();
+}
+
+function quantityOf(name, variable, typed, { units, limits }) {
+  const text = spelledOut(typed, variable, limits.thousands);
   const allowed = `must be ${variable.allowed}${variable.unit ? `, in ${variable.unit}` : ""}`;
   const refuse = (hint) => new Refusal(name, quoted(text), allowed, hint);
+  const small = variable.counts && SMALL.exec(text);
+  if (small) throw refuse(`did you mean ${small[1]}${small[2].toUpperCase()}?`);
   const match = QUANTITY.exec(text);
   if (!match) throw refuse(`${quoted(text)} is not a number with a unit, as in '80 GB'`);
   let found;

@@ -26,7 +26,7 @@ from mlsysim.web.pages import data_script, script
 
 #: Texts that are typed for numbers, and units behind them; many are refused.
 NUMBERS = """1 2 3 4 5 7 8 12 16 64 100 1000 0 -1 0.5 .25 1e3 1e-3 2.5 1_000 inf nan -inf 1e400 9007199254740993 1e-40
-    1e31 +3 007 1,5 '' abc 1e 0x10 1.5.2 ∞ --2"""
+    1e31 +3 007 2k 1.5k 70B 0.00025M 3.5e1k 12.5M 3b 2m -1k 00.5k 1,5 '' abc 1e 0x10 1.5.2 ∞ --2"""
 UNITS = """GB GiB MB kB B bytes s ms µs us seconds minute GB/s GB/second TB/s Gbps B*s^-1 1/s TFLOP/s TFLOPS FLOP
     token tokens request QPS request/s % percent USD USD/hour W kW kilowatt Wh gibberish GBs EBs gigabyte gigabytes
     GB/ GB//s GB**2 GB^1 count param kilogram furlong/s $"""
