@@ -13,7 +13,7 @@ from mlsysim.backends import slopes
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable, lower, variable_of
+from mlsysim.symbolic import STEPS, Closed, System, Variable, lower, variable_of
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 
@@ -121,7 +121,7 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
             continue
         moved_symbols = {v.symbol for v in moving}
         expression, frozen = _smooth(lower(formula.expression), moved_symbols)
-        if any(node.free_symbols & moved_symbols for node in expression.atoms(Root, EvaluatedAt, ChunkedPrefill)):
+        if any(node.free_symbols & moved_symbols for node in expression.atoms(Closed)):
             allowed = f"{formula.name} has no derivative by it in closed form, as the root of an equation or elsewhere"
             raise InputError("derivative", by.name, f"{allowed}; sensitivity() has its number")
         if frozen or (by.domain.kind == "integer" and decides(formula.expression, by)):
@@ -161,7 +161,7 @@ def _total(chain: Chain, output: str, by: str) -> Any:
 
 def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
     """An expression with maxima as cases and with moving steps as constants; a dict from the constants to the steps."""
-    if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger) and expression.free_symbols & moving:
+    if isinstance(expression, STEPS) and expression.free_symbols & moving:
         stand_in = sympy.Dummy("step", real=True)
         return stand_in, {stand_in: expression}
     if not expression.args:

@@ -12,7 +12,7 @@ import sympy
 from mlsysim import formatting
 from mlsysim.backends import compiled_expression
 from mlsysim.study.binding_terms.terms import INACTIVE, Choice
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable, lower
+from mlsysim.symbolic import STEPS, Closed, System, Variable, lower
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of an equation up to which it is solved, and of a solution up to which it is brought into product form.
@@ -72,7 +72,7 @@ class Boundary:
 
 
 #: What no term is followed into.
-_OPAQUE = ChunkedPrefill | LeastInteger | EvaluatedAt | Root | sympy.ceiling | sympy.floor | sympy.Mod
+_OPAQUE = (Closed, *STEPS, sympy.Mod)
 
 
 class Solver:

@@ -11,7 +11,7 @@ import sympy
 
 from mlsysim.backends import compiled, compiled_expression
 from mlsysim.backends.ties import TIE
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Label, LeastInteger, Root, System, Variable, variable_of
+from mlsysim.symbolic import Closed, Label, System, Variable, variable_of
 from mlsysim.symbolic.printing import symbol_text, text
 
 #: What a choice has no part in: it stands in a term that does not bind.
@@ -135,7 +135,7 @@ class _Walk:
                 if chosen.any():
                     term = arg.args[0] if isinstance(node, sympy.Piecewise) else arg
                     self.into(term, chosen, variable, (*place, number))
-        elif isinstance(node, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
+        elif isinstance(node, Closed):
             for symbol in node.free_symbols:
                 self.into(symbol, mask, variable, place)
         else:
@@ -154,7 +154,7 @@ class _Walk:
         """An expression with the case that holds in place of every case distinction that does not move."""
         if isinstance(node, sympy.Piecewise) and not any(c.free_symbols & self.paths.moved for _, c in node.args):  # type: ignore[misc, union-attr]
             return self._decided(node.args[int(self._cases(node).flat[0])].args[0])
-        if not node.args or isinstance(node, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
+        if not node.args or isinstance(node, Closed):
             return node
         return node.func(*map(self._decided, node.args))
 

@@ -14,7 +14,7 @@ from mlsysim.backends import compiled_expression
 from mlsysim.inputs.expressions import Expression
 from mlsysim.study.inverse.landscape import Block, Landscape
 from mlsysim.study.inverse.turned import UnturnableError, turned
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, UnitSymbol, Variable
+from mlsysim.symbolic import Closed, UnitSymbol, Variable
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of the formulas put into one another, beyond which a closed form would explain nothing.
@@ -165,7 +165,7 @@ class _Chain:
             return self._put(self._binding(node))
         if isinstance(node, sympy.Piecewise):
             return self._put(self._case(node))
-        if isinstance(node, ChunkedPrefill | LeastInteger | EvaluatedAt | Root) or not isinstance(node, sympy.Expr):
+        if isinstance(node, Closed) or not isinstance(node, sympy.Expr):
             raise UnturnableError
         return node.func(*map(self._put, node.args))
 

@@ -13,7 +13,7 @@ import sympy
 from mlsysim import units
 from mlsysim.backends import compiled
 from mlsysim.backends.staged import Staged
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable
+from mlsysim.symbolic import STEPS, Closed, System, Variable
 
 #: Powers of two, times the value of an input, between which it is looked for a jump; places per power.
 NEAREST, FARTHEST, PLACES = -40, 20, 2
@@ -48,9 +48,9 @@ def _stepped(system: System) -> tuple[tuple[str, sympy.Basic], ...]:
 
 
 def _nodes(expression: Any) -> Iterator[Any]:
-    if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger):
+    if isinstance(expression, STEPS):
         yield expression
-    if not isinstance(expression, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
+    if not isinstance(expression, Closed):
         for arg in expression.args:
             yield from _nodes(arg)
 

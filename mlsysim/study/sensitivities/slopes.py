@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from mlsysim.study.derivative import decides
-from mlsysim.symbolic import ErlangC, EvaluatedAt, LeastInteger, Root, SlotsBusy, System, Variable
+from mlsysim.symbolic import STEPS, Closed, Queue, System, Variable
 
 
 def continuous(system: System) -> list[str]:
@@ -39,10 +39,9 @@ def _is_smooth(system: System, by: Variable) -> bool:
         touched.add(formula.variable.symbol)
         if decides(expression, by):
             return False
-        whole = [node.args[0] for node in expression.atoms(ErlangC, SlotsBusy)]
-        whole += [*expression.atoms(LeastInteger, sympy.Mod)]
-        elsewhere = expression.atoms(EvaluatedAt, Root)  # in which a bound number may count servers
-        whole += [node for node in elsewhere if node.has(ErlangC, SlotsBusy, sympy.Mod)]
+        whole = [node.args[0] for node in expression.atoms(Queue)] + [*expression.atoms(*STEPS, sympy.Mod)]
+        # In others a bound number may count servers.
+        whole += [node for node in expression.atoms(Closed) if node.has(Queue, sympy.Mod)]
         if any(touched & node.free_symbols for node in whole):
             return False
     return True
