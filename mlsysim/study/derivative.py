@@ -13,7 +13,7 @@ from mlsysim.backends import slopes
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.symbolic import STEPS, Closed, System, Variable, lower, variable_of
+from mlsysim.symbolic import STEPS, Closed, Queue, System, Variable, lower, variable_of
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 
@@ -150,6 +150,42 @@ def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
 def decides(expression: Any, by: Variable) -> bool:
     """Tell whether the value of a whole number decides which case of an expression holds."""
     return any(by.symbol in case.cond.free_symbols for case in expression.atoms(ExprCondPair))
+
+
+def continuous(system: System) -> list[str]:
+    """Names of the inputs that are continuous."""
+    return [v.name for v in system.inputs if v.domain.kind == "real"]
+
+
+def smooth(system: System) -> list[str]:
+    """Names of the inputs with a derivative: continuous ones, and whole numbers in which every formula is smooth.
+
+    A whole number has none where it is a flag, or decides which case of a formula holds, or moves the number of
+    servers of a queue, which is whole.
+    """
+    found = continuous(system)
+    found += [v.name for v in system.inputs if v.domain.kind == "integer" and _is_smooth(system, v)]
+    return sorted(found)
+
+
+@lru_cache(maxsize=4096)
+def _is_smooth(system: System, by: Variable) -> bool:
+    if by.domain.is_flag:
+        return False
+    touched: set[Any] = {by.symbol}
+    for formula in system:
+        expression: Any = formula.expression
+        if not touched & expression.free_symbols:
+            continue
+        touched.add(formula.variable.symbol)
+        if decides(expression, by):
+            return False
+        whole = [node.args[0] for node in expression.atoms(Queue)] + [*expression.atoms(*STEPS, sympy.Mod)]
+        # In others a bound number may count servers.
+        whole += [node for node in expression.atoms(Closed) if node.has(Queue, sympy.Mod)]
+        if any(touched & node.free_symbols for node in whole):
+            return False
+    return True
 
 
 def _total(chain: Chain, output: str, by: str) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.backends import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
@@ -21,6 +20,7 @@ from mlsysim.study.binding_terms.terms import Paths
 from mlsysim.study.derivative import part
 from mlsysim.study.grids.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.sweep import refuse_size
+from mlsysim.study.varied import accepted
 from mlsysim.symbolic import Variable, variable_of
 
 #: Regimes that a map tells apart.
@@ -122,7 +122,7 @@ class _Map:
         self.paths = paths
         self.output = output
         self.shape = binding.sizes
-        self.accepted = self._accepted()
+        self.accepted = np.broadcast_to(accepted(binding, binding.numbers), self.shape)
         if not self.accepted.any():
             binding.refuse()
         codes = paths.codes(self.inputs(), self.shape)
@@ -146,14 +146,6 @@ class _Map:
     def inputs(self) -> dict[str, Any]:
         """Canonical value per input, arrays over the axes."""
         return dict(self.binding.values)
-
-    def _accepted(self) -> np.ndarray:
-        held = np.ones(self.shape, bool)
-        conditions = tuple((f"condition_{n}", each) for n, each in enumerate(self.binding.conditions))
-        if conditions:
-            for met in compiled(self.binding.system, None, "vector", conditions)(self.binding.numbers).values():
-                held = held & np.asarray(met, bool)
-        return held
 
     def numeric(self) -> list[str]:
         """Axes of numbers, along which there are boundaries."""

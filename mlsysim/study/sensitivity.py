@@ -7,11 +7,10 @@ from typing import Any
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.derivative import part
+from mlsysim.study.derivative import continuous, part, smooth
 from mlsysim.study.sensitivities.moves import Moves
 from mlsysim.study.sensitivities.on_grid import on_grid
 from mlsysim.study.sensitivities.point import at_point
-from mlsysim.study.sensitivities.slopes import continuous, smooth
 from mlsysim.study.sweep import refuse_size
 
 

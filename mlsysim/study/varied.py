@@ -87,13 +87,9 @@ class Varied:
         """Tell whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
         known = self._masks | self._at(given)
         shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
-        held = np.ones(shape, bool)
+        held = np.ones(shape, bool) & accepted(self.binding, known)
         for name in self.free:
             held = held & inside(variable_of(name), known[name])
-        conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(self.binding.conditions))
-        if conditions:
-            for met in compiled(self.binding.system, None, "vector", conditions)(known).values():
-                held = held & np.asarray(met, bool)
         return held
 
     @property
@@ -104,6 +100,15 @@ class Varied:
         known = {**self.binding.values, **{name: np.asarray(value, float) for name, value in given.items()}}
         most = max(np.ndim(value) for value in known.values())
         return {name: _ranked(value, most) if np.ndim(value) else value for name, value in known.items()}
+
+
+def accepted(binding: Binding, known: Mapping[str, Any]) -> np.ndarray:
+    """Tell where no reason refuses a point, at canonical values of the inputs."""
+    conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(binding.conditions))
+    held = np.ones((), bool)
+    for met in compiled(binding.system, None, "vector", conditions)(known).values() if conditions else ():
+        held = held & np.asarray(met, bool)
+    return held
 
 
 def _ranked(value: np.ndarray, dimensions: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.moves import Moves
-from mlsysim.symbolic import Variable
+from mlsysim.symbolic import Variable, variable_of
 
 #: How often a number is doubled and halved.
 TIMES = 20
@@ -49,34 +49,25 @@ def finite_at(moves: Moves) -> tuple[Finite, ...]:
 
     Tried are the next values of whole numbers, every number doubled and halved again and again, and other labels.
     """
-    inputs = [by for by in moves.system.inputs if by.name in moves.binding.values]
-    tried = [(by, value, moved) for by in inputs for value, moved in _tried(moves, by)]
-    if not tried:
-        return ()
+
+    def numbers(by: Variable) -> np.ndarray:
+        """Other values of a number, in either direction the nearest first."""
+        at, powers = float(moves.binding.values[by.name]), np.arange(1.0, TIMES + 1)
+        values = at * 2.0 ** np.concatenate([-powers, powers])
+        if by.domain.kind == "integer":
+            one = units.factor(by.unit)
+            values = np.concatenate([moves.neighbours(by), np.round(values / one) * one])
+        values = np.unique(values[values != at])
+        return values[np.argsort(np.abs(values - at), kind="stable")]
+
     found: dict[tuple[str, Any], Finite] = {}
-    outputs = moves.outputs([moved for *_, moved in tried]).tolist()
-    for (by, value, _), output in zip(tried, outputs, strict=True):
-        if not math.isfinite(output):
-            continue
-        here = float(moves.binding.values[by.name])
-        label = isinstance(value, str)
-        before, text = as_text(by, here), value if label else as_text(by, value)
-        number = value if label else float(units.from_canonical(value, by.unit))
-        place = (by.name, value if label else value > here)
-        found.setdefault(place, Finite(by.name, before, text, number, presented(moves.output, output)))
+    for name, beside in moves.beside(numbers).items():
+        by, here = variable_of(name), float(moves.binding.values[name])
+        for value, output in beside:
+            if math.isfinite(output):
+                there: tuple[str, Any] = (value, value)
+                if not isinstance(value, str):
+                    there = as_text(by, value), float(units.from_canonical(value, by.unit))
+                place = (name, value if isinstance(value, str) else value > here)
+                found.setdefault(place, Finite(name, as_text(by, here), *there, presented(moves.output, output)))
     return tuple(found.values())
-
-
-def _tried(moves: Moves, by: Variable) -> list[tuple[Any, dict[str, float]]]:
-    """Other values of an input, in either direction the nearest first, each with what it changes."""
-    if by.domain.kind == "choice":
-        return [(label, moved) for label, moved in moves.relabelled(by).items() if moved is not None]
-    at, powers = float(moves.binding.values[by.name]), np.arange(1.0, TIMES + 1)
-    values = at * 2.0 ** np.concatenate([-powers, powers])
-    if by.domain.kind == "integer":
-        one = units.factor(by.unit)
-        beside = [value for value in moves.neighbours(by) if value is not None]
-        values = np.concatenate([beside, np.round(values / one) * one])
-    values = np.unique(values[values != at])
-    values = values[moves.allowed(by.name, values)] if values.size else values
-    return [(float(value), {by.name: float(value)}) for value in sorted(values, key=lambda each: abs(each - at))]

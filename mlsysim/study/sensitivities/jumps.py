@@ -11,8 +11,9 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.backends import compiled
+from mlsysim.backends import compiled, graph_of
 from mlsysim.backends.staged import Staged
+from mlsysim.graph.passes.axes import axes
 from mlsysim.symbolic import STEPS, Closed, System, Variable
 
 #: Powers of two, times the value of an input, between which it is looked for a jump; places per power.
@@ -53,6 +54,14 @@ def _nodes(expression: Any) -> Iterator[Any]:
     if not isinstance(expression, Closed):
         for arg in expression.args:
             yield from _nodes(arg)
+
+
+def jumping(system: System, output: str) -> dict[str, tuple[str, ...]]:
+    """Variables that jump between each input and an output, by input."""
+    graph = graph_of(system, (output,))
+    bits = {v.name: 1 << place for place, v in enumerate(system.inputs)}
+    moved, steps = axes(graph, bits), system.steps()
+    return {name: tuple(step for step in steps if moved[graph.outputs[step]] & bit) for name, bit in bits.items()}
 
 
 def next_jumps(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,14 @@ from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import Binding, bind
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.varied import accepted
 from mlsysim.symbolic import System, Variable, variable_of
 
 #: How far from a whole number the next allowed one is looked for: first near by.
 NEAR, FARTHEST = 32, 4096
 
 
+@dataclass(eq=False)
 class Moves:
     """A point of a model, and the points beside it.
 
@@ -36,15 +40,16 @@ class Moves:
         What responds.
     """
 
-    def __init__(
-        self, model: DeclaredModel, arguments: Mapping[str, Any], binding: Binding, system: System, output: Variable
-    ) -> None:
-        self.model = model
-        self.arguments = arguments
-        self.binding = binding
-        self.system = system
-        self.output = output
-        self.value = float(self.outputs([{}])[0])
+    model: DeclaredModel
+    arguments: Mapping[str, Any]
+    binding: Binding
+    system: System
+    output: Variable
+
+    @cached_property
+    def value(self) -> float:
+        """The output at the point, in canonical units."""
+        return float(self.outputs([{}])[0])
 
     def outputs(self, moved: Sequence[Mapping[str, float]]) -> np.ndarray:
         """The output with some canonical values changed, per mapping of them."""
@@ -64,44 +69,61 @@ class Moves:
 
     def allowed(self, name: str, candidates: np.ndarray) -> np.ndarray:
         """Mask the canonical values of one input that the model accepts, the others held."""
-        good = np.broadcast_to(inside(variable_of(name), candidates), candidates.shape).copy()
-        conditions = tuple((f"condition_{n}", each) for n, each in enumerate(self.binding.conditions))
-        if conditions:
-            values = {**self.binding.numbers, name: candidates}
-            for met in compiled(self.binding.system, None, "vector", conditions)(values).values():
-                good &= np.asarray(met, bool)
-        return good
+        known = {**self.binding.numbers, name: candidates}
+        return np.broadcast_to(inside(variable_of(name), candidates) & accepted(self.binding, known), candidates.shape)
 
-    def neighbours(self, by: Variable) -> tuple[float | None, float | None]:
+    def neighbours(self, by: Variable) -> np.ndarray:
         """The next smaller and the next larger allowed value of a whole number, in canonical units."""
         at, one = float(self.binding.values[by.name]), units.factor(by.unit)
-        found: list[float | None] = []
+        found = []
         for way in (-1.0, 1.0):
-            nearest = None
             for steps in (np.arange(1, NEAR), np.arange(NEAR, FARTHEST)):
                 candidates = at + way * one * steps
                 places = np.flatnonzero(self.allowed(by.name, candidates))
                 if places.size:
-                    nearest = float(candidates[places[0]])
+                    found.append(float(candidates[places[0]]))
                     break
-            found.append(nearest)
-        return found[0], found[1]
+        return np.array(found)
 
-    def relabelled(self, by: Variable) -> dict[str, dict[str, float] | None]:
-        """Changes of the inputs under every other label, which also chooses rates in the catalog; None if refused."""
-        found: dict[str, dict[str, float] | None] = {}
-        at = int(self.binding.values[by.name])
-        for code, label in enumerate(by.domain.labels):
-            if code == at:
-                continue
+    def others(self, by: Variable) -> list[str]:
+        """The labels that an input does not have here; none of a number."""
+        return [label for code, label in enumerate(by.domain.labels) if code != int(self.binding.values[by.name])]
+
+    def beside(self, numbers: Callable[[Variable], np.ndarray]) -> dict[str, list[tuple[Any, float]]]:
+        """Other values of one input at a time with the output there: every other label, and those numbers allowed.
+
+        Parameters
+        ----------
+        numbers : callable
+            Canonical values of an input to look at.
+
+        Returns
+        -------
+        dict
+            Labels, or canonical values, each with the output, by input.
+        """
+        places = [(by.name, *each) for by in self.system.inputs for each in self._changes(by, numbers)]
+        outputs = self.outputs([moved for *_, moved in places]).tolist() if places else []
+        found: dict[str, list[tuple[Any, float]]] = {by.name: [] for by in self.system.inputs}
+        for (name, value, _), output in zip(places, outputs, strict=True):
+            found[name].append((value, output))
+        return found
+
+    def _changes(
+        self, by: Variable, numbers: Callable[[Variable], np.ndarray]
+    ) -> Iterator[tuple[Any, dict[str, float]]]:
+        """Other values of an input, each with what it changes: a label also chooses rates in the catalog."""
+        if by.domain.kind != "choice":
+            values = numbers(by)
+            for value in values[self.allowed(by.name, values)].tolist() if values.size else ():
+                yield value, {by.name: value}
+        for label in self.others(by):
             try:
                 other = bind(self.model, {**self.arguments, by.name: label})
             except MlsysimError:
-                found[label] = None
                 continue
             values = self.binding.values
-            found[label] = {n: float(v) for n, v in other.values.items() if n in values and v != values[n]}
-        return found
+            yield label, {n: float(v) for n, v in other.values.items() if n in values and v != values[n]}
 
     def relative(self, after: float) -> float:
         """The size of a change over that of the output; infinite out of nothing, or where one of them is."""

@@ -16,11 +16,10 @@ from mlsysim.backends.ties import rounded
 from mlsysim.progress import looped
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.finite import TIMES, finite_at
-from mlsysim.study.sensitivities.jumps import Jump, next_jumps
+from mlsysim.study.sensitivities.jumps import Jump, jumping, next_jumps
 from mlsysim.study.sensitivities.moves import Moves
 from mlsysim.study.sensitivities.row import Row, Step
 from mlsysim.study.sensitivities.second import SecondOrder
-from mlsysim.study.sensitivities.slopes import jumping
 from mlsysim.study.sensitivities.table import Sensitivity
 from mlsysim.study.sensitivities.tornado import bars
 from mlsysim.symbolic import Variable
@@ -54,16 +53,16 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     real = [v for v in moves.system.inputs if v.domain.kind == "real"]
     through = jumping(moves.system, output.name)
     jumps = next_jumps(moves.system, output, [v for v in real if through[v.name]], values)
-    beside = _Beside(moves)
+    beside = moves.beside(lambda by: moves.neighbours(by) if by.domain.kind == "integer" else np.empty(0))
     rows = []
     for by in looped(moves.system.inputs):
         row = Row(by.name, _kind(by, smooth), as_text(by, values[by.name]), through=through[by.name])
         if by.name in smooth:
             row = _with_slope(row, moves, by, _number(found, by.name))
         if by.domain.kind == "integer":
-            row = beside.with_steps(row, by)
+            row = _with_steps(row, moves, by, beside[by.name])
         elif by.domain.kind == "choice":
-            row = beside.with_labels(row, by)
+            row = _with_labels(row, moves, by, beside[by.name])
         else:
             row = _with_jumps(row, moves, by, jumps.get(by.name, (None, None)))
         rows.append(row)
@@ -74,7 +73,7 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     remark = " ".join(text for text in (RELAXED if relax else "", _remark(moves.value)) if text)
     text, amount = as_text(output, moves.value), float(units.from_canonical(moves.value, output.unit))
     finite = finite_at(moves) if math.isinf(moves.value) else ()
-    return Sensitivity(output, text, amount, rows, partial(bars, moves), second=order, remark=remark, finite=finite)
+    return Sensitivity(output, text, amount, tuple(rows), order, remark, finite, partial(bars, moves))
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
@@ -130,50 +129,28 @@ def _with_jumps(row: Row, moves: Moves, by: Variable, around: tuple[Jump | None,
     return replace(row, down=steps[0], up=steps[1], effect=effect)
 
 
-class _Beside:
-    """The output at the next values of whole numbers and at other labels, computed together."""
+def _with_steps(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[float, float]]) -> Row:
+    """A row with the next allowed values both ways."""
+    at = float(moves.binding.values[by.name])
+    steps: dict[bool, Step] = {}
+    arcs: dict[bool, float | None] = {}
+    for value, after in beside:
+        distance = presented(by, abs(value - at))
+        steps[value > at] = Step(presented(by, value), distance, moves.change(moves.value, after))
+        arcs[value > at] = _arc(at, value, moves.value, after)
+    arc = arcs.get(False) if arcs.get(True) is None else arcs[True]
+    effect = max((moves.relative(after) for _, after in beside), default=0.0)
+    down, up = steps.get(False), steps.get(True)
+    return replace(row, down=down, up=up, arc_elasticity=None if by.domain.is_flag else arc, effect=effect)
 
-    def __init__(self, moves: Moves) -> None:
-        self.moves = moves
-        self.neighbours = {v.name: moves.neighbours(v) for v in moves.system.inputs if v.domain.kind == "integer"}
-        self.others = {v.name: moves.relabelled(v) for v in moves.system.inputs if v.domain.kind == "choice"}
-        steps = [(name, value) for name, both in self.neighbours.items() for value in both if value is not None]
-        others = ((name, label, moved) for name, each in self.others.items() for label, moved in each.items())
-        labels = [(name, label, moved) for name, label, moved in others if moved is not None]
-        places = [{name: value} for name, value in steps] + [moved for *_, moved in labels]
-        found = moves.outputs(places).tolist() if places else []
-        keys: list[Any] = [*steps, *((name, label) for name, label, _ in labels)]
-        self.found: dict[Any, float] = dict(zip(keys, found, strict=True))
 
-    def with_steps(self, row: Row, by: Variable) -> Row:
-        """A row with the next allowed values both ways."""
-        moves, at = self.moves, float(self.moves.binding.values[by.name])
-        steps: list[Step | None] = []
-        arcs: list[float | None] = []
-        effect = 0.0
-        for value in self.neighbours[by.name]:
-            if value is None:
-                steps.append(None)
-                arcs.append(None)
-                continue
-            after = self.found[by.name, value]
-            distance = presented(by, abs(value - at))
-            steps.append(Step(presented(by, value), distance, moves.change(moves.value, after)))
-            arcs.append(_arc(at, value, moves.value, after))
-            effect = max(effect, moves.relative(after))
-        down, up = steps
-        arc = arcs[1] if arcs[1] is not None else arcs[0]
-        return replace(row, down=down, up=up, arc_elasticity=None if by.domain.is_flag else arc, effect=effect)
-
-    def with_labels(self, row: Row, by: Variable) -> Row:
-        """A row with the change of the output for every other label, the largest first."""
-        moves, found, effect = self.moves, {}, 0.0
-        for label, moved in self.others[by.name].items():
-            after = moves.value if moved is None else self.found[by.name, label]
-            found[label] = (moves.relative(after), None if moved is None else moves.change(moves.value, after))
-            effect = max(effect, moves.relative(after))
-        ordered = dict(sorted(found.items(), key=lambda each: -each[1][0]))
-        return replace(row, labels={label: change for label, (_, change) in ordered.items()}, effect=effect)
+def _with_labels(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[str, float]]) -> Row:
+    """A row with the change of the output for every other label, the largest first."""
+    after = dict(beside)
+    effects = {label: moves.relative(after.get(label, moves.value)) for label in moves.others(by)}
+    ordered = sorted(effects, key=lambda label: -effects[label])
+    labels = {label: moves.change(moves.value, after[label]) if label in after else None for label in ordered}
+    return replace(row, labels=labels, effect=max(effects.values(), default=0.0))
 
 
 def _arc(before: float, after: float, output_before: float, output_after: float) -> float | None:

@@ -13,7 +13,7 @@ from mlsysim.errors import InputError
 from mlsysim.study.results.display import as_text, presented
 from mlsysim.study.sensitivities.moves import Moves
 from mlsysim.study.sensitivities.row import UNCHANGED
-from mlsysim.symbolic import Variable
+from mlsysim.symbolic import Variable, variable_of
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,20 @@ def bars(moves: Moves, change: float) -> tuple[Bar, ...]:
     """Bars of all inputs that change the output, the widest first; see :class:`Bar`."""
     if isinstance(change, bool) or not isinstance(change, int | float) or not 0 < change < 1:
         raise InputError("change", change, "must be a share above 0 and below 1", "as in change=0.1 for 10%")
-    inputs = [by for by in moves.system.inputs if by.name in moves.binding.values]
-    places = [(by, text, moved) for by in inputs for text, moved in _moved(moves, by, change)]
-    if not places:
-        return ()
-    found = moves.outputs([moved for _, _, moved in places])
+
+    def numbers(by: Variable) -> np.ndarray:
+        if by.domain.kind == "integer":
+            return moves.neighbours(by)
+        ends, one = float(moves.binding.values[by.name]) * np.array([1 - change, 1 + change]), units.factor(by.unit)
+        return np.clip(ends, by.domain.lower * one, by.domain.upper * one)
+
     bars = []
-    for by in inputs:
-        mine = [(text, float(value)) for (each, text, _), value in zip(places, found, strict=True) if each is by]
-        if any(moves.relative(value) > UNCHANGED for _, value in mine):
-            texts, values = zip(*mine, strict=True)
-            outputs = tuple(presented(moves.output, value) for value in values)
-            bars.append(Bar(by.name, as_text(by, moves.binding.values[by.name]), texts, outputs))
+    for name, beside in moves.beside(numbers).items():
+        if any(moves.relative(output) > UNCHANGED for _, output in beside):
+            by = variable_of(name)
+            texts = tuple(value if isinstance(value, str) else as_text(by, value) for value, _ in beside)
+            outputs = tuple(presented(moves.output, output) for _, output in beside)
+            bars.append(Bar(name, as_text(by, moves.binding.values[name]), texts, outputs))
     here = float(units.from_canonical(moves.value, moves.output.unit))
     return tuple(sorted(bars, key=lambda bar: -float(rounded(np.array(_width(bar.amounts, here))))))
 
@@ -66,17 +68,3 @@ def bars(moves: Moves, change: float) -> tuple[Bar, ...]:
 def _width(amounts: tuple[float, ...], here: float) -> float:
     ends = np.array([*amounts, here])
     return float(np.max(ends) - np.min(ends)) if np.isfinite(ends).all() else np.inf
-
-
-def _moved(moves: Moves, by: Variable, change: float) -> list[tuple[str, dict[str, float]]]:
-    """The other values of an input as text, each with what it changes."""
-    if by.domain.kind == "choice":
-        return [(label, moved) for label, moved in moves.relabelled(by).items() if moved is not None]
-    if by.domain.kind == "integer":
-        values = np.array([value for value in moves.neighbours(by) if value is not None])
-    else:
-        one = units.factor(by.unit)
-        ends = float(moves.binding.values[by.name]) * np.array([1 - change, 1 + change])
-        values = np.clip(ends, by.domain.lower * one, by.domain.upper * one)
-        values = values[moves.allowed(by.name, values)]
-    return [(as_text(by, value), {by.name: float(value)}) for value in values]
