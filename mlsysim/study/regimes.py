@@ -14,9 +14,8 @@ from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.binding_terms.boundaries import Boundary, Solver, bounds_between
-from mlsysim.study.binding_terms.names import Alike
 from mlsysim.study.binding_terms.regions import Interval, Regimes
-from mlsysim.study.binding_terms.terms import Paths
+from mlsysim.study.binding_terms.terms import Alike, Paths
 from mlsysim.study.derivative import part
 from mlsysim.study.grids.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.sweep import refuse_size
@@ -125,7 +124,7 @@ class _Map:
         self.accepted = np.broadcast_to(accepted(binding, binding.numbers), self.shape)
         if not self.accepted.any():
             binding.refuse()
-        codes = paths.codes(self.inputs(), self.shape)
+        codes = paths.codes(self.binding.values, self.shape)
         kept = {place: code[self.accepted] for place, code in codes.items()}
         self.alike = Alike(kept, paths.choices)
         if self.alike.count > MOST:
@@ -140,12 +139,8 @@ class _Map:
         """Name of one regime that holds everywhere."""
         if self.output.domain.kind != "choice":
             return f"{self.output.label}: no other term binds"
-        value = np.broadcast_to(self.paths.values(self.inputs())[self.output.name], self.shape)
+        value = np.broadcast_to(self.paths.values(self.binding.values)[self.output.name], self.shape)
         return self.output.domain.labels[int(value[self.accepted][0])]
-
-    def inputs(self) -> dict[str, Any]:
-        """Canonical value per input, arrays over the axes."""
-        return dict(self.binding.values)
 
     def numeric(self) -> list[str]:
         """Axes of numbers, along which there are boundaries."""
@@ -160,7 +155,7 @@ class _Map:
         import xarray
 
         dims = tuple(self.binding.axes)
-        value = self.paths.values(self.inputs())[self.output.name]
+        value = self.paths.values(self.binding.values)[self.output.name]
         value = np.where(self.accepted, np.broadcast_to(np.asarray(value, float), self.shape), np.nan)
         code = self.numbers.astype(np.int8)
         meaning = flags("Which term binds", self.names)
@@ -171,7 +166,7 @@ class _Map:
         dataset.attrs["output"] = self.output.name
         boundaries = self._boundaries()
         intervals = self._intervals() if len(dims) == 1 and self.numeric() else ()
-        return Regimes(self.output, dataset, self.names, boundaries, intervals)
+        return Regimes(self.output, dataset, tuple(self.names), tuple(boundaries), tuple(intervals))
 
     def _scale(self, name: str) -> float:
         return units.factor(self.binding.axes[name].unit or variable_of(name).unit)
@@ -228,7 +223,9 @@ class _Map:
         axes = list(self.binding.axes)
         numeric = [variable_of(name) for name in self.numeric()]
         scales = {name: self._scale(name) if name in self.numeric() else 1.0 for name in axes}
-        solver = Solver(self.paths.system, self.paths.values(self.inputs()), numeric, scales)
+        values = self.paths.values(self.binding.values)
+        held = {name: float(value) for name, value in values.items() if np.ndim(value) == 0}
+        solver = Solver(self.paths.system, held, numeric, scales)
         found = []
         for pair in sorted({(min(each), max(each)) for each in pairs.T.tolist()}):
             mine = (np.sort(pairs, axis=0) == np.array(pair)[:, None]).all(axis=0)

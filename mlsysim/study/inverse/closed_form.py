@@ -10,11 +10,11 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.backends import compiled_expression
 from mlsysim.inputs.expressions import Expression
+from mlsysim.study.chain import Chain, UnturnableError, value_at
 from mlsysim.study.inverse.landscape import Block, Landscape
-from mlsysim.study.inverse.turned import UnturnableError, turned
-from mlsysim.symbolic import Closed, UnitSymbol, Variable
+from mlsysim.study.inverse.turned import turned
+from mlsysim.symbolic import UnitSymbol, Variable
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of the formulas put into one another, beyond which a closed form would explain nothing.
@@ -89,7 +89,7 @@ def _form(
 ) -> ClosedForm | None:  # fmt: skip
     """The closed form that follows from two sides, if it agrees."""
     left, right, target = sides
-    chain = _Chain(landscape, known)
+    chain = Chain(landscape.system, (landscape.unknown.name,), known, LARGEST)
     try:
         one = chain.through(left.sympy)
         other = right if target else chain.through(right)
@@ -128,89 +128,10 @@ def _turnable(left: Expression, right: Any) -> tuple[Expression, Any, dict[str, 
     if isinstance(right, Expression):
         if right.names or not isinstance(left.sympy, sympy.Symbol):
             return left, right.sympy, {}
-        right = float(compiled_expression(right.sympy)({})["value"])
+        right = value_at(right.sympy, {})
     if not isinstance(left.sympy, sympy.Symbol):
         return None
     return left, left.sympy, {left.sympy.name: float(right)}
-
-
-class _Chain:
-    """Formulas between the unknown and an output, put into one another in the cases that hold at a value."""
-
-    def __init__(self, landscape: Landscape, known: Mapping[str, float]) -> None:
-        self.known = known
-        self.symbol = landscape.unknown.symbol
-        self.moving = _moving(landscape)
-        self.found: dict[str, Any] = {}
-        self.cases: dict[str, None] = {}
-
-    @property
-    def where(self) -> tuple[str, ...]:
-        """The cases that hold, as text."""
-        return tuple(self.cases)
-
-    def through(self, expression: Any) -> Any:
-        """An expression with the formulas of what the unknown moves put in."""
-        return self._put(expression)
-
-    def _moves(self, expression: Any) -> bool:
-        return any(symbol == self.symbol or symbol.name in self.moving for symbol in expression.free_symbols)
-
-    def _put(self, node: Any) -> Any:
-        if not self._moves(node):
-            return node
-        if isinstance(node, sympy.Symbol):
-            return self._of(node)
-        if isinstance(node, sympy.Max | sympy.Min):
-            return self._put(self._binding(node))
-        if isinstance(node, sympy.Piecewise):
-            return self._put(self._case(node))
-        if isinstance(node, Closed) or not isinstance(node, sympy.Expr):
-            raise UnturnableError
-        return node.func(*map(self._put, node.args))
-
-    def _of(self, symbol: sympy.Symbol) -> Any:
-        if symbol == self.symbol:
-            return symbol
-        if symbol.name not in self.found:
-            found = self._put(self.moving[symbol.name])
-            if sympy.count_ops(found) > LARGEST:
-                raise UnturnableError
-            self.found[symbol.name] = found
-        return self.found[symbol.name]
-
-    def _value(self, node: Any) -> float:
-        return float(compiled_expression(node)(self.known)["value"])
-
-    def _binding(self, node: Any) -> Any:
-        """The argument of a maximum or minimum that is the largest or smallest at the value."""
-        values = [self._value(argument) for argument in node.args]
-        best = (max if isinstance(node, sympy.Max) else min)(range(len(values)), key=values.__getitem__)
-        wins = sympy.Ge if isinstance(node, sympy.Max) else sympy.Le
-        for place, other in enumerate(node.args):
-            if place != best:
-                self.cases[text(wins(node.args[best], other, evaluate=False))] = None
-        return node.args[best]
-
-    def _case(self, node: Any) -> Any:
-        """The case of a distinction that holds at the value."""
-        for value, condition in node.args:
-            if condition == True:  # noqa: E712
-                return value
-            if self._value(condition):
-                self.cases[text(condition)] = None
-                return value
-            self.cases[text(sympy.Not(condition))] = None
-        raise UnturnableError
-
-
-def _moving(landscape: Landscape) -> dict[str, Any]:
-    """The expressions of what the unknown moves."""
-    moved: dict[str, Any] = {}
-    for formula in landscape.system:
-        if any(v.name == landscape.unknown.name or v.name in moved for v in formula.inputs):
-            moved[formula.name] = formula.expression
-    return moved
 
 
 def _candidates(one: Any, other: Any, unknown: Variable) -> Iterator[Any]:
@@ -240,8 +161,7 @@ def _agrees(form: ClosedForm, at: float, known: Mapping[str, float], unknown: Va
     needed = {symbol.name for symbol in form.expression.free_symbols if not isinstance(symbol, UnitSymbol)}
     if not needed <= set(known):
         return False
-    value = float(compiled_expression(form.expression)(known)["value"])
-    typed = float(units.from_canonical(value, unknown.unit))
+    typed = float(units.from_canonical(float(value_at(form.expression, known)), unknown.unit))
     if form.relation == "≤":
         return largest and at <= typed * (1 + AGREES)
     if form.relation == "≥":

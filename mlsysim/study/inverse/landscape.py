@@ -8,19 +8,19 @@ from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import numpy as np
-import sympy
 
 from mlsysim import units
-from mlsysim.backends import compiled, compiled_expression, iterates
+from mlsysim.backends import compiled, iterates
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import bind_grid
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, quantity
+from mlsysim.study.chain import moved_by, value_at
 from mlsysim.study.inverse.targets import Targets, numbers
 from mlsysim.study.searches.constraints import FEASIBLE, Comparison, comparisons, feasibility
 from mlsysim.study.varied import accepted, closure
-from mlsysim.symbolic import System, UnitSymbol, Variable
+from mlsysim.symbolic import System, Variable
 
 #: How far apart, of their size, two sides may be that count as equal: what is met by a whole number, and by any.
 EQUAL_WHOLE, EQUAL = 1e-9, 1e-12
@@ -284,9 +284,7 @@ class Block:
 
 def evaluated(expression: Expression, values: Mapping[str, Any]) -> Any:
     """An expression in canonical units."""
-    if isinstance(expression.sympy, sympy.Symbol) and not isinstance(expression.sympy, UnitSymbol):
-        return np.asarray(values[expression.sympy.name])
-    return np.asarray(compiled_expression(expression.sympy)(values)["value"])
+    return np.asarray(value_at(expression.sympy, values))
 
 
 def relative_gap(left: Any, right: Any) -> np.ndarray:
@@ -301,13 +299,8 @@ def relative_gap(left: Any, right: Any) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _parts(system: System, unknown: str) -> tuple[System, System]:
-    moved = {unknown}
-    moving = []
-    for formula in system:
-        if any(variable.name in moved for variable in formula.inputs):
-            moved.add(formula.name)
-            moving.append(formula)
-    second = System(moving)
+    moved = moved_by(system, (unknown,))
+    second = System(moved.values())
     needed = [variable.name for variable in second.inputs if variable.name in system and variable.name not in moved]
     held = system.closure(needed) if needed else System(())
     return held, second

@@ -7,12 +7,10 @@ from typing import Any
 
 import sympy
 
+from mlsysim.study.chain import UnturnableError
+
 #: Operations, and places of the symbol, beyond which an equation is not brought to a polynomial.
 LARGEST, PLACES = 120, 12
-
-
-class UnturnableError(Exception):
-    """There is no closed form, or none worth reading."""
 
 
 def turned(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
