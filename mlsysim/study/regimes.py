@@ -13,9 +13,10 @@ from mlsysim import units
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.binding_terms.boundaries import Boundary, Solver, bounds_between
+from mlsysim.study.binding_terms.boundaries import Boundary, Solver
 from mlsysim.study.binding_terms.regions import Interval, Regimes
 from mlsysim.study.binding_terms.terms import Alike, Paths
+from mlsysim.study.bisection import bisected
 from mlsysim.study.derivative import part
 from mlsysim.study.grids.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.sweep import refuse_size
@@ -112,6 +113,10 @@ def _chosen(system: Any, by: str | Iterable[str] | None) -> frozenset[str] | Non
     return frozenset(names)
 
 
+def _mean(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return (low + high) / 2
+
+
 class _Map:
     """The grid of a question for regimes."""
 
@@ -194,7 +199,7 @@ class _Map:
         if not any(pair.size for pair in pairs):
             return np.zeros((2, len(axes), 0)), np.zeros((2, 0), int)
         low, high, pair = (np.concatenate(each, axis=1) for each in (lows, highs, pairs))
-        return np.stack(bounds_between(self._regime_of, low, high, pair[0])), pair
+        return np.stack(bisected(lambda at: self._regime_of(at) == pair[0], low, high, 1e-12, _mean)), pair
 
     def _at(self, points: np.ndarray) -> dict[str, Any]:
         flat = {name: value for name, value in self.binding.values.items() if np.ndim(value) == 0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,6 @@ from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of an equation up to which it is solved, and of a solution up to which it is brought into product form.
 SOLVED, FACTORED = 400, 80
-#: Bisections of an interval.
-ROUNDS = 48
 #: Relative distance of a solution from the traced boundary up to which it is the same.
 SAME = 1e-6
 
@@ -202,26 +200,3 @@ def _tidy(expression: Any) -> Any:
     found = sympy.factor(expression) if expression.count_ops() <= FACTORED else expression
     above, below = sympy.fraction(sympy.together(found))
     return -above / -below if above.could_extract_minus_sign() else found
-
-
-def bounds_between(
-    regime_of: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, start: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bracket the end of the first regime between two rows of points: its last place and the next one.
-
-    Parameters
-    ----------
-    regime_of : callable
-        Number of the regime per point, of an array with one row per axis.
-    low, high : ndarray
-        The points on both sides, one row per axis.
-    start : ndarray
-        Number of the regime at ``low``.
-    """
-    for _ in range(ROUNDS):
-        middle = (low + high) / 2
-        same = regime_of(middle) == start
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-        if np.all(np.abs(high - low) <= 1e-12 * np.abs(high)):
-            break
-    return low, high

@@ -27,6 +27,10 @@ READABLE = 60
 CASES = 6
 
 
+#: Relations of sympy, and LaTeX.
+RELATIONS: dict[str, tuple[Any, str]] = {"=": (sympy.Eq, "="), "≤": (sympy.Le, r"\le"), "≥": (sympy.Ge, r"\ge")}
+
+
 @dataclass(frozen=True)
 class ClosedForm:
     """The unknown as a formula.
@@ -51,14 +55,11 @@ class ClosedForm:
     @property
     def equation(self) -> Any:
         """As sympy: an equation, or a bound."""
-        kind = {"=": sympy.Eq, "≤": sympy.Le, "≥": sympy.Ge}[self.relation]
-        return kind(self.variable.symbol, self.expression, evaluate=False)
+        return RELATIONS[self.relation][0](self.variable.symbol, self.expression, evaluate=False)
 
     def latex(self) -> str:
         """As LaTeX."""
-        found = equation(self.variable.latex, self.expression)
-        sign = {"=": "=", "≤": r"\le", "≥": r"\ge"}[self.relation]
-        return found.replace("=", sign, 1) if sign != "=" else found
+        return equation(self.variable.latex, self.expression).replace("=", RELATIONS[self.relation][1], 1)
 
     def text(self) -> str:
         """As one line of text."""
@@ -100,7 +101,10 @@ def _form(
     for found in _candidates(one, other, unknown):
         if sympy.count_ops(found) > READABLE:
             continue
-        for relation, expression in _as_whole(found) if landscape.whole else [("=", found)]:
+        relations = [("=", found)]
+        if landscape.whole:  # as whole numbers can meet it
+            relations += [("=", sympy.floor(found)), ("=", sympy.ceiling(found)), ("≤", found), ("≥", found)]
+        for relation, expression in relations:
             form = ClosedForm(unknown, relation, expression, chain.where[:CASES])
             if _agrees(form, at, known, unknown, largest=largest):
                 return form
@@ -145,15 +149,6 @@ def _candidates(one: Any, other: Any, unknown: Variable) -> Iterator[Any]:
         yield from turned(one, symbol, other)
     except UnturnableError:
         return
-
-
-def _as_whole(found: Any) -> Iterator[tuple[str, Any]]:
-    """A closed form as whole numbers can meet it."""
-    yield "=", found
-    yield "=", sympy.floor(found)
-    yield "=", sympy.ceiling(found)
-    yield "≤", found
-    yield "≥", found
 
 
 def _agrees(form: ClosedForm, at: float, known: Mapping[str, float], unknown: Variable, *, largest: bool) -> bool:
