@@ -22,7 +22,7 @@ from mlsysim.study.calibration.parameters import values_of
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import read_table
 from mlsysim.study.results.basis import Basis, at_point
-from mlsysim.study.results.display import plain
+from mlsysim.study.results.display import amounts, plain
 from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
@@ -142,13 +142,8 @@ class Calibration:
         drawn = np.random.default_rng(seed).multivariate_normal(self._found.fit.x, spread, count, method="eigh")
         lower, upper = np.array([each.bounds for each in self._found.problem.parameters]).T
         drawn = np.clip(drawn, lower, upper)
-        found = {}
-        for name, value in values_of(self._found.problem.parameters, drawn).items():
-            variable = variable_of(name)
-            amount = np.asarray(units.from_canonical(value, variable.unit))
-            bare = variable.named_unit or not variable.dimension
-            found[name] = amount if bare else units.Q_(amount, units.unit(variable.unit))
-        return found
+        found = values_of(self._found.problem.parameters, drawn)
+        return {name: amounts(variable_of(name), np.asarray(value)) for name, value in found.items()}
 
     @property
     def unidentifiable(self) -> tuple[Combination, ...]:

@@ -263,9 +263,7 @@ class Solution:
 def shown(variable: Variable, typed: float) -> Any:
     """A number in the unit of its variable as a user meets it."""
     number = int(typed) if variable.domain.kind == "integer" else float(typed)
-    if variable.named_unit or not variable.dimension:
-        return number
-    return units.Q_(number, units.unit(variable.unit))
+    return number if variable.named_unit or not variable.dimension else units.Q_(number, units.unit(variable.unit))
 
 
 def as_text(variable: Variable, typed: Any) -> str:
