@@ -73,7 +73,7 @@ def calibrate(
     chosen = parameters(found.varied.binding, occurring, tuple(found.outputs))
     problem = Problem(found, chosen, weighted(found, weights), space)
     _refuse_measurements(problem)
-    end = problem.solved()
+    end = problem.squares.fit(problem.starts())
     problem.refuse_rows(end.x)
     fixed = {name: value for name, value in given.items() if name not in names}
     return Calibration(model, fixed, Estimates(problem, end))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,8 @@ from mlsysim import formatting, show, units
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.jsontext import json_text
 from mlsysim.study.calibration.entry import save
-from mlsysim.study.calibration.estimates import Estimates
+from mlsysim.study.calibration.estimates import Estimates, LeaveOneOut, leave_one_out
 from mlsysim.study.calibration.identifiability import Combination
-from mlsysim.study.calibration.leave_out import LeaveOneOut, leave_one_out
 from mlsysim.study.calibration.measured import Measured, measured
 from mlsysim.study.calibration.parameters import values_of
 from mlsysim.study.calibration.residuals import Residuals
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 MATTERS = 0.01
 
 
+@dataclass(eq=False, repr=False)
 class Calibration:
     """Inputs of a model as measurements imply them; prints as a table.
 
@@ -50,11 +50,7 @@ class Calibration:
 
     model: DeclaredModel
     held: dict[str, Any]
-
-    def __init__(self, model: DeclaredModel, held: Mapping[str, Any], found: Estimates) -> None:
-        self.model = model
-        self.held = dict(held)
-        self._found = found
+    _found: Estimates
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -75,11 +71,8 @@ class Calibration:
     @property
     def errors(self) -> dict[str, Any]:
         """Standard error of each, with its unit; None where it is at a bound or not determined."""
-        found = {}
-        for place, each in enumerate(self._found.problem.parameters):
-            error = self._found.error(place)
-            found[each.name] = None if np.isnan(error) else each.shown(error)
-        return found
+        errors = {each: self._found.error(place) for place, each in enumerate(self._found.problem.parameters)}
+        return {each.name: None if np.isnan(error) else each.shown(error) for each, error in errors.items()}
 
     @at_the_call
     def intervals(self, level: float = 0.95) -> dict[str, Any]:
@@ -140,9 +133,8 @@ class Calibration:
         """
         spread = np.nan_to_num(self._found.covariance)
         drawn = np.random.default_rng(seed).multivariate_normal(self._found.fit.x, spread, count, method="eigh")
-        lower, upper = np.array([each.bounds for each in self._found.problem.parameters]).T
-        drawn = np.clip(drawn, lower, upper)
-        found = values_of(self._found.problem.parameters, drawn)
+        squares = self._found.problem.squares
+        found = values_of(self._found.problem.parameters, np.clip(drawn, squares.lower, squares.upper))
         return {name: amounts(variable_of(name), np.asarray(value)) for name, value in found.items()}
 
     @property
@@ -212,10 +204,7 @@ class Calibration:
 
     def _compared(self, rows: Measured) -> Residuals:
         predicted = rows.predicted(self._found.canonical)
-        shape = (rows.table.rows,)
-        return Residuals(
-            rows.outputs, {name: np.broadcast_to(predicted[name], shape) for name in rows.outputs}, rows.labels
-        )
+        return Residuals(rows.outputs, {name: predicted[name] for name in rows.outputs}, rows.labels)
 
     @at_the_call
     def save(self, path: str | os.PathLike[str], name: str, *, base: Any = None, source: str = "own") -> None:
@@ -246,10 +235,6 @@ class Calibration:
     def canonical(self) -> dict[str, float]:
         """Value of every input that was found, in canonical units."""
         return dict(self._found.canonical)
-
-    def held_value(self, name: str) -> float:
-        """Canonical value of an input that was held."""
-        return float(self._found.problem.measured.varied.binding.values[name])
 
     @property
     def problem(self) -> Problem:

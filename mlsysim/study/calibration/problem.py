@@ -10,7 +10,7 @@ import numpy as np
 from mlsysim import units
 from mlsysim.errors import InputError
 from mlsysim.inputs.refusal import refuse
-from mlsysim.study.calibration.fit import Fit, fit
+from mlsysim.study.calibration.fit import LeastSquares
 from mlsysim.study.calibration.measured import Measured
 from mlsysim.study.calibration.parameters import Parameter, values_of
 from mlsysim.study.calibration.table import in_row
@@ -52,11 +52,9 @@ class Problem:
     def residuals(self, coordinates: np.ndarray) -> np.ndarray:
         """Weighted residuals, along the last axis, of coordinates along the last axis."""
         predicted = self._predicted(coordinates)
-        shape = (*coordinates.shape[:-1], self.measured.table.rows)
         parts = []
         for name, used in self.used.items():
-            ours = np.broadcast_to(predicted[name], shape)[..., used]
-            theirs = self.measured.outputs[name][used]
+            ours, theirs = predicted[name][..., used], self.measured.outputs[name][used]
             with np.errstate(all="ignore"):
                 apart = np.log(ours / theirs) if self.space == "log" else (ours - theirs) / _one(name)
             parts.append(np.sqrt(self.weights[name][used]) * apart)
@@ -75,29 +73,24 @@ class Problem:
         values = {name: float(value) for name, value in values_of(self.parameters, coordinates).items()}
         slopes = self.measured.slopes(values)
         predicted = self._predicted(coordinates) if self.space == "log" else {}
-        rows = self.measured.table.rows
         columns = []
         for each in self.parameters:
             parts = []
             for name, used in self.used.items():
-                slope = np.broadcast_to(slopes[each.name][name], (rows,))[used] * each.slope(values[each.name])
-                ours = np.broadcast_to(predicted[name], (rows,))[used] if self.space == "log" else _one(name)
+                slope = slopes[each.name][name][used] * each.slope(values[each.name])
+                ours = predicted[name][used] if self.space == "log" else _one(name)
                 with np.errstate(all="ignore"):
                     parts.append(np.sqrt(self.weights[name][used]) * slope / ours)
             columns.append(np.concatenate(parts))
         return np.nan_to_num(np.stack(columns, axis=1), nan=0.0, posinf=0.0, neginf=0.0)
 
-    def solved(self) -> Fit:
-        """Least squares from where the search begins and from the best of many points."""
+    @property
+    def squares(self) -> LeastSquares:
+        """The sum of squared residuals, of coordinates within their bounds."""
         lower, upper = np.array([each.bounds for each in self.parameters]).T
-        return fit(self.residuals, self.jacobian, self.starts(lower, upper), lower, upper)
+        return LeastSquares(self.residuals, self.jacobian, lower, upper)
 
-    def solved_from(self, coordinates: np.ndarray, tolerance: float) -> Fit:
-        """Least squares from one point."""
-        lower, upper = np.array([each.bounds for each in self.parameters]).T
-        return fit(self.residuals, self.jacobian, [coordinates], lower, upper, tolerance)
-
-    def starts(self, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
+    def starts(self) -> list[np.ndarray]:
         """Starting points of least squares: the values the model has, and the best of points all over the domains.
 
         Raises
@@ -112,7 +105,7 @@ class Problem:
         known = all(np.isfinite(each.start) for each in self.parameters)
         if known:
             looked = np.vstack([[each.coordinate(each.start) for each in self.parameters], looked])
-        looked = np.clip(looked, lower, upper)
+        looked = np.clip(looked, self.squares.lower, self.squares.upper)
         found = self.residuals(looked)
         with np.errstate(all="ignore"):
             cost = np.where(np.isfinite(found).all(axis=1), (found**2).sum(axis=1), np.inf)
@@ -125,10 +118,9 @@ class Problem:
 
     def _refuse(self, coordinates: np.ndarray) -> None:
         """Say in which row the model has no answer that can be compared."""
-        rows = self.measured.table.rows
         predicted = self.measured.predicted(values_of(self.parameters, coordinates))
         for name, used in self.used.items():
-            ours = np.broadcast_to(predicted[name], (rows,))
+            ours = predicted[name]
             bad = used & ~(np.isfinite(ours) & ((ours > 0) | (self.space == "linear")))
             if bad.any():
                 row = int(np.argmax(bad))
