@@ -144,9 +144,8 @@ class LeastSquares:
     def _rounded(self, found: Fit) -> Fit:
         """Parameters that stayed where they were moved off a bound, on it: how far off they are says nothing."""
         x, room = found.x, OFF * np.maximum(np.abs(found.x), 1.0)
-        x = np.where(
-            np.abs(x - self.lower) <= room, self.lower, np.where(np.abs(x - self.upper) <= room, self.upper, x)
-        )
+        for bound in (self.upper, self.lower):
+            x = np.where(np.abs(found.x - bound) <= room, bound, x)
         if (x == found.x).all():
             return found
         moved = self._at(x, found.at_bound)
