@@ -60,8 +60,7 @@ def calibrate(
     from mlsysim.study.calibration.calibration import Calibration
     from mlsysim.study.calibration.estimates import Estimates
     from mlsysim.study.calibration.measured import measured, weighted
-    from mlsysim.study.calibration.parameters import parameters
-    from mlsysim.study.calibration.problem import Problem
+    from mlsysim.study.calibration.problem import Problem, parameters
     from mlsysim.study.calibration.table import read_table
 
     names = _free(free)

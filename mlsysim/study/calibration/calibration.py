@@ -17,7 +17,7 @@ from mlsysim.study.calibration.entry import save
 from mlsysim.study.calibration.estimates import Estimates, LeaveOneOut, leave_one_out
 from mlsysim.study.calibration.identifiability import Combination
 from mlsysim.study.calibration.measured import Measured, measured
-from mlsysim.study.calibration.parameters import values_of
+from mlsysim.study.calibration.problem import values_of
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import read_table
 from mlsysim.study.results.basis import Basis, at_point

@@ -19,8 +19,7 @@ from mlsysim.study.calibration.identifiability import (
     leave_their_bound,
     undetermined,
 )
-from mlsysim.study.calibration.parameters import values_of
-from mlsysim.study.calibration.problem import Problem
+from mlsysim.study.calibration.problem import Problem, values_of
 from mlsysim.study.calibration.residuals import Residuals
 
 #: Relative change at which a fit without one row has arrived; it begins where the whole one ended.

@@ -15,13 +15,11 @@ from mlsysim.backends import derivatives
 from mlsysim.backends.ties import rounded
 from mlsysim.progress import looped
 from mlsysim.study.results.display import as_text, presented
-from mlsysim.study.sensitivities.finite import TIMES, finite_at
 from mlsysim.study.sensitivities.jumps import Jump, jumping, next_jumps
-from mlsysim.study.sensitivities.moves import Moves
+from mlsysim.study.sensitivities.moves import TIMES, Moves, bars, finite_at
 from mlsysim.study.sensitivities.row import Row, Step
 from mlsysim.study.sensitivities.second import SecondOrder
 from mlsysim.study.sensitivities.table import Sensitivity
-from mlsysim.study.sensitivities.tornado import bars
 from mlsysim.symbolic import Variable
 
 #: What is said where the output has no slope, or no elasticity.

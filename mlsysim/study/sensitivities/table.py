@@ -13,10 +13,9 @@ from mlsysim import show
 from mlsysim.errors import UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.jsontext import json_text
-from mlsysim.study.sensitivities.finite import Finite
+from mlsysim.study.sensitivities.moves import Bar, Finite
 from mlsysim.study.sensitivities.row import UNCHANGED, Row, number, shown
 from mlsysim.study.sensitivities.second import SecondOrder
-from mlsysim.study.sensitivities.tornado import Bar
 from mlsysim.symbolic import Variable
 from mlsysim.tracebacks import at_the_call
 
