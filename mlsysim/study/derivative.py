@@ -13,6 +13,7 @@ from mlsysim.backends import slopes
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.varied import closure
 from mlsysim.symbolic import STEPS, Closed, Queue, System, Variable, lower, variable_of
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
@@ -54,7 +55,7 @@ class Derivative:
         if not isinstance(by, str) or by not in names:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
-        self._system = part(model.system, output, relax)
+        self._system = closure(model.system, (output,), relax=relax)
         chain, self.steps = _chain_rule(self._system, self.by)
         self.expression = _total(chain, output, self.by.name)
         if self.expression.has(sympy.Derivative):
@@ -99,12 +100,6 @@ def _number_variable(variable: Variable) -> Variable:
     if variable.domain.kind in ("choice", "boolean"):
         raise InputError("derivative", variable.name, "only numbers have derivatives, not labels or truth values")
     return variable
-
-
-@lru_cache(maxsize=256)
-def part(system: System, output: str, relax: bool) -> System:
-    """The part of a system that an output needs, one object each: compiled functions are cached by object."""
-    return (system.relax() if relax else system).closure([output])
 
 
 Chain = list[tuple[str, list[tuple[str, Any]]]]

@@ -17,10 +17,9 @@ from mlsysim.study.binding_terms.boundaries import Boundary, Solver
 from mlsysim.study.binding_terms.regions import Interval, Regimes
 from mlsysim.study.binding_terms.terms import Alike, Paths
 from mlsysim.study.bisection import bisected
-from mlsysim.study.derivative import part
 from mlsysim.study.grids.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.sweep import refuse_size
-from mlsysim.study.varied import accepted
+from mlsysim.study.varied import accepted, closure
 from mlsysim.symbolic import Variable, variable_of
 
 #: Regimes that a map tells apart.
@@ -75,7 +74,7 @@ def regimes(
     _check_axes(model, binding, named or list(binding.axes))
     refuse_size([binding])
     binding.require(wanted.name)
-    system = part(binding.system, wanted.name, False)
+    system = closure(binding.system, (wanted.name,))
     moving = [name for name, value in binding.values.items() if np.ndim(value)]
     return _Map(model, binding, Paths(system, wanted.name, moving, _chosen(system, by)), wanted).answer()
 

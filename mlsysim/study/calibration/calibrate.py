@@ -58,7 +58,6 @@ def calibrate(
         was measured.
     """
     from mlsysim.study.calibration.calibration import Calibration
-    from mlsysim.study.calibration.estimates import Estimates
     from mlsysim.study.calibration.measured import measured, weighted
     from mlsysim.study.calibration.problem import Problem, parameters
     from mlsysim.study.calibration.table import read_table
@@ -75,7 +74,7 @@ def calibrate(
     end = problem.squares.fit(problem.starts())
     problem.refuse_rows(end.x)
     fixed = {name: value for name, value in given.items() if name not in names}
-    return Calibration(model, fixed, Estimates(problem, end))
+    return Calibration(problem, end, model, fixed)
 
 
 def _free(free: Any) -> tuple[str, ...]:

@@ -73,19 +73,7 @@ class SecondOrder:
 def elasticities(
     inputs: Sequence[str], found: Mapping[Any, Any], at: Mapping[str, Any], sizes: tuple[int, ...]
 ) -> np.ndarray:
-    """Elasticities along inputs and then the axes of a grid; nan where the output is zero or infinite.
-
-    Parameters
-    ----------
-    inputs : sequence of str
-        By which the output was differentiated.
-    found : mapping
-        The output and those of its derivatives that do not vanish, as :func:`mlsysim.backends.derivatives` gives them.
-    at : mapping
-        Canonical value of each input.
-    sizes : tuple of int
-        Points along each axis.
-    """
+    """Elasticities along inputs and then the axes of a grid; nan where the output is zero or infinite."""
     return _stacked([at[a] * found.get((a,), 0.0) for a in inputs], found, sizes)
 
 
