@@ -56,12 +56,11 @@ class Pieces:
 
     def only(self, kept: np.ndarray) -> Pieces:
         """Some of them."""
-        return Pieces(self.column[kept], self.lower[kept], self.upper[kept], self.opens[kept], self.closes[kept])
+        return Pieces(*(each[kept] for each in vars(self).values()))
 
     def joined(self, other: Pieces) -> Pieces:
         """Both, sorted."""
-        names = ("column", "lower", "upper", "opens", "closes")
-        both = Pieces(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+        both = Pieces(*(np.concatenate(pair) for pair in zip(vars(self).values(), vars(other).values(), strict=True)))
         return both.only(np.lexsort((both.lower, both.column)))
 
 

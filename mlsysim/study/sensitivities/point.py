@@ -15,7 +15,7 @@ from mlsysim.backends import derivatives
 from mlsysim.backends.ties import rounded
 from mlsysim.progress import looped
 from mlsysim.study.results.display import as_text, presented
-from mlsysim.study.sensitivities.jumps import Jump, jumping, next_jumps
+from mlsysim.study.sensitivities.jumps import jumping, next_jumps
 from mlsysim.study.sensitivities.moves import TIMES, Moves, bars, finite_at
 from mlsysim.study.sensitivities.row import Row, Step
 from mlsysim.study.sensitivities.second import SecondOrder
@@ -50,7 +50,7 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     found = derivatives(moves.system, [output.name], smooth, values, 2 if second else 1)[output.name]
     real = [v for v in moves.system.inputs if v.domain.kind == "real"]
     through = jumping(moves.system, output.name)
-    jumps = next_jumps(moves.system, output, [v for v in real if through[v.name]], values)
+    jumps = next_jumps(moves, [v for v in real if through[v.name]])
     beside = moves.beside(lambda by: moves.neighbours(by) if by.domain.kind == "integer" else np.empty(0))
     rows = []
     for by in looped(moves.system.inputs):
@@ -62,7 +62,9 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
         elif by.domain.kind == "choice":
             row = _with_labels(row, moves, by, beside[by.name])
         else:
-            row = _with_jumps(row, moves, by, jumps.get(by.name, (None, None)))
+            around = jumps.get(by.name, [None, None])
+            down, up = (jump and jump[0] for jump in around)
+            row = replace(row, down=down, up=up, effect=max((jump[1] for jump in around if jump), default=0.0))
         rows.append(row)
     rows = ranked(rows)
     strongest = [row.name for row in rows if row.name in smooth and row.strength]
@@ -88,9 +90,8 @@ def _number(found: Mapping[Any, Any], name: str) -> float:
 
 
 def _kind(by: Variable, smooth: Sequence[str]) -> str:
-    if by.domain.kind == "integer":
-        return "relaxed" if by.name in smooth else "step"
-    return "label" if by.domain.kind == "choice" else "continuous"
+    whole = "relaxed" if by.name in smooth else "step"
+    return {"integer": whole, "choice": "label"}.get(by.domain.kind, "continuous")
 
 
 def _remark(value: float) -> str:
@@ -107,24 +108,6 @@ def _with_slope(row: Row, moves: Moves, by: Variable, slope: float) -> Row:
     scale, unit = units.per(moves.output.unit, by.unit)
     elasticity = slope * float(moves.binding.values[by.name]) / value if value else None
     return replace(row, gradient=units.Q_(slope * scale, unit), elasticity=elasticity)
-
-
-def _with_jumps(row: Row, moves: Moves, by: Variable, around: tuple[Jump | None, Jump | None]) -> Row:
-    """A row with the nearest jumps below and above."""
-    at = float(moves.binding.values[by.name])
-    steps: list[Step | None] = []
-    effect = 0.0
-    for jump in around:
-        if jump is None or not moves.allowed(by.name, np.array([jump.after]))[0]:
-            steps.append(None)
-            continue
-        before, after = jump.outputs
-        distance, across = presented(by, abs(jump.after - at)), moves.change(before, after)
-        change = moves.change(moves.value, after)
-        steps.append(Step(presented(by, jump.after), distance, change, across, jump.variables))
-        brought = moves.relative(moves.value + after - before) if math.isfinite(before) else math.inf
-        effect = max(effect, brought if math.isfinite(before) or math.isfinite(after) else 0.0)
-    return replace(row, down=steps[0], up=steps[1], effect=effect)
 
 
 def _with_steps(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[float, float]]) -> Row:
