@@ -39,6 +39,7 @@ def _nodes(expression: Any) -> Iterator[Any]:
             yield from _nodes(arg)
 
 
+@lru_cache(maxsize=256)
 def jumping(system: System, output: str) -> dict[str, tuple[str, ...]]:
     """Variables that jump between each input and an output, by input."""
     graph = graph_of(system, (output,))

@@ -96,12 +96,12 @@ class Moves:
         return [label for code, label in enumerate(by.domain.labels) if code != int(self.binding.values[by.name])]
 
     def beside(self, numbers: Callable[[Variable], np.ndarray]) -> dict[str, list[tuple[Any, float]]]:
-        """Other values of one input at a time with the output there: every other label, and those numbers allowed.
+        """Other values of one input at a time with the output there: every other label, and some numbers.
 
         Parameters
         ----------
         numbers : callable
-            Canonical values of an input to look at.
+            Canonical values of an input, which the model accepts.
 
         Returns
         -------
@@ -120,9 +120,7 @@ class Moves:
     ) -> Iterator[tuple[Any, dict[str, float]]]:
         """Other values of an input, each with what it changes: a label also chooses rates in the catalog."""
         if by.domain.kind != "choice":
-            values = numbers(by)
-            for value in values[self.allowed(by.name, values)].tolist() if values.size else ():
-                yield value, {by.name: value}
+            yield from ((value, {by.name: value}) for value in numbers(by).tolist())
         for label in self.others(by):
             try:
                 other = bind(self.model, {**self.arguments, by.name: label})
@@ -179,7 +177,8 @@ def finite_at(moves: Moves) -> tuple[Finite, ...]:
             one = units.factor(by.unit)
             values = np.concatenate([moves.neighbours(by), np.round(values / one) * one])
         values = np.unique(values[values != at])
-        return values[np.argsort(np.abs(values - at), kind="stable")]
+        values = values[np.argsort(np.abs(values - at), kind="stable")]
+        return values[moves.allowed(by.name, values)] if values.size else values
 
     found: dict[tuple[str, Any], Finite] = {}
     for name, beside in moves.beside(numbers).items():
@@ -230,7 +229,8 @@ def bars(moves: Moves, change: float) -> tuple[Bar, ...]:
         if by.domain.kind == "integer":
             return moves.neighbours(by)
         ends, one = float(moves.binding.values[by.name]) * np.array([1 - change, 1 + change]), units.factor(by.unit)
-        return np.clip(ends, by.domain.lower * one, by.domain.upper * one)
+        values = np.clip(ends, by.domain.lower * one, by.domain.upper * one)
+        return values[moves.allowed(by.name, values)]
 
     bars = []
     for name, beside in moves.beside(numbers).items():
