@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -23,6 +23,17 @@ def value_at(expression: Any, values: Mapping[str, Any]) -> Any:
     if expression.is_Symbol and expression.name in values:
         return values[expression.name]
     return compiled_expression(expression)(values)["value"]
+
+
+def roots(coefficients: Sequence[Any], tidy: Callable[[Any], Any] = lambda expression: expression) -> list[Any]:
+    """Where a polynomial of first or second degree vanishes, its leading coefficient first; none of another."""
+    if len(coefficients) == 2:
+        return [tidy(-coefficients[1] / coefficients[0])]
+    if len(coefficients) != 3:
+        return []
+    a, b, c = coefficients
+    root = sympy.sqrt(tidy(b**2 - 4 * a * c))
+    return [(-b + root) / (2 * a), (-b - root) / (2 * a)]
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ import sympy
 
 from mlsysim import formatting
 from mlsysim.study.binding_terms.terms import INACTIVE, Choice
-from mlsysim.study.chain import Chain, UnturnableError, value_at
+from mlsysim.study.chain import Chain, UnturnableError, roots, value_at
 from mlsysim.symbolic import STEPS, Closed, System, Variable, lower
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
@@ -186,13 +186,9 @@ def _roots(numerator: Any, symbol: sympy.Symbol) -> list[Any]:
         coefficients = sympy.Poly(numerator, symbol).all_coeffs()
     except sympy.PolynomialError:
         return []
-    if len(coefficients) == 2:
-        return [_tidy(-coefficients[1] / coefficients[0])]
-    if len(coefficients) == 3:
-        a, b, c = coefficients
-        root = sympy.sqrt(_tidy(b**2 - 4 * a * c))
-        return [(-b + root) / (2 * a), (-b - root) / (2 * a)] if b else [sympy.sqrt(_tidy(-c / a))]
-    return []
+    if len(coefficients) == 3 and not coefficients[1]:
+        return [sympy.sqrt(_tidy(-coefficients[2] / coefficients[0]))]
+    return roots(coefficients, _tidy)
 
 
 def _tidy(expression: Any) -> Any:

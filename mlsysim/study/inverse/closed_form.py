@@ -11,7 +11,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.inputs.expressions import Expression
-from mlsysim.study.chain import Chain, UnturnableError, value_at
+from mlsysim.study.chain import Chain, UnturnableError, roots, value_at
 from mlsysim.study.inverse.landscape import Block, Landscape
 from mlsysim.symbolic import UnitSymbol, Variable
 from mlsysim.symbolic.printing import equation, symbol_text, text
@@ -263,17 +263,7 @@ def _polynomial(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
     except sympy.PolynomialError:
         raise UnturnableError from None
     back = {stands: part for part, stands in parts.items()}
-    coefficients = [each.xreplace(back) for each in polynomial.all_coeffs()]
-    if len(coefficients) == 2:
-        a, b = coefficients
-        yield -b / a
-    elif len(coefficients) == 3:
-        a, b, c = coefficients
-        root = sympy.sqrt(b**2 - 4 * a * c)
-        yield (-b + root) / (2 * a)
-        yield (-b - root) / (2 * a)
-    else:
-        raise UnturnableError
+    yield from roots([each.xreplace(back) for each in polynomial.all_coeffs()])
 
 
 def _has_roots(expression: Any, symbol: sympy.Symbol) -> bool:
