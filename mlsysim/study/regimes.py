@@ -172,8 +172,10 @@ class _Map:
         intervals = self._intervals() if len(dims) == 1 and self.numeric() else ()
         return Regimes(self.output, dataset, tuple(self.names), tuple(boundaries), tuple(intervals))
 
-    def _scale(self, name: str) -> float:
-        return units.factor(self.binding.axes[name].unit or variable_of(name).unit)
+    @cached_property
+    def _scales(self) -> dict[str, float]:
+        """Canonical amount of the unit of each axis of numbers."""
+        return {name: units.factor(self.binding.axes[name].unit or variable_of(name).unit) for name in self.numeric()}
 
     @cached_property
     def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
@@ -226,15 +228,14 @@ class _Map:
         (before, after), pairs = self._crossings
         axes = list(self.binding.axes)
         numeric = [variable_of(name) for name in self.numeric()]
-        scales = {name: self._scale(name) if name in self.numeric() else 1.0 for name in axes}
         values = self.paths.values(self.binding.values)
         held = {name: float(value) for name, value in values.items() if np.ndim(value) == 0}
-        solver = Solver(self.paths.system, held, numeric, scales)
+        solver = Solver(self.paths.system, held, numeric, self._scales)
         found = []
         for pair in sorted({(min(each), max(each)) for each in pairs.T.tolist()}):
             mine = (np.sort(pairs, axis=0) == np.array(pair)[:, None]).all(axis=0)
             sides = before[:, mine], after[:, mine]
-            shown = np.stack([row / scales[name] for name, row in zip(axes, sides[1], strict=True)])
+            shown = np.stack([row / self._scales.get(name, 1.0) for name, row in zip(axes, sides[1], strict=True)])
             solved = self._solved(solver, pair, sides) if len(numeric) == len(axes) else None
             found.append(Boundary((self.names[pair[0]], self.names[pair[1]]), shown, *(solved or ())))
         return found
@@ -259,7 +260,7 @@ class _Map:
         order = order[self.numbers[order] >= 0]
         codes, typed = self.numbers[order], axis.coordinates[order]
         edges = np.flatnonzero(np.diff(codes)) + 1
-        crossed = sorted((points[0] / self._scale(name)).tolist())
+        crossed = sorted((points[0] / self._scales[name]).tolist())
         ends = [float(typed[0]), *crossed, float(typed[-1])]
         return [
             Interval(self.names[codes[first]], ends[place], ends[place + 1], typed[first], typed[after - 1])

@@ -146,7 +146,7 @@ class Solver:
         if rounded.is_number:
             return f"{axis.name} = {formatting.number(float(found))}"
         names = {each.symbol: sympy.Symbol(each.name) for each in self.axes}
-        return f"{axis.name} = {_plain(rounded.xreplace(names))}"
+        return f"{axis.name} = {sympy.sstr(rounded.xreplace(names), full_prec=False).replace('**', '^')}"
 
 
 def _simpler(expression: Any) -> Any:
@@ -161,10 +161,6 @@ def _short(number: Any) -> Any:
     """A number with four digits; a whole one without a point."""
     found = float(f"{float(number):.4g}")
     return sympy.Integer(int(found)) if found == int(found) and abs(found) < 1e6 else sympy.Float(found, 4)
-
-
-def _plain(expression: Any) -> str:
-    return sympy.sstr(expression, full_prec=False).replace("**", "^")
 
 
 def _sides(choice: Choice, codes: tuple[int, int]) -> list[tuple[Any, Any]]:

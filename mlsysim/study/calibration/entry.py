@@ -24,6 +24,7 @@ from mlsysim.inputs.axes import Derived
 from mlsysim.study.calibration.measured import WEIGHT
 from mlsysim.study.calibration.table import NOTE, Column, named
 from mlsysim.study.grids.checkpoint import reason_of
+from mlsysim.study.results.display import plain
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
@@ -155,10 +156,7 @@ def _calibrated(found: Calibration, name: str) -> dict[str, Any]:
 
 
 def _amount(name: str, canonical: float) -> dict[str, Any]:
-    variable = variable_of(name)
-    unit = "" if variable.unit == "count" else variable.unit
-    amount = float(units.from_canonical(canonical, variable.unit))
-    return {"value": amount, "unit": unit} if unit else {"value": amount}
+    return {key: each for key, each in plain(variable_of(name), canonical).items() if each != ""}
 
 
 def _description(found: Calibration, parent: Stack | None) -> str:

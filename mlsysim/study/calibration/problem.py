@@ -18,6 +18,7 @@ from mlsysim.study.calibration.fit import LeastSquares
 from mlsysim.study.calibration.measured import Measured
 from mlsysim.study.calibration.table import in_row
 from mlsysim.study.results.display import as_text, presented
+from mlsysim.study.varied import accepted
 from mlsysim.symbolic import Variable, variable_of
 
 #: Points at which the model is looked at before least squares begins, at how many of the best it begins, and the most
@@ -147,16 +148,14 @@ class Problem:
         """
         binding = self.measured.varied.binding
         known = {**binding.numbers, **{name: float(v) for name, v in values_of(self.parameters, coordinates).items()}}
-        try:
-            refuse(binding.reasons, binding.system, known)
-        except InputError as error:
-            for row in range(self.measured.table.rows):
-                at = {name: value[row] if np.ndim(value) else value for name, value in known.items()}
-                try:
-                    refuse(binding.reasons, binding.system, at)
-                except InputError as own:
-                    raise in_row(own, row) from None
-            raise error
+        held = np.broadcast_to(accepted(binding, known), (self.measured.table.rows,))
+        if not held.all():
+            row = int(held.argmin())
+            at = {name: value[row] if np.ndim(value) else value for name, value in known.items()}
+            try:
+                refuse(binding.reasons, binding.system, at)
+            except InputError as error:
+                raise in_row(error, row) from None
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:

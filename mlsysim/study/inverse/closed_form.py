@@ -185,7 +185,7 @@ def turned(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
     UnturnableError
         If there is no closed form.
     """
-    places = _places(left, symbol)
+    places = sum(node == symbol for node in sympy.preorder_traversal(left))
     if places == 0 or places > PLACES:
         raise UnturnableError
     if places == 1:
@@ -199,10 +199,6 @@ def turned(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
             yield from _inside(rounded, symbol, whole)
         return
     yield from _polynomial(left, symbol, right)
-
-
-def _places(expression: Any, symbol: sympy.Symbol) -> int:
-    return sum(1 for node in sympy.preorder_traversal(expression) if node == symbol)
 
 
 def _rounded(expression: Any, symbol: sympy.Symbol) -> Any:

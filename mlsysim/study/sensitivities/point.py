@@ -56,7 +56,7 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     for by in looped(moves.system.inputs):
         row = Row(by.name, _kind(by, smooth), as_text(by, values[by.name]), through=through[by.name])
         if by.name in smooth:
-            row = _with_slope(row, moves, by, _number(found, by.name))
+            row = _with_slope(row, moves, by, float(np.ravel(found.get((by.name,), 0.0))[0]))
         if by.domain.kind == "integer":
             row = _with_steps(row, moves, by, beside[by.name])
         elif by.domain.kind == "choice":
@@ -83,10 +83,6 @@ def ranked(rows: Sequence[Row]) -> list[Row]:
     """
     ordered = sorted(rows, key=lambda row: (*-rounded(np.array([row.strength, row.effect])), not row.matters))
     return [replace(row, rank=place if row.strength else None) for place, row in enumerate(ordered, start=1)]
-
-
-def _number(found: Mapping[Any, Any], name: str) -> float:
-    return float(found[(name,)].reshape(-1)[0]) if (name,) in found else 0.0
 
 
 def _kind(by: Variable, smooth: Sequence[str]) -> str:
