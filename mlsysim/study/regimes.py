@@ -128,8 +128,9 @@ class _Map:
         self.accepted = np.broadcast_to(accepted(binding, binding.numbers), self.shape)
         if not self.accepted.any():
             binding.refuse()
-        codes = paths.codes(self.binding.values, self.shape)
-        kept = {place: code[self.accepted] for place, code in codes.items()}
+        self.values = paths.values(binding.values)
+        self.value = np.broadcast_to(np.asarray(self.values[output.name], float), self.shape)
+        kept = {place: code[self.accepted] for place, code in paths.codes(self.values, self.shape).items()}
         self.alike = Alike(kept, paths.choices)
         if self.alike.count > MOST:
             found = ", ".join(dict.fromkeys(choice.variable.name for choice in self.alike.choices))
@@ -143,8 +144,7 @@ class _Map:
         """Name of one regime that holds everywhere."""
         if self.output.domain.kind != "choice":
             return f"{self.output.label}: no other term binds"
-        value = np.broadcast_to(self.paths.values(self.binding.values)[self.output.name], self.shape)
-        return self.output.domain.labels[int(value[self.accepted][0])]
+        return self.output.domain.labels[int(self.value[self.accepted][0])]
 
     def numeric(self) -> list[str]:
         """Axes of numbers, along which there are boundaries."""
@@ -159,8 +159,7 @@ class _Map:
         import xarray
 
         dims = tuple(self.binding.axes)
-        value = self.paths.values(self.binding.values)[self.output.name]
-        value = np.where(self.accepted, np.broadcast_to(np.asarray(value, float), self.shape), np.nan)
+        value = np.where(self.accepted, self.value, np.nan)
         code = self.numbers.astype(np.int8)
         meaning = flags("Which term binds", self.names)
         data = {"regime": (dims, code, meaning | {"regimes": "; ".join(self.names)})}
@@ -222,14 +221,13 @@ class _Map:
 
     def _regime_of(self, points: np.ndarray) -> np.ndarray:
         size = points.shape[1]
-        return self.alike.number_of(self.paths.codes(self._at(points), (size,)), size)
+        return self.alike.number_of(self.paths.codes(self.paths.values(self._at(points)), (size,)), size)
 
     def _boundaries(self) -> list[Boundary]:
         (before, after), pairs = self._crossings
         axes = list(self.binding.axes)
         numeric = [variable_of(name) for name in self.numeric()]
-        values = self.paths.values(self.binding.values)
-        held = {name: float(value) for name, value in values.items() if np.ndim(value) == 0}
+        held = {name: float(value) for name, value in self.values.items() if np.ndim(value) == 0}
         solver = Solver(self.paths.system, held, numeric, self._scales)
         found = []
         for pair in sorted({(min(each), max(each)) for each in pairs.T.tolist()}):

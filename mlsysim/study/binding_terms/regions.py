@@ -115,10 +115,7 @@ class Regimes:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: shares, boundaries, and intervals over one axis."""
-        intervals = [
-            {"regime": e.regime, "start": e.start, "end": e.end, "first": _plain(e.first), "last": _plain(e.last)}
-            for e in self.intervals
-        ]
+        intervals = [{key: _plain(value) for key, value in vars(each).items()} for each in self.intervals]
         return {
             "output": self.output.name,
             "axes": [str(dim) for dim in self.map.dims],

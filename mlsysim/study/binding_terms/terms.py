@@ -89,9 +89,9 @@ class Paths:
         """Every input and variable at canonical values of the inputs."""
         return {**given, **compiled(self.system, (self.output,), "vector")(given)}
 
-    def codes(self, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Place, np.ndarray]:
+    def codes(self, values: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Place, np.ndarray]:
         """Code of the binding term of each choice, by place of the choice; ``INACTIVE`` where it has no part."""
-        walk = _Walk(self, self.values(given), shape, {self.output: np.ones(shape, bool)})
+        walk = _Walk(self, values, shape, {self.output: np.ones(shape, bool)})
         with np.errstate(all="ignore"):
             for formula in reversed(self.system.formulas):
                 mask = walk.active.get(formula.name)
