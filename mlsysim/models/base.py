@@ -24,7 +24,7 @@ VERBS = {
     "function": "function",
     "sensitivity": "sensitivity",
     "regimes": "regimes",
-    "solve_for": "inverse",
+    "solve_for": "inverse.solve_for",
     "uncertainty": "uncertainties.uncertainty",
     "calibrate": "calibration.calibrate",
 }

@@ -13,7 +13,8 @@ from mlsysim.backends import slopes
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import bind
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable, lower, variable_of
+from mlsysim.study.varied import closure
+from mlsysim.symbolic import STEPS, Closed, Queue, System, Variable, lower, variable_of
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 
@@ -54,7 +55,7 @@ class Derivative:
         if not isinstance(by, str) or by not in names:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
-        self._system = part(model.system, output, relax)
+        self._system = closure(model.system, (output,), relax=relax)
         chain, self.steps = _chain_rule(self._system, self.by)
         self.expression = _total(chain, output, self.by.name)
         if self.expression.has(sympy.Derivative):
@@ -101,12 +102,6 @@ def _number_variable(variable: Variable) -> Variable:
     return variable
 
 
-@lru_cache(maxsize=256)
-def part(system: System, output: str, relax: bool) -> System:
-    """The part of a system that an output needs, one object each: compiled functions are cached by object."""
-    return (system.relax() if relax else system).closure([output])
-
-
 Chain = list[tuple[str, list[tuple[str, Any]]]]
 
 
@@ -121,7 +116,7 @@ def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
             continue
         moved_symbols = {v.symbol for v in moving}
         expression, frozen = _smooth(lower(formula.expression), moved_symbols)
-        if any(node.free_symbols & moved_symbols for node in expression.atoms(Root, EvaluatedAt, ChunkedPrefill)):
+        if any(node.free_symbols & moved_symbols for node in expression.atoms(Closed)):
             allowed = f"{formula.name} has no derivative by it in closed form, as the root of an equation or elsewhere"
             raise InputError("derivative", by.name, f"{allowed}; sensitivity() has its number")
         if frozen or (by.domain.kind == "integer" and decides(formula.expression, by)):
@@ -152,6 +147,42 @@ def decides(expression: Any, by: Variable) -> bool:
     return any(by.symbol in case.cond.free_symbols for case in expression.atoms(ExprCondPair))
 
 
+def continuous(system: System) -> list[str]:
+    """Names of the inputs that are continuous."""
+    return [v.name for v in system.inputs if v.domain.kind == "real"]
+
+
+def smooth(system: System) -> list[str]:
+    """Names of the inputs with a derivative: continuous ones, and whole numbers in which every formula is smooth.
+
+    A whole number has none where it is a flag, or decides which case of a formula holds, or moves the number of
+    servers of a queue, which is whole.
+    """
+    found = continuous(system)
+    found += [v.name for v in system.inputs if v.domain.kind == "integer" and _is_smooth(system, v)]
+    return sorted(found)
+
+
+@lru_cache(maxsize=4096)
+def _is_smooth(system: System, by: Variable) -> bool:
+    if by.domain.is_flag:
+        return False
+    touched: set[Any] = {by.symbol}
+    for formula in system:
+        expression: Any = formula.expression
+        if not touched & expression.free_symbols:
+            continue
+        touched.add(formula.variable.symbol)
+        if decides(expression, by):
+            return False
+        whole = [node.args[0] for node in expression.atoms(Queue)] + [*expression.atoms(*STEPS, sympy.Mod)]
+        # In others a bound number may count servers.
+        whole += [node for node in expression.atoms(Closed) if node.has(Queue, sympy.Mod)]
+        if any(touched & node.free_symbols for node in whole):
+            return False
+    return True
+
+
 def _total(chain: Chain, output: str, by: str) -> Any:
     slopes: dict[str, Any] = {by: sympy.S.One}
     for name, partials in chain:
@@ -161,7 +192,7 @@ def _total(chain: Chain, output: str, by: str) -> Any:
 
 def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
     """An expression with maxima as cases and with moving steps as constants; a dict from the constants to the steps."""
-    if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger) and expression.free_symbols & moving:
+    if isinstance(expression, STEPS) and expression.free_symbols & moving:
         stand_in = sympy.Dummy("step", real=True)
         return stand_in, {stand_in: expression}
     if not expression.args:

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from mlsysim import units
-from mlsysim.backends import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.binding_terms.boundaries import Boundary, Solver, bounds_between
-from mlsysim.study.binding_terms.names import Alike
+from mlsysim.study.binding_terms.boundaries import Boundary, Solver
 from mlsysim.study.binding_terms.regions import Interval, Regimes
-from mlsysim.study.binding_terms.terms import Paths
-from mlsysim.study.derivative import part
+from mlsysim.study.binding_terms.terms import Alike, Paths
+from mlsysim.study.bisection import bisected
 from mlsysim.study.grids.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.sweep import refuse_size
+from mlsysim.study.varied import accepted, closure
 from mlsysim.symbolic import Variable, variable_of
 
 #: Regimes that a map tells apart.
@@ -75,7 +74,7 @@ def regimes(
     _check_axes(model, binding, named or list(binding.axes))
     refuse_size([binding])
     binding.require(wanted.name)
-    system = part(binding.system, wanted.name, False)
+    system = closure(binding.system, (wanted.name,))
     moving = [name for name, value in binding.values.items() if np.ndim(value)]
     return _Map(model, binding, Paths(system, wanted.name, moving, _chosen(system, by)), wanted).answer()
 
@@ -113,6 +112,10 @@ def _chosen(system: Any, by: str | Iterable[str] | None) -> frozenset[str] | Non
     return frozenset(names)
 
 
+def _mean(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return (low + high) / 2
+
+
 class _Map:
     """The grid of a question for regimes."""
 
@@ -122,11 +125,12 @@ class _Map:
         self.paths = paths
         self.output = output
         self.shape = binding.sizes
-        self.accepted = self._accepted()
+        self.accepted = np.broadcast_to(accepted(binding, binding.numbers), self.shape)
         if not self.accepted.any():
             binding.refuse()
-        codes = paths.codes(self.inputs(), self.shape)
-        kept = {place: code[self.accepted] for place, code in codes.items()}
+        self.values = paths.values(binding.values)
+        self.value = np.broadcast_to(np.asarray(self.values[output.name], float), self.shape)
+        kept = {place: code[self.accepted] for place, code in paths.codes(self.values, self.shape).items()}
         self.alike = Alike(kept, paths.choices)
         if self.alike.count > MOST:
             found = ", ".join(dict.fromkeys(choice.variable.name for choice in self.alike.choices))
@@ -140,20 +144,7 @@ class _Map:
         """Name of one regime that holds everywhere."""
         if self.output.domain.kind != "choice":
             return f"{self.output.label}: no other term binds"
-        value = np.broadcast_to(self.paths.values(self.inputs())[self.output.name], self.shape)
-        return self.output.domain.labels[int(value[self.accepted][0])]
-
-    def inputs(self) -> dict[str, Any]:
-        """Canonical value per input, arrays over the axes."""
-        return dict(self.binding.values)
-
-    def _accepted(self) -> np.ndarray:
-        held = np.ones(self.shape, bool)
-        conditions = tuple((f"condition_{n}", each) for n, each in enumerate(self.binding.conditions))
-        if conditions:
-            for met in compiled(self.binding.system, None, "vector", conditions)(self.binding.numbers).values():
-                held = held & np.asarray(met, bool)
-        return held
+        return self.output.domain.labels[int(self.value[self.accepted][0])]
 
     def numeric(self) -> list[str]:
         """Axes of numbers, along which there are boundaries."""
@@ -168,8 +159,7 @@ class _Map:
         import xarray
 
         dims = tuple(self.binding.axes)
-        value = self.paths.values(self.inputs())[self.output.name]
-        value = np.where(self.accepted, np.broadcast_to(np.asarray(value, float), self.shape), np.nan)
+        value = np.where(self.accepted, self.value, np.nan)
         code = self.numbers.astype(np.int8)
         meaning = flags("Which term binds", self.names)
         data = {"regime": (dims, code, meaning | {"regimes": "; ".join(self.names)})}
@@ -179,10 +169,12 @@ class _Map:
         dataset.attrs["output"] = self.output.name
         boundaries = self._boundaries()
         intervals = self._intervals() if len(dims) == 1 and self.numeric() else ()
-        return Regimes(self.output, dataset, self.names, boundaries, intervals)
+        return Regimes(self.output, dataset, tuple(self.names), tuple(boundaries), tuple(intervals))
 
-    def _scale(self, name: str) -> float:
-        return units.factor(self.binding.axes[name].unit or variable_of(name).unit)
+    @cached_property
+    def _scales(self) -> dict[str, float]:
+        """Canonical amount of the unit of each axis of numbers."""
+        return {name: units.factor(self.binding.axes[name].unit or variable_of(name).unit) for name in self.numeric()}
 
     @cached_property
     def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
@@ -207,7 +199,7 @@ class _Map:
         if not any(pair.size for pair in pairs):
             return np.zeros((2, len(axes), 0)), np.zeros((2, 0), int)
         low, high, pair = (np.concatenate(each, axis=1) for each in (lows, highs, pairs))
-        return np.stack(bounds_between(self._regime_of, low, high, pair[0])), pair
+        return np.stack(bisected(lambda at: self._regime_of(at) == pair[0], low, high, 1e-12, _mean)), pair
 
     def _at(self, points: np.ndarray) -> dict[str, Any]:
         flat = {name: value for name, value in self.binding.values.items() if np.ndim(value) == 0}
@@ -229,19 +221,19 @@ class _Map:
 
     def _regime_of(self, points: np.ndarray) -> np.ndarray:
         size = points.shape[1]
-        return self.alike.number_of(self.paths.codes(self._at(points), (size,)), size)
+        return self.alike.number_of(self.paths.codes(self.paths.values(self._at(points)), (size,)), size)
 
     def _boundaries(self) -> list[Boundary]:
         (before, after), pairs = self._crossings
         axes = list(self.binding.axes)
         numeric = [variable_of(name) for name in self.numeric()]
-        scales = {name: self._scale(name) if name in self.numeric() else 1.0 for name in axes}
-        solver = Solver(self.paths.system, self.paths.values(self.inputs()), numeric, scales)
+        held = {name: float(value) for name, value in self.values.items() if np.ndim(value) == 0}
+        solver = Solver(self.paths.system, held, numeric, self._scales)
         found = []
         for pair in sorted({(min(each), max(each)) for each in pairs.T.tolist()}):
             mine = (np.sort(pairs, axis=0) == np.array(pair)[:, None]).all(axis=0)
             sides = before[:, mine], after[:, mine]
-            shown = np.stack([row / scales[name] for name, row in zip(axes, sides[1], strict=True)])
+            shown = np.stack([row / self._scales.get(name, 1.0) for name, row in zip(axes, sides[1], strict=True)])
             solved = self._solved(solver, pair, sides) if len(numeric) == len(axes) else None
             found.append(Boundary((self.names[pair[0]], self.names[pair[1]]), shown, *(solved or ())))
         return found
@@ -266,7 +258,7 @@ class _Map:
         order = order[self.numbers[order] >= 0]
         codes, typed = self.numbers[order], axis.coordinates[order]
         edges = np.flatnonzero(np.diff(codes)) + 1
-        crossed = sorted((points[0] / self._scale(name)).tolist())
+        crossed = sorted((points[0] / self._scales[name]).tolist())
         ends = [float(typed[0]), *crossed, float(typed[-1])]
         return [
             Interval(self.names[codes[first]], ends[place], ends[place + 1], typed[first], typed[after - 1])

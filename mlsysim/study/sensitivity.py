@@ -7,12 +7,12 @@ from typing import Any
 from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.study.derivative import part
+from mlsysim.study.derivative import continuous, smooth
 from mlsysim.study.sensitivities.moves import Moves
 from mlsysim.study.sensitivities.on_grid import on_grid
 from mlsysim.study.sensitivities.point import at_point
-from mlsysim.study.sensitivities.slopes import continuous, smooth
 from mlsysim.study.sweep import refuse_size
+from mlsysim.study.varied import closure
 
 
 def sensitivity(
@@ -56,7 +56,7 @@ def sensitivity(
     refuse_size([binding])
     binding.refuse()
     binding.require(output)
-    system = part(binding.system, output, relax)
+    system = closure(binding.system, (output,), relax=relax)
     names = smooth(system) if relax else continuous(system)
     if binding.axes:
         return on_grid(model, variable, binding, system, names, second=second)

@@ -69,14 +69,12 @@ class Varied:
         dict
             Array per output, of the broadcast shape.
         """
-        known = self._at(given)
-        shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
+        known, shape = self._at(given)
         return evaluate_outputs(self._system, [OutputSpec(name) for name in self.outputs], known, shape)
 
     def slopes(self, given: Mapping[str, Any]) -> dict[str, dict[str, np.ndarray]]:
         """Derivative of every output by each free input, element by element: per input, per output."""
-        known = self._at(given)
-        shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
+        known, shape = self._at(given)
         found = slopes(self._system, self.outputs, self.free, known)
         return {
             by: {name: np.broadcast_to(value, shape) for name, value in outputs.items()}
@@ -85,25 +83,27 @@ class Varied:
 
     def allowed(self, given: Mapping[str, Any]) -> np.ndarray:
         """Tell whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
-        known = self._masks | self._at(given)
-        shape = np.broadcast_shapes(*(np.shape(value) for value in known.values()))
-        held = np.ones(shape, bool)
+        known, shape = self._at({**self.binding.numbers, **given})
+        held = np.ones(shape, bool) & accepted(self.binding, known)
         for name in self.free:
             held = held & inside(variable_of(name), known[name])
-        conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(self.binding.conditions))
-        if conditions:
-            for met in compiled(self.binding.system, None, "vector", conditions)(known).values():
-                held = held & np.asarray(met, bool)
         return held
 
-    @property
-    def _masks(self) -> dict[str, Any]:
-        return {name: mask for name, mask in self.binding.numbers.items() if name not in self.binding.values}
-
-    def _at(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _at(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """Every input with as many dimensions as there are axes, and the shape of all together."""
         known = {**self.binding.values, **{name: np.asarray(value, float) for name, value in given.items()}}
         most = max(np.ndim(value) for value in known.values())
-        return {name: _ranked(value, most) if np.ndim(value) else value for name, value in known.items()}
+        known = {name: _ranked(value, most) if np.ndim(value) else value for name, value in known.items()}
+        return known, np.broadcast_shapes(*(np.shape(value) for value in known.values()))
+
+
+def accepted(binding: Binding, known: Mapping[str, Any]) -> np.ndarray:
+    """Tell where no reason refuses a point, at canonical values of the inputs."""
+    conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(binding.conditions))
+    held = np.ones((), bool)
+    for met in compiled(binding.system, None, "vector", conditions)(known).values() if conditions else ():
+        held = held & np.asarray(met, bool)
+    return held
 
 
 def _ranked(value: np.ndarray, dimensions: int) -> np.ndarray:
@@ -112,6 +112,6 @@ def _ranked(value: np.ndarray, dimensions: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def closure(system: System, outputs: tuple[str, ...]) -> System:
+def closure(system: System, outputs: tuple[str, ...], *, relax: bool = False) -> System:
     """The part of a system that some outputs need: one object each, because compiled functions are cached by object."""
-    return system.closure(outputs)
+    return (system.relax() if relax else system).closure(outputs)

@@ -7,11 +7,14 @@ from mlsysim.symbolic.extremes import Max, Min, Mod
 from mlsysim.symbolic.family import Family, Index, family, family_of
 from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import (
+    STEPS,
+    Closed,
     ErlangC,
     EvaluatedAt,
     LeastInteger,
     NormalCDF,
     NormalQuantile,
+    Queue,
     Root,
     SlotsBusy,
     by_label,
@@ -39,7 +42,9 @@ from mlsysim.symbolic.variable import (
 )
 
 __all__ = [
+    "STEPS",
     "ChunkedPrefill",
+    "Closed",
     "Domain",
     "ErlangC",
     "EvaluatedAt",
@@ -54,6 +59,7 @@ __all__ = [
     "Mod",
     "NormalCDF",
     "NormalQuantile",
+    "Queue",
     "Requirement",
     "Root",
     "SlotsBusy",

@@ -8,6 +8,7 @@ import sympy
 from sympy.core.symbol import Str
 
 from mlsysim.errors import FormulaError, UnknownNameError
+from mlsysim.symbolic.functions import Closed
 
 #: Arguments of the law beside the time of an iteration, with their units and what they are where they are left out.
 ARGUMENTS: dict[str, tuple[str, Any]] = {
@@ -50,7 +51,7 @@ QUANTILES = ("ttft", "tpot", "e2e")
 PRECISION = 1e-6
 
 
-class ChunkedPrefill(sympy.Expr):
+class ChunkedPrefill(Closed):
     r"""One number of what requests see under chunked prefill: :math:`\mathrm{Chunked}_{\mathrm{ttft}}(\dots)`.
 
     An iteration takes a token of every request that decodes and, up to a budget, tokens of the prompts that wait,

@@ -18,7 +18,11 @@ from mlsysim.symbolic.variable import Variable, variable_of
 from mlsysim.tracebacks import at_the_call
 
 
-class LeastInteger(sympy.Expr):
+class Closed(sympy.Expr):
+    """Expression with variables or a law of its own, which no walk along the terms of a formula enters."""
+
+
+class LeastInteger(Closed):
     r"""The smallest whole number that meets a condition: :math:`\min\{n\in\mathbb N : n\le N,\ C(n)\}`.
 
     The condition must be monotone: once met it stays met as ``n`` grows, so compiled code may
@@ -90,7 +94,7 @@ class Unknown(sympy.Dummy):
         return variable_of(self.name)
 
 
-class Root(sympy.Expr):
+class Root(Closed):
     r"""The number at which two sides are equal: :math:`\{x\in[a,b] : l(x)=r(x)\}`.
 
     The left side less the right side must rise with the number. Where it is not negative at the lower end, the
@@ -208,7 +212,7 @@ class Definition(Protocol):
         ...
 
 
-class EvaluatedAt(sympy.Expr):
+class EvaluatedAt(Closed):
     """Value of a variable if others had different values: :math:`T_{99}(c = n)`.
 
     Build one with :func:`evaluated_at`. It carries the expressions that lead from the ones to the other,
@@ -326,7 +330,18 @@ def _moved(
     return moved
 
 
-class ErlangC(sympy.Function):
+#: Expressions that jump, and whose derivative is zero in between.
+STEPS = (sympy.ceiling, sympy.floor, LeastInteger)
+
+
+class Queue(sympy.Function):
+    """Probability in a queue, whose first argument counts servers and is whole: there is no derivative by it."""
+
+    is_real = True
+    is_nonnegative = True
+
+
+class ErlangC(Queue):
     """Erlang C: the probability that an arrival waits in an M/M/c queue.
 
     Parameters
@@ -344,8 +359,6 @@ class ErlangC(sympy.Function):
 
     operation = "erlang_c"
     nargs = 2
-    is_real = True
-    is_nonnegative = True
 
     def fdiff(self, argindex: int = 1) -> Any:
         """Derivative with respect to the offered load."""
@@ -365,7 +378,7 @@ class ErlangCSlope(sympy.Function):
     is_nonnegative = True
 
 
-class SlotsBusy(sympy.Function):
+class SlotsBusy(Queue):
     """Probability that all slots are taken, in a queue whose servers slow down as they fill.
 
     Parameters
@@ -387,8 +400,6 @@ class SlotsBusy(sympy.Function):
 
     operation = "slots_busy"
     nargs = 5
-    is_real = True
-    is_nonnegative = True
 
     def fdiff(self, argindex: int = 1) -> Any:
         """Derivative with respect to all but the number of slots, which is whole."""

@@ -10,7 +10,7 @@ import sympy
 
 from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownNameError, quoted
 from mlsysim.symbolic.formula import Formula
-from mlsysim.symbolic.functions import EvaluatedAt, LeastInteger
+from mlsysim.symbolic.functions import STEPS, EvaluatedAt, LeastInteger
 from mlsysim.symbolic.variable import Variable
 from mlsysim.tracebacks import at_the_call
 
@@ -189,7 +189,7 @@ class System:
             Only those this output depends on.
         """
         within = self.closure([output]) if output is not None else self
-        return tuple(f.name for f in within if f.expression.has(sympy.ceiling, sympy.floor, LeastInteger))
+        return tuple(f.name for f in within if f.expression.has(*STEPS))
 
     def __repr__(self) -> str:
         return f"<System of {len(self)} formulas: {', '.join(v.name for v in self.outputs)}>"

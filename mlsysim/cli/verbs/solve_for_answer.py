@@ -18,7 +18,7 @@ from mlsysim.errors import InputError, MlsysimError, quoted
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
-from mlsysim.study.inverse import Solution
+from mlsysim.study.inverse.solution import Solution
 from mlsysim.study.inverse.targets import unknown_name, with_unit
 from mlsysim.study.results.basis import at_point, of_result
 from mlsysim.symbolic import variable_of

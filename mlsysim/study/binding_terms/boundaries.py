@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,13 @@ import numpy as np
 import sympy
 
 from mlsysim import formatting
-from mlsysim.backends import compiled_expression
 from mlsysim.study.binding_terms.terms import INACTIVE, Choice
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable, lower
+from mlsysim.study.chain import Chain, UnturnableError, roots, value_at
+from mlsysim.symbolic import STEPS, Closed, System, Variable, lower
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of an equation up to which it is solved, and of a solution up to which it is brought into product form.
 SOLVED, FACTORED = 400, 80
-#: Bisections of an interval.
-ROUNDS = 48
 #: Relative distance of a solution from the traced boundary up to which it is the same.
 SAME = 1e-6
 
@@ -71,10 +69,7 @@ class Boundary:
         return "\n".join(lines)
 
 
-#: What no term is followed into.
-_OPAQUE = ChunkedPrefill | LeastInteger | EvaluatedAt | Root | sympy.ceiling | sympy.floor | sympy.Mod
-
-
+@dataclass(frozen=True)
 class Solver:
     """Boundaries as formulas.
 
@@ -83,24 +78,17 @@ class Solver:
     system : System
         The formulas of the output.
     values : mapping
-        Canonical values of inputs and variables that depend on no axis.
+        Canonical numbers of inputs and variables that depend on no axis.
     axes : sequence of Variable
         Numbers along the axes; the last is solved for first.
     scales : mapping
         Canonical amount of the unit of each axis.
     """
 
-    def __init__(
-        self, system: System, values: Mapping[str, Any], axes: Sequence[Variable], scales: Mapping[str, float]
-    ) -> None:
-        self.system = system
-        self.values = {name: float(value) for name, value in values.items() if np.ndim(value) == 0}
-        self.axes = tuple(axes)
-        self.scales = scales
-        self.moved: set[Any] = {axis.symbol for axis in axes}
-        for formula in system:
-            if self.moved & formula.expression.free_symbols:
-                self.moved.add(formula.variable.symbol)
+    system: System
+    values: Mapping[str, Any]
+    axes: Sequence[Variable]
+    scales: Mapping[str, float]
 
     def solved(
         self, choice: Choice, codes: tuple[int, int], at: Mapping[str, float], points: Mapping[str, np.ndarray]
@@ -118,12 +106,13 @@ class Solver:
         points : mapping
             Canonical values of the axes on the boundary.
         """
-        for one, other in _sides(choice, codes):
-            left, right = self._resolved(one, at, 0), self._resolved(other, at, 0)
-            if left is None or right is None:
+        chain = Chain(self.system, tuple(axis.name for axis in self.axes), at, SOLVED, (Closed, *STEPS, sympy.Mod))
+        for sides in _sides(choice, codes):
+            try:
+                left, right = (lower(chain.through(side)) for side in sides)
+            except UnturnableError:
                 continue
-            sides: list[Any] = [lower(left), lower(right)]
-            found = self._root(sides[0] - sides[1], points)
+            found = self._root(left - right, points)  # type: ignore[operator]
             if found is not None:
                 return found
         return None
@@ -139,30 +128,9 @@ class Solver:
                     return axis, root, self._here(root, axis)
         return None
 
-    def _resolved(self, node: Any, at: Mapping[str, float], depth: int) -> Any:
-        """An expression in the axes and in what does not move, along the terms that bind at a point."""
-        if depth > 60 or isinstance(node, _OPAQUE):
-            return node if not self.moved & node.free_symbols else None
-        if not self.moved & node.free_symbols:
-            return node
-        if node.is_Symbol:
-            if any(node == axis.symbol for axis in self.axes):
-                return node
-            return self._resolved(self.system[node.name].expression, at, depth + 1)
-        if isinstance(node, sympy.Max | sympy.Min):
-            order = sorted(node.args, key=lambda arg: _number(arg, at))
-            return self._resolved(order[-1 if isinstance(node, sympy.Max) else 0], at, depth + 1)
-        if isinstance(node, sympy.Piecewise):
-            pairs: Any = node.args
-            taken = next((v for v, c in pairs if c == True or _number(c, at)), None)  # noqa: E712
-            return None if taken is None else self._resolved(taken, at, depth + 1)
-        args = [self._resolved(arg, at, depth + 1) for arg in node.args]
-        return None if any(arg is None for arg in args) else node.func(*args)
-
     def _holds(self, root: Any, axis: Variable, points: Mapping[str, np.ndarray]) -> bool:
         """Tell whether a solution goes through all traced points."""
-        at: dict[str, Any] = {**self.values, **points}
-        found = np.asarray(compiled_expression(root)(at)["value"], float)
+        found = np.asarray(value_at(root, {**self.values, **points}), float)
         wanted = points[axis.name]
         return bool(np.all(np.abs(found - wanted) <= SAME * np.abs(wanted)))
 
@@ -178,7 +146,7 @@ class Solver:
         if rounded.is_number:
             return f"{axis.name} = {formatting.number(float(found))}"
         names = {each.symbol: sympy.Symbol(each.name) for each in self.axes}
-        return f"{axis.name} = {_plain(rounded.xreplace(names))}"
+        return f"{axis.name} = {sympy.sstr(rounded.xreplace(names), full_prec=False).replace('**', '^')}"
 
 
 def _simpler(expression: Any) -> Any:
@@ -193,14 +161,6 @@ def _short(number: Any) -> Any:
     """A number with four digits; a whole one without a point."""
     found = float(f"{float(number):.4g}")
     return sympy.Integer(int(found)) if found == int(found) and abs(found) < 1e6 else sympy.Float(found, 4)
-
-
-def _plain(expression: Any) -> str:
-    return sympy.sstr(expression, full_prec=False).replace("**", "^")
-
-
-def _number(expression: Any, at: Mapping[str, float]) -> float:
-    return float(compiled_expression(expression)(at)["value"])
 
 
 def _sides(choice: Choice, codes: tuple[int, int]) -> list[tuple[Any, Any]]:
@@ -222,13 +182,9 @@ def _roots(numerator: Any, symbol: sympy.Symbol) -> list[Any]:
         coefficients = sympy.Poly(numerator, symbol).all_coeffs()
     except sympy.PolynomialError:
         return []
-    if len(coefficients) == 2:
-        return [_tidy(-coefficients[1] / coefficients[0])]
-    if len(coefficients) == 3:
-        a, b, c = coefficients
-        root = sympy.sqrt(_tidy(b**2 - 4 * a * c))
-        return [(-b + root) / (2 * a), (-b - root) / (2 * a)] if b else [sympy.sqrt(_tidy(-c / a))]
-    return []
+    if len(coefficients) == 3 and not coefficients[1]:
+        return [sympy.sqrt(_tidy(-coefficients[2] / coefficients[0]))]
+    return roots(coefficients, _tidy)
 
 
 def _tidy(expression: Any) -> Any:
@@ -236,26 +192,3 @@ def _tidy(expression: Any) -> Any:
     found = sympy.factor(expression) if expression.count_ops() <= FACTORED else expression
     above, below = sympy.fraction(sympy.together(found))
     return -above / -below if above.could_extract_minus_sign() else found
-
-
-def bounds_between(
-    regime_of: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, start: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bracket the end of the first regime between two rows of points: its last place and the next one.
-
-    Parameters
-    ----------
-    regime_of : callable
-        Number of the regime per point, of an array with one row per axis.
-    low, high : ndarray
-        The points on both sides, one row per axis.
-    start : ndarray
-        Number of the regime at ``low``.
-    """
-    for _ in range(ROUNDS):
-        middle = (low + high) / 2
-        same = regime_of(middle) == start
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-        if np.all(np.abs(high - low) <= 1e-12 * np.abs(high)):
-            break
-    return low, high

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +45,7 @@ class Interval:
     last: Any
 
 
+@dataclass(eq=False, repr=False)
 class Regimes:
     """Binding term of every point.
 
@@ -63,19 +63,11 @@ class Regimes:
         Stretches of the axis, if there is one axis of numbers.
     """
 
-    def __init__(
-        self,
-        output: Variable,
-        dataset: xarray.Dataset,
-        names: Sequence[str],
-        boundaries: Sequence[Boundary],
-        intervals: Sequence[Interval] = (),
-    ) -> None:
-        self.output = output
-        self.dataset = dataset
-        self.names = tuple(names)
-        self.boundaries = tuple(boundaries)
-        self.intervals = tuple(intervals)
+    output: Variable
+    dataset: xarray.Dataset
+    names: tuple[str, ...]
+    boundaries: tuple[Boundary, ...]
+    intervals: tuple[Interval, ...]
 
     @property
     def map(self) -> xarray.DataArray:
@@ -123,10 +115,7 @@ class Regimes:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: shares, boundaries, and intervals over one axis."""
-        intervals = [
-            {"regime": e.regime, "start": e.start, "end": e.end, "first": _plain(e.first), "last": _plain(e.last)}
-            for e in self.intervals
-        ]
+        intervals = [{key: _plain(value) for key, value in vars(each).items()} for each in self.intervals]
         return {
             "output": self.output.name,
             "axes": [str(dim) for dim in self.map.dims],

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import sympy
 
-from mlsysim.backends import compiled, compiled_expression
+from mlsysim.backends import compiled
 from mlsysim.backends.ties import TIE
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Label, LeastInteger, Root, System, Variable, variable_of
+from mlsysim.study.chain import moved_by, value_at
+from mlsysim.symbolic import Closed, Label, System, Variable, variable_of
 from mlsysim.symbolic.printing import symbol_text, text
 
+#: Where a choice stands: the variable, and the places of arguments on the way.
+Place = tuple[Any, ...]
 #: What a choice has no part in: it stands in a term that does not bind.
 INACTIVE = -1
 
@@ -79,21 +82,16 @@ class Paths:
         self.system = system
         self.output = output
         self.by = by
-        self.choices: dict[tuple[Any, ...], Choice] = {}
-        moved: set[Any] = {variable_of(name).symbol for name in moving}
-        for formula in system:
-            if moved & formula.expression.free_symbols:
-                moved.add(formula.variable.symbol)
-        self.moved = frozenset(moved)
+        self.choices: dict[Place, Choice] = {}
+        self.moved = {variable_of(name).symbol for name in (*moving, *moved_by(system, tuple(moving)))}
 
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Every input and variable at canonical values of the inputs."""
         return {**given, **compiled(self.system, (self.output,), "vector")(given)}
 
-    def codes(self, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[tuple[Any, ...], np.ndarray]:
+    def codes(self, values: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Place, np.ndarray]:
         """Code of the binding term of each choice, by place of the choice; ``INACTIVE`` where it has no part."""
-        walk = _Walk(self, self.values(given), shape)
-        walk.active[self.output] = np.ones(shape, bool)
+        walk = _Walk(self, values, shape, {self.output: np.ones(shape, bool)})
         with np.errstate(all="ignore"):
             for formula in reversed(self.system.formulas):
                 mask = walk.active.get(formula.name)
@@ -102,25 +100,21 @@ class Paths:
         return walk.codes
 
 
+@dataclass
 class _Walk:
     """One way through the formulas, from the output to the inputs, along the terms that bind."""
 
-    def __init__(self, paths: Paths, values: Mapping[str, Any], shape: tuple[int, ...]) -> None:
-        self.paths = paths
-        self.values = values
-        self.shape = shape
-        self.active: dict[str, np.ndarray] = {}
-        self.codes: dict[tuple[Any, ...], np.ndarray] = {}
+    paths: Paths
+    values: Mapping[str, Any]
+    shape: tuple[int, ...]
+    active: dict[str, np.ndarray]
+    codes: dict[Place, np.ndarray] = field(default_factory=dict)
 
     def number(self, expression: Any) -> np.ndarray:
         """The value of an expression at every point."""
-        if expression.is_Symbol and expression.name in self.values:
-            found = self.values[expression.name]
-        else:
-            found = compiled_expression(expression)(self.values)["value"]
-        return np.broadcast_to(np.asarray(found, float), self.shape)
+        return np.broadcast_to(np.asarray(value_at(expression, self.values), float), self.shape)
 
-    def into(self, node: Any, mask: np.ndarray, variable: Variable, place: tuple[Any, ...]) -> None:
+    def into(self, node: Any, mask: np.ndarray, variable: Variable, place: Place) -> None:
         """Follow an expression where it counts."""
         if not self.paths.moved & node.free_symbols:
             return
@@ -135,14 +129,14 @@ class _Walk:
                 if chosen.any():
                     term = arg.args[0] if isinstance(node, sympy.Piecewise) else arg
                     self.into(term, chosen, variable, (*place, number))
-        elif isinstance(node, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
+        elif isinstance(node, Closed):
             for symbol in node.free_symbols:
                 self.into(symbol, mask, variable, place)
         else:
             for number, arg in enumerate(node.args):
                 self.into(arg, mask, variable, (*place, number))
 
-    def _note(self, node: Any, code: np.ndarray, variable: Variable, place: tuple[Any, ...]) -> None:
+    def _note(self, node: Any, code: np.ndarray, variable: Variable, place: Place) -> None:
         by = self.paths.by
         if by is None or variable.name in by:
             if place not in self.paths.choices:
@@ -154,7 +148,7 @@ class _Walk:
         """An expression with the case that holds in place of every case distinction that does not move."""
         if isinstance(node, sympy.Piecewise) and not any(c.free_symbols & self.paths.moved for _, c in node.args):  # type: ignore[misc, union-attr]
             return self._decided(node.args[int(self._cases(node).flat[0])].args[0])
-        if not node.args or isinstance(node, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
+        if not node.args or isinstance(node, Closed):
             return node
         return node.func(*map(self._decided, node.args))
 
@@ -174,3 +168,76 @@ class _Walk:
             for _, condition in node.args
         ]
         return np.argmax(np.stack(held), axis=0)
+
+
+class Alike:
+    """Points at which the same terms bind.
+
+    Parameters
+    ----------
+    codes : mapping
+        Which term binds, per choice, at the points of a grid that are accepted.
+    choices : mapping
+        The choices.
+    """
+
+    def __init__(self, codes: Mapping[Place, np.ndarray], choices: Mapping[Place, Choice]) -> None:
+        flat = {place: code.ravel() for place, code in codes.items()}
+        flat = {place: code for place, code in flat.items() if code.size and (code != code[0]).any()}
+        self.choices = [choices[place] for place in flat]
+        self.places = list(flat)
+        if not flat:
+            self.numbers, self.terms = np.zeros(0, int), np.zeros((0, 1), int)
+            return
+        stack = np.stack(list(flat.values()))
+        terms, numbers, counts = np.unique(stack, axis=1, return_inverse=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order))
+        #: The regime of every point, 0 that of most points; and which term binds per choice and regime.
+        self.numbers, self.terms = ranks[np.reshape(numbers, -1)], terms[:, order]
+
+    @property
+    def count(self) -> int:
+        """Number of regimes."""
+        return self.terms.shape[1]
+
+    def number_of(self, codes: Mapping[Place, np.ndarray], size: int) -> np.ndarray:
+        """The regime of other points; -1 where other terms bind than anywhere on the grid."""
+        if not self.places:
+            return np.zeros(size, int)
+        absent = np.full(size, INACTIVE)
+        stack = np.stack([np.broadcast_to(codes.get(place, absent), (size,)) for place in self.places])
+        found = np.full(size, -1)
+        for number, terms in enumerate(self.terms.T):
+            found[(stack == terms[:, None]).all(axis=0)] = number
+        return found
+
+    def names(self, whole: str) -> list[str]:
+        """A name per regime, each another: the terms that tell it apart; one alone is called ``whole``."""
+        if not self.places:
+            return [whole]
+        telling = self._telling()
+        found = [self._name(terms, telling) for terms in self.terms.T]
+        return [name if found.count(name) == 1 else f"{name} ({number + 1})" for number, name in enumerate(found)]
+
+    def _telling(self) -> list[int]:
+        """Choices that tell the regimes apart, those nearest to the output first."""
+        found: list[int] = []
+        kinds = 1
+        for place in range(len(self.places)):
+            more = np.unique(self.terms[[*found, place]], axis=1).shape[1]
+            if more > kinds:
+                kinds = more
+                found.append(place)
+        return found
+
+    def _name(self, terms: np.ndarray, telling: Sequence[int]) -> str:
+        words = [self.choices[place].name(int(terms[place])) for place in telling if terms[place] != INACTIVE]
+        return "; ".join(dict.fromkeys(words)) or "neither"
+
+    def changed(self, before: int, after: int) -> list[tuple[Choice, tuple[int, int]]]:
+        """The choices that go from one term to another between two regimes, and the terms; extremes first."""
+        pairs = zip(self.choices, self.terms[:, before].tolist(), self.terms[:, after].tolist(), strict=True)
+        found = [(choice, (a, b)) for choice, a, b in pairs if a != b and INACTIVE not in (a, b)]
+        return sorted(found, key=lambda each: not each[0].is_extreme)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
-
-if TYPE_CHECKING:
-    from mlsysim.study.calibration.calibration import Calibration
-    from mlsysim.study.calibration.problem import Problem
+from mlsysim.study.calibration.calibration import Calibration
+from mlsysim.study.calibration.measured import measured, weighted
+from mlsysim.study.calibration.problem import Problem, parameters
+from mlsysim.study.calibration.table import read_table
 
 
 def calibrate(
@@ -57,13 +57,6 @@ def calibrate(
         If a column is unknown, a row is refused, a free input is a whole number or has no effect, or nothing
         was measured.
     """
-    from mlsysim.study.calibration.calibration import Calibration
-    from mlsysim.study.calibration.estimates import Estimates
-    from mlsysim.study.calibration.measured import measured, weighted
-    from mlsysim.study.calibration.parameters import parameters
-    from mlsysim.study.calibration.problem import Problem
-    from mlsysim.study.calibration.table import read_table
-
     names = _free(free)
     if not isinstance(space, str) or space not in ("log", "linear"):
         raise InputError("space", space, "must be 'log' or 'linear'")
@@ -73,10 +66,10 @@ def calibrate(
     chosen = parameters(found.varied.binding, occurring, tuple(found.outputs))
     problem = Problem(found, chosen, weighted(found, weights), space)
     _refuse_measurements(problem)
-    end = problem.solved()
+    end = problem.squares.fit(problem.starts())
     problem.refuse_rows(end.x)
     fixed = {name: value for name, value in given.items() if name not in names}
-    return Calibration(model, fixed, Estimates(problem, end))
+    return Calibration(problem, end, model, fixed)
 
 
 def _free(free: Any) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,13 @@ from mlsysim import formatting, show, units
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.jsontext import json_text
 from mlsysim.study.calibration.entry import save
-from mlsysim.study.calibration.estimates import Estimates
-from mlsysim.study.calibration.identifiability import Combination
-from mlsysim.study.calibration.leave_out import LeaveOneOut, leave_one_out
+from mlsysim.study.calibration.estimates import Estimates, LeaveOneOut, leave_one_out
 from mlsysim.study.calibration.measured import Measured, measured
-from mlsysim.study.calibration.parameters import values_of
+from mlsysim.study.calibration.problem import values_of
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import read_table
 from mlsysim.study.results.basis import Basis, at_point
-from mlsysim.study.results.display import plain
+from mlsysim.study.results.display import amounts, plain
 from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
@@ -31,13 +29,12 @@ from mlsysim.tracebacks import at_the_call
 if TYPE_CHECKING:
     import xarray
 
-    from mlsysim.study.calibration.problem import Problem
-
 #: Percent of a prediction per percent of a parameter from which a row counts as one that says something of it.
 MATTERS = 0.01
 
 
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Estimates):
     """Inputs of a model as measurements imply them; prints as a table.
 
     Attributes
@@ -51,35 +48,22 @@ class Calibration:
     model: DeclaredModel
     held: dict[str, Any]
 
-    def __init__(self, model: DeclaredModel, held: Mapping[str, Any], found: Estimates) -> None:
-        self.model = model
-        self.held = dict(held)
-        self._found = found
-
-    @property
-    def free(self) -> tuple[str, ...]:
-        """The inputs that were found."""
-        return self._found.names
-
     @property
     def basis(self) -> Basis | None:
         """Stack, assumptions and expected errors of the measured outputs, those of the first row."""
-        found = self._found.problem.measured
+        found = self.problem.measured
         return at_point(self.model, found.varied.arguments, found.outputs, free=self.free)
 
     @property
     def values(self) -> dict[str, Any]:
         """Value of every input that was found, with its unit."""
-        return {each.name: each.shown(self._found.canonical[each.name]) for each in self._found.problem.parameters}
+        return {each.name: each.shown(self.canonical[each.name]) for each in self.problem.parameters}
 
     @property
     def errors(self) -> dict[str, Any]:
         """Standard error of each, with its unit; None where it is at a bound or not determined."""
-        found = {}
-        for place, each in enumerate(self._found.problem.parameters):
-            error = self._found.error(place)
-            found[each.name] = None if np.isnan(error) else each.shown(error)
-        return found
+        errors = {each: self.error(place) for place, each in enumerate(self.problem.parameters)}
+        return {each.name: None if np.isnan(error) else each.shown(error) for each, error in errors.items()}
 
     @at_the_call
     def intervals(self, level: float = 0.95) -> dict[str, Any]:
@@ -92,27 +76,27 @@ class Calibration:
             scatter alike.
         """
         found = {}
-        for place, each in enumerate(self._found.problem.parameters):
-            ends = self._found.interval(place, level)
+        for place, each in enumerate(self.problem.parameters):
+            ends = self.interval(place, level)
             found[each.name] = None if ends is None else tuple(each.shown(end) for end in ends)
         return found
 
     @property
     def covariance(self) -> xarray.DataArray:
         """Covariance of the inputs that have an error, in the units of their variables."""
-        slopes = [each.slope(self._found.canonical[each.name]) for each in self._found.problem.parameters]
-        one = [units.factor(each.variable.unit) for each in self._found.problem.parameters]
+        slopes = [each.slope(self.canonical[each.name]) for each in self.problem.parameters]
+        one = [units.factor(each.variable.unit) for each in self.problem.parameters]
         scale = np.array(slopes) / np.array(one)
-        whole = self._matrix(self._found.covariance * np.outer(scale, scale), "covariance")
+        whole = self._matrix(self.spread * np.outer(scale, scale), "covariance")
         known = [name for name, error in self.errors.items() if error is not None]
         return whole.sel(input=known, other=known)
 
     @property
     def correlations(self) -> xarray.DataArray:
         """Correlation of each pair of inputs, by name; nan for what has no error."""
-        spread = np.sqrt(np.diag(self._found.covariance))
+        spread = np.sqrt(np.diag(self.spread))
         with np.errstate(all="ignore"):
-            return self._matrix(self._found.covariance / np.outer(spread, spread), "correlation")
+            return self._matrix(self.spread / np.outer(spread, spread), "correlation")
 
     def _matrix(self, values: np.ndarray, name: str) -> xarray.DataArray:
         import xarray
@@ -138,47 +122,36 @@ class Calibration:
         dict
             Array by name, in the unit of the variable; a quantity where it has one.
         """
-        spread = np.nan_to_num(self._found.covariance)
-        drawn = np.random.default_rng(seed).multivariate_normal(self._found.fit.x, spread, count, method="eigh")
-        lower, upper = np.array([each.bounds for each in self._found.problem.parameters]).T
-        drawn = np.clip(drawn, lower, upper)
-        found = {}
-        for name, value in values_of(self._found.problem.parameters, drawn).items():
-            variable = variable_of(name)
-            amount = np.asarray(units.from_canonical(value, variable.unit))
-            bare = variable.named_unit or not variable.dimension
-            found[name] = amount if bare else units.Q_(amount, units.unit(variable.unit))
-        return found
-
-    @property
-    def unidentifiable(self) -> tuple[Combination, ...]:
-        """Combinations of inputs that the measurements do not determine."""
-        return self._found.unidentifiable
+        spread = np.nan_to_num(self.spread)
+        drawn = np.random.default_rng(seed).multivariate_normal(self.fit.x, spread, count, method="eigh")
+        squares = self.problem.squares
+        found = values_of(self.problem.parameters, np.clip(drawn, squares.lower, squares.upper))
+        return {name: amounts(variable_of(name), np.asarray(value)) for name, value in found.items()}
 
     @property
     def at_bound(self) -> dict[str, str]:
         """Inputs at the ``"lower"`` or ``"upper"`` bound of their domain, beyond which the rows would go."""
-        sides = zip(self.free, self._found.at_bound, strict=True)
+        sides = zip(self.free, self.sides, strict=True)
         return {name: "lower" if side < 0 else "upper" for name, side in sides if side}
 
     @cached_property
     def residuals(self) -> Residuals:
         """Predicted over measured in every row."""
-        return self._compared(self._found.problem.measured)
+        return self._compared(self.problem.measured)
 
     @cached_property
     def leave_one_out(self) -> LeaveOneOut:
         """Every row as a calibration without it predicts it; computed when it is first asked for."""
-        return leave_one_out(self._found)
+        return leave_one_out(self)
 
     @cached_property
     def influence(self) -> xarray.DataArray:
         """Percent of a prediction per percent of an input, in every row: which rows say something of what."""
         import xarray
 
-        values = self._found.canonical
-        slopes = self._found.problem.measured.slopes(values)
-        outputs, rows = self.residuals.predicted, self._found.problem.measured.table.rows
+        values = self.canonical
+        slopes = self.problem.measured.slopes(values)
+        outputs, rows = self.residuals.predicted, self.problem.measured.table.rows
         elastic = np.empty((len(outputs), len(self.free), rows))
         for at, output in enumerate(outputs):
             for place, name in enumerate(self.free):
@@ -216,11 +189,8 @@ class Calibration:
         return self._compared(measured(self.model, table, held, self.free, outputs=None, ignore=ignore))
 
     def _compared(self, rows: Measured) -> Residuals:
-        predicted = rows.predicted(self._found.canonical)
-        shape = (rows.table.rows,)
-        return Residuals(
-            rows.outputs, {name: np.broadcast_to(predicted[name], shape) for name in rows.outputs}, rows.labels
-        )
+        predicted = rows.predicted(self.canonical)
+        return Residuals(rows.outputs, {name: predicted[name] for name in rows.outputs}, rows.labels)
 
     @at_the_call
     def save(self, path: str | os.PathLike[str], name: str, *, base: Any = None, source: str = "own") -> None:
@@ -248,33 +218,15 @@ class Calibration:
         save(self, path, name, base=base, source=source)
 
     @property
-    def canonical(self) -> dict[str, float]:
-        """Value of every input that was found, in canonical units."""
-        return dict(self._found.canonical)
-
-    def held_value(self, name: str) -> float:
-        """Canonical value of an input that was held."""
-        return float(self._found.problem.measured.varied.binding.values[name])
-
-    @property
-    def problem(self) -> Problem:
-        """Problem that was minimised: rows, parameters and weights."""
-        return self._found.problem
-
-    @property
     def observations(self) -> str:
         """Number and source of the rows, with the first letters of their SHA-256."""
-        return self._found.problem.measured.table.described
-
-    def standing(self, name: str) -> str:
-        """Why an input has no error; empty where it has one."""
-        return self._found.standing(self.free.index(name))
+        return self.problem.measured.table.described
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells, as text."""
         headers = ["Input", "Value", "Error", "95% from", "to", "Rows that tell"]
         intervals, errors = self.intervals(), self.errors
-        used = np.stack(list(self._found.problem.used.values()))
+        used = np.stack(list(self.problem.used.values()))
         telling = ((np.abs(self.influence.values) >= MATTERS) & used[:, None]).any(axis=0).sum(axis=-1)
         rows = []
         for place, (name, value) in enumerate(self.values.items()):
@@ -306,10 +258,10 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: inputs with errors and intervals, what is not determined, and the rows."""
-        intervals, canonical = self.intervals(), self._found.canonical
+        intervals, canonical = self.intervals(), self.canonical
         inputs = {}
         for place, name in enumerate(self.free):
-            error, ends = self._found.error(place), intervals[name]
+            error, ends = self.error(place), intervals[name]
             inputs[name] = {
                 **plain(variable_of(name), canonical[name]),
                 "error": None if ends is None else float(units.magnitude(self.errors[name])),

@@ -1,14 +1,19 @@
-"""Calibrated values as a stack in a user's own catalog file."""
+"""Calibrated values as a stack in a user's own catalog file, and their rows as a file beside it."""
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mlsysim import units
 from mlsysim.catalog import Entry, Stack, Value, builtin, load_catalog
@@ -16,12 +21,15 @@ from mlsysim.catalog.files import LARGEST
 from mlsysim.errors import InputError, MlsysimError, printable
 from mlsysim.files import locked, read_bytes, replacing
 from mlsysim.inputs.axes import Derived
-from mlsysim.study.calibration.rows_file import rows_path, rows_text
+from mlsysim.study.calibration.measured import WEIGHT
+from mlsysim.study.calibration.table import NOTE, Column, named
 from mlsysim.study.grids.checkpoint import reason_of
+from mlsysim.study.results.display import plain
 from mlsysim.symbolic import variable_of
 
 if TYPE_CHECKING:
     from mlsysim.study.calibration.calibration import Calibration
+    from mlsysim.study.calibration.problem import Problem
 
 #: Fields of an entry that are no constants of a stack.
 _TEXT = ("name", "description", "variants", "devices")
@@ -44,7 +52,7 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
 
 
 def _save(found: Calibration, file: Path, name: str, base: Any, source: str) -> None:
-    text = rows_text(found.problem, found.held)
+    text = _rows_text(found.problem, found.held)
     _refuse(found, file, name, text)
     parent = _base(found, base)
     fields: dict[str, Any] = {}
@@ -53,7 +61,7 @@ def _save(found: Calibration, file: Path, name: str, base: Any, source: str) -> 
             field: _copied(value) for field in _constants() if isinstance(value := getattr(parent, field), Value)
         }
     fields |= _held(found)
-    rows = rows_path(file, name)
+    rows = _rows_path(file, name)
     on = f"{found.observations}, in {rows.name}"
     fields |= {each: {**_calibrated(found, each), "calibrated_on": on} for each in found.free}
     today = datetime.date.today().isoformat()
@@ -95,7 +103,7 @@ def _refuse(found: Calibration, file: Path, name: str, text: str) -> None:
                          "calibrate again with a value for all but one of them, or with rows that tell")  # fmt: skip
     if file.exists() and f"Stacks.{name}" in load_catalog(file).paths():
         raise InputError("name", name, f"stands in {file.name} already", "choose another name")
-    rows = rows_path(file, name)
+    rows = _rows_path(file, name)
     # The same rows are those of a save that was broken off before its stack was written.
     if os.path.lexists(rows) and (not rows.is_file() or read_bytes(rows, LARGEST) != text.encode()):
         raise InputError("name", name, f"its rows would overwrite {rows.name}", "choose another name, or move the file")
@@ -134,7 +142,7 @@ def _held(found: Calibration) -> dict[str, Any]:
     for field in _constants():
         value = found.held.get(field)
         if value is not None and not isinstance(value, Derived):
-            canonical = found.held_value(field)
+            canonical = float(found.problem.measured.varied.binding.values[field])
             fields[field] = {**_amount(field, canonical), "kind": "user", "date": "",
                              "note": "Held while the others were calibrated."}  # fmt: skip
     return fields
@@ -148,10 +156,7 @@ def _calibrated(found: Calibration, name: str) -> dict[str, Any]:
 
 
 def _amount(name: str, canonical: float) -> dict[str, Any]:
-    variable = variable_of(name)
-    unit = "" if variable.unit == "count" else variable.unit
-    amount = float(units.from_canonical(canonical, variable.unit))
-    return {"value": amount, "unit": unit} if unit else {"value": amount}
+    return {key: each for key, each in plain(variable_of(name), canonical).items() if each != ""}
 
 
 def _description(found: Calibration, parent: Stack | None) -> str:
@@ -182,3 +187,76 @@ def _readable(beside: Path, file: Path) -> None:
         load_catalog(beside)
     except MlsysimError as error:
         raise InputError("path", str(file), str(error).replace(beside.name, file.name)) from None
+
+
+def _rows_text(problem: Problem, held: Mapping[str, Any]) -> str:
+    """The rows as CSV that ``calibrate`` reads: units in the headers, and in notes what was held.
+
+    Weights that were given apart from them are a column.
+    """
+    columns = [_with_unit(problem, column) for column in _used(problem)]
+    text = io.StringIO()
+    for note in _notes(problem, held):
+        text.write(f"{NOTE} {printable(' '.join(note.split()))}\n")
+    headers = tuple(f"{each.name} [{each.unit}]" if each.unit else each.name for each in columns)
+    for row in (headers, *zip(*([_row_cell(cell) for cell in each.cells] for each in columns), strict=True)):
+        # In quotes a line is no note.
+        quoting = csv.QUOTE_ALL if row[0].startswith(NOTE) else csv.QUOTE_MINIMAL
+        csv.writer(text, lineterminator="\n", quoting=quoting).writerow(row)
+    return text.getvalue()
+
+
+def _rows_path(file: Path, name: str) -> Path:
+    """Path of the rows of a stack: beside the catalog file."""
+    return file.with_name(f"{file.stem}.{name}.csv")
+
+
+def _used(problem: Problem) -> list[Column]:
+    """The columns that the calibration used, and those that were carried along."""
+    labels, outputs, inputs = problem.measured.labels, problem.measured.outputs, problem.measured.inputs
+    columns = [
+        each
+        for each in problem.measured.table.columns
+        if each.name in labels or each.name in outputs or each.name in inputs
+    ]
+    weights = list(problem.weights.values())
+    if all((each == weights[0]).all() for each in weights):
+        return columns if (weights[0] == 1).all() else [*columns, Column(WEIGHT, "", tuple(weights[0].tolist()))]
+    return columns
+
+
+def _with_unit(problem: Problem, column: Column) -> Column:
+    """A column of numbers with a unit in its header, in which all of them are."""
+    labels = problem.measured.labels
+    variable = None if column.name in labels else problem.measured.varied.model.arguments.get(column.name)
+    if column.name in problem.measured.outputs:
+        variable = variable_of(column.name)
+    if variable is None or variable.named_unit or not variable.dimension:
+        return column
+    unit = column.unit or variable.unit
+    cells = [units.own(c).to(units.unit(unit)).magnitude if units.is_quantity(c) else c for c in column.cells]
+    return replace(column, unit=unit, cells=tuple(cells))
+
+
+def _notes(problem: Problem, given: Mapping[str, Any]) -> list[str]:
+    model = problem.measured.varied.model
+    held = [f"{name}={named(value)}" for name, value in given.items()]
+    free = ", ".join(each.name for each in problem.parameters)
+    notes = [
+        f"{type(model).__name__}({model.variant!r}).calibrate: found {free} from {problem.measured.table.described}",
+        f"Held: {', '.join(held) or 'nothing'}",
+    ]
+    labels = ", ".join(problem.measured.labels)
+    notes += [f"Carried along (ignore=): {labels}"] if labels else []
+    notes += ["Compared by difference (space='linear')"] if problem.space == "linear" else []
+    each: Mapping[str, np.ndarray] = problem.weights
+    if any((weights != next(iter(each.values()))).any() for weights in each.values()):
+        notes += [f"Weights of {name}: {', '.join(f'{w:g}' for w in weights)}" for name, weights in each.items()]
+    return notes
+
+
+def _row_cell(cell: Any) -> str:
+    if cell is None:
+        return ""
+    plain = cell.item() if isinstance(cell, np.generic) else cell
+    return repr(plain) if isinstance(plain, float) else " ".join(named(plain).split())

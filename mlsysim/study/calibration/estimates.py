@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from mlsysim.errors import InputError
 from mlsysim.formatting import number
+from mlsysim.progress import looped
 from mlsysim.study.calibration.fit import Fit
 from mlsysim.study.calibration.identifiability import (
     Combination,
@@ -18,10 +19,14 @@ from mlsysim.study.calibration.identifiability import (
     leave_their_bound,
     undetermined,
 )
-from mlsysim.study.calibration.problem import Problem
+from mlsysim.study.calibration.problem import Problem, values_of
+from mlsysim.study.calibration.residuals import Residuals
+
+#: Relative change at which a fit without one row has arrived; it begins where the whole one ended.
+NEARBY = 1e-8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimates:
     """Parameters where least squares ended, in coordinates.
 
@@ -37,20 +42,20 @@ class Estimates:
     fit: Fit
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters."""
+    def free(self) -> tuple[str, ...]:
+        """The inputs that were found."""
         return tuple(each.name for each in self.problem.parameters)
 
     @cached_property
     def canonical(self) -> dict[str, float]:
-        """Canonical value of every parameter; exactly its bound where it is at one."""
+        """Canonical value of every input that was found; exactly its bound where it is at one."""
         return {
             each.name: each.at_bound(float(each.value(x)), int(side))
             for each, x, side in zip(self.problem.parameters, self.fit.x, self.fit.at_bound, strict=True)
         }
 
     @cached_property
-    def at_bound(self) -> np.ndarray:
+    def sides(self) -> np.ndarray:
         """Per parameter -1 if measurements keep it at its lower bound, 1 at its upper one, else 0."""
         sides = self.fit.at_bound
         if not sides.any():
@@ -60,7 +65,7 @@ class Estimates:
     @property
     def loose(self) -> np.ndarray:
         """Places of the parameters that measurements keep at no bound."""
-        return np.flatnonzero(self.at_bound == 0)
+        return np.flatnonzero(self.sides == 0)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -69,7 +74,7 @@ class Estimates:
         That of a logarithm is one. Another has its value, or where that is less what would change some
         prediction by its own size.
         """
-        found = np.ones(len(self.names))
+        found = np.ones(len(self.free))
         for place, each in enumerate(self.problem.parameters):
             if not each.logarithmic:
                 steepest = float(np.abs(self.fit.jacobian[:, place]).max(initial=0.0))
@@ -90,13 +95,13 @@ class Estimates:
     @property
     def _scatter(self) -> float:
         """Standard deviation of the residuals, were all parameters determined; nan where none is spare."""
-        spare = len(self.fit.residuals) - len(self.names)
+        spare = len(self.fit.residuals) - len(self.free)
         return math.sqrt(self.fit.cost / spare) if spare > 0 else math.nan
 
     @cached_property
     def unidentifiable(self) -> tuple[Combination, ...]:
-        """Combinations of parameters that the measurements do not determine."""
-        names = [self.names[place] for place in self.loose]
+        """Combinations of inputs that the measurements do not determine."""
+        names = [self.free[place] for place in self.loose]
         return combinations(self._directions, names, self._told)
 
     def _told(self, loose: int, share: float) -> str:
@@ -109,7 +114,7 @@ class Estimates:
     @property
     def degrees(self) -> int:
         """Measurements less parameters that they determine; one that they keep at its bound is one of these."""
-        return len(self.fit.residuals) - len(self.names) + len(self._directions)
+        return len(self.fit.residuals) - len(self.free) + len(self._directions)
 
     @property
     def deviation(self) -> float:
@@ -117,12 +122,12 @@ class Estimates:
         return math.sqrt(self.fit.cost / self.degrees) if self.degrees > 0 else math.nan
 
     @cached_property
-    def covariance(self) -> np.ndarray:
+    def spread(self) -> np.ndarray:
         """Covariance of the coordinates; nan for what is at a bound or not determined."""
-        found = np.full((len(self.names),) * 2, np.nan)
+        found = np.full((len(self.free),) * 2, np.nan)
         unknown = np.zeros(len(self.loose), bool)
         for combination in self.unidentifiable:
-            unknown |= np.isin([self.names[place] for place in self.loose], combination.parameters)
+            unknown |= np.isin([self.free[place] for place in self.loose], combination.parameters)
         if self.loose.size:
             jacobian = self.fit.jacobian[:, self.loose]
             found[np.ix_(self.loose, self.loose)] = covariance(jacobian, self.deviation, unknown)
@@ -131,7 +136,7 @@ class Estimates:
     def error(self, place: int) -> float:
         """Standard error of a parameter in canonical units; nan if it has none."""
         each = self.problem.parameters[place]
-        return math.sqrt(self.covariance[place, place]) * each.slope(self.canonical[each.name])
+        return math.sqrt(self.spread[place, place]) * each.slope(self.canonical[each.name])
 
     def interval(self, place: int, level: float) -> tuple[float, float] | None:
         """Confidence interval of a parameter in canonical units, within its domain; None if it has no error.
@@ -145,7 +150,7 @@ class Estimates:
             raise InputError("level", level, "is between 0 and 1", "0.95 is usual")
         from scipy.special import stdtrit
 
-        spread = math.sqrt(self.covariance[place, place])
+        spread = math.sqrt(self.spread[place, place])
         if math.isnan(spread):
             return None
         each = self.problem.parameters[place]
@@ -154,12 +159,61 @@ class Estimates:
         x = self.fit.x[place]
         return float(each.value(max(x - reach, lower))), float(each.value(min(x + reach, upper)))
 
-    def standing(self, place: int) -> str:
-        """Why a parameter has no error; empty where it has one."""
-        name, side = self.names[place], int(self.at_bound[place])
+    def standing(self, name: str) -> str:
+        """Why an input has no error; empty where it has one."""
+        place = self.free.index(name)
+        side = int(self.sides[place])
         if side:
             bound = self.problem.parameters[place].variable.domain
             return f"at its {'lower' if side < 0 else 'upper'} bound {number(bound.lower if side < 0 else bound.upper)}"
         if any(name in each.parameters for each in self.unidentifiable):
             return "not determined"
         return "no spare measurement" if math.isnan(self.deviation) else ""
+
+
+class LeaveOneOut(Residuals):
+    """Rows as they are predicted by a calibration without them; :attr:`errors` says how well.
+
+    Attributes
+    ----------
+    values : dict
+        Canonical value of every parameter without each row.
+    """
+
+    values: dict[str, np.ndarray]
+
+
+def leave_one_out(found: Estimates) -> LeaveOneOut:
+    """Fit again without each row in turn, from where the whole fit ended.
+
+    Parameters
+    ----------
+    found : Estimates
+        The fit to all rows.
+
+    Returns
+    -------
+    LeaveOneOut
+        A row that is the only one to be measured has no prediction.
+    """
+    problem = found.problem
+    rows = problem.measured.table.rows
+    used = problem.used
+    counts = sum(each.astype(int) for each in used.values())
+    predicted = {name: np.full(rows, np.nan) for name in used}
+    values = {name: np.full(rows, np.nan) for name in found.free}
+    for row in looped(np.flatnonzero(counts).tolist()):
+        weights = {name: np.where(np.arange(rows) == row, 0.0, each) for name, each in problem.weights.items()}
+        without = replace(problem, weights=weights)
+        if not any(each.any() for each in without.used.values()):
+            continue
+        end = Estimates(without, without.squares.fit([found.fit.x], NEARBY))
+        for name, value in end.canonical.items():
+            values[name][row] = value
+        answers = problem.measured.predicted(values_of(problem.parameters, end.fit.x))
+        for name in used:
+            predicted[name][row] = answers[name][row]
+    measured = {name: np.where(used[name], each, np.nan) for name, each in problem.measured.outputs.items()}
+    result = LeaveOneOut(measured, predicted, problem.measured.labels)
+    result.values = values
+    return result

@@ -54,132 +54,119 @@ class Fit:
         """The sum of squares."""
         return float(self.residuals @ self.residuals)
 
+    def push(self, place: int) -> float:
+        """Pull of the residuals towards more of a parameter (less, below zero): a cosine, zero where none."""
+        column = self.jacobian[:, place]
+        size = float(np.linalg.norm(column) * np.linalg.norm(self.residuals))
+        return float(-column @ self.residuals) / size if size else 0.0
 
-def fit(
-    residuals: Vector,
-    jacobian: Vector,
-    starts: Sequence[np.ndarray],
-    lower: np.ndarray,
-    upper: np.ndarray,
-    tolerance: float = ARRIVED,
-) -> Fit:
-    """The parameters with the least sum of squared residuals.
 
-    Parameters
+@dataclass(frozen=True)
+class LeastSquares:
+    """Sum of squared residuals, of parameters within bounds.
+
+    Attributes
     ----------
     residuals, jacobian : callable
         Of the parameters; the Jacobian has a row per residual and a column per parameter.
-    starts : sequence of ndarray
-        Where to begin; the best end is returned, the first one of those that are equal.
     lower, upper : ndarray
         Bounds, which may be infinite.
-    tolerance : float
-        Relative change of cost, step and gradient at which it has arrived.
-
-    Returns
-    -------
-    Fit
     """
-    best, tried = None, starts if len(starts) > 1 else ()
-    with loop(len(tried) + 1) as advance:
-        for start in tried:
-            end = _descended(residuals, jacobian, start, lower, upper, COMPARED)
-            if best is None or end.cost < best.cost * (1 - LOWER):
-                best = end
-            advance(1)
-        found = _descended(residuals, jacobian, starts[0] if best is None else best.x, lower, upper, tolerance)
-    if tolerance == ARRIVED:
-        found = _polished(residuals, jacobian, found, lower, upper)
-    return _on_bounds(residuals, jacobian, found, lower, upper)
 
+    residuals: Vector
+    jacobian: Vector
+    lower: np.ndarray
+    upper: np.ndarray
 
-def _descended(
-    residuals: Vector,
-    jacobian: Vector,
-    start: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    tolerance: float = ARRIVED,
-) -> Fit:
-    """The nearest minimum below a start, which is moved off the bounds: there least squares cannot begin."""
-    from scipy.optimize import least_squares
+    def fit(self, starts: Sequence[np.ndarray], tolerance: float = ARRIVED) -> Fit:
+        """The parameters with the least sum.
 
-    room = np.where(np.isfinite(upper - lower), OFF * (upper - lower), OFF)
-    inner = np.clip(start, lower + room, upper - room)
-    minimised: Any = least_squares
-    found = minimised(
-        residuals, inner, jacobian, (lower, upper), "trf", x_scale="jac", max_nfev=EVALUATIONS,
-        ftol=tolerance, xtol=tolerance, gtol=tolerance,
-    )  # fmt: skip
-    return Fit(found.x, found.fun, found.jac, np.zeros(len(start), int))
+        Parameters
+        ----------
+        starts : sequence of ndarray
+            Where to begin; the best end is returned, the first one of those that are equal.
+        tolerance : float
+            Relative change of cost, step and gradient at which it has arrived.
+        """
+        best, tried = None, starts if len(starts) > 1 else ()
+        with loop(len(tried) + 1) as advance:
+            for start in tried:
+                end = self._descended(start, COMPARED)
+                if best is None or end.cost < best.cost * (1 - LOWER):
+                    best = end
+                advance(1)
+            found = self._descended(starts[0] if best is None else best.x, tolerance)
+        return self._on_bounds(self._polished(found) if tolerance == ARRIVED else found)
 
+    def _at(self, x: np.ndarray, at_bound: np.ndarray) -> Fit:
+        return Fit(x, self.residuals(x), self.jacobian(x), at_bound)
 
-def _polished(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarray, upper: np.ndarray) -> Fit:
-    """The same minimum with more digits, by steps to where the gradient is zero."""
-    for _ in range(LAST):
-        size = np.linalg.norm(found.jacobian, axis=0)
-        size[size == 0] = 1.0
-        step = np.linalg.lstsq(found.jacobian / size, -found.residuals, rcond=FLAT)[0] / size
-        x = np.clip(found.x + step, lower, upper)
-        moved = Fit(x, residuals(x), jacobian(x), found.at_bound)
-        if not moved.cost <= found.cost * (1 + COSTS):
-            break
-        found = moved
-        if (np.abs(step) <= SHORT * np.maximum(np.abs(x), 1.0)).all():
-            break
-    return found
+    def _descended(self, start: np.ndarray, tolerance: float = ARRIVED) -> Fit:
+        """The nearest minimum below a start, which is moved off the bounds: there least squares cannot begin."""
+        from scipy.optimize import least_squares
 
+        room = np.where(np.isfinite(self.upper - self.lower), OFF * (self.upper - self.lower), OFF)
+        minimised: Any = least_squares
+        found = minimised(
+            self.residuals, np.clip(start, self.lower + room, self.upper - room), self.jacobian,
+            (self.lower, self.upper), "trf", x_scale="jac", max_nfev=EVALUATIONS,
+            ftol=tolerance, xtol=tolerance, gtol=tolerance,
+        )  # fmt: skip
+        return Fit(found.x, found.fun, found.jac, np.zeros(len(start), int))
 
-def _on_bounds(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarray, upper: np.ndarray) -> Fit:
-    """Put the parameters on bounds that residuals push them to and least squares never reaches, one by one."""
-    size = np.maximum(np.abs(found.x), 1.0)
-    for place in range(len(found.x)):
-        for side, bound in ((-1, lower[place]), (1, upper[place])):
-            if abs(found.x[place] - bound) <= NEAR * size[place] and _push(found, place) * side > PUSHED:
-                fixed = found.at_bound.copy()
-                fixed[place] = side
-                moved = _refitted(residuals, jacobian, found.x, fixed, lower, upper)
-                if moved.cost <= found.cost * (1 + COSTS) and _push(moved, place) * side > PUSHED:
-                    found = moved
-    return _rounded(residuals, jacobian, found, lower, upper)
-
-
-def _rounded(residuals: Vector, jacobian: Vector, found: Fit, lower: np.ndarray, upper: np.ndarray) -> Fit:
-    """Parameters that stayed where they were moved off a bound, on it: how far off they are says nothing."""
-    room = OFF * np.maximum(np.abs(found.x), 1.0)
-    x = np.where(np.abs(found.x - lower) <= room, lower, np.where(np.abs(found.x - upper) <= room, upper, found.x))
-    if (x == found.x).all():
+    def _polished(self, found: Fit) -> Fit:
+        """The same minimum with more digits, by steps to where the gradient is zero."""
+        for _ in range(LAST):
+            size = np.linalg.norm(found.jacobian, axis=0)
+            size[size == 0] = 1.0
+            step = np.linalg.lstsq(found.jacobian / size, -found.residuals, rcond=FLAT)[0] / size
+            moved = self._at(np.clip(found.x + step, self.lower, self.upper), found.at_bound)
+            if not moved.cost <= found.cost * (1 + COSTS):
+                break
+            found = moved
+            if (np.abs(step) <= SHORT * np.maximum(np.abs(moved.x), 1.0)).all():
+                break
         return found
-    moved = Fit(x, residuals(x), jacobian(x), found.at_bound)
-    return moved if moved.cost <= found.cost * (1 + COSTS) else found
 
+    def _on_bounds(self, found: Fit) -> Fit:
+        """Put the parameters on bounds that residuals push them to and least squares never reaches, one by one."""
+        size = np.maximum(np.abs(found.x), 1.0)
+        for place in range(len(found.x)):
+            for side, bound in ((-1, self.lower[place]), (1, self.upper[place])):
+                if abs(found.x[place] - bound) <= NEAR * size[place] and found.push(place) * side > PUSHED:
+                    fixed = found.at_bound.copy()
+                    fixed[place] = side
+                    moved = self._refitted(found.x, fixed)
+                    if moved.cost <= found.cost * (1 + COSTS) and moved.push(place) * side > PUSHED:
+                        found = moved
+        return self._rounded(found)
 
-def _push(found: Fit, place: int) -> float:
-    """Pull of the residuals towards more of a parameter (less, below zero): a cosine, zero where it has no effect."""
-    column = found.jacobian[:, place]
-    size = float(np.linalg.norm(column) * np.linalg.norm(found.residuals))
-    return float(-column @ found.residuals) / size if size else 0.0
+    def _rounded(self, found: Fit) -> Fit:
+        """Parameters that stayed where they were moved off a bound, on it: how far off they are says nothing."""
+        x, room = found.x, OFF * np.maximum(np.abs(found.x), 1.0)
+        for bound in (self.upper, self.lower):
+            x = np.where(np.abs(found.x - bound) <= room, bound, x)
+        if (x == found.x).all():
+            return found
+        moved = self._at(x, found.at_bound)
+        return moved if moved.cost <= found.cost * (1 + COSTS) else found
 
+    def _refitted(self, x: np.ndarray, fixed: np.ndarray) -> Fit:
+        """The other parameters fitted again, with some of them on their bounds."""
+        loose = fixed == 0
+        whole = np.where(fixed < 0, self.lower, np.where(fixed > 0, self.upper, x))
 
-def _refitted(
-    residuals: Vector, jacobian: Vector, x: np.ndarray, fixed: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> Fit:
-    """The other parameters fitted again, with some of them on their bounds."""
-    loose = fixed == 0
-    whole = np.where(fixed < 0, lower, np.where(fixed > 0, upper, x))
+        def filled(part: np.ndarray) -> np.ndarray:
+            full = whole.copy()
+            full[loose] = part
+            return full
 
-    def filled(part: np.ndarray) -> np.ndarray:
-        full = whole.copy()
-        full[loose] = part
-        return full
-
-    if loose.any():
-        part = _descended(
-            lambda p: residuals(filled(p)),
-            lambda p: jacobian(filled(p))[:, loose],
-            x[loose],
-            lower[loose],
-            upper[loose],
-        )
-        whole = filled(part.x)
-    return Fit(whole, residuals(whole), jacobian(whole), fixed)
+        if loose.any():
+            others = LeastSquares(
+                lambda p: self.residuals(filled(p)),
+                lambda p: self.jacobian(filled(p))[:, loose],
+                self.lower[loose],
+                self.upper[loose],
+            )
+            whole = filled(others._descended(x[loose]).x)
+        return self._at(whole, fixed)

@@ -54,11 +54,14 @@ class Measured:
 
     def predicted(self, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Canonical outputs in every row, at values of the free inputs that may have an axis before the rows."""
-        return self.varied.values({name: np.asarray(value)[..., None] for name, value in values.items()})
+        shape = (*np.broadcast_shapes(*map(np.shape, values.values())), self.table.rows)
+        found = self.varied.values({name: np.asarray(value)[..., None] for name, value in values.items()})
+        return {name: np.broadcast_to(each, shape) for name, each in found.items()}
 
     def slopes(self, values: Mapping[str, float]) -> dict[str, dict[str, np.ndarray]]:
         """Derivative of every output in every row by each free input."""
-        return self.varied.slopes(values)
+        found, rows = self.varied.slopes(values), (self.table.rows,)
+        return {by: {name: np.broadcast_to(each, rows) for name, each in of.items()} for by, of in found.items()}
 
 
 def measured(

@@ -1,25 +1,33 @@
-"""A calibration as least squares: residuals and their derivatives as functions of coordinates."""
+"""A calibration as least squares of coordinates without units: logarithms where an input is positive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from mlsysim import units
 from mlsysim.errors import InputError
+from mlsysim.inputs.binding import Binding
+from mlsysim.inputs.convert import LARGEST, SMALLEST
 from mlsysim.inputs.refusal import refuse
-from mlsysim.study.calibration.fit import Fit, fit
+from mlsysim.study.calibration.fit import LeastSquares
 from mlsysim.study.calibration.measured import Measured
-from mlsysim.study.calibration.parameters import Parameter, values_of
 from mlsysim.study.calibration.table import in_row
-from mlsysim.study.results.display import as_text
-from mlsysim.symbolic import variable_of
+from mlsysim.study.results.display import as_text, presented
+from mlsysim.study.varied import accepted
+from mlsysim.symbolic import Variable, variable_of
 
 #: Points at which the model is looked at before least squares begins, at how many of the best it begins, and the most
 #: rows times points.
 LOOKED_AT, BEGUN, POINTS = 128, 2, 200_000
+#: Factors by which starts lie apart: for what has a start, and for what has none.
+SPREAD, WIDE = 1e2, 1e8
+#: Smallest start of a share.
+SHARE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +60,9 @@ class Problem:
     def residuals(self, coordinates: np.ndarray) -> np.ndarray:
         """Weighted residuals, along the last axis, of coordinates along the last axis."""
         predicted = self._predicted(coordinates)
-        shape = (*coordinates.shape[:-1], self.measured.table.rows)
         parts = []
         for name, used in self.used.items():
-            ours = np.broadcast_to(predicted[name], shape)[..., used]
-            theirs = self.measured.outputs[name][used]
+            ours, theirs = predicted[name][..., used], self.measured.outputs[name][used]
             with np.errstate(all="ignore"):
                 apart = np.log(ours / theirs) if self.space == "log" else (ours - theirs) / _one(name)
             parts.append(np.sqrt(self.weights[name][used]) * apart)
@@ -75,29 +81,24 @@ class Problem:
         values = {name: float(value) for name, value in values_of(self.parameters, coordinates).items()}
         slopes = self.measured.slopes(values)
         predicted = self._predicted(coordinates) if self.space == "log" else {}
-        rows = self.measured.table.rows
         columns = []
         for each in self.parameters:
             parts = []
             for name, used in self.used.items():
-                slope = np.broadcast_to(slopes[each.name][name], (rows,))[used] * each.slope(values[each.name])
-                ours = np.broadcast_to(predicted[name], (rows,))[used] if self.space == "log" else _one(name)
+                slope = slopes[each.name][name][used] * each.slope(values[each.name])
+                ours = predicted[name][used] if self.space == "log" else _one(name)
                 with np.errstate(all="ignore"):
                     parts.append(np.sqrt(self.weights[name][used]) * slope / ours)
             columns.append(np.concatenate(parts))
         return np.nan_to_num(np.stack(columns, axis=1), nan=0.0, posinf=0.0, neginf=0.0)
 
-    def solved(self) -> Fit:
-        """Least squares from where the search begins and from the best of many points."""
+    @property
+    def squares(self) -> LeastSquares:
+        """The sum of squared residuals, of coordinates within their bounds."""
         lower, upper = np.array([each.bounds for each in self.parameters]).T
-        return fit(self.residuals, self.jacobian, self.starts(lower, upper), lower, upper)
+        return LeastSquares(self.residuals, self.jacobian, lower, upper)
 
-    def solved_from(self, coordinates: np.ndarray, tolerance: float) -> Fit:
-        """Least squares from one point."""
-        lower, upper = np.array([each.bounds for each in self.parameters]).T
-        return fit(self.residuals, self.jacobian, [coordinates], lower, upper, tolerance)
-
-    def starts(self, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
+    def starts(self) -> list[np.ndarray]:
         """Starting points of least squares: the values the model has, and the best of points all over the domains.
 
         Raises
@@ -112,7 +113,7 @@ class Problem:
         known = all(np.isfinite(each.start) for each in self.parameters)
         if known:
             looked = np.vstack([[each.coordinate(each.start) for each in self.parameters], looked])
-        looked = np.clip(looked, lower, upper)
+        looked = np.clip(looked, self.squares.lower, self.squares.upper)
         found = self.residuals(looked)
         with np.errstate(all="ignore"):
             cost = np.where(np.isfinite(found).all(axis=1), (found**2).sum(axis=1), np.inf)
@@ -125,10 +126,9 @@ class Problem:
 
     def _refuse(self, coordinates: np.ndarray) -> None:
         """Say in which row the model has no answer that can be compared."""
-        rows = self.measured.table.rows
         predicted = self.measured.predicted(values_of(self.parameters, coordinates))
         for name, used in self.used.items():
-            ours = np.broadcast_to(predicted[name], (rows,))
+            ours = predicted[name]
             bad = used & ~(np.isfinite(ours) & ((ours > 0) | (self.space == "linear")))
             if bad.any():
                 row = int(np.argmax(bad))
@@ -148,16 +148,14 @@ class Problem:
         """
         binding = self.measured.varied.binding
         known = {**binding.numbers, **{name: float(v) for name, v in values_of(self.parameters, coordinates).items()}}
-        try:
-            refuse(binding.reasons, binding.system, known)
-        except InputError as error:
-            for row in range(self.measured.table.rows):
-                at = {name: value[row] if np.ndim(value) else value for name, value in known.items()}
-                try:
-                    refuse(binding.reasons, binding.system, at)
-                except InputError as own:
-                    raise in_row(own, row) from None
-            raise error
+        held = np.broadcast_to(accepted(binding, known), (self.measured.table.rows,))
+        if not held.all():
+            row = int(held.argmin())
+            at = {name: value[row] if np.ndim(value) else value for name, value in known.items()}
+            try:
+                refuse(binding.reasons, binding.system, at)
+            except InputError as error:
+                raise in_row(error, row) from None
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:
@@ -171,3 +169,120 @@ def _spread(count: int, dimensions: int) -> np.ndarray:
 def _one(name: str) -> float:
     """The canonical value of one in the unit of an output."""
     return units.factor(variable_of(name).unit)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An input that is found from measurements.
+
+    Attributes
+    ----------
+    variable : Variable
+        The input.
+    start : float
+        Canonical value at which the search begins; nan where nothing says one.
+    """
+
+    variable: Variable
+    start: float
+
+    @property
+    def name(self) -> str:
+        """Name of the input."""
+        return self.variable.name
+
+    @property
+    def logarithmic(self) -> bool:
+        """True if its coordinate is a logarithm: it can only be positive."""
+        domain = self.variable.domain
+        return domain.lower > 0 or (domain.lower == 0 and domain.open_lower)
+
+    @property
+    def scale(self) -> float:
+        """The canonical value of one, where the coordinate is no logarithm."""
+        one = units.factor(self.variable.unit)
+        return abs(self.start) if math.isfinite(self.start) and self.start else one
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest coordinate."""
+        domain, one = self.variable.domain, units.factor(self.variable.unit)
+        if self.logarithmic:
+            return math.log(max(domain.lower, SMALLEST) * one), math.log(min(domain.upper, LARGEST) * one)
+        return domain.lower * one / self.scale, domain.upper * one / self.scale
+
+    def value(self, coordinate: Any) -> Any:
+        """The canonical value of a coordinate."""
+        return np.exp(coordinate) if self.logarithmic else coordinate * self.scale
+
+    def coordinate(self, value: float) -> float:
+        """The coordinate of a canonical value."""
+        return math.log(value) if self.logarithmic else value / self.scale
+
+    def slope(self, value: float) -> float:
+        """Change of the canonical value with the coordinate."""
+        return value if self.logarithmic else self.scale
+
+    def at_bound(self, value: float, side: int) -> float:
+        """The canonical value exactly on a bound, where the domain has it."""
+        domain = self.variable.domain
+        bound = domain.lower if side < 0 else domain.upper
+        on_it = side and math.isfinite(bound) and not (side < 0 and domain.open_lower)
+        return bound * units.factor(self.variable.unit) if on_it else value
+
+    def candidates(self, shares: np.ndarray) -> np.ndarray:
+        """Coordinates to begin at, from numbers between 0 and 1."""
+        domain, one = self.variable.domain, units.factor(self.variable.unit)
+        known = math.isfinite(self.start) and self.start != 0
+        if domain.lower >= 0 and math.isfinite(domain.upper):
+            least = max(domain.lower, SHARE * domain.upper) * one
+            found = least * (domain.upper * one / least) ** shares
+        else:
+            middle, factor = (abs(self.start), SPREAD) if known else (one, WIDE)
+            found = middle * factor ** (2 * shares - 1)
+            if domain.lower < 0:
+                found = math.copysign(1, self.start if known else 1) * found
+            found = np.clip(found, domain.lower * one, domain.upper * one)
+        return np.log(found) if self.logarithmic else found / self.scale
+
+    def shown(self, value: float) -> Any:
+        """A canonical value as a user meets it."""
+        return presented(self.variable, value)
+
+    def text(self, value: float) -> str:
+        """A canonical value as text."""
+        return as_text(self.variable, value)
+
+
+def parameters(binding: Binding, occurring: set[str], outputs: Sequence[str]) -> tuple[Parameter, ...]:
+    """The free inputs of a binding, which must be real numbers that the outputs depend on.
+
+    Raises
+    ------
+    InputError
+        If one is a whole number, or no formula of the outputs has it.
+    """
+    found = []
+    for name in binding.free:
+        variable = variable_of(name)
+        if variable.domain.kind != "real":
+            allowed = "is a whole number: only inputs that vary continuously are calibrated"
+            raise InputError("free", name, allowed, "search() finds whole numbers")
+        if name not in occurring:
+            real = [each for each in sorted(occurring) if variable_of(each).domain.kind == "real"]
+            hint = f"what has an effect: {', '.join(real[:12])}{', ...' if len(real) > 12 else ''}"
+            raise InputError("free", name, f"has no effect on {' and '.join(outputs)}", hint)
+        found.append(Parameter(variable, _start(binding.values[name])))
+    return tuple(found)
+
+
+def _start(bound: Any) -> float:
+    """The value that is bound; the median of those of several rows."""
+    known = np.asarray(bound, float)
+    known = known[np.isfinite(known)]
+    return float(np.median(known)) if known.size else math.nan
+
+
+def values_of(chosen: Sequence[Parameter], coordinates: np.ndarray) -> Mapping[str, Any]:
+    """Canonical value by name, of coordinates along the last axis."""
+    return {each.name: each.value(coordinates[..., place]) for place, each in enumerate(chosen)}

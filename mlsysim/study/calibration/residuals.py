@@ -43,6 +43,7 @@ class Errors:
         return f"median {self.median:.1%}, worst {self.worst:.1%} (row {self.worst_row})"
 
 
+@dataclass(eq=False, repr=False)
 class Residuals:
     """Predicted and measured outputs of every row.
 
@@ -54,15 +55,9 @@ class Residuals:
         Cells that tell the rows apart, by column.
     """
 
-    def __init__(
-        self,
-        measured: Mapping[str, np.ndarray],
-        predicted: Mapping[str, np.ndarray],
-        labels: Mapping[str, Sequence[Any]],
-    ) -> None:
-        self.measured = dict(measured)
-        self.predicted = dict(predicted)
-        self.labels = {name: tuple(cells) for name, cells in labels.items()}
+    measured: Mapping[str, np.ndarray]
+    predicted: Mapping[str, np.ndarray]
+    labels: Mapping[str, Sequence[Any]]
 
     @cached_property
     def ratios(self) -> dict[str, np.ndarray]:

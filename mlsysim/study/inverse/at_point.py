@@ -11,7 +11,7 @@ import numpy as np
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.inverse.closed_form import closed_form
 from mlsysim.study.inverse.landscape import Block, Landscape, Seen, relative_gap
-from mlsysim.study.inverse.pieces import SOLVED, Found, Pieces, real_pieces
+from mlsysim.study.inverse.pieces import CODES, SOLVED, Found, Pieces, chosen, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import Solution, as_text, nearest_of
 from mlsysim.study.inverse.whole import neighbours, whole_pieces
@@ -29,8 +29,6 @@ MISSED = "the output rises and falls or jumps to and fro: others between the val
 NEAR = 0.25
 #: Solutions that are listed.
 LISTED = 12
-#: From which number on the end of a domain is none that is meant.
-ENDLESS = 2.0**52
 
 
 def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str | None) -> Solution:
@@ -52,32 +50,36 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
     else:
         x = real_values(unknown.domain, landscape.usual, dense=True)
         found = closely(block, x)
-    texts, leaves_out = tuple(landscape.targets.texts), bool(landscape.targets.assumed)
     solved_at = partial(_solved, landscape.model, arguments, unknown.name)
+    answer = partial(Solution, unknown, tuple(landscape.targets.texts), _leaves_out=bool(landscape.targets.assumed),
+                     _solved_at=solved_at)  # fmt: skip
     if not len(found.pieces):
         near = neighbours(block, x, found, which) if landscape.whole else None
         if near is not None and near.best[0] >= 0:
             rows = [int(near.best[0]), 1 - int(near.best[0])]
             sides = near.values[rows, 0], near.reached[rows, 0], near.asked[rows, 0]
             pair = nearest_of(unknown, landscape.targets.equations[0].left.unit, *sides)
-            at = float(sides[0][0])
-            return Solution(
-                unknown, texts, "nearest", at=at, nearest=pair, leaves_out=leaves_out, solved_at=solved_at
-            )  # fmt: skip
+            return answer("nearest", _at=float(sides[0][0]), nearest=pair)
         if near is not None:
             found.dropped = Pieces(near.column, *near.values, *np.zeros((2, 1), bool))
         status, reason = why_none(block, x, found)
-        reason = because(reason, solved_at, x)
-        return Solution(unknown, texts, status, reason=reason, leaves_out=leaves_out)
-    status, at, said, reason = _chosen(landscape, found.pieces, which)
+        return answer(status, reason=because(reason, solved_at, x))
+    choice = chosen(unknown.domain, found.pieces, 1, which)
+    status, side = CODES[choice.code[0]], "largest" if choice.largest[0] else "smallest"
+    low, high = float(choice.pieces.lower[0]), float(choice.pieces.upper[0])
+    at = None if choice.endless[0] else high if choice.largest[0] else low
+    reason, said = "", side if low < high or status == "everywhere" else ""
+    if at is None:
+        part = f"from {as_text(unknown, low)} on" if choice.largest[0] else f"up to {as_text(unknown, high)}"
+        part, said = "for every value" if status == "everywhere" else part, side
+        reason = f"there is no {side} value: {' and '.join(landscape.targets.texts)} {part}"
     form = None if at is None or status == "everywhere" else closed_form(block, at, largest=said == "largest")
     if status == "several" and not said:
         said = which or "smallest"
     missed = status != "everywhere" and _may_miss(block, x, at, several=status == "several")
-    return Solution(
-        unknown, texts, status, at=at, which=said, reason=reason, intervals=_intervals(found.pieces), closed_form=form,
-        note=MISSED if missed else "", leaves_out=leaves_out, last=which == "largest",
-        more=max(0, len(found.pieces) - LISTED), solved_at=solved_at,
+    return answer(
+        status, _at=at, which=said, reason=reason, _ends=_intervals(found.pieces), _closed_form=form,
+        note=MISSED if missed else "", _last=which == "largest", _more=max(0, len(found.pieces) - LISTED),
     )  # fmt: skip
 
 
@@ -126,27 +128,6 @@ def _intervals(pieces: Pieces) -> tuple[tuple[float | None, float | None], ...]:
     ends = zip(pieces.lower, pieces.upper, pieces.opens, pieces.closes, strict=True)
     found = [(None if first else float(low), None if last else float(high)) for low, high, first, last in ends]
     return tuple(found[:LISTED])
-
-
-def _chosen(landscape: Landscape, pieces: Pieces, which: str | None) -> tuple[str, float | None, str, str]:
-    """Status, value, which of the values that hold it is, and why there is none."""
-    several, unknown = len(pieces) > 1, landscape.unknown
-    opens, closes = bool(pieces.opens[0]), bool(pieces.closes[0])
-    everywhere = not several and opens and closes
-    status = "everywhere" if everywhere else "several" if several else "solved"
-    side = which or ("largest" if opens and not closes else "smallest")
-    place = -1 if which == "largest" else 0
-    low, high = float(pieces.lower[place]), float(pieces.upper[place])
-    at = high if side == "largest" else low
-    if side == "largest":
-        endless = bool(pieces.closes[place]) and not np.isfinite(unknown.domain.upper) and high > ENDLESS
-    else:
-        endless = bool(pieces.opens[place]) and (unknown.domain.open_lower or not np.isfinite(unknown.domain.lower))
-    if endless:
-        part = f"from {as_text(unknown, low)} on" if side == "largest" else f"up to {as_text(unknown, high)}"
-        said = " and ".join(landscape.targets.texts)
-        return status, None, side, f"there is no {side} value: {said} {'for every value' if everywhere else part}"
-    return status, at, side if low < high or everywhere else "", ""
 
 
 def _around(block: Block, x: np.ndarray, found: Found) -> Found:

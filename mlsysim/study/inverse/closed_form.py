@@ -10,11 +10,10 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.backends import compiled_expression
 from mlsysim.inputs.expressions import Expression
+from mlsysim.study.chain import Chain, UnturnableError, roots, value_at
 from mlsysim.study.inverse.landscape import Block, Landscape
-from mlsysim.study.inverse.turned import UnturnableError, turned
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, UnitSymbol, Variable
+from mlsysim.symbolic import UnitSymbol, Variable
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of the formulas put into one another, beyond which a closed form would explain nothing.
@@ -25,6 +24,10 @@ AGREES = 1e-9
 READABLE = 60
 #: Cases of formulas that are listed.
 CASES = 6
+#: Relations of sympy, and LaTeX.
+RELATIONS: dict[str, tuple[Any, str]] = {"=": (sympy.Eq, "="), "≤": (sympy.Le, r"\le"), "≥": (sympy.Ge, r"\ge")}
+#: Operations, and places of the symbol, beyond which an equation is not brought to a polynomial.
+RATIONAL, PLACES = 120, 12
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,11 @@ class ClosedForm:
     @property
     def equation(self) -> Any:
         """As sympy: an equation, or a bound."""
-        kind = {"=": sympy.Eq, "≤": sympy.Le, "≥": sympy.Ge}[self.relation]
-        return kind(self.variable.symbol, self.expression, evaluate=False)
+        return RELATIONS[self.relation][0](self.variable.symbol, self.expression, evaluate=False)
 
     def latex(self) -> str:
         """As LaTeX."""
-        found = equation(self.variable.latex, self.expression)
-        sign = {"=": "=", "≤": r"\le", "≥": r"\ge"}[self.relation]
-        return found.replace("=", sign, 1) if sign != "=" else found
+        return equation(self.variable.latex, self.expression).replace("=", RELATIONS[self.relation][1], 1)
 
     def text(self) -> str:
         """As one line of text."""
@@ -89,7 +89,7 @@ def _form(
 ) -> ClosedForm | None:  # fmt: skip
     """The closed form that follows from two sides, if it agrees."""
     left, right, target = sides
-    chain = _Chain(landscape, known)
+    chain = Chain(landscape.system, (landscape.unknown.name,), known, LARGEST)
     try:
         one = chain.through(left.sympy)
         other = right if target else chain.through(right)
@@ -100,7 +100,10 @@ def _form(
     for found in _candidates(one, other, unknown):
         if sympy.count_ops(found) > READABLE:
             continue
-        for relation, expression in _as_whole(found) if landscape.whole else [("=", found)]:
+        relations = [("=", found)]
+        if landscape.whole:  # as whole numbers can meet it
+            relations += [("=", sympy.floor(found)), ("=", sympy.ceiling(found)), ("≤", found), ("≥", found)]
+        for relation, expression in relations:
             form = ClosedForm(unknown, relation, expression, chain.where[:CASES])
             if _agrees(form, at, known, unknown, largest=largest):
                 return form
@@ -128,89 +131,10 @@ def _turnable(left: Expression, right: Any) -> tuple[Expression, Any, dict[str, 
     if isinstance(right, Expression):
         if right.names or not isinstance(left.sympy, sympy.Symbol):
             return left, right.sympy, {}
-        right = float(compiled_expression(right.sympy)({})["value"])
+        right = value_at(right.sympy, {})
     if not isinstance(left.sympy, sympy.Symbol):
         return None
     return left, left.sympy, {left.sympy.name: float(right)}
-
-
-class _Chain:
-    """Formulas between the unknown and an output, put into one another in the cases that hold at a value."""
-
-    def __init__(self, landscape: Landscape, known: Mapping[str, float]) -> None:
-        self.known = known
-        self.symbol = landscape.unknown.symbol
-        self.moving = _moving(landscape)
-        self.found: dict[str, Any] = {}
-        self.cases: dict[str, None] = {}
-
-    @property
-    def where(self) -> tuple[str, ...]:
-        """The cases that hold, as text."""
-        return tuple(self.cases)
-
-    def through(self, expression: Any) -> Any:
-        """An expression with the formulas of what the unknown moves put in."""
-        return self._put(expression)
-
-    def _moves(self, expression: Any) -> bool:
-        return any(symbol == self.symbol or symbol.name in self.moving for symbol in expression.free_symbols)
-
-    def _put(self, node: Any) -> Any:
-        if not self._moves(node):
-            return node
-        if isinstance(node, sympy.Symbol):
-            return self._of(node)
-        if isinstance(node, sympy.Max | sympy.Min):
-            return self._put(self._binding(node))
-        if isinstance(node, sympy.Piecewise):
-            return self._put(self._case(node))
-        if isinstance(node, ChunkedPrefill | LeastInteger | EvaluatedAt | Root) or not isinstance(node, sympy.Expr):
-            raise UnturnableError
-        return node.func(*map(self._put, node.args))
-
-    def _of(self, symbol: sympy.Symbol) -> Any:
-        if symbol == self.symbol:
-            return symbol
-        if symbol.name not in self.found:
-            found = self._put(self.moving[symbol.name])
-            if sympy.count_ops(found) > LARGEST:
-                raise UnturnableError
-            self.found[symbol.name] = found
-        return self.found[symbol.name]
-
-    def _value(self, node: Any) -> float:
-        return float(compiled_expression(node)(self.known)["value"])
-
-    def _binding(self, node: Any) -> Any:
-        """The argument of a maximum or minimum that is the largest or smallest at the value."""
-        values = [self._value(argument) for argument in node.args]
-        best = (max if isinstance(node, sympy.Max) else min)(range(len(values)), key=values.__getitem__)
-        wins = sympy.Ge if isinstance(node, sympy.Max) else sympy.Le
-        for place, other in enumerate(node.args):
-            if place != best:
-                self.cases[text(wins(node.args[best], other, evaluate=False))] = None
-        return node.args[best]
-
-    def _case(self, node: Any) -> Any:
-        """The case of a distinction that holds at the value."""
-        for value, condition in node.args:
-            if condition == True:  # noqa: E712
-                return value
-            if self._value(condition):
-                self.cases[text(condition)] = None
-                return value
-            self.cases[text(sympy.Not(condition))] = None
-        raise UnturnableError
-
-
-def _moving(landscape: Landscape) -> dict[str, Any]:
-    """The expressions of what the unknown moves."""
-    moved: dict[str, Any] = {}
-    for formula in landscape.system:
-        if any(v.name == landscape.unknown.name or v.name in moved for v in formula.inputs):
-            moved[formula.name] = formula.expression
-    return moved
 
 
 def _candidates(one: Any, other: Any, unknown: Variable) -> Iterator[Any]:
@@ -226,24 +150,131 @@ def _candidates(one: Any, other: Any, unknown: Variable) -> Iterator[Any]:
         return
 
 
-def _as_whole(found: Any) -> Iterator[tuple[str, Any]]:
-    """A closed form as whole numbers can meet it."""
-    yield "=", found
-    yield "=", sympy.floor(found)
-    yield "=", sympy.ceiling(found)
-    yield "≤", found
-    yield "≥", found
-
-
 def _agrees(form: ClosedForm, at: float, known: Mapping[str, float], unknown: Variable, *, largest: bool) -> bool:
     """Tell whether a closed form gives the value that was found, or a bound on the right side of it."""
     needed = {symbol.name for symbol in form.expression.free_symbols if not isinstance(symbol, UnitSymbol)}
     if not needed <= set(known):
         return False
-    value = float(compiled_expression(form.expression)(known)["value"])
-    typed = float(units.from_canonical(value, unknown.unit))
+    typed = float(units.from_canonical(float(value_at(form.expression, known)), unknown.unit))
     if form.relation == "≤":
         return largest and at <= typed * (1 + AGREES)
     if form.relation == "≥":
         return not largest and at >= typed * (1 - AGREES)
     return abs(typed - at) <= AGREES * abs(at)
+
+
+def turned(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
+    """Solve an equation for a symbol.
+
+    Parameters
+    ----------
+    left : sympy.Expr
+        Holds the symbol.
+    symbol : sympy.Symbol
+        What is solved for.
+    right : sympy.Expr
+        Does not hold it.
+
+    Yields
+    ------
+    sympy.Expr
+        One of the solutions; of a rounding both neighbours, of which one is right.
+
+    Raises
+    ------
+    UnturnableError
+        If there is no closed form.
+    """
+    places = sum(node == symbol for node in sympy.preorder_traversal(left))
+    if places == 0 or places > PLACES:
+        raise UnturnableError
+    if places == 1:
+        yield from _alone(left, symbol, right)
+        return
+    rounded = _rounded(left, symbol)
+    if rounded is not None:
+        stands = sympy.Dummy("step", real=True)
+        outer = left.xreplace({rounded: stands})
+        for whole in turned(outer, stands, right):
+            yield from _inside(rounded, symbol, whole)
+        return
+    yield from _polynomial(left, symbol, right)
+
+
+def _rounded(expression: Any, symbol: sympy.Symbol) -> Any:
+    """The only rounding through which an expression depends on a symbol, if that is how it does."""
+    nodes = {node for node in expression.atoms(sympy.ceiling, sympy.floor) if symbol in node.free_symbols}
+    outer = [node for node in nodes if not any(node in other.atoms(type(node)) for other in nodes - {node})]
+    if len(outer) != 1:
+        if nodes:
+            raise UnturnableError
+        return None
+    if symbol in expression.xreplace({outer[0]: sympy.Dummy()}).free_symbols:
+        raise UnturnableError
+    return outer[0]
+
+
+def _inside(rounded: Any, symbol: sympy.Symbol, value: Any) -> Iterator[Any]:
+    """A symbol inside a rounding that must have a value: the whole number below it, and the one above."""
+    order = (sympy.floor, sympy.ceiling) if isinstance(rounded, sympy.ceiling) else (sympy.ceiling, sympy.floor)
+    for whole in order:
+        yield from turned(rounded.args[0], symbol, whole(value))
+
+
+def _alone(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
+    """A symbol that stands once, freed of what stands around it."""
+    while left != symbol:
+        if isinstance(left, sympy.ceiling | sympy.floor):
+            yield from _inside(left, symbol, right)
+            return
+        others = [arg for arg in left.args if symbol not in arg.free_symbols]
+        (holds,) = (arg for arg in left.args if symbol in arg.free_symbols)
+        if isinstance(left, sympy.Add):
+            right = right - sympy.Add(*others)
+        elif isinstance(left, sympy.Mul):
+            right = right / sympy.Mul(*others)
+        elif isinstance(left, sympy.Pow) and holds == left.base:
+            right = right ** (1 / left.exp)
+        elif isinstance(left, sympy.Pow):
+            right = sympy.log(right) / sympy.log(left.base)
+        elif isinstance(left, sympy.log):
+            right = sympy.exp(right)
+        elif isinstance(left, sympy.exp):
+            right = sympy.log(right)
+        else:
+            raise UnturnableError
+        left = holds
+    yield right
+
+
+def _polynomial(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
+    """Solutions of an equation that is rational in a symbol, of degree one or two."""
+    parts: dict[Any, sympy.Dummy] = {}
+    small = _hoisted(left, symbol, parts) - _hoisted(right, symbol, parts)
+    if sympy.count_ops(small) > RATIONAL or small.atoms(sympy.Function) or _has_roots(small, symbol):
+        raise UnturnableError
+    above, _ = sympy.fraction(sympy.together(small))
+    try:
+        polynomial = sympy.Poly(above, symbol)
+    except sympy.PolynomialError:
+        raise UnturnableError from None
+    back = {stands: part for part, stands in parts.items()}
+    yield from roots([each.xreplace(back) for each in polynomial.all_coeffs()])
+
+
+def _has_roots(expression: Any, symbol: sympy.Symbol) -> bool:
+    """Tell whether a power of what holds the symbol is not whole."""
+    return any(symbol in power.free_symbols and not power.exp.is_Integer for power in expression.atoms(sympy.Pow))
+
+
+def _hoisted(node: Any, symbol: sympy.Symbol, parts: dict[Any, sympy.Dummy]) -> Any:
+    """An expression in which one letter stands for each part without the symbol."""
+    if symbol not in node.free_symbols:
+        return node if node.is_number else parts.setdefault(node, sympy.Dummy(f"c{len(parts)}"))
+    if not node.args:
+        return node
+    if isinstance(node, sympy.Add | sympy.Mul):
+        fixed = [arg for arg in node.args if symbol not in arg.free_symbols]
+        moving = [_hoisted(arg, symbol, parts) for arg in node.args if symbol in arg.free_symbols]
+        return node.func(*moving, _hoisted(node.func(*fixed), symbol, parts))
+    return node.func(*(_hoisted(arg, symbol, parts) for arg in node.args))

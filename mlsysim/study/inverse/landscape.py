@@ -8,18 +8,19 @@ from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import numpy as np
-import sympy
 
 from mlsysim import units
-from mlsysim.backends import compiled, compiled_expression, iterates
+from mlsysim.backends import compiled, iterates
 from mlsysim.errors import InputError, MissingInputError
+from mlsysim.inputs.binding import bind_grid
 from mlsysim.inputs.convert import inside
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, quantity
+from mlsysim.study.chain import moved_by, value_at
 from mlsysim.study.inverse.targets import Targets, numbers
 from mlsysim.study.searches.constraints import FEASIBLE, Comparison, comparisons, feasibility
-from mlsysim.study.varied import Varied, closure
-from mlsysim.symbolic import System, UnitSymbol, Variable
+from mlsysim.study.varied import accepted, closure
+from mlsysim.symbolic import System, Variable
 
 #: How far apart, of their size, two sides may be that count as equal: what is met by a whole number, and by any.
 EQUAL_WHOLE, EQUAL = 1e-9, 1e-12
@@ -94,8 +95,9 @@ class Landscape:
         self.model, self.unknown, self.targets = model, unknown, targets
         inputs = {name for name, variable in model.arguments.items() if variable is not None}
         outputs = [name for name in targets.names if name not in inputs]
-        self.varied = Varied(model, arguments, [unknown.name], outputs)
-        self.binding = self.varied.binding
+        self.binding = bind_grid(model, arguments, [unknown.name])
+        for name in outputs:
+            self.binding.require(name)
         for name in targets.names:
             if name in inputs and name not in self.binding.values and name not in self.binding.system:
                 raise MissingInputError(type(model).__name__, name, model.how_to_give(name))
@@ -276,20 +278,13 @@ class Block:
 
     def accepted(self, values: Mapping[str, Any]) -> np.ndarray:
         """Tell whether the unknown is in its domain and no reason refuses the point."""
-        binding, unknown = self.landscape.binding, self.landscape.unknown
-        held = inside(unknown, values[unknown.name])
-        conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(binding.conditions))
-        if conditions:
-            for met in compiled(binding.system, None, "vector", conditions)(values).values():
-                held = held & np.asarray(met, bool)
-        return held
+        unknown = self.landscape.unknown
+        return inside(unknown, values[unknown.name]) & accepted(self.landscape.binding, values)
 
 
 def evaluated(expression: Expression, values: Mapping[str, Any]) -> Any:
     """An expression in canonical units."""
-    if isinstance(expression.sympy, sympy.Symbol) and not isinstance(expression.sympy, UnitSymbol):
-        return np.asarray(values[expression.sympy.name])
-    return np.asarray(compiled_expression(expression.sympy)(values)["value"])
+    return np.asarray(value_at(expression.sympy, values))
 
 
 def relative_gap(left: Any, right: Any) -> np.ndarray:
@@ -304,13 +299,8 @@ def relative_gap(left: Any, right: Any) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _parts(system: System, unknown: str) -> tuple[System, System]:
-    moved = {unknown}
-    moving = []
-    for formula in system:
-        if any(variable.name in moved for variable in formula.inputs):
-            moved.add(formula.name)
-            moving.append(formula)
-    second = System(moving)
+    moved = moved_by(system, (unknown,))
+    second = System(moved.values())
     needed = [variable.name for variable in second.inputs if variable.name in system and variable.name not in moved]
     held = system.closure(needed) if needed else System(())
     return held, second

@@ -13,9 +13,9 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, Axis
 from mlsysim.progress import loop
 from mlsysim.study.grids.dataset import attributes, coordinates, described, flags, whole_counts
-from mlsysim.study.inverse.at_point import ENDLESS, closely
+from mlsysim.study.inverse.at_point import closely
 from mlsysim.study.inverse.landscape import Landscape
-from mlsysim.study.inverse.pieces import Found, Pieces, real_pieces
+from mlsysim.study.inverse.pieces import CODES, chosen, real_pieces
 from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import STATUSES
 from mlsysim.study.inverse.whole import neighbours, whole_pieces
@@ -28,8 +28,6 @@ TOGETHER = 1 << 19
 CLOSELY, CLOSELY_LOOP = 16, 4
 #: What is said of larger ones.
 COARSE = "fewer values are looked at than for one point: of an output that rises and falls some solutions may be missed"
-#: What a point can be, in the order of the codes.
-CODES = ("solved", "several", "everywhere", "none", "refused", "nearest")
 STATUS, COUNT = "status", "intervals"
 #: Where no whole number meets an equation: what it is at the value, the number on its other side, and what it is there.
 BESIDE = ("reached", "other", "other_reached")
@@ -64,7 +62,7 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
         x = whole_values(unknown.domain, landscape.usual, points, iterates=landscape.iterates)
     else:
         x = real_values(unknown.domain, landscape.usual, dense=alone)
-    value, status, count = np.empty(points), np.empty(points, np.int8), np.empty(points, np.int32)
+    value, status, count = np.full(points, np.nan), np.empty(points, np.int8), np.empty(points, np.int32)
     beside = np.full((len(BESIDE), points), np.nan)
     step = 1 if alone else max(1, TOGETHER // len(x))
     look = whole_pieces if landscape.whole else closely if alone else real_pieces
@@ -73,7 +71,11 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
             places = np.arange(start, min(start + step, points))
             block = landscape.block(places)
             found = look(block, x)
-            value[places], status[places], count[places] = _chosen(landscape, found, len(places), which)
+            status[places] = np.where(found.seen.accepted.any(axis=0), CODES.index("none"), CODES.index("refused"))
+            choice = chosen(unknown.domain, found.pieces, len(places), which)
+            at, count[places] = places[choice.pieces.column], choice.count
+            value[at] = np.where(choice.largest, choice.pieces.upper, choice.pieces.lower)
+            value[at[choice.endless]], status[at] = np.nan, choice.code
             near = neighbours(block, x, found, which) if landscape.whole else None
             if near is not None:
                 (one,) = np.nonzero(near.best >= 0)
@@ -117,30 +119,3 @@ def _targets(axes: dict[str, Axis]) -> dict[str, Any]:
         attrs = named(variable_of(name)) | ({"units": axis.unit} if axis.unit else {})
         found[name] = (name, axis.coordinates, attrs)
     return found
-
-
-def _chosen(
-    landscape: Landscape, found: Found, points: int, which: str | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Value, code of the status and number of pieces of every point."""
-    pieces, domain = found.pieces, landscape.unknown.domain
-    count = np.bincount(pieces.column, minlength=points)
-    first = np.cumsum(count) - count
-    has = np.flatnonzero(count)
-    chosen = pieces.only(first[has] + (count[has] - 1 if which == "largest" else 0))
-    one = count[has] == 1
-    everywhere = one & chosen.opens & chosen.closes
-    largest = np.full(len(has), which == "largest") if which else chosen.opens & ~chosen.closes
-    value = np.full(points, np.nan)
-    value[has] = np.where(largest, chosen.upper, chosen.lower)
-    value[has[largest & _endless(chosen, domain.upper)]] = np.nan
-    value[has[~largest & chosen.opens & (domain.open_lower or not np.isfinite(domain.lower))]] = np.nan
-    status = np.full(points, CODES.index("none"), np.int8)
-    status[~found.seen.accepted.any(axis=0)] = CODES.index("refused")
-    status[has] = np.where(everywhere, CODES.index("everywhere"), np.where(one, 0, CODES.index("several")))
-    return value, status, count
-
-
-def _endless(pieces: Pieces, upper: float) -> np.ndarray:
-    """Mask the pieces that go on to the end of a domain that has none."""
-    return pieces.closes & (pieces.upper > ENDLESS) & (not np.isfinite(upper))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from mlsysim.study.bisection import bisected
 from mlsysim.study.inverse.landscape import EQUAL, Block, Seen
+from mlsysim.symbolic import Domain
 
 #: How far both sides of an equation may be apart, of their size, at what counts as its solution.
 SOLVED = 1e-9
@@ -15,14 +18,17 @@ SOLVED = 1e-9
 STEPS = 120
 #: How far beside a value, of its size, an equation that is flat still holds.
 BESIDE = 1e-6
-#: Halvings until the end of an interval is known to rounding.
-HALVINGS = 60
 #: An end that holds with so many decimals of its leading digit is given with no more of them.
 DIGITS = 12
+#: What a point can be, in the order of the codes.
+CODES = ("solved", "several", "everywhere", "none", "refused", "nearest")
+#: From which number on the end of a domain is none that is meant.
+ENDLESS = 2.0**52
 #: What is left of the distance to an end, so that rounding of units cannot step over it.
 MARGIN = 4e-13
 
 Holds = Callable[[np.ndarray, np.ndarray], np.ndarray]
+End = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass
@@ -50,12 +56,11 @@ class Pieces:
 
     def only(self, kept: np.ndarray) -> Pieces:
         """Some of them."""
-        return Pieces(self.column[kept], self.lower[kept], self.upper[kept], self.opens[kept], self.closes[kept])
+        return Pieces(*(each[kept] for each in vars(self).values()))
 
     def joined(self, other: Pieces) -> Pieces:
         """Both, sorted."""
-        names = ("column", "lower", "upper", "opens", "closes")
-        both = Pieces(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+        both = Pieces(*(np.concatenate(pair) for pair in zip(vars(self).values(), vars(other).values(), strict=True)))
         return both.only(np.lexsort((both.lower, both.column)))
 
 
@@ -110,6 +115,33 @@ def real_pieces(block: Block, x: np.ndarray) -> Found:
     return Found(found.joined(roots) if len(roots) else found, jumps, dropped, seen)
 
 
+@dataclass
+class Chosen:
+    """The piece of every point that has one, whether the answer is its upper end, and what the point is.
+
+    Where the domain has no end there, the answer is endless and no value; ``count`` has the pieces of all points.
+    """
+
+    pieces: Pieces
+    largest: np.ndarray
+    endless: np.ndarray
+    code: np.ndarray
+    count: np.ndarray
+
+
+def chosen(domain: Domain, pieces: Pieces, points: int, which: str | None) -> Chosen:
+    """Choose the largest, the smallest or the usual one of the pieces of every point, and its end."""
+    count = np.bincount(pieces.column, minlength=points)
+    has = np.flatnonzero(count)
+    found = pieces.only((np.cumsum(count) - (1 if which == "largest" else count))[has])
+    largest = np.full(len(has), which == "largest") if which else found.opens & ~found.closes
+    below = found.opens & (domain.open_lower or not np.isfinite(domain.lower))
+    above = found.closes & (found.upper > ENDLESS) & (not np.isfinite(domain.upper))
+    all_of_it = np.where(found.opens & found.closes, CODES.index("everywhere"), CODES.index("solved"))
+    code = np.where(count[has] == 1, all_of_it, CODES.index("several"))
+    return Chosen(found, largest, np.where(largest, above, below), code, count)
+
+
 def nothing() -> Pieces:
     """No piece."""
     none, never = np.zeros(0), np.zeros(0, bool)
@@ -118,17 +150,23 @@ def nothing() -> Pieces:
 
 def _intervals(block: Block, x: np.ndarray, seen: Seen) -> Pieces:
     """Runs of values at which everything holds, with their ends found by halving."""
-    column, first, last = runs(seen.true)
-    end = len(x) - 1
-    found = Pieces(column, x[first], x[last], first == 0, last == end)
-    wide = np.ones(len(column), bool) if seen.gap is None else (last > first) | _flat(block, x[first], column)
+
+    def wide(found: Pieces) -> np.ndarray:
+        return (found.upper > found.lower) | _flat(block, found.lower, found.column)
+
+    end = partial(halved, lambda at, column: block.at(at, column).true)
+    return spans(x, seen.true, end, None if seen.gap is None else wide)
+
+
+def spans(x: np.ndarray, true: np.ndarray, end: End, wide: Callable[[Pieces], np.ndarray] | None = None) -> Pieces:
+    """Runs of values at which something holds, with the ends of those that may go on looked for between values."""
+    column, first, last = runs(true)
+    found = Pieces(column, x[first], x[last], first == 0, last == len(x) - 1)
+    going = np.ones(len(found), bool) if wide is None else wide(found)
     for name, place, step, inner in (("lower", first, -1, ~found.opens), ("upper", last, 1, ~found.closes)):
-        moved = np.flatnonzero(inner & wide)
+        moved = np.flatnonzero(inner & going)
         if len(moved):
-            inside, outside = x[place[moved]], x[place[moved] + step]
-            getattr(found, name)[moved] = halved(
-                lambda at, chosen: block.at(at, chosen).true, inside, outside, column[moved]
-            )
+            getattr(found, name)[moved] = end(x[place[moved]], x[place[moved] + step], column[moved])
     return found
 
 
@@ -142,12 +180,7 @@ def _flat(block: Block, x: np.ndarray, column: np.ndarray) -> np.ndarray:
 def halved(holds: Holds, inside: np.ndarray, outside: np.ndarray, column: np.ndarray) -> np.ndarray:
     """The last values from inside at which something holds, towards values outside at which it does not."""
     start = inside
-    for _ in range(HALVINGS):
-        middle = _middle(inside, outside)
-        met = holds(middle, column)
-        inside, outside = np.where(met, middle, inside), np.where(met, outside, middle)
-        if np.all(np.abs(outside - inside) <= 1e-15 * np.abs(inside)):
-            break
+    inside, outside = bisected(lambda at: holds(at, column), inside, outside, 1e-15, _middle)
     backed = inside - MARGIN * np.abs(inside) * np.sign(outside - start)
     found = np.where(((backed - start) * np.sign(outside - start) > 0) & holds(backed, column), backed, inside)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -7,12 +7,15 @@ import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlsysim import formatting, show, units
 from mlsysim.jsontext import json_text
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import Variable
+
+if TYPE_CHECKING:
+    from mlsysim.study.inverse.closed_form import ClosedForm
 
 #: Fewest and most decimals of what an output is beside what was asked.
 DECIMALS = 2, 12
@@ -85,6 +88,7 @@ def nearest_of(
     )
 
 
+@dataclass(eq=False, repr=False)
 class Solution:
     """The value of one input at which targets hold; false where there is none.
 
@@ -117,41 +121,29 @@ class Solution:
         What else may hold: where an output rises and falls, not every value that meets the targets need be found.
     """
 
-    def __init__(
-        self,
-        unknown: Variable,
-        targets: tuple[str, ...],
-        status: str,
-        *,
-        at: float | None = None,
-        intervals: tuple[tuple[float | None, float | None], ...] = (),
-        which: str = "",
-        reason: str = "",
-        note: str = "",
-        nearest: tuple[Nearest, ...] = (),
-        leaves_out: bool = False,
-        last: bool = False,
-        more: int = 0,
-        closed_form: Any = None,
-        solved_at: Callable[[float], Result] | None = None,
-    ) -> None:
-        self._variable, self._at, self._solved_at = unknown, at, solved_at
-        self._closed_form = closed_form
-        self.unknown = unknown.name
-        self.targets = targets
-        self.status = status
-        self.which = which
-        self.reason = reason
-        self.note = note
-        self.nearest = nearest
-        self._leaves_out, self._last, self._more = leaves_out, last, more
-        self.value = None if at is None else shown(unknown, at)
-        self.intervals = tuple(
-            (None if low is None else shown(unknown, low), None if high is None else shown(unknown, high))
-            for low, high in intervals
-        )
-        ends = dict.fromkeys(end for pair in intervals for end in pair if end is not None)
-        self.values = tuple(shown(unknown, end) for end in ends)
+    _variable: Variable
+    targets: tuple[str, ...]
+    status: str
+    _leaves_out: bool
+    _solved_at: Callable[[float], Result]
+    _at: float | None = None
+    _ends: tuple[tuple[float | None, float | None], ...] = ()
+    which: str = ""
+    reason: str = ""
+    note: str = ""
+    nearest: tuple[Nearest, ...] = ()
+    _last: bool = False
+    _more: int = 0
+    _closed_form: ClosedForm | None = None
+
+    def __post_init__(self) -> None:
+        self.unknown = self._variable.name
+        self.value = self._shown(self._at)
+        self.intervals = tuple((self._shown(low), self._shown(high)) for low, high in self._ends)
+        self.values = tuple(map(self._shown, dict.fromkeys(e for pair in self._ends for e in pair if e is not None)))
+
+    def _shown(self, typed: float | None) -> Any:
+        return None if typed is None else shown(self._variable, typed)
 
     @property
     def formula(self) -> Any:
@@ -166,9 +158,7 @@ class Solution:
     @cached_property
     def result(self) -> Result | None:
         """Result of the model at the value; None where there is none."""
-        if self._at is None or self._solved_at is None:
-            return None
-        return self._solved_at(self._at)
+        return None if self._at is None else self._solved_at(self._at)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -206,11 +196,8 @@ class Solution:
         if self._leaves_out:
             facts[-1] = "for", f"{self.targets[-1]} (allow_infeasible=True keeps what is not)"
         if self.status == "several":
-            more = f"; and {self._more} more" if self._more else ""
-            place = "last" if self._last else "first"
-            facts.append(
-                ("several", f"{'; '.join(map(self._interval, self.intervals))}{more}; the value is of the {place}")
-            )
+            found = "; ".join(map(self._interval, self.intervals)) + (f"; and {self._more} more" if self._more else "")
+            facts.append(("several", f"{found}; the value is of the {'last' if self._last else 'first'}"))
         elif self.status == "everywhere" and self.value is not None:
             facts.append(("holds", "for every value of the domain"))
         elif self.which:
@@ -276,9 +263,7 @@ class Solution:
 def shown(variable: Variable, typed: float) -> Any:
     """A number in the unit of its variable as a user meets it."""
     number = int(typed) if variable.domain.kind == "integer" else float(typed)
-    if variable.named_unit or not variable.dimension:
-        return number
-    return units.Q_(number, units.unit(variable.unit))
+    return number if variable.named_unit or not variable.dimension else units.Q_(number, units.unit(variable.unit))
 
 
 def as_text(variable: Variable, typed: Any) -> str:
@@ -288,15 +273,8 @@ def as_text(variable: Variable, typed: Any) -> str:
 
 def _line(name: str, fact: str) -> str:
     """A fact on as many lines as it takes."""
-    first = f"  {name:<8} "
-    return textwrap.fill(
-        fact,
-        show.width(),
-        initial_indent=first,
-        subsequent_indent=" " * 13,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines: Any = {"initial_indent": f"  {name:<8} ", "subsequent_indent": " " * 13}
+    return textwrap.fill(fact, show.width(), break_long_words=False, break_on_hyphens=False, **lines)
 
 
 def _words(variable: Variable, value: Any) -> str:

@@ -162,10 +162,12 @@ def _take(found: Targets, model: DeclaredModel, variable: Variable, value: Any, 
     elif kind == "choice":
         code = convert.scalar(variable, value)
         word = variable.domain.labels[int(code)]
-        found.conditions.append(Expression(f"{name} == {word}", _equal(variable, word), {}, ""))
+        asked = sympy.Eq(variable.symbol, label(variable.symbol, word))
+        found.conditions.append(Expression(f"{name} == {word}", asked, {}, ""))
     elif kind == "boolean":
         truth = bool(convert.scalar(variable, _truth(value)))
-        found.conditions.append(Expression(name if truth else f"not {name}", _is(variable, truth), {}, ""))
+        asked = variable.symbol if truth else sympy.Not(variable.symbol)
+        found.conditions.append(Expression(name if truth else f"not {name}", asked, {}, ""))
     else:
         _take_number(found, model, variable, value, known)
 
@@ -201,14 +203,6 @@ def _take_number(found: Targets, model: DeclaredModel, variable: Variable, value
 def _truth(value: Any) -> Any:
     words = {"true": True, "yes": True, "false": False, "no": False}
     return words.get(value.lower(), value) if isinstance(value, str) else value
-
-
-def _equal(variable: Variable, word: str) -> Any:
-    return sympy.Eq(variable.symbol, label(variable.symbol, word))
-
-
-def _is(variable: Variable, truth: bool) -> Any:
-    return variable.symbol if truth else sympy.Not(variable.symbol)
 
 
 def _add(found: Targets, asked: Expression, model: DeclaredModel, known: list[str]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from mlsysim.study.bisection import bisected
 from mlsysim.study.inverse.landscape import Block, Seen
-from mlsysim.study.inverse.pieces import Found, Pieces, nothing, runs
+from mlsysim.study.inverse.pieces import Found, Pieces, nothing, runs, spans
 
 #: Whole numbers around the end of an interval that are all looked at, because rounding moves it to and fro.
 AROUND = 64
@@ -91,7 +93,7 @@ def whole_pieces(block: Block, x: np.ndarray) -> Found:
         Whole numbers to look at, sorted.
     """
     seen = block.along(x)
-    found = _intervals(block, x, seen)
+    found = spans(x, seen.close & seen.held, partial(_end, block))
     if seen.gap is not None:
         found = _with_crossings(block, x, seen, found)
     return Found(_accepted(block, found, x, seen.true), nothing(), nothing(), seen)
@@ -103,24 +105,10 @@ def _holds(block: Block, x: np.ndarray, column: np.ndarray) -> np.ndarray:
     return seen.close & seen.held
 
 
-def _intervals(block: Block, x: np.ndarray, seen: Seen) -> Pieces:
-    column, first, last = runs(seen.close & seen.held)
-    found = Pieces(column, x[first], x[last], first == 0, last == len(x) - 1)
-    for name, place, step, inner in (("lower", first, -1, ~found.opens), ("upper", last, 1, ~found.closes)):
-        moved = np.flatnonzero(inner)
-        if len(moved):
-            inside, outside = x[place[moved]], x[place[moved] + step]
-            getattr(found, name)[moved] = _end(block, inside, outside, column[moved])
-    return found
-
-
 def _end(block: Block, inside: np.ndarray, outside: np.ndarray, column: np.ndarray) -> np.ndarray:
     """The last whole numbers from inside that hold, towards others that do not."""
     far = outside
-    while np.any(gaps := np.abs(outside - inside) > 1):
-        middle = np.where(gaps, np.floor((inside + outside) / 2), inside)
-        met = np.where(gaps, _holds(block, middle, column), True)
-        inside, outside = np.where(met, middle, inside), np.where(met, outside, middle)
+    inside, _ = bisected(lambda at: _holds(block, at, column), inside, far)
     near = np.flatnonzero(np.abs(far - inside) > 1)
     if len(near):
         inside = inside.copy()
@@ -160,11 +148,7 @@ def _crossing(
     block: Block, low: np.ndarray, high: np.ndarray, start: np.ndarray, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The whole numbers next to each other between which an equation changes its sign."""
-    while np.any(high - low > 1):
-        middle = np.floor((low + high) / 2)
-        same = np.sign(block.gap(middle, column)) == start
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return low, high
+    return bisected(lambda at: np.sign(block.gap(at, column)) == start, low, high)
 
 
 def _accepted(block: Block, pieces: Pieces, x: np.ndarray, true: np.ndarray) -> Pieces:

@@ -24,6 +24,12 @@ def presented(variable: Variable, value: Any) -> Any:
     return units.Q_(seen, units.unit(variable.unit))
 
 
+def amounts(variable: Variable, canonical: Any) -> Any:
+    """Canonical numbers in the unit of a variable; statistics of whole numbers may be no whole ones."""
+    found = units.from_canonical(canonical, variable.unit)
+    return found if variable.named_unit or not variable.dimension else units.Q_(found, units.unit(variable.unit))
+
+
 def bare(variable: Variable, value: Any) -> bool | str | int | float:
     """A canonical value as an argument takes it without a unit: a truth, a label, or a number in its own unit."""
     domain = variable.domain

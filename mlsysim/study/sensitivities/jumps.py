@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,34 +11,18 @@ import numpy as np
 import sympy
 
 from mlsysim import units
-from mlsysim.backends import compiled
+from mlsysim.backends import compiled, graph_of
 from mlsysim.backends.staged import Staged
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, LeastInteger, Root, System, Variable
+from mlsysim.graph.passes.axes import axes
+from mlsysim.study.results.display import presented
+from mlsysim.study.sensitivities.moves import Moves
+from mlsysim.study.sensitivities.row import Step
+from mlsysim.symbolic import STEPS, Closed, System, Variable
 
 #: Powers of two, times the value of an input, between which it is looked for a jump; places per power.
 NEAREST, FARTHEST, PLACES = -40, 20, 2
 #: Parts into which an interval is cut in every further round, how many rounds, and how near its ends may come.
 REFINED, ROUNDS, ROUNDING = 32, 24, 4e-15
-
-
-@dataclass(frozen=True)
-class Jump:
-    """The nearest jump in one direction.
-
-    Attributes
-    ----------
-    before, after : float
-        Values of the input on both sides, in canonical units.
-    outputs : tuple of float
-        The output on both sides.
-    variables : tuple of str
-        What jumps.
-    """
-
-    before: float
-    after: float
-    outputs: tuple[float, float]
-    variables: tuple[str, ...]
 
 
 @lru_cache(maxsize=256)
@@ -48,41 +32,38 @@ def _stepped(system: System) -> tuple[tuple[str, sympy.Basic], ...]:
 
 
 def _nodes(expression: Any) -> Iterator[Any]:
-    if isinstance(expression, sympy.ceiling | sympy.floor | LeastInteger):
+    if isinstance(expression, STEPS):
         yield expression
-    if not isinstance(expression, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
+    if not isinstance(expression, Closed):
         for arg in expression.args:
             yield from _nodes(arg)
 
 
-def next_jumps(
-    system: System, output: Variable, inputs: Sequence[Variable], values: Mapping[str, Any]
-) -> dict[str, tuple[Jump | None, Jump | None]]:
-    """The nearest jumps below and above, per input, the other inputs held.
+@lru_cache(maxsize=256)
+def jumping(system: System, output: str) -> dict[str, tuple[str, ...]]:
+    """Variables that jump between each input and an output, by input."""
+    graph = graph_of(system, (output,))
+    bits = {v.name: 1 << place for place, v in enumerate(system.inputs)}
+    moved, steps = axes(graph, bits), system.steps()
+    return {name: tuple(step for step in steps if moved[graph.outputs[step]] & bit) for name, bit in bits.items()}
+
+
+def next_jumps(moves: Moves, inputs: Sequence[Variable]) -> dict[str, list[tuple[Step, float] | None]]:
+    """The nearest jumps below and above, per continuous input, each with the relative change that it brings alone.
 
     All inputs are searched together: places at distances that double are tried first, then ever smaller parts of the
     first interval in which anything jumps, down to rounding.
 
-    Parameters
-    ----------
-    system : System
-        The formulas of the output.
-    output : Variable
-        Whose value on both sides is asked.
-    inputs : sequence of Variable
-        Continuous ones.
-    values : mapping
-        Canonical value per input.
-
     Returns
     -------
     dict
-        None where there is no jump within the domain, or within a factor of a million.
+        None where there is no jump that is allowed, within the domain and a factor of a million.
     """
+    system, values = moves.system, moves.binding.values
     stepped = _stepped(system)
     if not inputs or not stepped:
-        return {by.name: (None, None) for by in inputs}
-    asked = (("output", output.symbol), *((f"jump_{n}", node) for n, (_, node) in enumerate(stepped)))
+        return {}
+    asked = (("output", moves.output.symbol), *((f"jump_{n}", node) for n, (_, node) in enumerate(stepped)))
     function = compiled(system, None, "vector", asked)
     held: dict[str, Any] = {}
     if function.graph.has("root", "chunked"):
@@ -100,10 +81,8 @@ def next_jumps(
             mine = np.array([each is by for each, _ in rows])
             given[by.name] = np.where(mine[:, None], places, given[by.name])
         found = function(given)
-        shape = places.shape
-        return np.broadcast_to(found["output"], shape), np.stack(
-            [np.broadcast_to(np.asarray(found[f"jump_{n}"], float), shape) for n in range(len(stepped))]
-        )
+        every = np.stack([np.broadcast_to(np.asarray(found[name], float), places.shape) for name, _ in asked])
+        return every[0], every[1:]
 
     places = np.stack([_doubling(by, way, float(values[by.name])) for by, way in rows])
     _, here = found_at(places[:, :1])
@@ -122,16 +101,20 @@ def next_jumps(
         places = low[:, None] + (ends - low)[:, None] * np.linspace(0.0, 1.0, REFINED + 1)
         places[:, -1] = ends
     output_at, numbers = found_at(np.stack([low, ends], axis=1))
-    found: dict[str, list[Jump | None]] = {by.name: [] for by in inputs}
+    found: dict[str, list[tuple[Step, float] | None]] = {by.name: [] for by in inputs}
     for place, (by, _) in enumerate(rows):
-        if np.isnan(high[place]):
+        beyond = float(high[place])
+        if np.isnan(beyond) or not moves.allowed(by.name, np.array([beyond]))[0]:
             found[by.name].append(None)
             continue
-        jumped = [n for n in range(len(stepped)) if numbers[n, place, 0] != numbers[n, place, 1]]
-        names = tuple(dict.fromkeys(stepped[n][0] for n in jumped))
-        sides = float(output_at[place, 0]), float(output_at[place, 1])
-        found[by.name].append(Jump(float(low[place]), float(high[place]), sides, names))
-    return {name: (each[0], each[1]) for name, each in found.items()}
+        jumped = [name for (name, _), (one, other) in zip(stepped, numbers[:, place], strict=True) if one != other]
+        before, after = map(float, output_at[place])
+        distance = presented(by, abs(beyond - float(values[by.name])))
+        changes = moves.change(moves.value, after), moves.change(before, after)
+        effect = moves.relative(moves.value + after - before) if math.isfinite(before) else math.inf
+        effect = effect if math.isfinite(before) or math.isfinite(after) else 0.0
+        found[by.name].append((Step(presented(by, beyond), distance, *changes, tuple(dict.fromkeys(jumped))), effect))
+    return found
 
 
 def _doubling(by: Variable, way: float, at: float) -> np.ndarray:

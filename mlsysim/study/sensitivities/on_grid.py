@@ -12,7 +12,8 @@ from mlsysim.backends import derivatives
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.dataset import attributes, coordinates, described
-from mlsysim.study.sensitivities.slopes import jumping
+from mlsysim.study.sensitivities.jumps import jumping
+from mlsysim.study.sensitivities.second import cross_elasticities, elasticities
 from mlsysim.symbolic import System, Variable, variable_of
 
 
@@ -24,11 +25,7 @@ def on_grid(
 
     found = derivatives(system, [output.name], smooth, binding.values, 2 if second else 1)[output.name]
     dims, sizes = tuple(binding.axes), binding.sizes
-    value = found[()]
-    with np.errstate(all="ignore"):
-        finite = np.where(np.isfinite(value), 1.0, np.nan)
-        inverse = np.where((value != 0) & np.isfinite(value), 1.0 / value, np.nan)
-        elastic = {name: binding.values[name] * found.get((name,), 0.0) * inverse for name in smooth}
+    finite = np.where(np.isfinite(found[()]), 1.0, np.nan)
     data: dict[str, Any] = {}
     through = jumping(system, output.name)
     for name in smooth:
@@ -39,15 +36,15 @@ def on_grid(
             "steps": " ".join(through[name]),
         }
         data[f"gradient_{name}"] = (dims, np.broadcast_to(found.get((name,), 0.0) * scale * finite, sizes), attrs)
-    stack = np.reshape([np.broadcast_to(elastic[name], sizes) for name in smooth], (len(smooth), *sizes))
+    stack = elasticities(smooth, found, binding.values, sizes)
     data["elasticity"] = (("input", *dims), stack, {"long_name": f"Elasticity of {output.name}"})
     ranks = {"long_name": f"Rank of the input by the size of the elasticity of {output.name}, 1 the strongest"}
     data["elasticity_rank"] = (("input", *dims), _ranks(stack), ranks)
     coords = {**coordinates(binding), "input": ("input", np.array(smooth, dtype=str))}
     if second:
-        data["cross_elasticity"] = (("input", "other", *dims), _cross(found, elastic, binding, inverse, sizes), {
-            "long_name": f"Second derivative of the logarithm of {output.name} by the logarithms of two inputs"
-        })  # fmt: skip
+        about = f"Second derivative of the logarithm of {output.name} by the logarithms of two inputs"
+        cross = cross_elasticities(smooth, found, binding.values, sizes)
+        data["cross_elasticity"] = (("input", "other", *dims), cross, {"long_name": about})
         coords["other"] = ("other", np.array(smooth, dtype=str))
     dataset = xarray.Dataset(data, coords=coords, attrs=described([model], [binding]))
     dataset.attrs["output"] = output.name
@@ -63,15 +60,3 @@ def _ranks(elasticities: np.ndarray) -> np.ndarray:
     places = np.arange(1, len(sizes) + 1, dtype=np.int16).reshape(-1, *[1] * (sizes.ndim - 1))
     np.put_along_axis(ranks, order, np.broadcast_to(places, sizes.shape), axis=0)
     return np.where(sizes > 0, ranks, 0).astype(np.int16)
-
-
-def _cross(found: Any, elastic: Any, binding: Binding, inverse: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    """Cross-elasticities along two dimensions of inputs and the axes."""
-    names = list(elastic)
-    cross = np.empty((len(names), len(names), *sizes))
-    with np.errstate(all="ignore"):
-        for i, a in enumerate(names):
-            for j, b in enumerate(names):
-                both = binding.values[a] * binding.values[b] * found.get((a, b), 0.0) * inverse
-                cross[i, j] = both + (elastic[a] if a == b else 0.0) - elastic[a] * elastic[b]
-    return cross

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,14 +14,11 @@ from mlsysim.backends import derivatives
 from mlsysim.backends.ties import rounded
 from mlsysim.progress import looped
 from mlsysim.study.results.display import as_text, presented
-from mlsysim.study.sensitivities.finite import TIMES, finite_at
-from mlsysim.study.sensitivities.jumps import Jump, next_jumps
-from mlsysim.study.sensitivities.moves import Moves
+from mlsysim.study.sensitivities.jumps import jumping, next_jumps
+from mlsysim.study.sensitivities.moves import TIMES, Moves, bars, finite_at
 from mlsysim.study.sensitivities.row import Row, Step
 from mlsysim.study.sensitivities.second import SecondOrder
-from mlsysim.study.sensitivities.slopes import jumping
 from mlsysim.study.sensitivities.table import Sensitivity
-from mlsysim.study.sensitivities.tornado import bars
 from mlsysim.symbolic import Variable
 
 #: What is said where the output has no slope, or no elasticity.
@@ -53,19 +49,21 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     found = derivatives(moves.system, [output.name], smooth, values, 2 if second else 1)[output.name]
     real = [v for v in moves.system.inputs if v.domain.kind == "real"]
     through = jumping(moves.system, output.name)
-    jumps = next_jumps(moves.system, output, [v for v in real if through[v.name]], values)
-    beside = _Beside(moves)
+    jumps = next_jumps(moves, [v for v in real if through[v.name]])
+    beside = moves.beside(lambda by: moves.neighbours(by) if by.domain.kind == "integer" else np.empty(0))
     rows = []
     for by in looped(moves.system.inputs):
         row = Row(by.name, _kind(by, smooth), as_text(by, values[by.name]), through=through[by.name])
         if by.name in smooth:
-            row = _with_slope(row, moves, by, _number(found, by.name))
+            row = _with_slope(row, moves, by, float(np.ravel(found.get((by.name,), 0.0))[0]))
         if by.domain.kind == "integer":
-            row = beside.with_steps(row, by)
+            row = _with_steps(row, moves, by, beside[by.name])
         elif by.domain.kind == "choice":
-            row = beside.with_labels(row, by)
+            row = _with_labels(row, moves, by, beside[by.name])
         else:
-            row = _with_jumps(row, moves, by, jumps.get(by.name, (None, None)))
+            around = jumps.get(by.name, [None, None])
+            down, up = (jump and jump[0] for jump in around)
+            row = replace(row, down=down, up=up, effect=max((jump[1] for jump in around if jump), default=0.0))
         rows.append(row)
     rows = ranked(rows)
     strongest = [row.name for row in rows if row.name in smooth and row.strength]
@@ -74,7 +72,7 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     remark = " ".join(text for text in (RELAXED if relax else "", _remark(moves.value)) if text)
     text, amount = as_text(output, moves.value), float(units.from_canonical(moves.value, output.unit))
     finite = finite_at(moves) if math.isinf(moves.value) else ()
-    return Sensitivity(output, text, amount, rows, partial(bars, moves), second=order, remark=remark, finite=finite)
+    return Sensitivity(output, text, amount, tuple(rows), order, remark, finite, partial(bars, moves))
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
@@ -86,14 +84,9 @@ def ranked(rows: Sequence[Row]) -> list[Row]:
     return [replace(row, rank=place if row.strength else None) for place, row in enumerate(ordered, start=1)]
 
 
-def _number(found: Mapping[Any, Any], name: str) -> float:
-    return float(found[(name,)].reshape(-1)[0]) if (name,) in found else 0.0
-
-
 def _kind(by: Variable, smooth: Sequence[str]) -> str:
-    if by.domain.kind == "integer":
-        return "relaxed" if by.name in smooth else "step"
-    return "label" if by.domain.kind == "choice" else "continuous"
+    whole = "relaxed" if by.name in smooth else "step"
+    return {"integer": whole, "choice": "label"}.get(by.domain.kind, "continuous")
 
 
 def _remark(value: float) -> str:
@@ -112,68 +105,28 @@ def _with_slope(row: Row, moves: Moves, by: Variable, slope: float) -> Row:
     return replace(row, gradient=units.Q_(slope * scale, unit), elasticity=elasticity)
 
 
-def _with_jumps(row: Row, moves: Moves, by: Variable, around: tuple[Jump | None, Jump | None]) -> Row:
-    """A row with the nearest jumps below and above."""
+def _with_steps(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[float, float]]) -> Row:
+    """A row with the next allowed values both ways."""
     at = float(moves.binding.values[by.name])
-    steps: list[Step | None] = []
-    effect = 0.0
-    for jump in around:
-        if jump is None or not moves.allowed(by.name, np.array([jump.after]))[0]:
-            steps.append(None)
-            continue
-        before, after = jump.outputs
-        distance, across = presented(by, abs(jump.after - at)), moves.change(before, after)
-        change = moves.change(moves.value, after)
-        steps.append(Step(presented(by, jump.after), distance, change, across, jump.variables))
-        brought = moves.relative(moves.value + after - before) if math.isfinite(before) else math.inf
-        effect = max(effect, brought if math.isfinite(before) or math.isfinite(after) else 0.0)
-    return replace(row, down=steps[0], up=steps[1], effect=effect)
+    steps: dict[bool, Step] = {}
+    arcs: dict[bool, float | None] = {}
+    for value, after in beside:
+        distance = presented(by, abs(value - at))
+        steps[value > at] = Step(presented(by, value), distance, moves.change(moves.value, after))
+        arcs[value > at] = _arc(at, value, moves.value, after)
+    arc = arcs.get(False) if arcs.get(True) is None else arcs[True]
+    effect = max((moves.relative(after) for _, after in beside), default=0.0)
+    down, up = steps.get(False), steps.get(True)
+    return replace(row, down=down, up=up, arc_elasticity=None if by.domain.is_flag else arc, effect=effect)
 
 
-class _Beside:
-    """The output at the next values of whole numbers and at other labels, computed together."""
-
-    def __init__(self, moves: Moves) -> None:
-        self.moves = moves
-        self.neighbours = {v.name: moves.neighbours(v) for v in moves.system.inputs if v.domain.kind == "integer"}
-        self.others = {v.name: moves.relabelled(v) for v in moves.system.inputs if v.domain.kind == "choice"}
-        steps = [(name, value) for name, both in self.neighbours.items() for value in both if value is not None]
-        others = ((name, label, moved) for name, each in self.others.items() for label, moved in each.items())
-        labels = [(name, label, moved) for name, label, moved in others if moved is not None]
-        places = [{name: value} for name, value in steps] + [moved for *_, moved in labels]
-        found = moves.outputs(places).tolist() if places else []
-        keys: list[Any] = [*steps, *((name, label) for name, label, _ in labels)]
-        self.found: dict[Any, float] = dict(zip(keys, found, strict=True))
-
-    def with_steps(self, row: Row, by: Variable) -> Row:
-        """A row with the next allowed values both ways."""
-        moves, at = self.moves, float(self.moves.binding.values[by.name])
-        steps: list[Step | None] = []
-        arcs: list[float | None] = []
-        effect = 0.0
-        for value in self.neighbours[by.name]:
-            if value is None:
-                steps.append(None)
-                arcs.append(None)
-                continue
-            after = self.found[by.name, value]
-            distance = presented(by, abs(value - at))
-            steps.append(Step(presented(by, value), distance, moves.change(moves.value, after)))
-            arcs.append(_arc(at, value, moves.value, after))
-            effect = max(effect, moves.relative(after))
-        down, up = steps
-        arc = arcs[1] if arcs[1] is not None else arcs[0]
-        return replace(row, down=down, up=up, arc_elasticity=None if by.domain.is_flag else arc, effect=effect)
-
-    def with_labels(self, row: Row, by: Variable) -> Row:
-        """A row with the change of the output for every other label, the largest first."""
-        moves, found, effect = self.moves, {}, 0.0
-        for label, moved in self.others[by.name].items():
-            after = moves.value if moved is None else self.found[by.name, label]
-            found[label] = (moves.relative(after), None if moved is None else moves.change(moves.value, after))
-            effect = max(effect, moves.relative(after))
-        ordered = dict(sorted(found.items(), key=lambda each: -each[1][0]))
-        return replace(row, labels={label: change for label, (_, change) in ordered.items()}, effect=effect)
+def _with_labels(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[str, float]]) -> Row:
+    """A row with the change of the output for every other label, the largest first."""
+    after = dict(beside)
+    effects = {label: moves.relative(after.get(label, moves.value)) for label in moves.others(by)}
+    ordered = sorted(effects, key=lambda label: -effects[label])
+    labels = {label: moves.change(moves.value, after[label]) if label in after else None for label in ordered}
+    return replace(row, labels=labels, effect=max(effects.values(), default=0.0))
 
 
 def _arc(before: float, after: float, output_before: float, output_after: float) -> float | None:

@@ -45,8 +45,13 @@ class Step:
         more = {"jump": number(self.jump), "variables": list(self.variables)}
         return {**found, **more} if self.variables else found
 
+    @property
+    def brought(self) -> Any:
+        """Change of the output that the step alone brings."""
+        return self.jump if self.variables else self.change
+
     def __str__(self) -> str:
-        return f"{shown(self.jump if self.variables else self.change)} at {shown(self.at, signed=False)}"
+        return f"{shown(self.brought)} at {shown(self.at, signed=False)}"
 
 
 @dataclass(frozen=True)

@@ -34,20 +34,7 @@ class SecondOrder:
         self.output = output
         self.inputs = tuple(inputs)
         self._found = {by: float(np.reshape(value, -1)[0]) for by, value in found.items()}
-        self.cross_elasticities = self._elastic({name: float(at[name]) for name in inputs})
-
-    def _elastic(self, at: Mapping[str, float]) -> np.ndarray:
-        value = self._found[()]
-        found = np.full((len(self.inputs),) * 2, np.nan)
-        if value == 0 or not np.isfinite(value):
-            return found
-        for i, a in enumerate(self.inputs):
-            by_a = at[a] * self._found.get((a,), 0.0) / value
-            for j, b in enumerate(self.inputs):
-                by_b = at[b] * self._found.get((b,), 0.0) / value
-                both = at[a] * at[b] * self._found.get((a, b), 0.0) / value
-                found[i, j] = both + (by_a if a == b else 0.0) - by_a * by_b
-        return found
+        self.cross_elasticities = cross_elasticities(self.inputs, self._found, at, ())
 
     def __getitem__(self, names: tuple[str, str]) -> Any:
         """The second derivative by two inputs, with its unit."""
@@ -81,6 +68,32 @@ class SecondOrder:
 
     def _repr_html_(self) -> str:
         return show.html_table(*self.table())
+
+
+def elasticities(
+    inputs: Sequence[str], found: Mapping[Any, Any], at: Mapping[str, Any], sizes: tuple[int, ...]
+) -> np.ndarray:
+    """Elasticities along inputs and then the axes of a grid; nan where the output is zero or infinite."""
+    return _stacked([at[a] * found.get((a,), 0.0) for a in inputs], found, sizes)
+
+
+def cross_elasticities(
+    inputs: Sequence[str], found: Mapping[Any, Any], at: Mapping[str, Any], sizes: tuple[int, ...]
+) -> np.ndarray:
+    """Change of each elasticity per percent of every input, along two dimensions of inputs and then the axes."""
+    first = elasticities(inputs, found, at, sizes)
+    second = [at[a] * at[b] * found.get((a, b), 0.0) for a in inputs for b in inputs]
+    cross = _stacked(second, found, sizes).reshape(len(inputs), len(inputs), *sizes)
+    own = np.eye(len(inputs)).reshape(len(inputs), len(inputs), *[1] * len(sizes))
+    return cross + own * first - first[:, None] * first
+
+
+def _stacked(rows: Sequence[Any], found: Mapping[Any, Any], sizes: tuple[int, ...]) -> np.ndarray:
+    """Rows over the output, along the axes of a grid."""
+    value = np.asarray(found[()])
+    value = np.where((value != 0) & np.isfinite(value), value, np.nan)
+    with np.errstate(all="ignore"):
+        return np.array([np.broadcast_to(row / value, sizes) for row in rows]).reshape(len(rows), *sizes)
 
 
 def _cell(value: float) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import show
 from mlsysim.errors import UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.jsontext import json_text
-from mlsysim.study.sensitivities.finite import Finite
+from mlsysim.study.sensitivities.moves import Bar, Finite
 from mlsysim.study.sensitivities.row import UNCHANGED, Row, number, shown
 from mlsysim.study.sensitivities.second import SecondOrder
-from mlsysim.study.sensitivities.tornado import Bar
 from mlsysim.symbolic import Variable
 from mlsysim.tracebacks import at_the_call
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROOM = 44
 
 
+@dataclass(eq=False, repr=False)
 class Sensitivity:
     """Sensitivity of one output at one point; prints as a table, strongest elasticity first.
 
@@ -47,26 +48,14 @@ class Sensitivity:
         Where the output is infinite: changes of one input that make it finite.
     """
 
-    def __init__(
-        self,
-        output: Variable,
-        value: str,
-        amount: float,
-        rows: Sequence[Row],
-        bars: Callable[[float], tuple[Bar, ...]],
-        *,
-        second: SecondOrder | None = None,
-        remark: str = "",
-        finite: Sequence[Finite] = (),
-    ) -> None:
-        self.output = output
-        self.value = value
-        self.amount = amount
-        self.rows = tuple(rows)
-        self.second = second
-        self.remark = remark
-        self.finite = tuple(finite)
-        self._bars = bars
+    output: Variable
+    value: str
+    amount: float
+    rows: tuple[Row, ...]
+    second: SecondOrder | None
+    remark: str
+    finite: tuple[Finite, ...]
+    _bars: Callable[[float], tuple[Bar, ...]]
 
     @at_the_call
     def __getitem__(self, name: str) -> Row:
@@ -163,24 +152,15 @@ class Sensitivity:
 
     def to_json(self, indent: int | None = 2) -> str:
         """The output with :meth:`to_dict` and second derivatives as JSON."""
-        more = self._finite() | ({} if self.second is None else {"second": self.second.to_dict()})
-        remark = {"remark": self.remark} if self.remark else {}
-        data = {
-            "output": self.output.name,
-            "at": self.value,
-            **remark,
-            "inputs": self.to_dict(),
-            **self._finite(),
-            **more,
-        }
+        data: dict[str, Any] = {"output": self.output.name, "at": self.value}
+        data |= {"remark": self.remark} if self.remark else {}
+        data["inputs"] = self.to_dict()
+        if math.isinf(self.amount):
+            data["finite"] = {each.name: [] for each in self.finite}
+            for each in self.finite:
+                data["finite"][each.name].append(each.to_dict())
+        data |= {} if self.second is None else {"second": self.second.to_dict()}
         return json_text(data, indent)
-
-    def _finite(self) -> dict[str, Any]:
-        """Plain data of what makes an infinite output finite, by input."""
-        if not math.isinf(self.amount):
-            return {}
-        names = dict.fromkeys(each.name for each in self.finite)
-        return {"finite": {name: [each.to_dict() for each in self.finite if each.name == name] for name in names}}
 
     @property
     def title(self) -> str:
@@ -220,16 +200,13 @@ def _slope_cells(row: Row) -> list[str]:
 def _step_cells(row: Row) -> list[str]:
     cells = [row.name]
     for step in (row.down, row.up):
-        cells += ["-", "-"] if step is None else [shown(step.at, signed=False), shown(step.change)]
+        cells += ["-", "-"] if step is None else [shown(step.at, signed=False), shown(step.brought)]
     return cells
 
 
 def _jump_cells(row: Row) -> list[str]:
-    cells = [row.name]
-    for step in (row.down, row.up):
-        cells += ["-", "-"] if step is None else [shown(step.at, signed=False), shown(step.jump)]
     jumps = tuple(dict.fromkeys(name for step in (row.down, row.up) if step for name in step.variables))
-    return [*cells, f"{jumps[0]} +{len(jumps) - 1}" if len(jumps) > 1 else "".join(jumps)]
+    return [*_step_cells(row), f"{jumps[0]} +{len(jumps) - 1}" if len(jumps) > 1 else "".join(jumps)]
 
 
 def _listed(row: Row) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ class Distribution:
 
     #: Whether it can be that of a whole number.
     whole: ClassVar[bool] = False
+    _frozen: ClassVar[Callable[..., Any]]
 
     def frozen(self, variable: Variable, held: float) -> Any:
         """A frozen distribution of scipy, in the unit of the variable.
@@ -38,7 +39,15 @@ class Distribution:
         held : float
             The value that the call gives the input, in its unit.
         """
-        raise NotImplementedError
+        from scipy import stats
+
+        values = [self.parameter(variable, each.name) for each in fields(self)]
+        return self._frozen(stats, variable, float(held), *values)
+
+    def parameter(self, variable: Variable, name: str) -> Any:
+        """A parameter in the unit of the variable; shares and factors are pure numbers."""
+        given = getattr(self, name)
+        return _share(self, variable, given) if name in ("share", "factor") else number(variable, given)
 
     def refused(self, variable: Variable, allowed: str) -> InputError:
         """The error for parameters that do not make a distribution."""
@@ -57,11 +66,7 @@ class Uniform(Distribution):
     low: Any
     high: Any
 
-    def frozen(self, variable: Variable, held: float) -> Any:
-        """See :meth:`Distribution.frozen`."""
-        from scipy import stats
-
-        low, high = number(variable, self.low), number(variable, self.high)
+    def _frozen(self, stats: Any, variable: Variable, held: float, low: float, high: float) -> Any:
         if variable.domain.kind == "integer":
             if low != math.floor(low) or high != math.floor(high) or not low <= high:
                 raise self.refused(variable, "goes from a whole number up to another one")
@@ -78,11 +83,7 @@ class Normal(Distribution):
     mean: Any
     sd: Any
 
-    def frozen(self, variable: Variable, held: float) -> Any:
-        """See :meth:`Distribution.frozen`."""
-        from scipy import stats
-
-        mean, sd = number(variable, self.mean), number(variable, self.sd)
+    def _frozen(self, stats: Any, variable: Variable, held: float, mean: float, sd: float) -> Any:
         if not sd > 0:
             raise self.refused(variable, "has a standard deviation above zero")
         return stats.norm(mean, sd)
@@ -95,11 +96,7 @@ class LogNormal(Distribution):
     median: Any
     factor: float
 
-    def frozen(self, variable: Variable, held: float) -> Any:
-        """See :meth:`Distribution.frozen`."""
-        from scipy import stats
-
-        median, factor = number(variable, self.median), _share(self, variable, self.factor)
+    def _frozen(self, stats: Any, variable: Variable, held: float, median: float, factor: float) -> Any:
         if not median > 0 or not factor > 1:
             raise self.refused(variable, "has a median above zero, and a factor above one")
         return stats.lognorm(math.log(factor), scale=median)
@@ -113,11 +110,7 @@ class Triangular(Distribution):
     mode: Any
     high: Any
 
-    def frozen(self, variable: Variable, held: float) -> Any:
-        """See :meth:`Distribution.frozen`."""
-        from scipy import stats
-
-        low, mode, high = (number(variable, each) for each in (self.low, self.mode, self.high))
+    def _frozen(self, stats: Any, variable: Variable, held: float, low: float, mode: float, high: float) -> Any:
         if not (low <= mode <= high and low < high):
             raise self.refused(variable, "rises from the lowest value over the most likely to the highest")
         return stats.triang((mode - low) / (high - low), low, high - low)
@@ -129,11 +122,7 @@ class Relative(Distribution):
 
     share: float
 
-    def frozen(self, variable: Variable, held: float) -> Any:
-        """See :meth:`Distribution.frozen`."""
-        from scipy import stats
-
-        share = _share(self, variable, self.share)
+    def _frozen(self, stats: Any, variable: Variable, held: float, share: float) -> Any:
         if not 0 < share < 1:
             raise self.refused(variable, "is a share between 0 and 1 of the value held")
         if not math.isfinite(held) or held == 0:

@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.backends import compiled
 from mlsysim.backends.blocks import POINTS
 from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.expressions import Expression, condition
 from mlsysim.inputs.refusal import refuse
 from mlsysim.progress import loop
 from mlsysim.study.uncertainties.distributions import ARGUMENT, Choice, Distribution
 from mlsysim.study.uncertainties.placed import Correlated, Placed, correlated, named_matrix, placed
 from mlsysim.study.varied import Varied
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import lower, variable_of
 
 
 @dataclass(frozen=True)
@@ -81,28 +83,25 @@ class Uncertain:
             np.searchsorted(np.cumsum(each.probabilities)[:-1], next(columns), "right")
             for each in self.choices.values()
         ]
-        found = {name: self._gathered(value, places, len(shares)) for name, value in self._arrays.items()}
-        for each in self.numbers:
-            drawn = self._along(each.at(next(columns)))
-            name = each.variable.name
-            held: Any = found.get(name, self.varied.binding.values.get(name))
-            found[name] = drawn * held if each.factor else drawn
-        if self.joint:
-            drawn = self.joint.at(np.stack(list(columns), axis=1))
-            found |= {name: self._along(value) for name, value in drawn.items()}
-        return found
+        drawn = [each.at(next(columns)) for each in self.numbers]
+        return self._at(places, drawn, self.joint.at(np.stack(list(columns), axis=1)) if self.joint else {})
 
     def central(self) -> dict[str, np.ndarray]:
         """The inputs at their means, and of what is chosen the likeliest."""
         places = [np.array([int(np.argmax(each.probabilities))]) for each in self.choices.values()]
-        found = {name: self._gathered(value, places, 1) for name, value in self._arrays.items()}
-        for each in self.numbers:
+        together = dict(zip(self.joint.names, self.joint.mean, strict=True)) if self.joint else {}
+        return self._at(places, [np.array(each.mean) for each in self.numbers], together)
+
+    def _at(
+        self, places: Sequence[np.ndarray], numbers: Sequence[np.ndarray], together: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Every input that varies, at places among the choices and at values of the numbers."""
+        found = {name: self._gathered(value, places) for name, value in self._arrays.items()}
+        for each, drawn in zip(self.numbers, map(self._along, numbers), strict=True):
             name = each.variable.name
             held: Any = found.get(name, self.varied.binding.values.get(name))
-            found[name] = held * each.mean if each.factor else self._along(np.array([each.mean]))
-        if self.joint:
-            found |= {n: self._along(np.array([v])) for n, v in zip(self.joint.names, self.joint.mean, strict=True)}
-        return found
+            found[name] = drawn * held if each.factor else drawn
+        return found | {name: self._along(drawn) for name, drawn in together.items()}
 
     def refuse_others(self) -> None:
         """Raise the error of a point of the grid that is refused whatever the uncertain inputs are.
@@ -123,18 +122,14 @@ class Uncertain:
         why = f"what may refuse it: {'; '.join(texts)}" if texts else ""
         return InputError(ARGUMENT, ", ".join(self.texts), "every draw is refused, as solve would refuse it", why)
 
-    def blocks(self, shares: np.ndarray) -> Iterator[np.ndarray]:
-        """Draws in parts that are held at once."""
+    def blocks(self, shares: np.ndarray) -> Iterator[slice]:
+        """Draws in parts that are held at once, saying how far they are."""
         rows = max(1, POINTS // max(1, int(np.prod(self.sizes))))
-        for first in range(0, len(shares), rows):
-            yield shares[first : first + rows]
-
-    def watched(self, shares: np.ndarray) -> Iterator[np.ndarray]:
-        """The same parts, saying how far they are."""
         with loop(len(shares), POINTS) as advance:
-            for block in self.blocks(shares):
-                yield block
-                advance(len(block))
+            for first in range(0, len(shares), rows):
+                last = min(first + rows, len(shares))
+                yield slice(first, last)
+                advance(last - first)
 
     def shaped(self, values: np.ndarray, draws: int) -> np.ndarray:
         """An array over draws and axes, whatever it depends on."""
@@ -154,7 +149,7 @@ class Uncertain:
         values = self.varied.binding.values.items()
         return {name for name, value in values if any(np.shape(value)[place : place + 1] > (1,) for place in places)}
 
-    def _gathered(self, value: np.ndarray, places: Sequence[np.ndarray], draws: int) -> np.ndarray:
+    def _gathered(self, value: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
         """Values along the choices as values along the draws."""
         chosen = tuple(
             place if size > 1 else np.zeros(1, int) for place, size in zip(places, value.shape, strict=False)
@@ -251,3 +246,65 @@ def shares_of(inputs: int, samples: int, seed: Any) -> np.ndarray:
     from scipy.stats import qmc
 
     return qmc.Sobol(inputs, scramble=True, rng=np.random.default_rng(seed)).random(samples)
+
+
+def conditions_of(model: DeclaredModel, asked: Uncertain, texts: Sequence[Any]) -> list[Expression]:
+    """Conditions on the inputs and outputs of a call, read from text.
+
+    Raises
+    ------
+    InputError
+        If one does not read as a condition.
+    """
+    binding = asked.varied.binding
+    known = [*(v.name for v in binding.system.variables), *binding.values]
+    return [condition(text, model, known, "conditions") for text in texts]
+
+
+def evaluated(
+    asked: Uncertain, outputs: Sequence[str], shares: np.ndarray, conditions: Sequence[Expression] = ()
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Outputs and conditions at draws.
+
+    Parameters
+    ----------
+    asked : Uncertain
+        The uncertain inputs.
+    outputs : sequence of str
+        Names among those asked for.
+    shares : ndarray
+        A row per draw.
+    conditions : sequence of Expression
+        What may hold.
+
+    Returns
+    -------
+    tuple
+        Canonical values per output, over draws and axes, nan where a draw is refused; whether each condition holds,
+        along a first axis of conditions; and whether each draw is allowed.
+    """
+    size = (len(shares), *asked.sizes)
+    found = {name: np.empty(size) for name in outputs}
+    held = np.zeros((len(conditions), *size), bool)
+    allowed = np.empty(size, bool)
+    named = tuple((f"condition_{place}", lower(each.sympy)) for place, each in enumerate(conditions))
+    function = compiled(asked.varied.binding.system, None, "vector", named) if named else None
+    for rows in asked.blocks(shares):
+        given, count = asked.inputs(shares[rows]), rows.stop - rows.start
+        allowed[rows] = good = asked.shaped(asked.varied.allowed(given), count)
+        if outputs:
+            for name, value in asked.varied.values(given).items():
+                if name in found:
+                    found[name][rows] = np.where(good, asked.shaped(value, count), np.nan)
+        if function is not None:
+            with np.errstate(all="ignore"):
+                met = function({**asked.varied.binding.values, **given})
+            for place, each in enumerate(met.values()):
+                held[place, rows] = asked.shaped(np.asarray(each, bool), count) & good
+    return found, held, allowed
+
+
+def shares_that_hold(held: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Share of the allowed draws in which each condition holds, over the axes; nan where none is allowed."""
+    count = allowed.sum(axis=0)
+    return np.where(count > 0, held.sum(axis=1) / np.maximum(count, 1), np.nan)

@@ -11,8 +11,7 @@ from mlsysim import units
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.dataset import attributes, coordinates, described
 from mlsysim.study.uncertainties import statistics
-from mlsysim.study.uncertainties.draws import Uncertain
-from mlsysim.study.uncertainties.evaluation import conditions_of, evaluated, shares_that_hold
+from mlsysim.study.uncertainties.draws import Uncertain, conditions_of, evaluated, shares_that_hold
 from mlsysim.symbolic import variable_of
 
 QUANTILE, CONDITION = "quantile", "condition"

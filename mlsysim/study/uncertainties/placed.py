@@ -83,7 +83,7 @@ def placed(variable: Variable, distribution: Distribution, held: Any) -> Placed:
         frozen = distribution.frozen(variable, 1.0)
         return Placed(variable, distribution, frozen, float(frozen.cdf(0)), 0.0, 1.0, float(frozen.std()), factor=True)
     held = np.nan if np.ndim(held) else held
-    frozen = distribution.frozen(variable, float(units.from_canonical(held, variable.unit)))
+    frozen = distribution.frozen(variable, units.from_canonical(held, variable.unit))
     domain = variable.domain
     if domain.kind == "integer" and not (distribution.whole or hasattr(frozen.dist, "pmf")):
         raise distribution.refused(variable, "is no distribution of a whole number: give choice or uniform")

@@ -14,12 +14,11 @@ from mlsysim.errors import UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.jsontext import json_text
-from mlsysim.study.results.display import as_text
+from mlsysim.study.results.display import amounts, as_text
 from mlsysim.study.uncertainties import statistics
-from mlsysim.study.uncertainties.draws import Uncertain
-from mlsysim.study.uncertainties.evaluation import conditions_of, evaluated, shares_that_hold
+from mlsysim.study.uncertainties.draws import Uncertain, conditions_of, evaluated, shares_that_hold
 from mlsysim.study.uncertainties.sobol import Indices
-from mlsysim.symbolic import Variable, variable_of
+from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
@@ -186,11 +185,7 @@ class Uncertainty:
             canonical = self._asked.shaped(given[name], self.samples)[self._allowed]
         else:
             raise UnknownNameError("output or uncertain input", name, (*self._values, *self._asked.names))
-        variable = variable_of(name)
-        amounts = units.from_canonical(canonical, variable.unit)
-        return (
-            amounts if variable.named_unit or not variable.dimension else units.Q_(amounts, units.unit(variable.unit))
-        )
+        return amounts(variable_of(name), canonical)
 
     def plot(self, output: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw how the draws of an output are spread.
@@ -243,24 +238,23 @@ class Uncertainty:
         return json_text(self.to_dict(), indent)
 
     def __repr__(self) -> str:
-        lines = [f"Uncertainty of {self.model!r}, {self.samples:,} draws", *self._warnings()]
-        for headers, rows in self._tables():
-            lines += ["", show.fitted(headers, rows)]
-        return "\n".join([*lines, *([""] if self._remarks() else []), *self._remarks()])
+        tables = [line for table in self._tables() for line in ("", show.fitted(*table))]
+        remarks = self._remarks()
+        return "\n".join([*self._head(), *tables, *([""] if remarks else []), *remarks])
 
-    def _warnings(self) -> list[str]:
-        """Warnings before the tables."""
-        return [f"Warning: {self._refused_text()}"] if self.refused > MOST else []
+    def _head(self) -> list[str]:
+        """The title, and a warning before the tables."""
+        warned = [f"Warning: {self._refused_text()}"] if self.refused > MOST else []
+        return [f"Uncertainty of {self.model!r}, {self.samples:,} draws", *warned]
 
     def _refused_text(self) -> str:
         return f"{self.refused:.2%} of the draws are refused as by solve, and count for nothing"
 
     def _repr_html_(self) -> str:
-        found = [show.html_table(headers, rows) for headers, rows in self._tables()]
-        title = html.escape(f"Uncertainty of {self.model!r}, {self.samples:,} draws")
-        warned = "".join(f"<p>{html.escape(each)}</p>" for each in self._warnings())
-        remarks = "".join(f"<p>{html.escape(each)}</p>" for each in self._remarks())
-        return f"<p>{title}</p>{warned}{''.join(found)}{remarks}"
+        head, remarks = (
+            "".join(f"<p>{html.escape(each)}</p>" for each in some) for some in (self._head(), self._remarks())
+        )
+        return f"{head}{''.join(show.html_table(*table) for table in self._tables())}{remarks}"
 
     def _tables(self) -> Iterator[tuple[list[str], list[list[str]]]]:
         """Outputs, inputs, labels, probabilities and Sobol' indices, as far as there are any."""
@@ -295,7 +289,7 @@ class Uncertainty:
         if apart:
             shown = [None if value is None else _plain(value) for value in shown]
         ratio = "" if spread.ratio is None else f" (x {spread.ratio:.2f})"
-        texts = [_text(value) for value in shown]
+        texts = ["-" if value is None else formatting.amount(value) for value in shown]
         unit = [variable_of(spread.name).unit.replace("count", "")] if apart else []
         return [spread.name, *unit, *texts[:-1], f"{texts[-1]}{ratio}"]
 
@@ -330,20 +324,14 @@ def _spread(name: str, values: np.ndarray, levels: Sequence[float], parts: Mappi
     known = np.isfinite(straight)
     return Spread(
         name,
-        _seen(variable, mean),
-        _seen(variable, sd),
-        {level: _seen(variable, value) for level, value in zip(levels, found, strict=True)},
-        _seen(variable, straight) if known else None,
+        amounts(variable, float(mean)),
+        amounts(variable, float(sd)),
+        {level: amounts(variable, float(value)) for level, value in zip(levels, found, strict=True)},
+        amounts(variable, straight) if known else None,
         float(sd / straight) if known and straight > 0 and np.isfinite(sd) else None,
         {by: float(part / variance) for by, part in parts.items()} if known and variance > 0 else {},
         float(statistics.infinite_share(values)),
     )
-
-
-def _seen(variable: Variable, canonical: Any) -> Any:
-    """A statistic in the unit of the variable; of whole numbers it may be no whole one."""
-    amount = float(units.from_canonical(float(canonical), variable.unit))
-    return amount if variable.named_unit or not variable.dimension else units.Q_(amount, units.unit(variable.unit))
 
 
 def _joint_text(asked: Uncertain, name: str) -> str:
@@ -356,12 +344,6 @@ def _joint_text(asked: Uncertain, name: str) -> str:
     if joint.logs:
         return f"lognormal({middle}, {np.exp(sd):.4g}), together"
     return f"normal({middle}, {as_text(variable, sd)}), together"
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    return formatting.quantity(value) if units.is_quantity(value) else formatting.number(float(value))
 
 
 def _plain(value: Any) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 from mlsysim import show
 from mlsysim.errors import InputError
 from mlsysim.extras import require
-from mlsysim.study.uncertainties.draws import Uncertain
+from mlsysim.study.uncertainties.draws import Uncertain, evaluated
 
 #: Confidence of the intervals, and how often the draws are drawn again for them.
 CONFIDENCE, RESAMPLES = 0.95, 100
@@ -69,15 +69,8 @@ class Indices:
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Plain data by input."""
-        return {
-            row.name: {
-                "first": row.first,
-                "first_error": row.first_error,
-                "total": row.total,
-                "total_error": row.total_error,
-            }
-            for row in self.rows
-        }
+        keys = ("first", "first_error", "total", "total_error")
+        return {row.name: {key: getattr(row, key) for key in keys} for row in self.rows}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells, as text."""
@@ -125,20 +118,12 @@ def indices(asked: Uncertain, outputs: list[str], samples: int, seed: int) -> di
     names = list(asked.names)
     problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
     shares = sampling.sample(problem, samples, calc_second_order=False, seed=seed)
-    drawn: dict[str, list[np.ndarray]] = {name: [] for name in outputs}
-    refused = 0
-    for block in asked.watched(shares):
-        given = asked.inputs(block)
-        refused += len(block) - int(asked.shaped(asked.varied.allowed(given), len(block)).sum())
-        values = asked.varied.values(given)
-        for name in outputs:
-            drawn[name].append(asked.shaped(values[name], len(block)))
-    if refused:
-        allowed = f"needs every draw; {refused / len(shares):.1%} are refused, as solve would refuse them"
+    values, _, good = evaluated(asked, outputs, shares)
+    if not good.all():
+        allowed = f"needs every draw; {1 - good.mean():.1%} are refused, as solve would refuse them"
         raise InputError("sobol", True, allowed, "narrow the distributions, or ask without sobol")
     found = {}
-    for name in outputs:
-        each = np.concatenate(drawn[name])
+    for name, each in values.items():
         if not np.isfinite(each).all():
             raise InputError("sobol", True, f"needs a finite variance; {name} is infinite in some draws")
         if np.ptp(each) <= CONSTANT * np.abs(each).max():
