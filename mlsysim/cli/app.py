@@ -34,6 +34,7 @@ from mlsysim.cli.options import (
     TimeLimit,
     Variants,
     Words,
+    answered_by,
 )
 from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty, verify
 from mlsysim.errors import InputError, MlsysimError, legible, printable
@@ -242,6 +243,7 @@ mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_le
 
 
 @app.command(cls=Grid, help=SWEEP + SPELLING)
+@answered_by("mlsysim.cli.grids", "sweep")
 def sweep(
     ctx: typer.Context,
     question: Question,
@@ -271,23 +273,10 @@ def sweep(
     ignore: Ignored = None,
 ) -> None:
     """Evaluate a grid."""
-    from mlsysim.cli import grids
-
-    grids.sweep(
-        ctx.obj.model(question, variant),
-        words,
-        outputs=outputs,
-        refused=refused,
-        variant=variant,
-        file=file,
-        plot=plot,
-        as_json=as_json,
-        as_csv=as_csv,
-        catalog=catalog,
-    )
 
 
 @app.command(cls=Grid, help=SEARCH + SPELLING)
+@answered_by("mlsysim.cli.grids", "search")
 def search(
     ctx: typer.Context,
     question: Question,
@@ -313,29 +302,10 @@ def search(
     strict: Strict = False,
 ) -> None:
     """Find the best designs."""
-    from mlsysim.cli import grids
-
-    grids.search(
-        ctx.obj.model(question, variant),
-        words,
-        minimize=minimize,
-        maximize=maximize,
-        subject_to=subject_to or (),
-        allow_infeasible=allow_infeasible,
-        top=top,
-        method=method,
-        time_limit=time_limit,
-        checkpoint=checkpoint,
-        certificate=certificate,
-        variant=variant,
-        plot=plot,
-        catalog=catalog,
-        as_json=as_json,
-        strict=strict,
-    )
 
 
 @app.command(cls=Grid, help=PARETO + SPELLING)
+@answered_by("mlsysim.cli.grids", "pareto")
 def pareto(
     ctx: typer.Context,
     question: Question,
@@ -359,24 +329,6 @@ def pareto(
     strict: Strict = False,
 ) -> None:
     """Find the Pareto front."""
-    from mlsysim.cli import grids
-
-    grids.pareto(
-        ctx.obj.model(question, variant),
-        words,
-        minimize=minimize or (),
-        maximize=maximize or (),
-        subject_to=subject_to or (),
-        allow_infeasible=allow_infeasible,
-        method=method,
-        time_limit=time_limit,
-        certificate=certificate,
-        variant=variant,
-        plot=plot,
-        catalog=catalog,
-        as_json=as_json,
-        strict=strict,
-    )
 
 
 app.command(cls=Grid, help=sensitivity.HELP + SPELLING)(sensitivity.sensitivity)

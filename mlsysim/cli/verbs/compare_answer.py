@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from mlsysim.cli import axes, grids
-from mlsysim.cli.files import written
 from mlsysim.cli.foot import print_basis
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
@@ -51,11 +50,7 @@ def answer(
         for basis in bases if bases[0].lines() != bases[1].lines() else bases[:1]:
             print_basis(basis)
     if plot is not None:
-        figure, (panel,) = grids._figure(1)
-        found.plot(ax=panel)
-        grids._save(figure, plot)
-        if not as_json:
-            written(plot)
+        grids.draw(plot, found.plot, as_json)
 
 
 def _two(given: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
