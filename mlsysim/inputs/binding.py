@@ -20,7 +20,7 @@ from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, e
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.plan import Plan, Plans
 from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
-from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, reason_function, refuse, unmet
+from mlsysim.inputs.refusal import Reason, first_reason, gap, mask_of, outside_domain, reason_function, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.spellings import names_for, unknown_argument
 from mlsysim.symbolic import System, Variable, variable_of
@@ -136,7 +136,7 @@ class Binding:
     @property
     def numbers(self) -> dict[str, Any]:
         """Numbers that compiled code needs: the values, and for each gap in the catalog where there is a value."""
-        masks = {reason.symbol.name: reason.known for reason in self.reasons if isinstance(reason, Gap)}
+        masks = {mask_of(*reason.inputs): reason.known for reason in self.reasons if reason.known is not None}
         return {**self.values, **masks}
 
     def refuse(self) -> None:
@@ -346,7 +346,7 @@ class _Binder:
             self._need_inputs(entry)
         system = self._computable()
         known = {*self.values, *given}
-        self.reasons += map(OutsideDomain, self.derived)
+        self.reasons += map(outside_domain, self.derived)
         self.reasons += (reason for reason in map(unmet, self.model.requirements) if known.issuperset(reason.inputs))
         self._refuse_constants(system)
         return Binding(
@@ -581,7 +581,7 @@ class _Binder:
                 table[place] = np.nan
         self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
         if missing:
-            self.reasons.append(Gap(name, ~np.isnan(self.values[name]), missing[0]))
+            self.reasons.append(gap(name, ~np.isnan(self.values[name]), missing[0]))
         return True
 
     def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:
