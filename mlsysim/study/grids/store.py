@@ -6,9 +6,10 @@ import errno
 import math
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,34 +26,42 @@ HEADER = 2**20
 MISSING = {"f": np.nan, "i": -1, "b": False}
 
 
-class Store(Protocol):
+class Store(ABC):
     """Place to which blocks are written."""
 
-    path: Path
+    #: Packages that it needs.
+    needs: ClassVar[tuple[str, ...]]
 
+    def __init__(self, path: Path) -> None:
+        for package in self.needs:
+            require("a store", package)
+        self.path = path
+        self._held: Any = None
+
+    @abstractmethod
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""
-        ...
 
+    @abstractmethod
     def open(self, *, writing: bool = True) -> None:
         """Make ready for writing, or for reading alone."""
-        ...
 
     def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
         """One block of the variables named, as it was written."""
-        ...
+        return {name: np.asarray(self._held[name][region], dtype) for name, dtype in dtypes.items()}
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
         """Write one block, so that it stays."""
-        ...
+        for name, array in arrays.items():
+            self._held[name][region] = array
 
     def close(self) -> None:
         """Finish writing."""
-        ...
+        self._held = None
 
+    @abstractmethod
     def dataset(self) -> xarray.Dataset:
         """The whole, read when it is asked for; in chunks where dask is installed."""
-        ...
 
 
 def store_at(path: str | os.PathLike[str]) -> Store:
@@ -82,13 +91,10 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-class ZarrStore:
+class ZarrStore(Store):
     """A Zarr group, one chunk per block."""
 
-    def __init__(self, path: Path) -> None:
-        require("a store", "zarr")
-        self.path = path
-        self._arrays: dict[str, Any] = {}
+    needs = ("zarr",)
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""
@@ -116,20 +122,7 @@ class ZarrStore:
 
         # A block of missing values is written too, so that its bits can be compared.
         with zarr.config.set({"array.write_empty_chunks": True}):
-            self._arrays = dict(zarr.open_group(str(self.path), mode="r+" if writing else "r").arrays())
-
-    def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
-        """One block of the variables named, as it was written."""
-        return {name: np.asarray(self._arrays[name][region], dtype) for name, dtype in dtypes.items()}
-
-    def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write one block, so that it stays."""
-        for name, array in arrays.items():
-            self._arrays[name][region] = array
-
-    def close(self) -> None:
-        """Finish writing."""
-        self._arrays = {}
+            self._held = dict(zarr.open_group(str(self.path), mode="r+" if writing else "r").arrays())
 
     def dataset(self) -> xarray.Dataset:
         """The whole, read when it is asked for; in chunks where dask is installed."""
@@ -145,14 +138,10 @@ class ZarrStore:
         return found.assign_coords(texts)
 
 
-class NetCDFStore:
+class NetCDFStore(Store):
     """A NetCDF 4 file. Its whole space is taken when it is laid out, so that writing a block is a plain write."""
 
-    def __init__(self, path: Path) -> None:
-        require("a store", "h5netcdf")
-        require("a store", "h5py")
-        self.path = path
-        self._file: Any = None
+    needs = ("h5netcdf", "h5py")
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""
@@ -180,21 +169,16 @@ class NetCDFStore:
         """Make ready for writing, or for reading alone."""
         import h5netcdf
 
-        self._file = h5netcdf.File(str(self.path), "a" if writing else "r")
-
-    def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
-        """One block of the variables named, as it was written."""
-        return {name: np.asarray(self._file[name][region], dtype) for name, dtype in dtypes.items()}
+        self._held = h5netcdf.File(str(self.path), "a" if writing else "r")
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write one block, so that it stays."""
-        for name, array in arrays.items():
-            self._file[name][region] = array.astype(np.int8) if array.dtype == bool else array
-        self._file.flush()
+        """Write one block, so that it stays; truth values as whole numbers."""
+        super().write(region, {n: a.astype(np.int8) if a.dtype == bool else a for n, a in arrays.items()})
+        self._held.flush()
 
     def close(self) -> None:
         """Finish writing."""
-        file, self._file = self._file, None
+        file, self._held = self._held, None
         if file is not None:
             file.close()
 
