@@ -29,8 +29,8 @@ from mlsysim.study.searches.designs import Designs
 from mlsysim.study.searches.problem import Problem, problem
 from mlsysim.study.searches.refused import refused
 from mlsysim.study.searches.solver import LARGEST, solver
-from mlsysim.study.searches.streamed_front import pareto as streamed_front
-from mlsysim.study.searches.streamed_search import smallest
+from mlsysim.study.searches.streamed import pareto as streamed_front
+from mlsysim.study.searches.streamed import smallest
 
 METHODS = ("auto", "bounds", "dense")
 

@@ -1,4 +1,4 @@
-"""The best points of a grid of any size, from a checkpoint on, here or on a cluster."""
+"""The best points, or the exact front, of a grid of any size: block by block, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy
 
+from mlsysim.backends.blocks import POINTS, Blocks, blocks
 from mlsysim.backends.dense import DenseSearch, Scan, Smallest
+from mlsysim.backends.front import Front, GridFront, joined_fronts
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
 from mlsysim.study.grids.checkpoint import Checkpoint, resumable, told
@@ -25,26 +29,82 @@ OFTEN = 1.0
 SHARES, SHARE_POINTS = 64, 2**28
 
 
+@dataclass(eq=False)
 class _Search:
-    """A search of a grid. Workers get its arguments and build it themselves."""
+    """A search of a grid. Workers get its fields, and compile for themselves."""
 
-    def __init__(self, grid: Grid, objective: sympy.Basic, conditions: tuple[sympy.Basic, ...], k: int, count: bool):
-        self.grid, self.objective, self.conditions, self.k, self.count = grid, objective, conditions, k, count
+    grid: Grid
+    objectives: tuple[sympy.Basic, ...]
+    conditions: tuple[sympy.Basic, ...]
+    k: int = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Search, (self.grid, self.objective, self.conditions, self.k, self.count)
+        return _Search, (self.grid, self.objectives, self.conditions, self.k)
 
     @cached_property
     def dense(self) -> DenseSearch:
+        grid, (objective,) = self.grid, self.objectives
+        return DenseSearch(grid.system, objective, [*grid.required, *self.conditions], grid.values, grid.sizes)
+
+    @cached_property
+    def front(self) -> GridFront:
         grid = self.grid
-        conditions = [*grid.required, *self.conditions]
-        return DenseSearch(grid.system, self.objective, conditions, grid.values, grid.sizes, count=self.count)
+        return GridFront(grid.system, self.objectives, [*grid.required, *self.conditions], grid.values)
 
     def fingerprint(self) -> dict[str, str]:
         return self.grid.fingerprint() | {
-            "objective": f"{self.objective} {self.k} {self.count} {self.dense.tiling}",
+            "objective": f"{self.objectives} {self.k} {self.dense.tiling}",
             "conditions": "\n".join(map(str, self.conditions)),
         }
+
+
+def pareto(
+    grid: Grid,
+    objectives: Sequence[sympy.Basic],
+    conditions: Sequence[sympy.Basic] = (),
+    *,
+    block_points: int = POINTS,
+    client: Any = None,
+    progress: bool | None = None,
+) -> Front:
+    """The exact front of several objectives, all minimised; a block is held at a time.
+
+    Parameters
+    ----------
+    grid : Grid
+        System, inputs and requirements; points they refuse are out.
+    objectives : sequence of sympy.Expr
+        At least one.
+    conditions : sequence of sympy Boolean
+        All must hold.
+    block_points : int
+        Most points held at once.
+    client : dask.distributed.Client, optional
+        Of a cluster that looks at the blocks.
+    progress : bool, optional
+        Whether to show a progress bar; by default on a terminal.
+
+    Returns
+    -------
+    Front
+        Of points alike in every objective the first in C order.
+    """
+    if not objectives:
+        raise InputError("objectives", objectives, "name at least one")
+    parts = blocks(grid.sizes, block_points)
+    shared = _Search(grid, tuple(objectives), tuple(conditions)), parts
+    found = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
+    with bar("front", grid.points, show=progress) as advance:
+        for number, front in each(_front, shared, range(parts.count), client):
+            found = joined_fronts(found, front)
+            advance(parts.points(number))
+    return found
+
+
+def _front(shared: tuple[_Search, Blocks], number: int) -> Front:
+    search, parts = shared
+    front = search.front.of(parts.region(number))
+    return replace(front, indices=front.indices + parts.start(number))
 
 
 def smallest(
@@ -53,7 +113,6 @@ def smallest(
     conditions: Sequence[sympy.Basic] = (),
     k: int = 1,
     *,
-    count: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     client: Any = None,
     deadline: float = math.inf,
@@ -63,22 +122,14 @@ def smallest(
 
     Parameters
     ----------
-    grid : Grid
-        System, inputs and requirements; points they refuse are out.
+    grid, conditions, client, progress
+        As for :func:`pareto`.
     objective : sympy.Expr
         In inputs and variables of the system, canonical.
-    conditions : sequence of sympy Boolean
-        All must hold.
     k : int
         How many points.
-    count : bool
-        Whether feasible points are counted.
     checkpoint : path, optional
         File that keeps what is known, to go on from.
-    client : dask.distributed.Client, optional
-        Of a cluster that looks at the points.
-    progress : bool, optional
-        Whether to show a progress bar; by default on a terminal.
     deadline : float
         Time of ``time.perf_counter`` after which no further part of the grid is begun.
 
@@ -89,11 +140,9 @@ def smallest(
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError("top", k, "must be a whole number >= 1")
-    search = _Search(grid, objective, tuple(conditions), k, count)
-    if checkpoint is None:
-        return _smallest(search, None, deadline, client, progress)
-    note = Checkpoint(checkpoint, search.fingerprint())
-    with note.held():
+    search = _Search(grid, (objective,), tuple(conditions), k)
+    note = None if checkpoint is None else Checkpoint(checkpoint, search.fingerprint())
+    with note.held() if note else nullcontext():
         return _smallest(search, note, deadline, client, progress)
 
 
