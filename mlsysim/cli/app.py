@@ -107,11 +107,20 @@ def _as_words(args: list[str], names: dict[str, str]) -> list[str]:
 
 def _typed(option: str, args: list[str]) -> str | None:
     """Read what is typed for an option, before the command that takes it is known."""
-    for place, word in enumerate(args):
-        name, given, value = word.partition("=")
-        if name == option:
-            return value if given else next(iter(args[place + 1 :]), None)
-    return None
+    found, _ = _separated(option, args)
+    return found[0] if found else None
+
+
+def _separated(option: str, args: list[str]) -> tuple[list[str], list[str]]:
+    """Separate what is given with an option, wherever it stands, from the other words; one without a value stays."""
+    found, rest, words = [], [], list(args)
+    while words:
+        name, given, value = (word := words.pop(0)).partition("=")
+        if name == option and (given or words):
+            found.append(value if given else words.pop(0))
+        else:
+            rest.append(word)
+    return found, rest
 
 
 class Commands(TyperGroup):
@@ -119,7 +128,7 @@ class Commands(TyperGroup):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Find the models first, since they say which commands there are."""
-        files, rest = _own_models(args)
+        files, rest = _separated("--with", args)
         fixed = {name: command for name, command in self.commands.items() if not isinstance(command, Asked)}
         with _in_one_line():
             try:
@@ -177,20 +186,6 @@ def _in_one_line() -> Iterator[None]:
         exec("")
         typer.echo(": ".join(["interrupted", *getattr(stop, "__notes__", [])]), err=True)
         raise typer.Exit(Exit.INTERRUPTED) from None
-
-
-def _own_models(args: list[str]) -> tuple[list[str], list[str]]:
-    """Separate what is given with ``--with``, wherever it stands, from the other words; one without a value stays."""
-    found, rest, words = [], [], list(args)
-    while words:
-        word = words.pop(0)
-        if word.startswith("--with="):
-            found.append(word.partition("=")[2])
-        elif word == "--with" and words:
-            found.append(words.pop(0))
-        else:
-            rest.append(word)
-    return found, rest
 
 
 app = typer.Typer(

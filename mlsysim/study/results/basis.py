@@ -188,7 +188,7 @@ def at_point(
     def found(model: DeclaredModel, where: Mapping[str, int]) -> Basis | None:
         unknown = [name for name in free if name in model.arguments]
         try:
-            binding = bind_grid(model, _point(arguments, where), unknown)
+            binding = bind_grid(model, arguments_at(arguments, where), unknown)
         except MlsysimError:
             return None
         binding.values |= dict.fromkeys(unknown, nan)
@@ -244,12 +244,12 @@ def _looked_at(model: DeclaredModel, arguments: Mapping[str, Any]) -> Iterator[t
     for name, value in arguments.items():
         members = value.axes if isinstance(value, Linked) else [name] if is_axis(value) else ()
         if any(each in deciding or is_share(each) for each in members):
-            size = max(map(len, value.axes.values())) if isinstance(value, Linked) else len(value)
+            size = len(value)
             yield from ((name, place) for place in (range(size) if size <= LOOKED_AT else (0, size - 1)))
 
 
-def _point(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
-    """The arguments of one point of a grid."""
+def arguments_at(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
+    """The arguments of one point of a grid; along axes whose place is left out the first."""
     found = {}
     for name, value in arguments.items():
         if isinstance(value, Linked):
