@@ -16,16 +16,17 @@ from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.dataset import (
     VARIANT,
+    asked_families,
     attributes,
     coordinates,
     described,
     flags,
     is_coordinate,
     output_spec,
+    stacked,
     variant_coordinates,
     whole_counts,
 )
-from mlsysim.study.grids.families import asked_families, stacked
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.notes import unfit
 from mlsysim.study.grids.stream import gather, write
@@ -119,7 +120,10 @@ def sweep(
     reasons = reasons if refused == "mask" else []
     grids = [_grid(binding, names, reasons, defined=refused == "raise") for binding in bindings]
     if store is not None:
-        template = _template(model, bindings[0], names, grids[0], reasons)
+        variables = {name: attributes(variable_of(name)) for name in names}
+        variables |= {REFUSED: flags(WHY, ["accepted", *reasons])} if reasons else {}
+        given, held = coordinates(bindings[0]), described([model], bindings)
+        template = Template(tuple(bindings[0].axes), bindings[0].sizes, grids[0].dtypes, held, variables, given)
         dataset = write(grids[0], template, store, block_points=block_points, client=client, progress=progress)
     else:
         found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
@@ -158,23 +162,6 @@ def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str], *, def
         tuple((reasons.index(reason.text) + 1, reason.condition) for reason in binding.reasons) if reasons else (),
         REFUSED if reasons else "",
         defined,
-    )
-
-
-def _template(
-    model: DeclaredModel, binding: Binding, names: Sequence[str], grid: Grid, reasons: Sequence[str]
-) -> Template:
-    """Everything that is known of a data set on disk before its values."""
-    variables = {name: attributes(variable_of(name)) for name in names}
-    if reasons:
-        variables[REFUSED] = flags(WHY, ["accepted", *reasons])
-    return Template(
-        tuple(binding.axes),
-        binding.sizes,
-        grid.dtypes,
-        described([model], [binding]),
-        variables,
-        coordinates(binding),
     )
 
 
