@@ -17,7 +17,7 @@ from mlsysim.inputs.convert import is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text, plain
-from mlsysim.study.results.expected_error import UNLIKE, ExpectedError, areas, measured_of
+from mlsysim.study.results.expected_error import UNLIKE, ExpectedError, areas, expected_error
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import System, variable_of
 
@@ -78,11 +78,10 @@ class Basis:
     @cached_property
     def errors(self) -> dict[str, ExpectedError | NotMeasuredError]:
         """The expected error of each output, or why there is none."""
-        model = self.result.model
         found: dict[str, ExpectedError | NotMeasuredError] = {}
         for name in self.outputs:
             try:
-                found[name] = measured_of(self.result, name, type(model), model.variant)
+                found[name] = expected_error(self.result, name)
             except NotMeasuredError as missing:
                 found[name] = missing
         return found

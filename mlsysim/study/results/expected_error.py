@@ -87,11 +87,11 @@ class ExpectedError:
 def areas() -> tuple[dict[str, Any], ...]:
     """Measured areas: errors, and the results that they speak of."""
     text = resources.files("mlsysim.study.results").joinpath("accuracy.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["area"])
+    return tuple({**group, **area} for group in tomllib.loads(text)["group"] for area in group.pop("area"))
 
 
 def expected_error(result: Any, output: str) -> ExpectedError:
-    """Expected error of an output: the errors of the area that its result belongs to.
+    """Expected error of an output, whether the result has it or not: the errors of the area that it belongs to.
 
     Parameters
     ----------
@@ -110,23 +110,9 @@ def expected_error(result: Any, output: str) -> ExpectedError:
     ------
     NotMeasuredError
         If nothing of the kind was measured; says what was.
-    UnknownNameError
-        If the result has no such output.
-    """
-    result[output]
-    return measured_of(result, output, type(result.model), result.model.variant)
-
-
-def measured_of(result: Any, output: str, model: type[DeclaredModel], variant: str) -> ExpectedError:
-    """The error of an output of a variant, or of the model that it follows from, at the inputs of a result.
-
-    Raises
-    ------
-    NotMeasuredError
-        If nothing of the kind was measured.
     """
     last = NotMeasuredError(output, f"no error of {output} was measured")
-    for follows, below, kind, name in standing(model, variant, output):
+    for follows, below, kind, name in standing(type(result.model), result.model.variant, output):
         try:
             found = _of_areas(result, below, kind, name)
         except NotMeasuredError as missing:
@@ -174,10 +160,11 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
     if not of_variant:
         known = sorted({variant for area in of_output for variant in area["variants"]})
         raise NotMeasuredError(output, f"none was measured by {variant}", f"but by {', '.join(known)}")
-    reasons = {area["about"]: why for area in of_variant if (why := _unlike(result, area))}
-    fitting = [area for area in of_variant if not _unlike(result, area)]
+    reasons = [(area, _unlike(result, area)) for area in of_variant]
+    fitting = [area for area, why in reasons if not why]
     if not fitting:
-        nearest = sorted(reasons.items(), key=lambda each: each[1].startswith("by the stack"))
+        told = {area["about"]: why for area, why in reasons}
+        nearest = sorted(told.items(), key=lambda each: each[1].startswith("by the stack"))
         raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in nearest))
     return error_of(max(fitting, key=asked), output)
 
