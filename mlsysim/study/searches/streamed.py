@@ -149,42 +149,38 @@ def smallest(
 def _smallest(
     search: _Search, note: Checkpoint | None, deadline: float, client: Any, progress: bool | None
 ) -> Smallest:
-    grid, k = search.grid, search.k
-    saved = note.read(lambda state, _: _scan_of(state)) if note is not None else None
-    found, start = saved if saved is not None else (Scan(), 0)
-    reached = {"run": start, "saved": time.monotonic()}
-    known = found
+    points, saved = search.grid.points, note.read(lambda state, _: _scan_of(state)) if note else None
+    # What is known and where to go on change in one step, so that no interrupt comes between.
+    reached = saved or (0, Scan())
 
-    def keep(scan: Scan, following: int, *, now: bool = False) -> None:
-        nonlocal known
-        known, reached["run"] = scan, following
-        if note is not None and (now or time.monotonic() - reached["saved"] > OFTEN):
+    def keep() -> float:
+        if note is not None:
             with told(note.path, "cannot be written", lambda: "what it held is kept; the same call goes on from there"):
-                note.save({"run": following, **_state_of(scan)})
-            reached["saved"] = time.monotonic()
+                note.save({"run": reached[0], **_state_of(reached[1])})
+        return time.monotonic()
 
     def so_far() -> str:
         after = (
             f"the same call goes on from {note.path}" if note else "with checkpoint=... a call could go on from there"
         )
-        return f"{known.points:,} of {grid.points:,} points are done; {after}"
+        return f"{reached[1].points:,} of {points:,} points are done; {after}"
 
-    with (
-        bar("search", grid.points, found.points, progress) as advance,
-        resumable(so_far),
-    ):
+    kept = time.monotonic()
+    with bar("search", points, reached[1].points, progress) as advance, resumable(so_far):
         try:
-            for following, scan in _scanned(search, found, start, client):
-                advance(scan.points - known.points)
-                keep(scan, following)
+            for further in _scanned(search, *reached, client):
+                advance(further[1].points - reached[1].points)
+                reached = further
+                if time.monotonic() - kept > OFTEN:
+                    kept = keep()
                 if time.perf_counter() > deadline:
                     break
         finally:
-            keep(known, int(reached["run"]), now=True)
-    return search.dense.resolve(known, k)
+            keep()
+    return search.dense.resolve(reached[1], search.k)
 
 
-def _scanned(search: _Search, found: Scan, start: int, client: Any) -> Iterator[tuple[int, Scan]]:
+def _scanned(search: _Search, start: int, found: Scan, client: Any) -> Iterator[tuple[int, Scan]]:
     """Yield the next run of tiles, and what is known from all runs before it."""
     total = search.dense.runs
     if client is None:
@@ -208,7 +204,7 @@ def _state_of(scan: Scan) -> dict[str, Any]:
     return {"tiles": scan.tiles.tolist(), "lowest": lowest, "feasible": scan.feasible, "points": scan.points}
 
 
-def _scan_of(state: Mapping[str, Any]) -> tuple[Scan, int]:
+def _scan_of(state: Mapping[str, Any]) -> tuple[int, Scan]:
     lowest = np.array([float.fromhex(value) for value in state["lowest"]])
     tiles = np.array(state["tiles"], np.int64)
-    return Scan(tiles, lowest, int(state["feasible"]), int(state["points"])), int(state["run"])
+    return int(state["run"]), Scan(tiles, lowest, int(state["feasible"]), int(state["points"]))
