@@ -11,6 +11,7 @@ import numpy as np
 from mlsysim.backends import compiled
 from mlsysim.errors import UndefinedError
 from mlsysim.study.results.display import as_text
+from mlsysim.study.results.notes import element
 from mlsysim.symbolic import System
 from mlsysim.symbolic.printing import text
 
@@ -46,12 +47,6 @@ def refuse_undefined_points(system: System, inputs: Mapping[str, Any], arrays: M
     for name, found in arrays.items():
         if found.size and found.dtype.kind == "f" and isnan(found.min()):
             first = np.unravel_index(int(np.isnan(found).argmax()), found.shape)
-            at = {each: _at(value, first) for each, value in inputs.items()}
+            at = {each: float(element(np.asarray(value), first)) for each, value in inputs.items()}
             part = system.closure([name])
             refuse_undefined(part, at, compiled(part)({v.name: at[v.name] for v in part.inputs}))
-
-
-def _at(value: Any, point: tuple[Any, ...]) -> float:
-    """An input at one point of a grid."""
-    held = np.asarray(value)
-    return float(held[tuple(place if size > 1 else 0 for place, size in zip(point, held.shape, strict=False))])
