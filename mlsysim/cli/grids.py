@@ -96,7 +96,9 @@ def sweep(
     if plot is not None:
         drawable(plot)
         _refuse_dimensions(given, long)
-    wanted = list(dict.fromkeys([*named, *(_drawn_too(model) if plot else ())])) if named else None
+    # A heat map outlines what is feasible, and what binds.
+    outlined = [name for name in model.headline if plot and (name == "feasible" or name.endswith("bottleneck"))]
+    wanted = list(dict.fromkeys([*named, *outlined])) if named else None
     stored = file is not None and file.suffix in STORES
     with or_first(kind, variant, given), _resumable(file if stored else None):
         ds = model.sweep(
@@ -228,11 +230,6 @@ def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError
     example = f"as in {whole[0]}=1:8" if whole else "with commas between them"
     hint = f"give one of them several values, {example}; for one point there is mlsysim {words_for(kind)}"
     return InputError("arguments", " ".join(words), "each has one value", hint)
-
-
-def _drawn_too(model: PerformanceModel) -> list[str]:
-    """Outputs that a heat map outlines: what is feasible, and what binds."""
-    return [name for name in model.headline if name == "feasible" or name.endswith("bottleneck")]
 
 
 def _refuse_dimensions(given: dict[str, Any], long: Sequence[str]) -> None:

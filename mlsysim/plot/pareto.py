@@ -74,7 +74,8 @@ def pareto(
     for axis, name in (("x", x), ("y", y)):
         if data.is_label(data.named(ds, name, "output of the designs")):
             raise InputError(axis, name, "must be a number; labels have no front")
-    told = _swept(ds) if label is None else [str(data.named(ds, name).name) for name in label]
+    swept = [str(name) for name, array in ds.coords.items() if array.ndim and array.size > 1]
+    told = swept if label is None else [str(data.named(ds, name).name) for name in label]
     points = _Points(ds, x, y, data.truth(ds, feasible), data.truth(ds, front, "front"))
     across, up = points.x, points.y
     if not across.size:
@@ -153,11 +154,6 @@ def _column(name: str, values: list[Any]) -> tuple[str, np.ndarray, dict[str, st
         attrs["units"] = unit
     bare = [float(units.own(v).to(unit).magnitude) if units.is_quantity(v) else v for v in values]
     return "design", np.asarray(bare), attrs
-
-
-def _swept(ds: xarray.Dataset) -> list[str]:
-    """Coordinates that tell the points of a data set apart."""
-    return [str(name) for name, array in ds.coords.items() if array.ndim and array.size > 1]
 
 
 class _Points:

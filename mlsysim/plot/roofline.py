@@ -87,13 +87,9 @@ def roofline(
 
     data.checked(ds)
     limit = data.truth(ds, feasible)
-    machine = _machine(
-        ds,
-        peak_flops=peak_flops,
-        memory_bandwidth=memory_bandwidth,
-        efficiency=efficiency,
-        memory_efficiency=memory_efficiency,
-    )
+    given = {"peak_flops": peak_flops, "memory_bandwidth": memory_bandwidth, "efficiency": efficiency,
+             "memory_efficiency": memory_efficiency}  # fmt: skip
+    machine = xarray.Dataset({name: _ceiling(ds, name, value).rename(name) for name, value in given.items()})
     work = _amount(ds, "flops", flops, "FLOP", machine["peak_flops"] * machine["efficiency"])
     moved = _amount(ds, "traffic", traffic, "byte", machine["memory_bandwidth"] * machine["memory_efficiency"])
     intensity = work / moved
@@ -203,20 +199,8 @@ def _styles(hollow: np.ndarray, machine: xarray.Dataset) -> list[Any]:
     return found
 
 
-def _machine(ds: xarray.Dataset, **given: Any) -> xarray.Dataset:
-    """Ceilings in canonical units, over the dimensions they vary along.
-
-    Raises
-    ------
-    InputError
-        If one is neither given nor known to the data set or the catalog.
-    """
-    import xarray
-
-    return xarray.Dataset({name: _ceiling(ds, name, value).rename(name) for name, value in given.items()})
-
-
 def _ceiling(ds: xarray.Dataset, name: str, given: Any) -> xarray.DataArray:
+    """A ceiling in canonical units, over the dimensions that it varies along."""
     import xarray
 
     fixed = json.loads(ds.attrs.get("fixed_inputs", "{}"))

@@ -49,7 +49,8 @@ def answer(
             grids.drawable(plot)
         model = as_run(kind.asked(variant), given)
         levels: Any = quantiles.split(",")
-        outputs = [name.strip() for name in output.split(",")] if output else [_first(model)]
+        first = model.answer if model.answer in model.headline else model.headline[0]
+        outputs = [name.strip() for name in output.split(",")] if output else [first]
         found = model.uncertainty(
             outputs,
             distributions="catalog" if ranges else drawn,
@@ -88,11 +89,6 @@ def _sorted(
         if slot is not None and isinstance(each, Choice):
             drawn[name] = Choice([shelf.find(slot.entry.what, str(value)) for value in each.values], each.weights)
     return typed, drawn
-
-
-def _first(model: PerformanceModel) -> str:
-    """The output that answers the question."""
-    return model.answer if model.answer in model.headline else model.headline[0]
 
 
 def _show(found: Any, basis: Basis | None, as_json: bool, plot: Path | None) -> None:

@@ -87,7 +87,9 @@ def coordinates(binding: Binding) -> dict[str, Any]:
             coords[name] = (dim, each.coordinates, attrs)
     for entry in binding.derived:
         if is_coordinate(binding, entry):
-            value = _derived_values(binding, entry)
+            asked = (("value", entry.variable.symbol), ("good", entry.condition))
+            found = compiled(binding.system, None, "vector", asked)(binding.values)
+            value = np.where(found["good"], found["value"], np.nan)  # nothing where it leaves its domain
             dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
             attrs = {**attributes(entry.variable), "derived": entry.text}
             coords[entry.variable.name] = (dims, displayed(entry.variable, value.squeeze()), attrs)
@@ -97,13 +99,6 @@ def coordinates(binding: Binding) -> dict[str, Any]:
 def is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
     """Tell whether a derived input is a coordinate along its axes; if not, it is computed like an output."""
     return math.prod(np.broadcast_shapes(*(np.shape(binding.values[name]) for name in entry.inputs))) <= POINTS
-
-
-def _derived_values(binding: Binding, entry: DerivedInput) -> np.ndarray:
-    """A derived input over the axes it depends on, nan where it leaves its domain."""
-    asked = (("value", entry.variable.symbol), ("good", entry.condition))
-    found = compiled(binding.system, None, "vector", asked)(binding.values)
-    return np.where(found["good"], found["value"], np.nan)
 
 
 def variant_coordinates(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, Any]:

@@ -106,6 +106,7 @@ class ZarrStore(Store):
         empty.assign_coords(text).to_zarr(self.path, mode="w", zarr_format=3, consolidated=False)
         group = zarr.open_group(str(self.path), mode="r+")
         for name, dtype in template.dtypes.items():
+            attrs = template.variable_attrs.get(name, {}).items()
             group.create_array(
                 name,
                 shape=template.sizes,
@@ -113,7 +114,7 @@ class ZarrStore(Store):
                 dtype=dtype,
                 fill_value=MISSING[dtype.kind],
                 dimension_names=template.dims,
-                attributes={key: _plain(value) for key, value in template.variable_attrs.get(name, {}).items()},
+                attributes={key: v.tolist() if isinstance(v, np.ndarray | np.generic) else v for key, v in attrs},
             )
 
     def open(self, *, writing: bool = True) -> None:
@@ -149,7 +150,10 @@ class NetCDFStore(Store):
 
         empty = template.without_variables()
         values = math.prod(template.sizes) * sum(dtype.itemsize for dtype in template.dtypes.values())
-        _refuse_full_disk(self.path, values + empty.nbytes + HEADER)
+        size = values + empty.nbytes + HEADER
+        # HDF5 leaves a process broken when the disk runs full.
+        if shutil.disk_usage(self.path.parent).free < size:
+            raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {size / 1e9:.3g} GB")
         empty.to_netcdf(self.path, mode="w", engine="h5netcdf")
         with h5netcdf.File(str(self.path), "a") as file:
             for name, size in zip(template.dims, template.sizes, strict=True):
@@ -163,7 +167,10 @@ class NetCDFStore(Store):
                     attrs["dtype"] = "bool"
                 for key, value in attrs.items():
                     made.attrs[key] = value
-        _take_space(self.path)
+        # All of its space is taken now, where the system can do that.
+        if hasattr(os, "posix_fallocate"):
+            with self.path.open("r+b") as whole:
+                os.posix_fallocate(whole.fileno(), 0, self.path.stat().st_size)
 
     def open(self, *, writing: bool = True) -> None:
         """Make ready for writing, or for reading alone."""
@@ -189,19 +196,6 @@ class NetCDFStore(Store):
         return xarray.open_dataset(self.path, engine="h5netcdf", chunks=_chunks())
 
 
-def _refuse_full_disk(path: Path, size: int) -> None:
-    """Refuse a file for which the disk has no room, because HDF5 leaves a process broken when it runs full."""
-    if shutil.disk_usage(path.parent).free < size:
-        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {size / 1e9:.3g} GB")
-
-
-def _take_space(path: Path) -> None:
-    """Take all of the space of a file now, if the system can do that."""
-    if hasattr(os, "posix_fallocate"):
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-
-
 def _taken_at_once() -> Any:
     """Properties of an array that never moves within the file, so that a process that dies breaks nothing."""
     import h5py
@@ -210,11 +204,6 @@ def _taken_at_once() -> Any:
     properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     return properties
-
-
-def _plain(value: Any) -> Any:
-    """An attribute as plain data, which JSON can hold."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _chunks() -> Any:

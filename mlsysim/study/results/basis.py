@@ -27,6 +27,8 @@ DECIDING = ("efficiency", "overlap")
 DECIDING_ENTRIES = (Stack, Accelerator, Node, Fleet)
 #: What a stack gives that was named for nothing.
 UNUSED = "no value that is used"
+#: Kinds of outputs that are no numbers.
+WORDS = ("boolean", "choice")
 #: Axes of numbers that are longer are looked at at their ends alone.
 LOOKED_AT = 32
 
@@ -65,7 +67,11 @@ class Basis:
         if not isinstance(value, Value) or (isinstance(origin, FromRecipe) and not origin.entry):
             return "recipe" if isinstance(origin, FromRecipe) else str(origin)
         for argument, entry in result.entries.items():
-            if isinstance(entry, Stack) and name in result.model.slots[argument].gives and _gives(entry, name):
+            if (
+                isinstance(entry, Stack)
+                and name in result.model.slots[argument].gives
+                and entry.value_of(name, "") is not None
+            ):
                 return self._called(argument, entry)
         return next(f"{slot.default} (default)" for slot in result.model.slots.values() if name in slot.gives)
 
@@ -222,7 +228,7 @@ def _needed(system: System, outputs: tuple[str, ...]) -> tuple[str, ...]:
 
 def numbers(model: DeclaredModel, outputs: Iterable[str] = ()) -> tuple[str, ...]:
     """Those of the outputs that are numbers; else the one that answers the question of the model."""
-    names = [name for name in outputs if name in model.system and not _is_word(name)]
+    names = [name for name in outputs if name in model.system and variable_of(name).domain.kind not in WORDS]
     answer = model.answer if model.answer in model.system else model.headline[0]
     return tuple(dict.fromkeys(names)) or (answer,)
 
@@ -230,10 +236,6 @@ def numbers(model: DeclaredModel, outputs: Iterable[str] = ()) -> tuple[str, ...
 def is_share(name: str) -> bool:
     """Tell whether an input is an efficiency, or the share of one time that another hides."""
     return name.endswith(DECIDING) and not variable_of(name).domain.is_flag
-
-
-def _is_word(name: str) -> bool:
-    return variable_of(name).domain.kind in ("boolean", "choice")
 
 
 def _looked_at(model: DeclaredModel, arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -256,11 +258,6 @@ def arguments_at(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dic
         else:
             found[name] = value[places.get(name, 0)] if is_axis(value) else value
     return found
-
-
-def _gives(entry: Entry, name: str) -> bool:
-    """Tell whether an entry has a value of its own for an input."""
-    return entry.value_of(name, "") is not None
 
 
 def _said(error: ExpectedError | NotMeasuredError) -> str:

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import formatting, show, units
-from mlsysim.catalog import Entry
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.inputs.binding import GIVEN
@@ -226,7 +225,8 @@ class Comparison:
         given = [row.name for row in self.inputs if any(row.name in each.inputs_as(GIVEN) for each in self.results)]
         entries = [name for name in first.entries if first.entries[name] != second.entries.get(name)]
         if len(entries) == 1 and entries[0] in second.entries:
-            keys = [_key(each.entries[entries[0]]) for each in self.results]
+            there = [each.entries[entries[0]] for each in self.results]
+            keys = [_short(getattr(each, "key", "").rpartition(".")[2] or each.name) for each in there]
             return (keys[0], keys[1]) if keys[0] != keys[1] else ("First", "Second")
         if len(given) == 1 and not entries and all(given[0] in each for each in self.results):
             return tuple(f"{given[0]} = {self._cell(given[0], side)}" for side in (0, 1))  # type: ignore[return-value]
@@ -403,11 +403,6 @@ def _amount(variable: Variable, canonical: float) -> Any:
     """A difference in the unit of a variable; of whole numbers it may be a part of one."""
     amount = float(units.from_canonical(canonical, variable.unit))
     return amount if variable.named_unit or not variable.dimension else units.Q_(amount, units.unit(variable.unit))
-
-
-def _key(entry: Entry) -> str:
-    """An entry as it is typed; one of a user's own by its name."""
-    return _short(getattr(entry, "key", "").rpartition(".")[2] or entry.name)
 
 
 def _text(amount: Any) -> str:

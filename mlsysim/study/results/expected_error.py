@@ -182,7 +182,8 @@ def error_of(area: dict[str, Any], output: str, follows: str = "") -> ExpectedEr
 
 def _unlike(result: Any, area: dict[str, Any]) -> str:
     """Difference between a result and those of an area in words; empty where there is none."""
-    stack = _stack(result)
+    entry = next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
+    stack, known = (NO_STACK, []) if entry is None else (entry.key or entry.name, list(map(device_of, entry.devices)))
     if area["stacks"]:
         if stack not in area["stacks"]:
             return f"by the stack {' or '.join(area['stacks'])}, not {stack}"
@@ -194,27 +195,12 @@ def _unlike(result: Any, area: dict[str, Any]) -> str:
             return f"on {', '.join(area['devices'])}, not {' and '.join(found) or 'a device without a name'}"
         if typed := _typed(result, Accelerator, Node, Fleet):
             return f"on devices as the catalog has them, not with a value that was given ({', '.join(typed)})"
-    if (known := _known_on(result)) and area["stacks"] != [stack] and not {*_devices(result)} <= {*known}:
+    if known and area["stacks"] != [stack] and not {*_devices(result)} <= {*known}:
         return f"on {' and '.join(known)}, of which {stack} is a stack, not {' and '.join(_devices(result))}"
     for name, allowed in area["where"].items():
         if name in result.input_names and not _within(result, name, allowed):
             return f"at {name} {_words(allowed)}, not {result[name]}"
     return ""
-
-
-def _stack(result: Any) -> str:
-    entry = _named(result)
-    return NO_STACK if entry is None else entry.key or entry.name
-
-
-def _known_on(result: Any) -> list[str]:
-    """Catalog keys of the devices that the stack of a result is of; empty where it does not say."""
-    entry = _named(result)
-    return [] if entry is None else list(map(device_of, entry.devices))
-
-
-def _named(result: Any) -> Stack | None:
-    return next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
 
 
 def _typed(result: Any, *kinds: type[Entry]) -> list[str]:
