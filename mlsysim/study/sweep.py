@@ -16,7 +16,6 @@ from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.dataset import (
     VARIANT,
-    asked_families,
     attributes,
     coordinates,
     described,
@@ -31,7 +30,7 @@ from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.notes import unfit
 from mlsysim.study.grids.stream import gather, write
 from mlsysim.study.grids.template import Template
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import Family, family_of, variable_of
 
 if TYPE_CHECKING:
     import xarray
@@ -113,7 +112,7 @@ def sweep(
     if refused == "raise":
         _refuse_points(bindings)
     names = output_names(models, bindings, outputs)
-    families = asked_families(outputs, names, bindings[0].axes)
+    families = _families(outputs, names, bindings[0])
     derived = [entry for entry in bindings[0].derived if not is_coordinate(bindings[0], entry)]
     names += [entry.variable.name for entry in derived if entry.variable.name not in names]
     reasons = list(dict.fromkeys(reason.text for binding in bindings for reason in binding.reasons))
@@ -130,6 +129,17 @@ def sweep(
         dataset = _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")
         _say_unfit(dataset, arguments, bindings, found)
     return stacked(dataset, {family: attributes(family.variable) for family in families})
+
+
+def _families(outputs: str | Iterable[str] | None, names: Sequence[str], binding: Binding) -> list[Family]:
+    """The families among the outputs asked for, none of whose index may be called as an axis."""
+    asked = () if outputs is None else (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    found = [family for name in asked if name not in names and (family := family_of(name))]
+    for family in found:
+        if family.index.name in binding.axes:
+            said = "a dimension and an index have one name"
+            raise InputError(family.index.name, family.name, said, "rename the axis")
+    return found
 
 
 def _check_options(refused: Any, store: Any, block_points: Any) -> None:

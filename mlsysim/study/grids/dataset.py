@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,12 @@ import numpy as np
 from mlsysim import units
 from mlsysim.backends import OutputSpec, compiled
 from mlsysim.backends.blocks import POINTS
-from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.notes import grid_notes
 from mlsysim.study.results.display import as_text, named
-from mlsysim.symbolic import Family, Variable, family_of, variable_of
+from mlsysim.symbolic import Family, Variable, variable_of
 from mlsysim.symbolic.family import members_among
 
 if TYPE_CHECKING:
@@ -135,33 +134,6 @@ def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> d
         "entries": json.dumps(entries),
         "fixed_inputs": json.dumps(shared, ensure_ascii=False),
     }
-
-
-def asked_families(outputs: str | Iterable[str] | None, names: Collection[str], axes: Collection[str]) -> list[Family]:
-    """The families among the outputs asked for.
-
-    Parameters
-    ----------
-    outputs : str or iterable of str, optional
-        As asked for.
-    names : collection of str
-        The outputs they stand for.
-    axes : collection of str
-        Dimensions of the grid.
-
-    Raises
-    ------
-    InputError
-        If a dimension has the name of the index.
-    """
-    asked = () if outputs is None else (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    found = [family for name in asked if name not in names and (family := family_of(name))]
-    for family in found:
-        if family.index.name in axes:
-            raise InputError(
-                family.index.name, family.name, "a dimension and an index have one name", "rename the axis"
-            )
-    return found
 
 
 def stacked(dataset: xarray.Dataset, families: Mapping[Family, Mapping[str, Any]]) -> xarray.Dataset:

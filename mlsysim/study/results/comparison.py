@@ -15,7 +15,7 @@ from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.jsontext import json_text
-from mlsysim.study.results.decomposition import Cause, Decomposition, Side, largest_first
+from mlsysim.study.results.decomposition import Cause, Decomposition, Side
 from mlsysim.study.results.display import as_text, plain, presented
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import Variable, variable_of
@@ -176,7 +176,7 @@ class Comparison:
     def _terms(self, parts: Mapping[Cause, float]) -> tuple[Term, ...]:
         whole, variable = self._parts.difference, variable_of(self.output)
         found = []
-        for cause, amount in largest_first(parts):
+        for cause, amount in sorted(parts.items(), key=lambda part: -abs(part[1])):
             seen = [self._at(each, cause) for each in self.results]
             share = amount / whole if whole else math.nan
             found.append(Term(self._name(cause), self._kind(cause), _amount(variable, amount), share, *seen))

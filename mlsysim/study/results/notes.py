@@ -36,32 +36,8 @@ LENGTHS = (
     (("seq_len",), "prompts", ENGINES),
     (("seq_len",), "seq_len", "a model must be made fit for longer sequences"),
 )
-#: Most results of which notes are put together.
-RESULTS = 8
 #: Most combinations of the axes that a condition depends on at which it is looked at, and most models that are named.
 LARGEST, NAMED = 1 << 16, 3
-
-
-def joint_notes(results: Sequence[Result], what: str = "design") -> tuple[str, ...]:
-    """The notes of the first of several results, each once, with the numbers of those that it is of.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        Of ``solve``, with one model.
-    what : str
-        What each of them is called.
-    """
-    first = results[:RESULTS]
-    places: dict[str, list[int]] = {}
-    for number, result in enumerate(first, start=1):
-        for note in result.notes:
-            places.setdefault(note, []).append(number)
-    said = []
-    for note, numbers in places.items():
-        word = f"{what}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-        said.append(note if len(numbers) == len(results) else f"{note} ({word})")
-    return tuple(said)
 
 
 def notes(result: Result) -> tuple[str, ...]:

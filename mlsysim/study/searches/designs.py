@@ -16,7 +16,6 @@ from mlsysim.errors import InfeasibleError
 from mlsysim.figures import drawn
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
-from mlsysim.study.results.notes import joint_notes
 from mlsysim.study.results.result import Result
 from mlsysim.study.searches.certificate import Certificate, bracket
 from mlsysim.study.searches.columns import (
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Most designs that are named.
+#: Most designs that are named, and whose notes are put together.
 NAMED = 8
 
 
@@ -141,7 +140,13 @@ class Designs:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """The notes of the first designs, with the numbers of those that each is of."""
-        return joint_notes(self._results)
+        places: dict[str, list[int]] = {}
+        for place, result in enumerate(self._results[:NAMED], start=1):
+            for note in result.notes:
+                places.setdefault(note, []).append(place)
+        whole = {note: len(numbers) == len(self) for note, numbers in places.items()}
+        which = {note: f"design{'s' * (len(n) > 1)} {', '.join(map(str, n))}" for note, n in places.items()}
+        return tuple(note if whole[note] else f"{note} ({which[note]})" for note in places)
 
     @cached_property
     def left_out(self) -> str:
